@@ -1,4 +1,4 @@
-//! Benchmarks of decoding and encoding: every kind of message of every format, from bytes to a value and back.
+//! Benchmarks of decoding and encoding, for every kind of message of every format.
 //!
 //! The messages are the worked examples that also seed the fuzz targets, and Lab2's longest frames.
 //!
@@ -37,12 +37,13 @@ fn buffer() -> Vec<u8> {
     vec![0; lab2::FRAME_LEN_MAX]
 }
 
-/// Makes the compiler build the whole decoded value in place. Returning it would also measure its copy.
+/// Makes the compiler build the whole decoded value in place. If the benchmark returned the value, it would also
+/// measure a copy of the value.
 fn consume<T>(decoded: &T) {
     black_box(decoded);
 }
 
-/// Measures a format's worked examples. Panics if a kind has no example.
+/// Measures a format's worked examples. Panics if a kind of message has no example.
 fn bench_format<K: Ord>(
     c: &mut Criterion,
     format: &str,
@@ -88,7 +89,7 @@ fn lab2(c: &mut Criterion) {
     group.finish();
 }
 
-/// Returns Lab2 frames with the most data and the most members that a frame can have.
+/// Returns two Lab2 frames: one with the maximum length of data, and one with the maximum number of members.
 fn longest() -> [(&'static str, Vec<u8>); 2] {
     let author = ring_codec::MacAddr([2, 0, 0, 0, 0, 1]);
     let digest = lab2::Digest { size: 66, hash: 1 };

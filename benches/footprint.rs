@@ -1,7 +1,7 @@
-//! Benchmark of an idle daemon: its memory and its share of a core.
+//! Benchmark of the memory of an idle daemon, and of its share of a core.
 //!
-//! The rings have two members on a cable, or four or eight on a bridge, with default settings, after the token was
-//! used once. They are real processes in network namespaces, measured through /proc.
+//! The rings have two members on a cable, or four or eight on a bridge. All rings have default settings, and a program
+//! has used their token once. The daemons are real processes in network namespaces, measured through /proc.
 //!
 //! `cargo bench --bench footprint [-- --time 60s]`
 
@@ -24,12 +24,13 @@ use real::start::Start;
 
 /// Measured rings. A member of a small ring wakes up more often.
 const RINGS: [(Kind, usize); 3] = [(Kind::Pair, 2), (Kind::Bridge, 4), (Kind::Bridge, 8)];
-/// Time until memory and caches no longer change.
+/// Time after which memory and caches no longer change.
 const WARM_UP_TIME: Duration = Duration::from_secs(2);
-/// How long the token is used: longer than a heartbeat, so that it leaves between two heartbeats.
+/// Time for which a program uses the token. The time is longer than a heartbeat, so that the token leaves between two
+/// heartbeats.
 const USE_TIME: Duration = Duration::from_millis(130);
 
-/// Number and length of the sleeps of the bare program, about the same as a daemon's.
+/// Number and length of the sleeps of the bare program, which are about the same as those of a daemon.
 const WAKE_UP_COUNT: u32 = 300;
 const NAP_TIME: Duration = Duration::from_millis(8);
 
@@ -94,8 +95,8 @@ fn measure(ringd: &Path, kind: Kind, members: usize, time: Duration) -> Result<S
     Ok(line(&before, &after, took))
 }
 
-/// Takes the token and releases it. In an unused ring hops and heartbeats are due together by chance; after one use
-/// they are due together again only later.
+/// Takes the token and releases it. In an unused ring, hops and heartbeats are due at the same time by chance. After
+/// the use, a long time passes before they are due at the same time again.
 fn use_once(daemon: &Daemon) -> Result<()> {
     let mut client = Client::connect(&daemon.control())?;
     client.ask()?;
@@ -107,9 +108,9 @@ fn use_once(daemon: &Daemon) -> Result<()> {
 
 #[derive(Debug)]
 struct Usage {
-    /// VmRSS in KiB.
+    /// Resident memory (VmRSS) in KiB.
     resident: u32,
-    /// User and system time.
+    /// Sum of user and system time.
     cpu: Duration,
     /// Voluntary context switches of all threads.
     sleeps: u32,

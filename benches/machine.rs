@@ -1,7 +1,7 @@
-//! Benchmark of one step of Lab2's state machine: an input, and all output that follows from it until the next
+//! Benchmark of one step of Lab2's state machine. A step is an input and all output that follows until the next
 //! deadline.
 //!
-//! It includes decoding and encoding of frames, but no system calls.
+//! A step includes the decoding and encoding of frames, but no system calls.
 //!
 //! `cargo bench --bench machine [FILTER]`
 
@@ -18,7 +18,7 @@ use ring_proto::lab2::{Constants, State};
 
 use support::{Node, OWN_MAC, encode};
 
-/// Other members, in ring order after the measured one.
+/// Other members, in ring order after the measured node.
 const PEERS: [MacAddr; 7] = [
     MacAddr([2, 0, 0, 0, 0, 2]),
     MacAddr([2, 0, 0, 0, 0, 3]),
@@ -84,7 +84,7 @@ fn token_is_here(progress: u64, digest: Digest) -> Vec<u8> {
     encode(PEERS[0], MacAddr::BROADCAST, message)
 }
 
-/// Measures a token that comes and goes on in the same step.
+/// Measures a token that arrives and leaves in the same step.
 fn pass_on(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::ZERO, &PEERS);
     let mut frame = take_token(digest);
@@ -97,11 +97,11 @@ fn pass_on(c: &mut Criterion) {
         node.frame(black_box(&frame))
     };
     step();
-    assert!(step() > 0, "the token goes on");
+    assert!(step() > 0, "the node hands the token over");
     c.bench_function("step/TAKE_TOKEN in, TAKE_TOKEN out", |b| b.iter(&mut step));
 }
 
-/// Measures a token that stays: the node acknowledges it and IDLE_HOLD begins.
+/// Measures a token that stays. The node acknowledges the token, and IDLE_HOLD begins.
 fn take_and_hold(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::from_millis(10), &PEERS);
     let mut frame = take_token(digest);
@@ -112,7 +112,7 @@ fn take_and_hold(c: &mut Criterion) {
         node.now.monotonic = node.now.monotonic + HOP_TIME;
         node.frame(black_box(&frame))
     };
-    assert!(step() > 0, "the token is acknowledged");
+    assert!(step() > 0, "the node acknowledges the token");
     c.bench_function("step/TAKE_TOKEN in, TOKEN_IS_HERE out", |b| {
         b.iter(&mut step);
     });
@@ -154,7 +154,7 @@ fn nothing_due(c: &mut Criterion) {
     });
 }
 
-fn dropped(c: &mut Criterion) {
+fn bench_dropped_frames(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::ZERO, &PEERS);
     let mut frame = take_token(digest);
     frame.truncate(frame.len() - 1);
@@ -174,7 +174,7 @@ fn main() {
         heartbeat_heard,
         heartbeat_due,
         nothing_due,
-        dropped,
+        bench_dropped_frames,
     ] {
         measure(&mut c);
     }

@@ -1,6 +1,6 @@
-//! Benchmark of the member table inside Lab2's state machine. A frame from an unknown author inserts a member, and
-//! a PING with another IP changes the hash. Each is compared with the same frame without that effect; the
-//! difference is the table's cost.
+//! Benchmark of the member table inside Lab2's state machine. A frame from an unknown author inserts a member, and a
+//! PING with another IP changes the hash. The benchmark also measures equal frames without these effects. The
+//! difference is the cost of the table.
 //!
 //! `cargo bench --bench membership [FILTER]`
 
@@ -19,7 +19,7 @@ const SIZES: [usize; 4] = [10, 100, 1_000, 4_096];
 
 /// Returns the address of member `n`. Consecutive numbers lie far apart in the table.
 fn mac(n: usize) -> MacAddr {
-    // Multiplying by an odd factor gives each address once.
+    // The multiplication by an odd factor gives each address once.
     let scattered = u32::try_from(n)
         .expect("a small number")
         .wrapping_mul(0x9e37_79b1);
@@ -28,7 +28,7 @@ fn mac(n: usize) -> MacAddr {
     MacAddr(octets)
 }
 
-/// Returns a node that knows `members`, itself included, and has space for one more.
+/// Returns a node that knows `members` members, including itself, and has space for one more member.
 fn node(members: usize) -> Node {
     let constants = Constants {
         max_members: members + 1,
@@ -54,7 +54,7 @@ fn node(members: usize) -> Node {
     node
 }
 
-/// Returns a frame that a LOOSER does not answer, so that only its author costs time.
+/// Returns a frame that a LOOSER does not answer. So the frame costs time only because of its author.
 fn question(author: MacAddr) -> Vec<u8> {
     encode(author, OWN_MAC, Message::WhereIsToken)
 }
@@ -84,7 +84,7 @@ fn hash(c: &mut Criterion) {
     for size in SIZES {
         let mut node = node(size);
         let ping = |ip: u8, node: &Node| {
-            // With an equal digest the node has nothing to answer.
+            // The digest is the node's own, so the node sends no answer.
             let digest = node.machine.digest();
             let ip = [ip; 16];
             encode(

@@ -1,8 +1,8 @@
-//! Benchmark of the parts of a hop outside the state machine, with the daemon's own code: read the clocks, wait for
-//! a ready descriptor, receive, store, send. The rest of a hop's time is the wake-up. It also measures UDP
-//! datagrams, one or many per system call.
+//! Benchmark of the parts of a hop outside the state machine, with the daemon's own code. The parts are: read the
+//! clocks, wait for a ready descriptor, receive, store, send. The rest of a hop's time is the wake-up. The benchmark
+//! also measures UDP datagrams, with one or many per system call.
 //!
-//! `cargo bench --bench stages [FILTER]`, such as `-- datagrams`
+//! `cargo bench --bench stages [FILTER]`, for example with `-- datagrams`
 
 #[path = "real/fabric.rs"]
 mod fabric;
@@ -56,7 +56,7 @@ fn store(c: &mut Criterion) -> Result<()> {
 const DATAGRAM_COUNT: usize = datagrams::RECEIVE_BATCH;
 const DATAGRAM_LEN: usize = 100;
 
-/// Measures datagrams from the first send to the last receive.
+/// Measures the time of a batch of datagrams from the first send to the last receive.
 fn datagrams(c: &mut Criterion) -> Result<()> {
     let ns = NetNs::new()?;
     ns.ip("link set lo up\n")?;
@@ -66,7 +66,7 @@ fn datagrams(c: &mut Criterion) -> Result<()> {
     let socket = || UdpSocket::bind(any);
     let (from, to) = ns.run(|| Ok::<_, std::io::Error>((socket()?, socket()?)))??;
     let address = to.local_addr()?;
-    // The fastest pass of each kind: no other program used the processor during it.
+    // The time of the fastest pass of each kind. No other program used the processor during such a pass.
     let mut fastest = [Duration::MAX; 3];
     let mut group = c.benchmark_group("stage/datagrams");
     group.throughput(Throughput::Elements(DATAGRAM_COUNT as u64));
@@ -117,7 +117,7 @@ fn datagrams(c: &mut Criterion) -> Result<()> {
         let [sockets, one, many] = fastest;
         let times = |other: Duration| other.as_secs_f64() / many.as_secs_f64();
         println!(
-            "fastest passes {fastest:?}: many per call are {:.2} × as fast as sockets, {:.2} × as fast as one per call",
+            "fastest passes: {fastest:?}; many per call: {:.2} × as fast as sockets, {:.2} × as fast as one per call",
             times(sockets),
             times(one)
         );
@@ -179,7 +179,7 @@ impl Stand {
         });
     }
 
-    /// Passes the frame from left to right `times` times, and returns the sum of one stage's times.
+    /// Passes the frame from left to right `times` times. Returns the sum of the times of one stage.
     fn pass(&mut self, times: u64, stage: fn(&StageTimes) -> Duration) -> Duration {
         (0..times).map(|_| stage(&self.pass_once())).sum()
     }
@@ -202,7 +202,7 @@ impl Stand {
     }
 }
 
-/// Times of the stages of one pass. Each includes one reading of the clock.
+/// Times of the stages of one pass. Each time includes one reading of the clock.
 struct StageTimes {
     sent: Duration,
     waited: Duration,

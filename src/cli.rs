@@ -19,7 +19,8 @@ pub enum Invocation {
     Jitterbug(jitterbug::Options),
 }
 
-/// Declares all options. Commands come first: an interface with the name of a command needs `--` before it.
+/// Declares all options. The first word can be a command. So an interface that has the name of a command needs `--`
+/// before it.
 pub fn command() -> Command {
     lab2::Options::command()
         .subcommand(deferred_command::<ftn::Options>(
@@ -35,15 +36,15 @@ pub fn command() -> Command {
         .disable_help_subcommand(true)
 }
 
-/// Makes a command whose options are declared only when it is used: a daemon does not keep the options of the other
-/// systems in memory.
+/// Returns a command whose options are declared only when the command is used. So a daemon does not keep the options of
+/// the other systems in memory.
 fn deferred_command<O: Args>(name: &'static str, about: &'static str) -> Command {
     Command::new(name).about(about).defer(O::augment_args)
 }
 
 impl Invocation {
-    /// Parses the command line of this process. Exits with an error text if it is wrong, and with the help if
-    /// requested.
+    /// Parses the command line of this process. If the command line is wrong or requests help, prints the error or the
+    /// help and exits.
     pub fn parse() -> Self {
         let given: Vec<_> = env::args_os().collect();
         let read = command().try_get_matches_from(&given);
@@ -93,7 +94,7 @@ mod tests {
             (&["jitterbug", "-i", "eth0"], "as in ringd jitterbug eth0"),
             (&["eth0", "--heartbeat", "100", "ms"], "as in 100ms"),
             (&["eth0", "--foo"], "unexpected argument '--foo' found"),
-            (&["eth0", "--expct", "3"], "'--expect'"),
+            (&["eth0", "--ringsize", "3"], "'--ring-size'"),
         ] {
             let text = error(given);
             assert!(text.contains(expected_text), "{given:?}: {text}");
@@ -134,7 +135,7 @@ mod tests {
             matches!(jitterbug, Ok(Invocation::Jitterbug(_))),
             "{jitterbug:?}"
         );
-        // After an option of the daemon it can only be an interface.
+        // After an option of the daemon, the word can only be an interface.
         for (daemon, interface) in [
             (&["--heartbeat", "1s", "--", "ftn"][..], "ftn"),
             (&["--verbose", "ftn"], "ftn"),

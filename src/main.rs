@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let Err(error) = ended else {
         return ExitCode::SUCCESS;
     };
-    // In the journal the priority marks an error.
+    // Under systemd, the priority marks the line as an error in the journal.
     let mut stderr = io::stderr();
     let start = if goes_to_journal(&stderr) {
         "<3>"

@@ -1,4 +1,4 @@
-//! Exit codes of the programs when their messages cannot be written.
+//! Exit codes of the programs if they cannot write their messages.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 const RINGD: &str = env!("CARGO_BIN_EXE_ringd");
 
-/// Returns the exit code of a program whose standard error fails, as on a full disk.
+/// Returns the exit code of a program whose writes to standard error fail, as on a full disk.
 fn code_without_stderr(program: &str, arguments: &[&str]) -> Option<i32> {
     let full = OpenOptions::new()
         .write(true)
@@ -18,7 +18,7 @@ fn code_without_stderr(program: &str, arguments: &[&str]) -> Option<i32> {
 }
 
 #[test]
-fn an_error_that_cannot_be_printed_still_has_its_code() {
+fn a_program_that_cannot_print_its_error_still_exits_with_the_code_of_the_error() {
     assert_eq!(code_without_stderr(RINGD, &["no-such-link"]), Some(3));
     assert_eq!(
         code_without_stderr(RINGD, &["eth0", "--heartbeat=0s"]),

@@ -1,5 +1,5 @@
-//! Checks that the steady path (receive, decode, decide, encode, send) allocates no memory, and that a hop of the
-//! token costs one frame. Real state machines, drivers and observers run on a segment in memory.
+//! Checks that the steady path (receive, decode, decide, encode, send) allocates no memory, and that a hop of the token
+//! costs one frame. The tests run real state machines, drivers and observers on a segment in memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
@@ -26,15 +26,16 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator with a counter.
+/// The system's allocator, which also counts allocations.
 struct Counting;
 
 fn count() {
-    // A thread that is ending has no counter any more.
+    // A thread that is ending no longer has a counter.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 
-// SAFETY: every call goes unchanged to the system's allocator. The counter is thread-local and allocates no memory.
+// SAFETY: every call is passed unchanged to the system's allocator. The counter is thread-local and allocates no
+// memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
@@ -60,7 +61,7 @@ static ALLOCATOR: Counting = Counting;
 /// Travel time of a frame.
 const FLIGHT_TIME: Duration = Duration::from_micros(20);
 
-/// Frame on its way: time of arrival, length and bytes.
+/// Frame under way: time of arrival, length and bytes.
 type FrameInFlight = (Instant, usize, [u8; MAX_FRAME]);
 
 /// Segment: a queue for each node, and the number of sent frames of each kind.
@@ -156,7 +157,7 @@ impl Node<'_> {
         act: impl FnOnce(&mut Driver<Lab2>, &mut Environment<'_, Port<'_>, LastState, Observers>) -> T,
     ) -> T {
         self.port.now = now.monotonic;
-        // The port's borrow of the segment would last as long as the ring, so it is made for this call.
+        // A stored port would borrow the segment for the life of the ring, so this call makes a new port.
         let mut port = Port {
             segment: self.port.segment,
             ..self.port
@@ -271,7 +272,7 @@ impl<'a> Ring<'a> {
     }
 }
 
-/// Activity of a ring in its steady path.
+/// Counts of a ring in its steady path.
 struct SteadyPath {
     hops: u64,
     allocations: u64,
@@ -309,13 +310,13 @@ fn measure(nodes: usize, idle_hold: Duration, time: Duration) -> SteadyPath {
     }
 }
 
-/// Takes the number of frames of one kind out of the counts.
+/// Returns the number of frames of one kind, and sets the count to 0.
 fn take(counts: &mut [u64; 12], kind: Kind) -> u64 {
     std::mem::take(&mut counts[kind as usize])
 }
 
 #[test]
-fn nothing_is_allocated_and_a_hop_costs_one_frame_where_the_token_never_rests() {
+fn no_memory_is_allocated_and_a_hop_costs_one_frame_if_the_token_never_rests() {
     for nodes in [2, 8] {
         let mut steady = measure(nodes, Duration::ZERO, Duration::from_secs(1));
         assert!(steady.hops > 40_000, "{} hops", steady.hops);
@@ -336,13 +337,19 @@ fn nothing_is_allocated_and_a_hop_costs_one_frame_where_the_token_never_rests() 
             answers <= heartbeats * (nodes as u64 - 1),
             "{nodes} nodes: {answers} answers to {heartbeats} heartbeats"
         );
-        assert_eq!(steady.unicast, [0; 12], "{nodes} nodes: of each kind");
-        assert_eq!(steady.broadcast, [0; 12], "{nodes} nodes: of each kind");
+        assert_eq!(
+            steady.unicast, [0; 12],
+            "{nodes} nodes: further frames, by kind"
+        );
+        assert_eq!(
+            steady.broadcast, [0; 12],
+            "{nodes} nodes: further frames, by kind"
+        );
     }
 }
 
 #[test]
-fn nothing_is_allocated_and_a_hop_costs_an_offer_and_an_answer_where_the_token_rests() {
+fn no_memory_is_allocated_and_a_hop_costs_an_offer_and_an_answer_if_the_token_rests() {
     for nodes in [2, 8] {
         let hold = Duration::from_millis(10);
         let mut steady = measure(nodes, hold, Duration::from_secs(60));
@@ -372,14 +379,20 @@ fn nothing_is_allocated_and_a_hop_costs_an_offer_and_an_answer_where_the_token_r
             heartbeats * (nodes as u64 - 1),
             "{nodes} nodes"
         );
-        assert_eq!(steady.unicast, [0; 12], "{nodes} nodes: of each kind");
-        assert_eq!(steady.broadcast, [0; 12], "{nodes} nodes: of each kind");
+        assert_eq!(
+            steady.unicast, [0; 12],
+            "{nodes} nodes: further frames, by kind"
+        );
+        assert_eq!(
+            steady.broadcast, [0; 12],
+            "{nodes} nodes: further frames, by kind"
+        );
     }
 }
 
-/// A thousand simultaneous clients need no more memory than one.
+/// Checks that datagrams need no allocation, even with a thousand simultaneous clients.
 #[test]
-fn nothing_is_allocated_for_datagrams_either() {
+fn no_memory_is_allocated_for_datagrams() {
     const LEN: usize = 32;
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let bind = || UdpLink::bind(any, &UdpOptions::default()).expect("a port");

@@ -1,4 +1,4 @@
-//! Curves of the elections: lines for the textbooks' counts, points for the measured values.
+//! Curves of the elections, with lines for the textbooks' counts and points for the measured values.
 
 use std::path::Path;
 
@@ -34,8 +34,8 @@ pub(crate) fn draw(all: &[Measured], folder: &Path) -> Result<()> {
     draw("elections-time.svg", "hops, one starts", hops)
 }
 
-/// Returns the best, mean and worst curve of each method. Curves that do not differ are drawn once; `textbook` adds
-/// the textbook's.
+/// Returns the best, mean and worst curve of each method. Curves that do not differ are drawn once. `textbook` adds the
+/// curve of the textbook.
 #[expect(clippy::cast_precision_loss, reason = "rings of less than 2^52 nodes")]
 fn curves(
     all: &[Measured],
@@ -62,7 +62,7 @@ fn curves(
             };
             let expected = points(&|it| textbook::messages(method, start, it.nodes).0[at]);
             let differs = expected.last().zip(measured[at].last());
-            // Smaller differences are chance: the mean is of few orders.
+            // The mean is over only a few random orders, so smaller differences are chance.
             let differs = differs.is_some_and(|(one, other)| (one.1 / other.1 - 1.0).abs() > 0.1);
             let mut curve = Curve::new(&name, color, measured[at].clone());
             if with_textbook {

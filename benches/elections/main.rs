@@ -1,8 +1,8 @@
-//! Benchmark of the board's elections: messages and time by method and number of nodes, compared with the
-//! textbooks' counts. The state machines run in the simulator's kernel, so the figures are the same on every
-//! machine.
+//! Benchmark of the board's elections. The benchmark measures messages and time for each method and number of nodes,
+//! and compares the messages with the textbooks' counts. The state machines run in the simulator's kernel, so the
+//! figures are the same on every machine.
 //!
-//! It writes the table in `docs/board.md` and the curves in `docs/images`.
+//! The benchmark writes the table in `docs/board.md` and the curves in `docs/images`.
 //!
 //! ```text
 //! cargo bench --bench elections
@@ -42,7 +42,7 @@ struct Options {
 fn main() -> Result<()> {
     let options = Options::parse();
     if !options.bench {
-        // Under `cargo test` this only shows that the benchmark works; it writes nothing.
+        // Under `cargo test` this run only shows that the benchmark works, and writes no files.
         println!("{}", table::table(&measure::all(3)?));
         return Ok(());
     }

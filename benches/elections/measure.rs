@@ -1,4 +1,4 @@
-//! Measures elections of one method in rings of one size, started by one node or by all.
+//! Measures elections of one method in rings of one size. Either one node or all nodes start an election.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use ring_sim::kernel::rng::{Rng, Stream};
 
 use super::ring::{Cost, HOP_TIME, Ring};
 
-/// Number of random orders of the nodes in the ring of which a mean is made.
+/// Number of random orders of the nodes over which the mean is computed.
 const RANDOM_ORDERS: u64 = 30;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// One node; every node is measured in turn.
+    /// One node starts the election. Every node is measured in turn.
     One,
-    /// All nodes at the same time, in several orders.
+    /// All nodes start an election at the same time. Several orders of the nodes are measured.
     All,
 }
 
@@ -37,7 +37,8 @@ pub(crate) struct Spread(pub [f64; 3]);
 impl Spread {
     pub(crate) const NAMES: [&'static str; 3] = ["best", "mean", "worst"];
 
-    /// Returns the minimum and maximum of `all`, and the mean of the random orders.
+    /// Returns the minimum and the maximum of `all`, and the mean of `drawn`. `drawn` has the values of the random
+    /// orders.
     #[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
     fn of(all: &[f64], drawn: &[f64]) -> Self {
         let least = all.iter().copied().fold(f64::MAX, f64::min);
@@ -89,19 +90,19 @@ fn messages(cost: &Cost) -> f64 {
 }
 
 fn hops(cost: &Cost) -> f64 {
-    // In this simulation only hops and transactions take time, not computation.
+    // In this simulation only hops and transactions take time. Computation takes no time.
     Duration::as_secs_f64(&cost.time) / HOP_TIME.as_secs_f64()
 }
 
-/// Starts an election at each node. Any order of the nodes gives the same distances to the largest id, so one
-/// suffices.
+/// Starts an election at each node in turn. In every order of the nodes, the starting nodes have the same distances to
+/// the largest id. So one order is enough.
 fn measure_single_starts(method: Method, nodes: usize) -> Result<(Vec<Cost>, usize)> {
     let mut ring = Ring::new(method, &random_ids(nodes, 0))?;
     let costs: Result<_> = (0..nodes).map(|place| ring.start_at(place)).collect();
     Ok((costs?, 0))
 }
 
-/// Starts elections at all nodes at once: with ascending ids, descending ids, and random orders.
+/// Starts elections at all nodes at once, in rings with ascending ids, descending ids and random orders.
 fn measure_simultaneous_starts(method: Method, nodes: usize) -> Result<(Vec<Cost>, usize)> {
     let ascending = drawn_from(nodes);
     let descending = ascending.iter().rev().copied().collect();

@@ -1,5 +1,5 @@
-//! Rings of the board's state machine in the simulator's kernel. The network loses nothing, and each hop takes the
-//! same time. The database is this benchmark's: it decides who starts an election.
+//! Rings of the board's state machine in the simulator's kernel. The network loses no messages, and each hop takes the
+//! same time. The benchmark simulates the database. The rows of the database decide which node starts an election.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -25,34 +25,34 @@ use ring_sim::kernel::system::{Moment, Route, System};
 
 use super::quiet::{ip_of, no_faults, node_of};
 
-/// Time of one hop, of a datagram or on a connection.
+/// Time of one hop, for a datagram and for a message on a connection.
 pub(crate) const HOP_TIME: Duration = Duration::from_millis(1);
-/// Time of a transaction, in nanoseconds. Elections that start at once then begin less than a hop apart.
+/// Time of a transaction, in nanoseconds. The time is so short that simultaneous elections begin less than a hop apart.
 const TRANSACTION_NANOS: u64 = 100_000;
 const PORT: u16 = 7_400;
 const SLOTS: u16 = 32;
 const MESSAGE_BYTES_MAX: usize = 64;
 const ELECTION_LIMIT: Duration = Duration::from_secs(10);
-/// Long enough to end an election and to forget it: more than three times T1.
+/// Time of rest after an election: more than three times T1, so that the election ends and nodes forget it.
 const REST_TIME: Duration = Duration::from_secs(4);
-/// A timeout for missing tokens that never ends: these rings have no token.
+/// Timeout for missing tokens, which is so long that it never expires. These rings have no token.
 const UNREACHED_TIMEOUT: Duration = Duration::from_secs(1 << 20);
 
 type BenchSimulation = Simulation<Segment>;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
-    /// Messages of all kinds until no node sends any more.
+    /// Number of messages of all kinds, until no node sends another message.
     pub messages: u64,
     /// Time from the first start until the last node knows the result.
     pub time: Duration,
 }
 
-/// Nodes at rest.
+/// A ring whose nodes are at rest.
 pub(crate) struct Ring(BenchSimulation);
 
 impl Ring {
-    /// Makes a ring of nodes with these ids, each the predecessor of the next.
+    /// Makes a ring of nodes with these ids. Each node is the predecessor of the next node in the list.
     pub(crate) fn new(method: Method, ids: &[u32]) -> Result<Self> {
         let places = || ids.iter().enumerate();
         let node = |(at, _)| Node::new(address(at), MESSAGE_BYTES_MAX, 1_000_000_000);
@@ -78,7 +78,8 @@ impl Ring {
             });
         }
         let mut ring = Self(simulation);
-        // The largest node finds its old row, which names it coordinator. It claims the role and elects.
+        // The largest node finds its old row, which names it as the coordinator. So it claims the role and starts an
+        // election.
         ring.0.run(ELECTION_LIMIT);
         ring.check_coordinator()?;
         Ok(ring)
@@ -150,9 +151,10 @@ struct Segment {
     ids: Vec<u32>,
     largest: u32,
     rows: Rows,
-    /// Reads that are answered once all nodes have read: then each node learns that it is acting coordinator.
+    /// Reads of the database whose answers wait until all nodes have sent a read. The answers then tell each node that
+    /// it is the acting coordinator.
     gathered: Option<Vec<(usize, u64)>>,
-    /// Times of the first start and of the last known result.
+    /// Time at which the first node started an election, and time at which the last node learned the result.
     started: Option<Duration>,
     told: Duration,
 }

@@ -14,13 +14,14 @@ pub(crate) const fn name(method: Method) -> &'static str {
     }
 }
 
-/// Returns the table of messages, the textbook's messages and time.
+/// Returns the table, which compares the measured messages with the textbook's, and shows the time.
 pub(crate) fn table(all: &[Measured]) -> String {
     let mut text = String::new();
     for start in Start::BOTH {
         let _ = writeln!(
             text,
-            "| {} starts, nodes | | messages: best, mean, worst | the textbook's | hops: best, mean, worst |\n|---:|---|---:|---:|---:|",
+            "| {} starts, nodes | | messages: best, mean, worst | the textbook's | hops: best, mean, worst |\n\
+             |---:|---|---:|---:|---:|",
             start.name()
         );
         for it in all.iter().filter(|it| it.start == start) {

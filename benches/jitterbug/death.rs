@@ -27,7 +27,8 @@ pub(crate) fn measure(deaths: usize) -> Result<()> {
     };
     let median = median(times.clone());
     println!(
-        "\n{deaths} leaders of {NODES} nodes died: the next led after {least:.2?} to {most:.2?}, {median:.2?} in the median; renew_timeout + D is {FAILOVER_BOUND:?}."
+        "\n{deaths} leaders of {NODES} nodes died: the next led after {least:.2?} to {most:.2?}, \
+         {median:.2?} in the median; renew_timeout + D is {FAILOVER_BOUND:?}."
     );
     Ok(())
 }
@@ -49,7 +50,7 @@ fn measure_death() -> Result<Duration> {
         .ns()
         .run(|| UdpSocket::bind("0.0.0.0:57700"))??;
     watcher.set_read_timeout(Some(2 * FAILOVER_BOUND))?;
-    // Only the leader may use the token, so the client learns when this node leads.
+    // Only the leader may use the token, so the client gets the token when this node leads.
     let mut client = Client::connect(&nodes[0].control())?;
     client.ask()?;
     client.await_grant()?;
@@ -61,8 +62,8 @@ fn measure_death() -> Result<Duration> {
     loop {
         let mut room = [0; 64];
         let len = watcher.recv(&mut room).context("no node leads")?;
-        let heard = Message::decode_datagram(&room[..len])?;
-        if let Message::Tr1 { token_id, .. } = heard
+        let message = Message::decode_datagram(&room[..len])?;
+        if let Message::Tr1 { token_id, .. } = message
             && token_id.is_leader()
         {
             let took = start.elapsed();

@@ -1,4 +1,4 @@
-//! Measures how restores, datagrams and the idle ring grow with the number of nodes, in memory.
+//! Measures in memory how the numbers of restores, datagrams and passes grow with the number of nodes.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::chart;
 use super::ring::{Count, Ring};
 
 const ELECTION_LIMIT: Duration = Duration::from_secs(60);
-/// Time in which the list goes round the ring.
+/// Time in which the list of nodes reaches all nodes of the ring.
 const REST_TIME: Duration = Duration::from_secs(10);
 const IDLE_TIME: Duration = Duration::from_secs(10);
 
@@ -44,7 +44,10 @@ pub(crate) fn measure(nodes: usize) -> Result<Growth> {
     let form = cost(&ring, start);
     ring.run(REST_TIME);
     let lost = ring.has_state(State::Orphan);
-    ensure!(lost == 0, "{lost} of {nodes} are orphans in a ring at rest");
+    ensure!(
+        lost == 0,
+        "{lost} of {nodes} nodes are orphans in a ring at rest"
+    );
     let start = (ring.now(), ring.count());
     ring.run(IDLE_TIME);
     let idle = cost(&ring, start);

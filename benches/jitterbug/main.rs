@@ -1,12 +1,12 @@
 //! Benchmark of Jitterbug.
 //!
-//! - **A pass**: from a giver's connect to the acknowledgement of `ringd jitterbug`. It alternates with a bare
-//!   exchange of the same bytes between the same namespaces. Also the passes per second of a ring of two without a
-//!   hold.
-//! - **A leader's death**: from SIGKILL until the next leader reports itself.
-//! - **Memory** with the longest list.
-//! - **Growth**: restores and datagrams against the number of nodes, and the idle ring, in memory. These figures
-//!   are the same on every machine, and their curves are in `docs/images`.
+//! - **A pass**: the time from a giver's connect to the acknowledgement of `ringd jitterbug`. Passes alternate with a
+//!   bare exchange of the same bytes between the same namespaces. This part also measures the passes per second of a
+//!   ring of two without a hold.
+//! - **A leader's death**: the time from SIGKILL until the next leader announces itself.
+//! - **Memory** of a node with the longest list.
+//! - **Growth**: the numbers of restores and datagrams for each number of nodes, and the messages of an idle ring. The
+//!   rings run in memory, so the figures are the same on every machine. Their curves are in `docs/images`.
 //!
 //! ```text
 //! cargo bench --bench jitterbug
@@ -47,7 +47,7 @@ struct Options {
     /// Numbers of nodes of the rings in memory.
     #[arg(long, value_delimiter = ',', default_value = "2,3,10,30,100,300,1000")]
     sizes: Vec<usize>,
-    /// Passes per measurement; as many exchanges of the floor follow.
+    /// Passes per measurement. The benchmark also measures the same number of exchanges of the floor.
     #[arg(long, default_value_t = 500)]
     passes: usize,
     /// Number of leaders to kill.
@@ -72,13 +72,13 @@ enum Part {
 fn main() -> Result<()> {
     let options = Options::parse();
     if !options.bench {
-        // Under `cargo test` only the part in memory runs, and nothing is written.
+        // Under `cargo test` only the part in memory runs, and it writes no files.
         println!("{}", growth::table(&[growth::measure(3)?]));
         return Ok(());
     }
     let does = |part| options.only.contains(&part);
     if does(Part::Pass) || does(Part::Death) || does(Part::Memory) {
-        // Must come first: it starts this program again, in new namespaces.
+        // This call must come first, because it starts this program again in new namespaces.
         ring_segment::enter()?;
     }
     if does(Part::Growth) {

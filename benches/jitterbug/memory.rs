@@ -28,19 +28,20 @@ pub(crate) fn measure() -> Result<()> {
         port: 7000,
     });
     let strangers: Vec<Node> = strangers.collect();
-    // A node takes at most this many new nodes from one list.
+    // A node accepts at most this many new nodes from one list.
     for some in strangers.chunks(256) {
         let list: Vec<Node> = std::iter::once(own).chain(some.iter().copied()).collect();
         let token = Token::new(1, &list, b"1");
         fabric.places[0].ns().run(|| token.give(to))??;
     }
     let after = resident()?;
-    node.wait_for("it has not taken the list", |status: &Value| {
+    node.wait_for("the node has not accepted the list", |status: &Value| {
         status["nodes"].as_array().map(Vec::len) == Some(strangers.len() + 1)
     })?;
-    let asked = resident()?;
+    let with_status = resident()?;
     println!(
-        "\nResident: {before} KiB without a list, {after} KiB with a list of {}, {asked} KiB after a request of `status`.",
+        "\nResident: {before} KiB without a list, {after} KiB with a list of {}, \
+         {with_status} KiB after a request of `status`.",
         strangers.len() + 1
     );
     Ok(())

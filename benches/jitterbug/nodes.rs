@@ -73,7 +73,7 @@ impl Token {
         }
     }
 
-    /// Passes the token: offer, answer, acknowledgement.
+    /// Passes the token with an offer, and waits for the answer and the acknowledgement.
     pub(crate) fn give(&self, to: SocketAddr) -> Result<()> {
         let mut stream = TcpStream::connect(to)?;
         stream.set_nodelay(true)?;
@@ -87,7 +87,7 @@ impl Token {
         await_acknowledgement(stream)
     }
 
-    /// Sends the same bytes at once, without waiting for answers.
+    /// Sends the bytes of a pass at once, without a wait for answers.
     pub(crate) fn send(&self, to: SocketAddr) -> Result<()> {
         let mut stream = TcpStream::connect(to)?;
         stream.set_nodelay(true)?;
@@ -99,12 +99,15 @@ impl Token {
 fn await_acknowledgement(mut stream: TcpStream) -> Result<()> {
     stream.shutdown(Shutdown::Write)?;
     let count = stream.read(&mut [0]);
-    ensure!(matches!(count, Ok(0)), "{count:?} is no acknowledgement");
+    ensure!(
+        matches!(count, Ok(0)),
+        "{count:?} is not an acknowledgement"
+    );
     Ok(())
 }
 
-/// Serves the floor: accepts connections, reads each to its end and closes it. With `answers` it sends one byte
-/// after TP1, like a candidate.
+/// Serves the floor: accepts connections, reads each connection to its end and closes it. With `answers` it also sends
+/// one byte after TP1, like a candidate.
 pub(crate) fn serve_floor(listener: &TcpListener, answers: bool) -> std::io::Result<()> {
     const OFFER_LEN: usize = 9;
     let mut room = vec![0; 1 << 16];

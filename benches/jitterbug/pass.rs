@@ -12,9 +12,9 @@ use super::median::median;
 use super::nodes::{self, Token, address, address_all, listener, serve_floor};
 use super::real::fabric::{Fabric, Kind, Place};
 
-/// How often pass and floor are measured, in turn.
+/// Number of measurements of pass and floor, in turn.
 const ROUNDS: usize = 5;
-/// Time for which a ring of two passes its token.
+/// Time for which a ring of two members keeps passing its token.
 const PASS_TIME: Duration = Duration::from_secs(3);
 
 pub(crate) fn measure(passes: usize) -> Result<()> {
@@ -26,12 +26,12 @@ pub(crate) fn measure(passes: usize) -> Result<()> {
     measure_ring_of_two()
 }
 
-/// Measures passes of `len` bytes to a node that keeps the token and gets it again and again.
+/// Measures repeated passes of `len` bytes to a node that already has a token.
 fn measure_row(len: usize, passes: usize) -> Result<String> {
     let fabric = Fabric::new(Kind::Pair, 2)?;
     address_all(&fabric.places)?;
-    // It leads so long that it makes no pass meanwhile. The data that it gets equals its own, so it computes
-    // nothing.
+    // The node leads for so long that it does not pass the token during the measurement. The data that it gets are
+    // equal to its own, so it computes nothing.
     let options = ["--renew-timeout", "1h", "--hold", "1h", "--compute", "cat"];
     let node = nodes::start(1, &fabric.places[1], &options)?;
     let status = nodes::wait_for_leader(&node)?;
@@ -94,7 +94,7 @@ impl Floor {
     }
 }
 
-/// Measures the rate of two nodes that only pass.
+/// Measures the rate of passes of two nodes that only pass the token.
 fn measure_ring_of_two() -> Result<()> {
     let fabric = Fabric::new(Kind::Pair, 2)?;
     address_all(&fabric.places)?;

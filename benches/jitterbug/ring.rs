@@ -1,5 +1,5 @@
-//! Rings of Jitterbug's state machine in the simulator's kernel, on a network that takes 20 to 100 µs and loses
-//! nothing.
+//! Rings of Jitterbug's state machine in the simulator's kernel, on a network that takes 20 to 100 µs and loses no
+//! messages.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -23,15 +23,15 @@ const PREFIX: u8 = 16;
 const ALL: Ipv4Addr = Ipv4Addr::new(10, 0, 255, 255);
 const UDP_PORT: u16 = 57_700;
 const TCP_PORT: u16 = 7_000;
-/// Minimum latency and its maximal addition, in nanoseconds.
+/// Minimum latency and the maximum that is added to it, in nanoseconds.
 const LATENCY: (u64, u64) = (20_000, 80_000);
-/// 16 incoming connections, one outgoing, and some that are refused.
+/// Number of slots for connections: 16 incoming ones, one outgoing one, and some that are refused.
 const SLOTS: u16 = 24;
 const MESSAGE_BYTES_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Count {
-    /// Datagrams to all nodes and to one node.
+    /// Number of datagrams to all nodes.
     pub broadcast: u64,
     pub unicast: u64,
     pub passes: u64,
@@ -105,7 +105,7 @@ impl Ring {
         self.0.system.leaders.first().copied()
     }
 
-    /// Ends a process; the kernel resets its connections.
+    /// Ends a process. The kernel resets the connections of the process.
     pub(crate) fn kill(&mut self, at: usize) {
         self.0.end_process(at);
         self.0.system.leaders.remove(&at);
@@ -114,7 +114,7 @@ impl Ring {
 
 #[derive(Default)]
 struct Segment {
-    /// Datagrams to all nodes, and to one.
+    /// Numbers of datagrams to all nodes and to one node.
     datagrams: [u64; 2],
     /// Nodes that may use their tokens.
     leaders: BTreeSet<usize>,

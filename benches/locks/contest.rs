@@ -1,4 +1,4 @@
-//! Clients that compete for one lock, of any implementation.
+//! Clients that compete for one lock. The lock may have any implementation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -14,16 +14,17 @@ pub(crate) trait Lock: Send {
 
 #[derive(Debug)]
 pub(crate) struct Contest {
-    /// Times from a release to the next grant to another client, sorted.
+    /// Sorted times from a release to the next grant, for grants to another client.
     pub hand_overs: Vec<Duration>,
     pub rate: f64,
-    /// Share of grants that went to another client than the grant before, from 0 to 1.
+    /// Share of the grants that went to another client than the grant before, from 0 to 1.
     pub moved: f64,
-    /// Share of all grants of the client with the fewest and of the one with the most, times the number of clients.
+    /// The smallest and the largest number of grants that a client received, each divided by the mean number of all
+    /// clients.
     pub parts: (f64, f64),
 }
 
-/// Lets each client lock and unlock without a pause.
+/// Lets all clients lock and unlock at the same time, without a pause.
 pub(crate) fn contend<L: Lock>(clients: Vec<L>, time: Duration) -> Result<Contest> {
     let over = AtomicBool::new(false);
     let began = Instant::now();
@@ -64,9 +65,9 @@ pub(crate) fn measure_uncontended<L: Lock>(
     let mut took = Vec::new();
     let began = Instant::now();
     while began.elapsed() < time {
-        let asked = Instant::now();
+        let start = Instant::now();
         client.lock()?;
-        took.push(asked.elapsed());
+        took.push(start.elapsed());
         client.unlock()?;
     }
     let rate = float(took.len()) / began.elapsed().as_secs_f64();
@@ -101,7 +102,7 @@ fn hand_overs(grants: &[Vec<Instant>]) -> Vec<Duration> {
 pub(crate) fn percentile(sorted: &[Duration], percent: usize) -> Result<f64> {
     let at = sorted.get(sorted.len() * percent / 100);
     at.map(|time| time.as_secs_f64() * 1e9)
-        .context("nothing was measured")
+        .context("no grant was measured")
 }
 
 /// Returns the median of a value of the samples.

@@ -1,11 +1,10 @@
-//! Benchmark of locks: the time in which a program gets the token at the control socket, without the start of a
-//! process.
+//! Measures how long a program waits for the token at the control socket. No process is started in this time.
 //!
-//! Floor and locks are measured in turn on the same segment. The floor is one hop of a frame through the barest
-//! program; see `benches/token_pass`.
+//! Floor and locks are measured in turn on the same segment. The floor is one hop of a frame through the simplest
+//! possible program, see `benches/token_pass`.
 //!
-//! `--rivals` also measures an etcd of three nodes and a Redis, which must be installed (`rivals`). `updates`
-//! counts the updates that are lost under a lock during faults.
+//! `--rivals` measures ringd, an etcd of three nodes and a Redis, which must be installed (`rivals`). `updates` counts
+//! the updates that are lost under a lock during faults.
 //!
 //! ```text
 //! cargo bench --bench locks
@@ -53,7 +52,7 @@ struct Options {
     /// Measure only ringd, etcd and Redis, to compare them.
     #[arg(long)]
     rivals: bool,
-    /// Another build of `ringd` (may be repeated); builds are measured in turn.
+    /// Another build of `ringd` (may be repeated). Builds are measured in turn.
     #[arg(long, default_value = env!("CARGO_BIN_EXE_ringd"))]
     ringd: Vec<PathBuf>,
     /// Cargo passes this option to benchmarks.
@@ -67,26 +66,27 @@ struct Options {
 #[derive(Debug, Subcommand)]
 enum Task {
     Updates(updates::Options),
-    /// Work of a client of `updates`, under the lock.
+    /// The work that a client of `updates` does while it holds the lock.
     #[command(hide = true)]
     Add(updates::Addition),
 }
 
-/// Measures something in a ring for some time.
+/// Function that makes one kind of measurement for some time, in a ring of the given daemons.
 type Measure = fn(&[Daemon], Duration) -> Result<Sample>;
 
-/// Rest of the ring before each request, so that processors fall asleep.
+/// Rest of the ring before each request, during which idle processors fall asleep.
 const REST_TIME: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Clone, Copy)]
 struct Sample {
-    /// A hop of the floor without a pause, and a hop with the same rest before each rotation as the ring has.
+    /// Time of a hop of the floor, if the floor does not pause between rotations.
     floor: f64,
     rested: f64,
     p50: f64,
     p99: f64,
     rate: f64,
-    /// Share of all grants of the node with the fewest and of the one with the most, times the number of nodes.
+    /// The smallest and the largest number of grants that a node received, each divided by the mean number of all
+    /// nodes.
     parts: (f64, f64),
 }
 
@@ -168,12 +168,12 @@ fn measure_all(
     Ok(samples)
 }
 
-/// Measures grants after a rest, when the processors have to wake up.
+/// Measures grants after a rest, so the processors have to wake up.
 fn acquire_rested(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     acquire(daemons, time, REST_TIME)
 }
 
-/// Measures grants without a rest. No node holds the lock or waits for it, but all are awake, like the floor's
+/// Measures grants without a rest. No node holds the lock or waits for it, but all nodes are awake, like the floor's
 /// stations.
 fn acquire_awake(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     acquire(daemons, time, Duration::ZERO)
@@ -206,7 +206,7 @@ fn contend(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     sample(contest.hand_overs, contest.rate, contest.parts)
 }
 
-/// Lets two programs on one machine compete: one always waits.
+/// Lets two programs on one machine compete, so that one of them always waits.
 fn contend_locally(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     let mut clients = connect(&[&daemons[0], &daemons[0]].map(|it| it))?;
     let mut took = Vec::new();
@@ -216,7 +216,7 @@ fn contend_locally(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     while began.elapsed() < time {
         let next = 1 - holder;
         clients[next].ask()?;
-        // By then the request waits in the queue.
+        // After this pause the request waits in the queue.
         thread::sleep(Duration::from_millis(1));
         let released = Instant::now();
         clients[holder].release()?;

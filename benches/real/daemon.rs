@@ -15,12 +15,13 @@ use tempfile::TempDir;
 use super::fabric::Place;
 use super::start::Start;
 
-/// Longest time that anything may take.
+/// Longest time of any wait.
 const WAIT_LIMIT: Duration = Duration::from_secs(20);
-/// Time between two requests of the status, which disturb the daemon.
+/// Time between two requests of the status. Requests disturb the daemon, so a shorter time would falsify the
+/// measurements.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Process that is killed on drop.
+/// A daemon process, which is killed on drop.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     pub process: Child,
@@ -28,7 +29,7 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts one `ringd` with further `options` in each place, and waits until they form a ring.
+    /// Starts one `ringd` in each place with these additional `options`, and waits until the daemons form a ring.
     #[allow(dead_code, reason = "not every benchmark has a ring of Lab2")]
     pub(crate) fn ring(
         start: &Start,
@@ -52,7 +53,8 @@ impl Daemon {
         Ok(daemons)
     }
 
-    /// Starts a `ringd` of any system with the caller's arguments and `--control`. It may use the folder.
+    /// Starts a `ringd` of any system with the caller's arguments and `--control`. The caller may put the path of the
+    /// daemon's folder into the arguments.
     pub(crate) fn run(
         start: &Start,
         at: usize,
@@ -79,7 +81,7 @@ impl Daemon {
         let mut command = Command::new(ring_segment::program("ringctl"));
         command.arg("--socket").arg(control(self.folder.path()));
         let output = command.args(["status", "--json"]).output()?;
-        // Some exit codes report a bad state; the status is printed anyway.
+        // Some exit codes report a bad state, but `ringctl` also prints the status in these cases.
         serde_json::from_slice(&output.stdout)
             .with_context(|| String::from_utf8_lossy(&output.stderr).trim().to_owned())
     }
@@ -92,7 +94,7 @@ impl Daemon {
         Ok((status, before + before.elapsed() / 2))
     }
 
-    /// Waits until the status satisfies `is_so`; otherwise the error says what is `missing`.
+    /// Waits until `is_so` accepts the status. If this takes too long, the error is `missing`.
     pub(crate) fn wait_for<S: DeserializeOwned + Debug>(
         &self,
         missing: &str,
@@ -113,7 +115,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // It may have exited already.
+        // The daemon may have exited already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,5 @@
-//! A segment: stations with an `eth0` each, in separate namespaces. Nothing captures or switches their frames.
+//! A segment of stations in separate namespaces, each with an `eth0`. The tests' capture and switch do not run, so they
+//! cost no time.
 
 use std::fmt;
 
@@ -32,7 +33,7 @@ pub(crate) struct Fabric {
 }
 
 impl Fabric {
-    /// Makes a segment for `stations`; a pair has exactly two.
+    /// Makes a segment for `stations` stations. A pair has exactly two stations.
     pub(crate) fn new(kind: Kind, stations: usize) -> Result<Self> {
         if kind == Kind::Pair {
             return Ok(Self {

@@ -13,12 +13,13 @@ use nix::unistd::Pid;
 
 use super::fabric::Place;
 
-/// How the stations are distributed over CPUs.
+/// Distribution of the stations over CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Placement {
-    /// Neighbors on different CPUs: every hop wakes another CPU, as between machines.
+    /// Neighbors are on different CPUs. Every hop wakes another CPU, as between machines.
     Apart,
-    /// All on one CPU: a hop is a switch of processes, with the least work for kernel and hardware.
+    /// All stations are on one CPU. A hop only switches from one process to another on this CPU, so kernel and hardware
+    /// have the least work.
     Together,
 }
 
@@ -44,9 +45,9 @@ impl Placement {
 
 #[derive(Debug, Default)]
 pub(crate) struct Start {
-    /// Placement on CPUs; `None`: the kernel chooses.
+    /// Placement on CPUs, or `None` if the kernel chooses.
     pub placement: Option<Placement>,
-    /// Command that starts the program; empty: none.
+    /// Command through which the program is started. If it is empty, the program is started directly.
     pub through: Vec<String>,
 }
 

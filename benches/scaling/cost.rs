@@ -1,4 +1,4 @@
-//! Costs of the measured actions, and the file that keeps them.
+//! Costs of the measured actions, and the file that keeps the costs.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,13 +12,13 @@ use ring_codec::lab2::Kind;
 /// Actions of a ring that are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// All nodes start at once, until one owns the token and all tables are equal.
+    /// All nodes start at once. The action ends when one node owns the token and all tables are equal.
     Form,
-    /// A node starts, until it and all others have the same table.
+    /// A node starts. The action ends when all nodes have the same table.
     Join,
-    /// The owner dies, until another node owns the token.
+    /// The owner dies. The action ends when another node owns the token.
     FailOver,
-    /// Two separate halves meet, until one node owns the token and all tables are equal.
+    /// Two separate halves meet. The action ends when one node owns the token and all tables are equal.
     Merge,
     /// The ring is idle for the measured time.
     Idle,
@@ -66,7 +66,8 @@ impl Cost {
         self.frames() as f64 / self.time.as_secs_f64()
     }
 
-    /// Returns a line of the file: action, members, nanoseconds, then each kind as `unicast+broadcast`.
+    /// Returns a line of the file, with the action, the number of members, the nanoseconds, and for each kind of frame
+    /// `unicast+broadcast`.
     fn line(&self) -> String {
         let (name, nodes, nanos) = (self.action.name(), self.nodes, self.time.as_nanos());
         let mut line = format!("{name}\t{nodes}\t{nanos}");
@@ -105,7 +106,7 @@ impl Cost {
 pub(crate) struct Costs(pub Vec<Cost>);
 
 impl Costs {
-    /// Reads the costs that earlier runs measured. Without a file it returns no costs.
+    /// Reads the costs that earlier runs measured. Returns no costs if there is no file.
     pub(crate) fn read(file: &Path) -> Result<Self> {
         let text = match fs::read_to_string(file) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -138,8 +139,8 @@ impl Costs {
         self.0.iter().filter(move |cost| cost.action == action)
     }
 
-    /// Returns how a value grows with the size: the exponent of the best power law, by least squares of the
-    /// logarithms. Returns `None` with fewer than two sizes.
+    /// Returns the growth of a value with the size: the exponent of the power law that fits best, by least squares of
+    /// the logarithms. Returns `None` if there are fewer than two sizes.
     #[allow(clippy::cast_precision_loss, reason = "few points, and small numbers")]
     pub(crate) fn exponent(&self, action: Action, value: fn(&Cost) -> f64) -> Option<f64> {
         let points: Vec<(f64, f64)> = self

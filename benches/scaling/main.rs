@@ -1,9 +1,9 @@
-//! Benchmark of the cost of a ring by its size: frames and time to form it, to join it, to replace its owner and to
-//! merge two halves, and the frames of an idle ring. The state machines run in the simulator, so the figures are
-//! the same on every machine.
+//! Benchmark of the cost of a ring of each size. The benchmark measures the frames and the time to form a ring, to join
+//! a ring, to replace its owner and to merge two halves. The benchmark also counts the frames of an idle ring. The
+//! state machines run in the simulator, so the figures are the same on every machine.
 //!
-//! `docs/scaling.tsv` keeps the figures. The curves in `docs/images` and the table in `docs/scaling.md` are made
-//! from it.
+//! `docs/scaling.tsv` keeps the figures. The benchmark makes the curves in `docs/images` and the table in
+//! `docs/scaling.md` from this file.
 //!
 //! ```text
 //! cargo bench --bench scaling                       # all sizes; 10,000 takes long
@@ -44,7 +44,7 @@ struct Options {
 fn main() -> Result<()> {
     let options = Options::parse();
     if !options.bench {
-        // Under `cargo test` this only shows that the benchmark works; it writes nothing.
+        // Under `cargo test` this run only shows that the benchmark works, and writes no files.
         let costs = Costs(measure::all(3));
         println!("{}", table::table(&costs));
         return Ok(());

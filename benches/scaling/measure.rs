@@ -9,17 +9,16 @@ use ring_sim::lab2::World;
 
 use super::cost::{Action, Cost};
 
-/// Time between two comparisons of all tables, which are slow for large tables.
+/// Time between two comparisons of all tables. Comparisons are slow if tables are large.
 const TABLE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 const ACTION_LIMIT: Duration = Duration::from_secs(600);
-/// Time in which the effects of an action end.
+/// Time of rest after an action, in which its effects end.
 const REST_TIME: Duration = Duration::from_secs(2);
 const IDLE_TIME: Duration = Duration::from_secs(10);
 
 type Ring = World<Lab2>;
 
-/// Measures every action in a ring of `nodes` members, with the default constants. Runs two simulations, one per
-/// thread.
+/// Measures every action in a ring of `nodes` members with the default constants. Runs two simulations in two threads.
 pub(crate) fn all(nodes: usize) -> Vec<Cost> {
     thread::scope(|scope| {
         let merged = scope.spawn(|| measure_merge(nodes));
@@ -29,7 +28,7 @@ pub(crate) fn all(nodes: usize) -> Vec<Cost> {
     })
 }
 
-/// Measures the actions that one ring can do one after the other.
+/// Measures all actions that are possible in one ring, one after the other.
 fn measure_one_ring(nodes: usize) -> Vec<Cost> {
     let mut costs = Vec::new();
     let mut ring = ring(nodes + 1);
@@ -59,7 +58,7 @@ fn measure_one_ring(nodes: usize) -> Vec<Cost> {
     costs
 }
 
-/// Measures the merge of two halves that were separate from the start. Every other member is in the same half.
+/// Measures the merge of two halves that were separate from the start. Members belong to the two halves alternately.
 fn measure_merge(nodes: usize) -> Cost {
     let mut halves = ring(nodes);
     let groups: Vec<u8> = (0..nodes).map(|at| u8::from(at % 2 > 0)).collect();
@@ -81,7 +80,7 @@ fn assert_sound(ring: &Ring) {
 fn ring(nodes: usize) -> Ring {
     let constants = Constants {
         max_members: nodes.max(2),
-        // Without `expect` each half would consider itself complete.
+        // If `expect` were not set, each half would consider itself complete.
         expect: Some(nodes),
         ..Constants::default()
     };
@@ -95,7 +94,7 @@ fn wait_until_formed(ring: &mut Ring) {
             ring.now() < start + ACTION_LIMIT,
             "the tables do not become equal"
         );
-        // The simulation's time does not move here.
+        // The simulation's time does not advance during this comparison.
         assert_sound(ring);
         ring.run(TABLE_POLL_INTERVAL);
     }

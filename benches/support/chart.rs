@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-/// Colors that color-blind people can distinguish (palette of Okabe and Ito), one per curve.
+/// Colors of the curves. Color-blind people can distinguish these colors (palette of Okabe and Ito).
 const COLORS: [RGBColor; 5] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
@@ -24,7 +24,7 @@ pub(crate) enum Marks {
     Points,
 }
 
-/// Curve: the name at its end, the index of its color, and its points.
+/// A curve: the name at its end, the index of its color, and its points.
 #[derive(Debug)]
 pub(crate) struct Curve {
     pub name: String,
@@ -34,7 +34,7 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// Makes a curve that is drawn as line and points.
+    /// Makes a curve that is drawn as a line with points.
     pub(crate) fn new(name: &str, color: usize, points: Vec<(f64, f64)>) -> Self {
         Self {
             name: name.to_owned(),
@@ -95,7 +95,7 @@ fn draw_into(
         }
     }
     names.retain(|(_, _, name)| !name.is_empty());
-    // From top to bottom, so that no name overlaps the one above.
+    // The names are placed from top to bottom, so that no name overlaps the name above it.
     names.sort_by_key(|((_, y), _, _)| *y);
     let mut free = 0;
     for ((x, y), color, name) in names {
@@ -104,12 +104,12 @@ fn draw_into(
         let style = ("sans-serif", 14).into_font().color(&color);
         area.draw(&Text::new(name.clone(), (x + 10, y), style))?;
     }
-    // A line of slope 1: a value that grows like the number of members is parallel to it.
+    // This line has slope 1. The curve of a value that grows like the number of members is parallel to it.
     let n = [(3.0, 3.0), (largest, largest)];
     if n.iter().all(|&(_, y)| (down..=up).contains(&y)) {
         chart.draw_series(DashedLineSeries::new(n, 4, 4, BLACK.stroke_width(1)))?;
         let style = ("sans-serif", 14).into_font().color(&BLACK);
-        // Away from the right end, where the names of the curves are.
+        // The label is not at the right end, because the names of the curves are there.
         let at = 3.0 * (largest / 3.0).powf(0.6);
         let label = EmptyElement::at((at, at)) + Text::new("n", (-4, -20), style);
         chart.draw_series(std::iter::once(label))?;

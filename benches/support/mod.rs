@@ -1,4 +1,4 @@
-//! Drives one Lab2 state machine in a benchmark: frames in, frames out, no link.
+//! Drives one Lab2 state machine in a benchmark. Frames are inputs and outputs, and there is no link.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>
     buf[..len].to_vec()
 }
 
-/// State machine with everything that its driver lends to it.
+/// A state machine with its clock and its buffers.
 pub(crate) struct Node {
     pub machine: Lab2,
     pub now: Now,
@@ -64,7 +64,8 @@ impl Node {
         self.drain()
     }
 
-    /// Drains the state machine in the order of its contract. Returns the length of all frames in bytes.
+    /// Drains the outputs of the state machine in the order of its contract. Returns the total length of all frames in
+    /// bytes.
     pub(crate) fn drain(&mut self) -> usize {
         let mut sent = 0;
         loop {

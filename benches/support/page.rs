@@ -19,7 +19,7 @@ pub(crate) fn update(tables: &str, bench: &str, page: &Path) -> Result<()> {
     fs::write(page, text).with_context(|| format!("cannot write {}", page.display()))
 }
 
-/// Formats 12345 as 12,345.
+/// Formats a number with separators: 12345 becomes 12,345.
 pub(crate) fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,8 +1,8 @@
-//! Common parts of rings without faults in the simulator's kernel.
+//! Code for rings without faults in the simulator's kernel. Several benchmarks share it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Address of the first node; the others follow.
+/// Address of the first node. The other nodes have the next addresses.
 pub(crate) const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
 pub(crate) fn ip_of(node: usize) -> IpAddr {
@@ -17,7 +17,7 @@ pub(crate) fn node_of(address: SocketAddr) -> Option<usize> {
     usize::try_from(ip.to_bits().checked_sub(FIRST_ADDRESS.to_bits())?).ok()
 }
 
-/// Implements the methods of a `System` that has no faults, storage or counters.
+/// Implements the methods of a `System` that concern faults, storage and counters, for a system without them.
 macro_rules! no_faults {
     () => {
         fn on_storm(&mut self, _: u64, sent: u64) {

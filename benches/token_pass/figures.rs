@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Head of the table in `docs/latency-budget.md`.
-pub(crate) const HEAD: &str = "\
+/// Header of the table in `docs/latency-budget.md`.
+pub(crate) const TABLE_HEADER: &str = "\
 | segment | floor p50 | floor p99 | hop p50 | hop p99 | hop ÷ floor, p50 | least to most | p99 | mean |
 |---|---|---|---|---|---|---|---|---|";
 
-/// Times in nanoseconds.
+/// Times of a rotation or a hop, in nanoseconds.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Figures {
     pub p50: f64,
     pub p99: f64,
-    /// Total time divided by the number.
+    /// Mean: the total time divided by the number of rotations.
     pub mean: f64,
 }
 
 impl Figures {
-    /// Makes the figures of `count` rotations that took `all` together.
+    /// Makes the figures of `count` rotations, which together took the time `all`.
     pub(crate) fn new(p50_ns: u64, p99_ns: u64, all: Duration, count: u64) -> Self {
         Self {
             p50: float(p50_ns),

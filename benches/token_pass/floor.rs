@@ -22,20 +22,21 @@ use crate::figures::Figures;
 use crate::real::fabric::Fabric;
 use crate::real::start::Start;
 
-/// Environment variable with the task of a station's process.
+/// Environment variable with the options of a station's process.
 const STATION_VARIABLE: &str = "RINGD_BENCH_STATION";
-/// The other experimental EtherType. Its frames teach the bridge the station's port, and no station receives them.
+/// The second experimental EtherType. Stations send frames of this type only to teach the bridge the port of each
+/// station. No station receives them.
 const IGNORED_ETHERTYPE: u16 = 0x88b6;
 /// Time before the first measured rotation.
 const WARM_UP_TIME: Duration = Duration::from_millis(200);
 
-/// Task of one station, a separate process.
+/// Options of one station, which is a separate process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Station {
     mac: [u8; 6],
     next: [u8; 6],
-    /// Set for the first station: it starts the frame, reads the clock once per rotation, and ends the run after
-    /// this time.
+    /// Measured time, set only for the first station. This station starts the frame, reads the clock once per rotation,
+    /// and ends the run after this time.
     time: Option<Duration>,
     /// Pause before each rotation, during which idle processors fall asleep.
     rest: Duration,
@@ -50,7 +51,7 @@ pub(crate) fn measure(
 ) -> Result<Figures> {
     let places = &fabric.places;
     let mut stations = Vec::with_capacity(places.len());
-    // The first station starts last, when all others are ready for its frame.
+    // The first station starts last, when all other stations are ready for its frame.
     for at in (0..places.len()).rev() {
         let station = Station {
             mac: places[at].mac().octets(),
@@ -71,7 +72,7 @@ pub(crate) fn measure(
     first.result(places.len())
 }
 
-/// A station's process. It is killed on drop.
+/// A station's process, which is killed on drop.
 struct Running(Child);
 
 impl Running {
@@ -96,21 +97,21 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have exited already.
+        // The station may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
 impl Station {
-    /// Reads this process's task, if it was started as a station.
+    /// Reads the options of this process, if it was started as a station.
     pub(crate) fn from_env() -> Result<Option<Self>> {
-        let told = env::var(STATION_VARIABLE).ok();
-        let station = told.map(|told| serde_json::from_str(&told));
+        let options = env::var(STATION_VARIABLE).ok();
+        let station = options.map(|options| serde_json::from_str(&options));
         station.transpose().context("not the options of a station")
     }
 
-    /// Passes the frame on until this process is killed. The first station ends after its time.
+    /// Passes the frame on until this process is killed. The first station ends by itself after its measured time.
     pub(crate) fn run(&self) -> Result<()> {
         let socket = packet_socket()?;
         let mut poller = Poller::new()?;
@@ -162,7 +163,7 @@ impl Station {
         frame: &[u8],
         time: Duration,
     ) -> Result<Figures> {
-        // As precise as the ring's histogram.
+        // This histogram is as precise as the ring's.
         let (mut rotations, mut count) = (Latency::new(), 0);
         send_frame(socket, frame)?;
         let warm = Instant::now() + WARM_UP_TIME;
@@ -230,7 +231,7 @@ fn packet_socket() -> Result<OwnedFd> {
         None,
     )
     .context("cannot open a packet socket: CAP_NET_RAW and CONFIG_PACKET are needed")?;
-    // pnet offers a safe way to bind to an interface, but closes its socket: it gets a duplicate.
+    // pnet offers a safe way to bind a socket to an interface, but closes that socket, so it gets a duplicate.
     let config = datalink::Config {
         channel_type: ChannelType::Layer3(ETHERTYPE),
         socket_fd: Some(socket.try_clone()?.into_raw_fd()),

@@ -1,15 +1,15 @@
 //! Benchmark of a hop of the token, compared with its floor.
 //!
-//! Ring and floor use the same segment in turn. The ring is `ringd` with `--idle-hold 0ms` on every node. The floor
-//! is the barest program that passes a frame on. Its loop has one `epoll_pwait2`, one `recv` and one `send` on a
-//! plain AF_PACKET socket, for a frame as long as a TAKE_TOKEN. It has no timeout, filter or timestamp, and does
-//! not read the bytes. In both cases each node is a separate process in a network namespace.
+//! Ring and floor use the same segment in turn. The ring is `ringd` with `--idle-hold 0ms` on every node. The floor is
+//! the simplest possible program that passes a frame on. Its loop has one `epoll_pwait2`, one `recv` and one `send` on
+//! a plain AF_PACKET socket, for a frame as long as a TAKE_TOKEN. The program has no timeout, filter or timestamp, and
+//! does not read the bytes. In the ring and in the floor, each node is a separate process in a network namespace.
 //!
-//! A hop is a rotation divided by the number of stations, so no station reads a clock at every hop. `ringd` reports
-//! its rotations in `ringctl status` (`hand_over_latency`), and one station of the floor reads the clock once per
-//! rotation.
+//! The time of a hop is the time of a rotation divided by the number of stations. So no station reads a clock at every
+//! hop. `ringd` reports its rotations in `ringctl status` (`hand_over_latency`), and one station of the floor reads the
+//! clock once per rotation.
 //!
-//! Noise of the machine affects both. So floor and ring are measured in pairs, and the result is the median of the
+//! Noise of the machine affects floor and ring. So they are measured in pairs, and the result is the median of the
 //! pairs' ratios.
 //!
 //! ```text
@@ -48,10 +48,10 @@ struct Options {
     /// Command that starts every station, such as `chrt --fifo 1` on a busy machine.
     #[arg(long, default_value = "")]
     through: String,
-    /// Another build of `ringd` (may be repeated), to compare builds. Each gets one line.
+    /// Another build of `ringd` (may be repeated), to compare builds. Each build gets one line.
     #[arg(long, default_value = env!("CARGO_BIN_EXE_ringd"))]
     ringd: Vec<PathBuf>,
-    /// Only these of `pair-2`, `bridge-2`, `bridge-4` and `bridge-8`.
+    /// Measure only these segments, of `pair-2`, `bridge-2`, `bridge-4` and `bridge-8`.
     segments: Vec<String>,
     /// Cargo passes this option to benchmarks.
     #[arg(long, hide = true)]
@@ -81,7 +81,7 @@ fn main() -> Result<()> {
     };
     for placement in placements {
         println!("\n{placement}:\n");
-        println!("{}", figures::HEAD);
+        println!("{}", figures::TABLE_HEADER);
         for (kind, stations) in SEGMENTS {
             let name = format!("{kind}-{stations}");
             if options.segments.is_empty() || options.segments.contains(&name) {

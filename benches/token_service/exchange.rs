@@ -1,5 +1,5 @@
-//! Clients that each request a name, release it and request it again. Each has one outstanding request; one thread
-//! drives all.
+//! Clients that each request a name, release it and request it again. Each client has one outstanding request. One
+//! thread drives all clients.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,7 +17,7 @@ pub(crate) trait Exchange {
 
     fn release(&mut self, name: &str) -> Result<()>;
 
-    /// Whether the last request has been answered. Does not wait.
+    /// Checks whether the answer to the last request has arrived. Does not wait.
     fn poll(&mut self) -> Result<bool>;
 
     fn wait(&mut self) -> Result<()> {
@@ -31,7 +31,7 @@ pub(crate) trait Exchange {
 
 pub(crate) struct Figures {
     pub grants: u64,
-    /// Time of all these grants.
+    /// Time of the measurement, in which the grants happened.
     pub took: Duration,
     pub median: Duration,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Figures {
 pub(crate) fn measure<E: Exchange>(clients: &mut [E], time: Duration) -> Result<Figures> {
     let names: Vec<String> = (0..clients.len()).map(|at| format!("key{at:05}")).collect();
     let began = Instant::now();
-    // Time of each client's request; `None`: the client is releasing.
+    // Time of each client's request, or `None` while the client releases its name.
     let mut requested = Vec::with_capacity(clients.len());
     for (client, name) in clients.iter_mut().zip(&names) {
         requested.push(Some(Instant::now()));
@@ -78,7 +78,7 @@ pub(crate) fn measure<E: Exchange>(clients: &mut [E], time: Duration) -> Result<
     })
 }
 
-/// Connection whose answers come in the order of the requests.
+/// Connection on which answers arrive in the order of the requests.
 struct Stream {
     stream: TcpStream,
     buf: Vec<u8>,
@@ -100,7 +100,7 @@ impl Stream {
     }
 
     /// Returns the bytes received since the last request.
-    fn received(&mut self) -> Result<&str> {
+    fn next_message(&mut self) -> Result<&str> {
         let mut chunk = [0; 4096];
         match self.stream.read(&mut chunk) {
             Ok(0) => bail!("the connection was closed"),
@@ -136,7 +136,7 @@ impl Exchange for Redis {
     }
 
     fn poll(&mut self) -> Result<bool> {
-        let answer = self.0.received()?;
+        let answer = self.0.next_message()?;
         if !answer.ends_with("\r\n") {
             return Ok(false);
         }
@@ -148,8 +148,8 @@ impl Exchange for Redis {
     }
 }
 
-/// A transaction that creates a missing key, and its deletion, through the HTTP gateway. Names have letters and
-/// digits and a multiple of four characters: so they are valid Base64.
+/// A transaction that creates a missing key, and the deletion of the key, through the HTTP gateway. Names contain only
+/// letters and digits. The length of a name is a multiple of four, so each name is valid Base64.
 pub(crate) struct Etcd(Stream);
 
 impl Etcd {
@@ -166,7 +166,7 @@ impl Etcd {
 
     /// Returns the body of the answer if it is complete.
     fn answer(&mut self) -> Result<Option<&str>> {
-        let Some((head, body)) = self.0.received()?.split_once("\r\n\r\n") else {
+        let Some((head, body)) = self.0.next_message()?.split_once("\r\n\r\n") else {
             return Ok(None);
         };
         ensure!(
@@ -175,7 +175,7 @@ impl Etcd {
         );
         let mut lines = head.lines();
         let len = lines.find_map(|line| line.strip_prefix("Content-Length: "));
-        let len: usize = len.context("an answer without a length")?.parse()?;
+        let len: usize = len.context("the answer has no length")?.parse()?;
         Ok((body.len() >= len).then_some(body))
     }
 

@@ -1,4 +1,4 @@
-//! Measures the floor: a process that only echoes datagrams as long as REQUEST and GRANT.
+//! Measures the floor: a process that only echoes datagrams that are as long as REQUEST and GRANT.
 
 use std::net::UdpSocket;
 use std::thread;

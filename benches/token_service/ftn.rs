@@ -1,4 +1,4 @@
-//! Client of the token service for comparisons with other services.
+//! Client of the token service, for comparisons with other services.
 
 use anyhow::Result;
 use ring_codec::ftn::{Flags, Message};
@@ -7,10 +7,10 @@ use super::exchange::Exchange;
 use super::raw::Session;
 use super::server::ServerProcesses;
 
-/// REQUEST and RETURN of a token.
+/// A client that requests and returns a token with REQUEST and RETURN.
 pub(crate) struct Ftn {
     session: Session,
-    /// Its token, by the requested name.
+    /// Name of the token that this client requests instead of the given name.
     token: Option<String>,
 }
 

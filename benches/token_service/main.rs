@@ -1,14 +1,15 @@
 //! Benchmark of the token service: real `ringd ftn` processes on the loopback interface.
 //!
-//! - **Round trip**: from REQUEST to GRANT, in turn with the barest program that echoes equal datagrams.
+//! - **Round trip**: the time from REQUEST to GRANT, measured in turn with the simplest possible program that echoes
+//!   equal datagrams.
 //! - **Grants per second** of a server with its own processor, with batches of datagrams from many sessions.
 //! - **Memory** of tokens without their names and data.
 //! - **Sessions**: the time in which many clients log in.
-//! - **Takeover**: from the crash of one of three servers until its successor grants one of its tokens. The
-//!   successor first asks all clients for their tokens. The server counts as dead ST after its last heartbeat; a
-//!   heartbeat is 300 ms.
-//! - **Others**, on request: clients with one outstanding request each, compared with Redis and an etcd of three
-//!   members. These must be installed. All servers share one processor; one thread on another processor drives the
+//! - **Takeover**: the time from the crash of one of three servers until its successor grants one of its tokens. The
+//!   successor first asks all clients for their tokens. The crashed server counts as dead once the time ST has passed
+//!   since its last heartbeat. Heartbeats are 300 ms apart.
+//! - **Others**, on request: a comparison with Redis and an etcd of three members, which must be installed. Each client
+//!   has one outstanding request. All servers share one processor, and one thread on another processor drives the
 //!   clients.
 //!
 //! ```text
@@ -47,7 +48,7 @@ enum Part {
 /// Measure the token service.
 #[derive(Debug, Parser)]
 struct Options {
-    /// Measure a tenth of everything.
+    /// Measure with a tenth of the tokens and clients.
     #[arg(long)]
     small: bool,
     /// Number of measurements of round trip and floor, in turn.
@@ -59,7 +60,7 @@ struct Options {
     /// Measure only these parts [default: all except others]
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Another build of ringd, whose grants and memory are measured in turn with this one's.
+    /// Another build of ringd. The grants and the memory of both builds are measured in turn.
     #[arg(long)]
     beside: Option<PathBuf>,
     /// Cargo passes this option to benchmarks.
@@ -237,7 +238,7 @@ fn memory(program: &Path, tokens: u64) -> Result<()> {
     let text = session.fill(tokens)?;
     let took = servers.resident(0)?.saturating_sub(before);
     println!(
-        "{tokens} tokens: {} bytes each beside name and data",
+        "{tokens} tokens: {} bytes each in addition to name and data",
         took.saturating_sub(text) / tokens
     );
     Ok(())

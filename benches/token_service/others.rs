@@ -14,7 +14,7 @@ use super::server::{Processes, on_processor};
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const MEMBERS: usize = 3;
 
-/// Processes that end on drop, and their addresses.
+/// A service: its processes, which end on drop, and their addresses.
 pub(crate) struct Service {
     processes: Processes,
     pub addresses: Vec<SocketAddr>,
@@ -28,7 +28,7 @@ fn free_addresses(count: usize) -> Result<Vec<SocketAddr>> {
     Ok(addresses.collect::<Result<_, _>>()?)
 }
 
-/// Starts a server on the first processor. The clients run on the other one.
+/// Starts a server on the first processor. The clients run on the second processor.
 fn spawn(command: &mut Command) -> Result<Child> {
     command
         .stdin(Stdio::null())
@@ -38,7 +38,7 @@ fn spawn(command: &mut Command) -> Result<Child> {
     on_processor(0, || command.spawn())?.with_context(|| format!("cannot start {name}"))
 }
 
-/// Starts one Redis. If it is `durable`, it answers after its disk has the write.
+/// Starts one Redis. If it is `durable`, it answers only after it has written to its disk.
 pub(crate) fn redis(durable: bool) -> Result<Service> {
     let folder = tempfile::tempdir()?;
     let addresses = free_addresses(1)?;
@@ -64,7 +64,7 @@ pub(crate) fn redis(durable: bool) -> Result<Service> {
     Ok(service)
 }
 
-/// Starts an etcd of three members. The first address is its leader's.
+/// Starts an etcd of three members. The first address is that of the leader.
 pub(crate) fn etcd() -> Result<Service> {
     let folder = tempfile::tempdir()?;
     let (clients, peers) = (free_addresses(MEMBERS)?, free_addresses(MEMBERS)?);
@@ -105,7 +105,7 @@ pub(crate) fn etcd() -> Result<Service> {
     bail!("no member leads")
 }
 
-/// Waits until a name is granted for the first time, and releases it.
+/// Waits until the service grants a name for the first time, and releases the name.
 fn await_first_grant<E: Exchange>(connect: impl Fn() -> Result<E>) -> Result<()> {
     let began = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Many clients in one process, each with a socket and the real state machine.
+//! Many clients in one process. Each client has a socket and the real state machine.
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;
@@ -63,7 +63,7 @@ impl Pool {
         })
     }
 
-    /// Drives all clients until `is_so`, and returns the time that it took.
+    /// Drives all clients until `is_so` returns true. Returns the time until then.
     pub(crate) fn drive_until(
         &mut self,
         what: &str,
@@ -73,7 +73,7 @@ impl Pool {
         while !is_so(self) {
             ensure!(
                 began.elapsed() < POOL_TIMEOUT,
-                "{what}: not in {POOL_TIMEOUT:?}"
+                "{what}: did not happen in {POOL_TIMEOUT:?}"
             );
             self.drive_once()?;
         }
@@ -121,7 +121,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Lets each client request its own token, named by `number`.
+    /// Lets each client request its own token. The names of the tokens contain `number`.
     pub(crate) fn request(&mut self, number: usize) {
         for (at, member) in self.members.iter_mut().enumerate() {
             let name = format!("{at}/{number}");

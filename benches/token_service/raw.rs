@@ -1,4 +1,4 @@
-//! A session whose messages this benchmark writes itself, so that the client's state machine costs no time.
+//! A session whose messages this benchmark composes itself, so that the client's state machine costs no time.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -17,9 +17,9 @@ use super::server::ServerProcesses;
 
 /// Length of REQUEST and GRANT in the round trip, in bytes.
 pub(crate) const REQUEST_LEN: usize = 28;
-/// Number of a session's tokens with an outstanding request.
+/// Number of outstanding requests of a session, each for a separate token.
 const WINDOW_SIZE: usize = 32;
-/// Longer than any datagram here.
+/// Length of a buffer, which is longer than any datagram of this benchmark.
 const BUFFER_LEN: usize = 256;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -60,14 +60,14 @@ impl Session {
             },
             servers: running.servers.clone(),
             configuration,
-            // Larger than any number that the state machine has used.
+            // This number is larger than any number that the state machine has used.
             msgnum: i64::try_from(clock::now().wall / 1_000)? + 1_000_000,
             incoming: datagrams::receive_batch(BUFFER_LEN),
             outgoing: datagrams::transmit_batch(BUFFER_LEN),
         })
     }
 
-    /// Returns a name with this beginning that belongs to the server.
+    /// Returns a token name that begins with `name` and belongs to the server.
     pub(crate) fn name_with_prefix(&self, name: &str) -> String {
         let names = (0..1_000).map(|number| format!("{name}/{number}"));
         let (servers, all) = (&self.servers, &self.configuration);
@@ -144,7 +144,7 @@ impl Session {
         Ok(median(times))
     }
 
-    /// Waits for a message in the kernel, as the floor does.
+    /// Waits in the kernel for a message, like the floor.
     fn wait(&mut self, is_it: impl Fn(&Message<'_>) -> bool) -> Result<()> {
         let began = Instant::now();
         loop {
@@ -164,7 +164,7 @@ impl Session {
         }
     }
 
-    /// Makes `tokens` tokens with data, and returns the size of their names and data.
+    /// Makes `tokens` tokens with data. Returns the total size of the names and data of these tokens.
     pub(crate) fn fill(&mut self, tokens: u64) -> Result<u64> {
         let mut text = 0;
         for first in (0..tokens).step_by(WINDOW_SIZE) {
@@ -219,7 +219,7 @@ pub(crate) fn flood(sessions: &mut [Session], time: Duration) -> Result<(u64, Du
         session.send()?;
     }
     let (mut grants, began) = (0, Instant::now());
-    // Granted tokens of each session, and the number of confirmed returns.
+    // The granted tokens of each session, and the number of confirmed returns.
     let mut granted: Vec<usize> = Vec::new();
     let mut confirmed: Vec<Vec<usize>> = vec![Vec::new(); sessions.len()];
     let mut returned: Vec<Vec<usize>> = vec![Vec::new(); sessions.len()];

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use ring_segment::proc;
 
-/// ST.
+/// ST, the server timeout.
 pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Servers that end on drop.
@@ -30,7 +30,7 @@ pub(crate) fn start(program: &Path, count: usize, client_timeout: &str) -> Resul
     start_with(program, count, client_timeout, &[])
 }
 
-/// Starts servers with more options, all of them on the servers' processor.
+/// Starts servers with more options. All servers run on one processor.
 pub(crate) fn start_crowded(
     program: &Path,
     count: usize,
@@ -41,7 +41,8 @@ pub(crate) fn start_crowded(
     running
 }
 
-/// Calls `act` on a processor, and returns to the other one. Processes that `act` starts stay there.
+/// Calls `act` on a processor, and then returns to the clients' processor. Processes that `act` starts stay on its
+/// processor.
 pub(crate) fn on_processor<T>(cpu: usize, act: impl FnOnce() -> T) -> Result<T> {
     pin_to(cpu, Pid::from_raw(0))?;
     let done = act();

@@ -9,14 +9,14 @@ use thiserror::Error;
 
 use crate::options::{DEFAULT_DATABASE, EARLIER_DATABASE};
 
-/// The reason for which a node does not start. The text is for the operator: what failed, why, and what to do.
+/// The reason why a node does not start. The text tells the operator the failed action, the cause and the remedy.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     /// An address of this node cannot be used.
     #[error("cannot use {address} for {what} (node {id} in {}): {}", list.display(), hint(.source))]
     Bind {
         address: SocketAddr,
-        /// The purpose of the address.
+        /// The protocol that uses the address.
         what: &'static str,
         /// The node's id.
         id: u32,
@@ -25,15 +25,16 @@ pub(crate) enum Error {
         /// The error of the system.
         source: io::Error,
     },
-    /// The database is where earlier versions kept it.
+    /// The database is in the folder where earlier versions kept it.
     #[error(
-        "the database is still in {EARLIER_DATABASE}, where earlier versions kept it: stop all nodes of this machine, then move it \
-                 and its -wal and -shm files: mv {EARLIER_DATABASE}* {}",
+        "the database is still in {EARLIER_DATABASE}, where earlier versions kept it: stop all nodes of this \
+         machine, then move the file and its -wal and -shm files: mv {EARLIER_DATABASE}* {}",
         folder()
     )]
     Moved,
     #[error(
-        "cannot use the database {url}: {why}; give another: --database sqlite:///ABSOLUTE/PATH or postgres://USER@HOST/DATABASE"
+        "cannot use the database {url}: {why}; give another database with --database sqlite:///ABSOLUTE/PATH or \
+         postgres://USER@HOST/DATABASE"
     )]
     Database {
         /// The URL.
@@ -59,17 +60,18 @@ fn folder() -> Display<'static> {
         .display()
 }
 
-/// Returns the cause of an unusable address, and what to do.
+/// Returns the cause of an unusable address, and the remedy.
 fn hint(source: &io::Error) -> String {
     let advice = match source.kind() {
         ErrorKind::AddrNotAvailable => {
-            "it is not this machine's: give the id of a line that names this machine, --id ID"
+            "the address is not this machine's: give the id of a line that names this machine, with --id ID"
         }
         ErrorKind::PermissionDenied => {
-            "ports below 1024 need CAP_NET_BIND_SERVICE: give the node another port in the list, or grant the capability"
+            "ports below 1024 need CAP_NET_BIND_SERVICE: give the node another port in the list, or grant the \
+             capability"
         }
         ErrorKind::AddrInUse => {
-            "another process uses it, perhaps this node itself: ss -ulpnt shows it"
+            "another process uses it, perhaps another run of this node: ss -ulpnt shows the process"
         }
         _ => return source.to_string(),
     };

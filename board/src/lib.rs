@@ -1,7 +1,7 @@
-//! `ring-board`: a board of posts that the nodes of a coordinated ring keep together (`docs/board.md`).
+//! `ring-board`: a board of posts. The nodes of a coordinated ring share the board (`docs/board.md`).
 //!
-//! This is a crate of its own because it links an HTTP server and database clients. `ringd` may send raw frames, and
-//! must not contain that much code. Start with `node/start.rs`.
+//! `ring-board` is a separate crate because it links an HTTP server and database clients. `ringd` may send raw frames,
+//! so it should not contain that much code. Start with `node/start.rs`.
 
 #![forbid(unsafe_code)]
 

@@ -8,28 +8,28 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use ring_proto::andrews::{ListError, NodeList};
 use thiserror::Error;
 
-/// The columns in their order. The first line of a file may name them.
+/// The columns in their order. The first line of a file may contain the names of the columns.
 const COLUMNS: [&str; 4] = ["id", "address", "port", "http_port"];
 
 /// A line of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
+pub struct ListedNode {
     /// The node's id, from 1.
     pub id: u32,
-    /// The address for other nodes, by TCP and UDP.
+    /// The address that other nodes use, with TCP and UDP.
     pub ring: SocketAddr,
-    /// The address for browsers.
+    /// The address that browsers use.
     pub http: SocketAddr,
 }
 
-/// The nodes that may be in a ring.
+/// The list: all nodes that may be in the ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
-    lines: Vec<Line>,
+    lines: Vec<ListedNode>,
     nodes: NodeList,
 }
 
-/// The reason for which a file is refused. The text is for the operator.
+/// The reason why a file is refused. The text is for the operator.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The file cannot be read.
@@ -83,8 +83,8 @@ impl List {
 
     fn parse(path: &Path, text: &[u8]) -> Result<Self, Error> {
         let mut lines = Vec::new();
-        // Lines are parsed one by one so that an error has its number: the reader of a whole file does not count blank
-        // lines.
+        // Parse the lines one by one, so that an error has the number of its line. The library's reader of a whole file
+        // does not count blank lines.
         for (number, line) in (1..).zip(text.split(|&byte| byte == b'\n')) {
             let wrong = |why| Error::Line {
                 path: path.to_owned(),
@@ -111,16 +111,16 @@ impl List {
     }
 
     /// Returns the lines, in their order.
-    pub fn lines(&self) -> &[Line] {
+    pub fn lines(&self) -> &[ListedNode] {
         &self.lines
     }
 
     /// Returns the line of a node.
-    pub fn line(&self, id: u32) -> Option<&Line> {
+    pub fn line(&self, id: u32) -> Option<&ListedNode> {
         self.lines.iter().find(|line| line.id == id)
     }
 
-    /// Returns the list for the state machine.
+    /// Returns the list in the form for the state machine.
     pub const fn nodes(&self) -> &NodeList {
         &self.nodes
     }
@@ -133,7 +133,7 @@ fn fields(line: &[u8]) -> Result<StringRecord, String> {
         .trim(Trim::All)
         .from_reader(line);
     let record = reader.records().next().transpose();
-    let record = record.map_err(|_| "it is not UTF-8".to_owned())?;
+    let record = record.map_err(|_| "the line is not UTF-8".to_owned())?;
     Ok(record.unwrap_or_default())
 }
 
@@ -142,10 +142,10 @@ fn is_header(record: &StringRecord) -> bool {
     names.eq(COLUMNS)
 }
 
-fn parse(record: &StringRecord) -> Result<Line, String> {
+fn parse(record: &StringRecord) -> Result<ListedNode, String> {
     let fields: Vec<&str> = record.iter().collect();
     let &[id, address, port, http_port] = fields.as_slice() else {
-        return Err(format!("it has {} fields, not 4", fields.len()));
+        return Err(format!("the line has {} fields, not 4", fields.len()));
     };
     let id = id.parse().ok().filter(|&id| id > 0);
     let id = id.ok_or("the id is not a number from 1 to 4294967295")?;
@@ -155,7 +155,7 @@ fn parse(record: &StringRecord) -> Result<Line, String> {
     if address.is_unspecified() || address.is_multicast() {
         return Err(format!("no node can be at {address}"));
     }
-    Ok(Line {
+    Ok(ListedNode {
         id,
         ring: SocketAddr::new(address, parse_port("port", port)?),
         http: SocketAddr::new(address, parse_port("http_port", http_port)?),

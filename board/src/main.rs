@@ -17,14 +17,14 @@ fn main() -> ExitCode {
     let Err(error) = ring_board::run(&Options::parse()) else {
         return ExitCode::SUCCESS;
     };
-    // In the journal the priority marks the line as an error.
+    // The prefix is the priority of the line: in the journal it marks the line as an error.
     let mut stderr = io::stderr();
     let start = if goes_to_journal(&stderr) {
         "<3>"
     } else {
         "ring-board: "
     };
-    // If standard error is closed, the exit code still tells the result.
+    // If standard error is closed, the exit code still shows the result.
     let _ = writeln!(stderr, "{start}{error}");
     ExitCode::from(error.exit_code())
 }

@@ -17,74 +17,82 @@ use crate::http::parse_name;
 
 /// The default file of the database.
 pub const DEFAULT_DATABASE: &str = "/var/lib/ringd-board/board.db";
-/// The file in earlier versions.
+/// The file of the database in earlier versions.
 pub const EARLIER_DATABASE: &str = "/var/lib/ringd/board.db";
 
-/// The system's name, in a status and in the name of a node.
+/// The system's name. The status of a node and the name of a node contain this text.
 pub const SYSTEM: &str = "board";
 
 const EXAMPLES: &str = "\
-FILE lists all nodes that may be in the ring, one line per node and the same on each node; the first line may name the \
-columns:
+FILE lists all nodes that may be in the ring. It has one line per node, and is the same on each node. The first line \
+may name the columns:
 
   id,address,port,http_port
   1,192.0.2.1,7400,8080
   2,192.0.2.2,7400,8080
 
 Nodes talk to each other at address and port, by UDP and TCP. Browsers use address and http_port. Host names are not \
-resolved. The page asks for no password: everyone who can reach it can read and post. Browsers reach it by an address, or \
-by a name of --http-name. Requests under any other name are refused, because another site may use it to reach the node. The \
-database contains the members of the ring and their order. Give all nodes the same database:
+resolved. The page asks for no password: everyone who can reach the page can read and post. Browsers reach the page by \
+an address, or by a name of --http-name. The node refuses requests under any other name, because another site may use \
+such a name to reach the node. The database contains the members of the ring and their order. Give all nodes the same \
+database:
 
   sqlite:///PATH                 a file, for nodes of one machine
   postgres://USER@HOST/DATABASE  a server, for nodes of several machines
 
-A file needs no installation. On a server the first node creates the tables. Its URL may end with ?sslmode= and disable, \
-prefer (default: TLS if the server has it), require, verify-ca or verify-full. &sslrootcert=PATH names a file of trusted \
-authorities [default: those of the machine].
+A file needs no installation. On a server, the first node creates the tables. The URL of a server may end with \
+?sslmode= and disable, prefer, require, verify-ca or verify-full. The default is prefer: the node uses TLS if the \
+server supports TLS. Add &sslrootcert=PATH to name a file of trusted authorities [default: the authorities that the \
+machine trusts].
 
-The password of a server must not be on the command line, which ps shows. It comes from PGPASSWORD, from the systemd \
-credential database-password, or from a file: PGPASSFILE or ~/.pgpass. The file has one line \
-host:port:database:user:password per server, and only its owner may be able to read it.
+Do not give the password of a server on the command line, which ps shows. Give the password in PGPASSWORD, in the \
+systemd credential database-password, or in a file: PGPASSFILE or ~/.pgpass. The file has one line \
+host:port:database:user:password per server. Only its owner may have permission to read it.
 
-One database serves one ring. A node refuses a database that has other addresses for the nodes of its list, or none of \
-them. If lists differ otherwise, the nodes report each other, and join when the lists agree.
+One database serves one ring. A node refuses a database that has another address for a node of the list. It also \
+refuses a database that has only other nodes. If the lists of two nodes differ in another way, the nodes log a \
+warning. They join when the lists agree.
 
-Give all nodes the same --hold, --ack-timeout, --token-timeout, --liveness, --election-timeout, --poll and \
---alone-timeout. In a ring of N nodes a rotation of the token takes N times --hold. A coordinator that has seen no token for \
---token-timeout + N times --hold makes a new one. --election-timeout must be longer than a rotation. --alone-timeout \
-should be longer than --liveness + 3 times --ack-timeout: a coordinator that is cut off is then replaced before it removes \
-other nodes.
+Give all nodes the same times. Only --connect-timeout, --database-timeout and --request-timeout may differ. In a ring \
+of N nodes, a rotation of the token takes N times --hold. If the token is missing for --token-timeout plus the time of \
+a rotation, the coordinator makes a new token. The --election-timeout must be longer than a rotation.
 
-A node that hangs while it writes blocks the writes of all others: with SQLite as long as it hangs, with PostgreSQL \
-for 4 times --database-timeout.
+If a node hangs while it writes, the other nodes cannot write. With SQLite they cannot write until the node continues. \
+With PostgreSQL they cannot write for 4 times --database-timeout.
 
 Examples:
-  ring-board -i 1 -f nodes.csv         the node with id 1, with the database
-                                       /var/lib/ringd-board/board.db
-  ring-board -i 1 -f nodes.csv --drop  empty the ring first, while no other node
-                                       runs
-  ring-board -i 2 -f nodes.csv --database postgres://board@db/board
-  ringctl -i board-1 status            show the node and the ring
-  ringctl -i board-1 watch             show each event too
+  Run the node with id 1, with the database /var/lib/ringd-board/board.db:
+    ring-board -i 1 -f nodes.csv
+
+  Empty the ring first, while no other node runs:
+    ring-board -i 1 -f nodes.csv --drop
+
+  Use a PostgreSQL server:
+    ring-board -i 2 -f nodes.csv --database postgres://board@db/board
+
+  Show the node and the ring:
+    ringctl -i board-1 status
+
+  Also show each event:
+    ringctl -i board-1 watch
 
 Signals:
   SIGTERM, SIGINT  pass on a token, then exit; the coordinator removes the node
   SIGUSR1          log the status
 
 Exit codes:
-  0  shut down cleanly
-  1  unexpected error, an address that cannot be used, or a second signal
-  2  wrong usage, an invalid list, options that cannot work, or a password in
-     --database
-  7  the file of the database cannot be used
-  8  the control socket cannot be made";
+  0  The node has shut down cleanly.
+  1  An unexpected error, an address that cannot be used, or a second signal.
+  2  Wrong usage, an invalid list, options that cannot work, or a password in
+     --database.
+  7  The file of the database cannot be used.
+  8  The control socket cannot be made.";
 
-/// Run a node of a coordinated ring.
+/// Run a node of a coordinated ring
 ///
-/// The nodes of a list form a ring, whose order is in a database. A coordinator inserts nodes and removes failed ones. If it
-/// is lost, the nodes elect another. A token goes round, and the node that holds it may use the table of posts. A web page
-/// shows the posts.
+/// The nodes of a list form a ring. A database stores the order of the ring. A coordinator inserts nodes into the ring,
+/// and removes failed nodes. If the coordinator is lost, the nodes elect another one. A token moves round the ring. The
+/// node that holds the token may use the table of posts. A web page shows the posts.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "ring-board",
@@ -94,23 +102,28 @@ Exit codes:
     after_help = "See --help for more."
 )]
 pub struct Options {
-    /// This node's id: the first column of its line in the list.
+    /// Set this node's id, the first column of its line in the list
     #[arg(short, long, value_name = "ID", allow_negative_numbers = true, value_parser = parse_id)]
     pub id: u32,
 
-    /// The list of nodes: lines of id,address,port,http_port.
+    /// Read the list of nodes, with lines id,address,port,http_port
     #[arg(short = 'f', long, value_name = "FILE")]
     pub nodes: PathBuf,
 
-    /// The method of the elections that this node starts. Elections that other nodes start use their method.
+    /// Set the method of the elections that this node starts
+    ///
+    /// An election that another node starts uses the method of that node.
     #[arg(short, long, value_name = "METHOD", value_enum, default_value = "ring")]
-    pub election: Election,
+    pub election: ElectionMethod,
 
-    /// Empty the ring first: no members, no coordinator, only the nodes of the list. Posts stay.
+    /// Empty the ring before the start
+    ///
+    /// After this, the ring has no members and no coordinator, and the database has only the nodes of the list. The
+    /// posts stay.
     #[arg(short, long)]
     pub drop: bool,
 
-    /// The database.
+    /// Set the database
     #[arg(
         long,
         value_name = "URL",
@@ -118,89 +131,171 @@ pub struct Options {
     )]
     pub database: Url,
 
-    /// How long this node keeps a token without work.
-    #[arg(long, value_name = "DURATION", default_value = "50ms", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// Set the time for which this node keeps a token without work
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "50ms",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub hold: Duration,
 
-    /// How long to wait for the acknowledgement of the token, and between two requests to the coordinator.
-    #[arg(long, value_name = "DURATION", default_value = "500ms", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// Set the time to wait for an acknowledgement of the token
+    ///
+    /// The node also waits this long between two requests to the coordinator.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "500ms",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub ack_timeout: Duration,
 
-    /// How long the coordinator waits for a missing token before it makes a new one; a rotation is added.
-    #[arg(long, value_name = "DURATION", default_value = "5s", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// Set the time to wait for a missing token
+    ///
+    /// If the token is missing for this time plus the time of a rotation, the coordinator makes a new token.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "5s",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub token_timeout: Duration,
 
-    /// Time limit for a connection to a node, and for the first message on an accepted connection.
-    #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// Set the time limit for a new connection to a node
+    ///
+    /// The first message on an accepted connection must also come within this time.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "1s",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub connect_timeout: Duration,
 
-    /// How long a peer's kernel may be silent before its connection is closed, in whole seconds. A message must also end
-    /// within it.
-    #[arg(long, value_name = "DURATION", default_value = "3s", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// Close a peer's connection after this time of silence
+    ///
+    /// This is the silence of the peer's kernel, in whole seconds. A message that has begun must also be complete
+    /// within this time.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "3s",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub liveness: Duration,
 
-    /// How long an election may take. It must be longer than a rotation of the token.
-    #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// Set the maximum time of an election
+    ///
+    /// The election timeout must be longer than a rotation of the token.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "1s",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub election_timeout: Duration,
 
-    /// The interval at which this node reads the database.
-    #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// Set the interval at which this node reads the database
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "1s",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub poll: Duration,
 
-    /// How long the database may take to answer before it counts as slow. The token then goes on without it.
-    #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// Set the time limit for an answer of the database
+    ///
+    /// If the database does not answer within this time, the token moves on without the database.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "1s",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub database_timeout: Duration,
 
-    /// How long a coordinator may write nothing to the database before a node that hears no other node replaces it.
-    #[arg(long, value_name = "DURATION", default_value = "5s", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// Set the silence after which a node replaces the coordinator
+    ///
+    /// This option applies only while the node hears no other node. The coordinator is silent if it writes nothing to
+    /// the database. The time should be longer than --liveness + 3 times --ack-timeout. Then a coordinator that is cut
+    /// off is replaced before it removes other nodes.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "5s",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub alone_timeout: Duration,
 
-    /// How long a request of the page waits for the token.
-    #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// Set the time for which a request waits for the token
+    ///
+    /// The requests come from the page.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "10s",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub request_timeout: Duration,
 
-    /// The address of the page [default: the address and http_port of this node's line]
+    /// Set the address of the page [default: the address and http_port of this node's line]
     #[arg(long, value_name = "ADDR:PORT")]
     pub http: Option<SocketAddr>,
 
-    /// A name for browsers, in addition to the addresses and localhost. May be given several times.
+    /// Add a name by which browsers may reach the page
+    ///
+    /// The addresses and localhost always work. You may give this option several times.
     #[arg(long = "http-name", value_name = "NAME", value_parser = parse_name)]
     pub http_names: Vec<String>,
 
-    /// Bytes of posts that one client may write per second. All clients together may write four times as many.
+    /// Limit the bytes of posts that a client writes per second
+    ///
+    /// All clients together may write four times as many bytes.
     #[arg(long, value_name = "SIZE", default_value = "256KiB", allow_hyphen_values = true, value_parser = parse_bytes)]
     pub post_rate: usize,
 
-    /// The control socket for ringctl [default: /run/ringd-board/board-ID.sock]
+    /// Set the control socket for ringctl [default: /run/ringd-board/board-ID.sock]
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
-    /// The format of log lines.
+    /// Set the format of log lines
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
 
-    /// Log each hop of the token and each dropped message too.
+    /// Also log each hop of the token and each dropped message
     #[arg(short, long)]
     pub verbose: bool,
 }
 
 /// The method of an election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Election {
-    /// Round the ring; the message collects all ids
+pub enum ElectionMethod {
+    /// Send one message round the ring; the message collects all ids
     Ring,
-    /// Round the ring; the message keeps only the largest id (Chang and Roberts)
+    /// Send one message round the ring; the message keeps only the largest id (Chang and Roberts)
     ChangRoberts,
-    /// By datagrams to nodes with larger ids (bully)
+    /// Send datagrams to the nodes with larger ids (bully)
     Bully,
 }
 
-impl From<Election> for Method {
-    fn from(election: Election) -> Self {
+impl From<ElectionMethod> for Method {
+    fn from(election: ElectionMethod) -> Self {
         match election {
-            Election::Ring => Self::RingBased,
-            Election::ChangRoberts => Self::ChangRoberts,
-            Election::Bully => Self::Bully,
+            ElectionMethod::Ring => Self::RingBased,
+            ElectionMethod::ChangRoberts => Self::ChangRoberts,
+            ElectionMethod::Bully => Self::Bully,
         }
     }
 }
@@ -239,7 +334,8 @@ impl Options {
 fn parse_id(text: &str) -> Result<u32, String> {
     let id = text.parse().ok().filter(|&id| id > 0);
     id.ok_or_else(|| {
-        "not an id: give the first column of a line of the list, from 1 to 4294967295".to_owned()
+        "not an id: give a number from 1 to 4294967295, as in the first column of the list"
+            .to_owned()
     })
 }
 

@@ -11,7 +11,7 @@ pub enum BoardRequest {
     Post(NewPost),
     /// Reads posts, in the order of their ids.
     Read {
-        /// The id above which the posts start.
+        /// The id after which the read starts. Only posts with larger ids are read.
         after: i64,
         /// The maximum number of posts.
         limit: u16,
@@ -25,26 +25,27 @@ pub struct NewPost {
     pub author: String,
     /// The text.
     pub text: String,
-    /// A key that the client repeats with the request, so that the post is written only once.
+    /// A key of the request. A client that repeats the request sends the same key, so that the post is written only
+    /// once.
     pub key: Option<String>,
-    /// When the request arrived, in milliseconds since 1970.
+    /// The time at which the request arrived, in milliseconds since 1970.
     pub time_ms: i64,
 }
 
 /// A post of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Post {
-    /// The id, which gives the order of all posts.
+    /// The id of the post. The ids give the order of all posts.
     pub id: i64,
     /// The author.
     pub author: String,
     /// The text.
     pub text: String,
-    /// The node that has written it.
+    /// The node that has written the post.
     pub node: u32,
-    /// The token's sequence under which it was written.
+    /// The sequence of the token under which the post was written.
     pub sequence: u64,
-    /// When the request arrived, in milliseconds since 1970.
+    /// The time at which the request arrived, in milliseconds since 1970.
     pub time_ms: i64,
 }
 
@@ -55,7 +56,7 @@ pub enum RequestResult {
     Written {
         /// The id of the post.
         id: i64,
-        /// The sequence under which it was written.
+        /// The sequence of the token under which the post was written.
         sequence: u64,
         /// Whether an earlier request with the same key wrote the post.
         is_old: bool,
@@ -64,8 +65,8 @@ pub enum RequestResult {
     Posts(Vec<Post>),
 }
 
-/// The requests that wait for the token, by id. The state machine knows only the ids: the worker reads the content
-/// here, and stores the results here.
+/// The requests that wait for the token, by id. The state machine knows only the ids. The worker reads the content of
+/// the requests from this table, and stores their results in it.
 #[derive(Debug, Default)]
 pub struct PendingRequests {
     entries: Mutex<HashMap<u64, Entry>>,
@@ -88,12 +89,12 @@ impl PendingRequests {
         self.entries().insert(id, Entry { request, result });
     }
 
-    /// Returns a request; `None`: no client waits for it any more.
+    /// Returns the request with this id. Returns `None` if the client of the request no longer waits.
     pub fn get(&self, id: u64) -> Option<BoardRequest> {
         self.entries().get(&id).map(|entry| entry.request.clone())
     }
 
-    /// Stores the result of a request, if a client waits for it.
+    /// Stores the result of a request, if its client still waits.
     pub fn set_result(&self, id: u64, result: RequestResult) {
         if let Some(entry) = self.entries().get_mut(&id) {
             entry.result = Some(result);
@@ -106,9 +107,10 @@ impl PendingRequests {
     }
 }
 
-/// The clients that listen for new posts. The worker reads posts for them once per visit of the token.
+/// The clients that listen for new posts. In each visit of the token, the worker reads the new posts once for all
+/// listeners.
 pub trait PostFeed: Debug + Send + Sync {
-    /// Returns the id after which the next visit reads; `None`: no listener can take posts.
+    /// Returns the id after which the next visit reads posts. Returns `None` if no listener can take posts.
     fn next_start(&self) -> Option<i64>;
 
     /// Sends the posts that follow `after`, in the order of their ids, to the listeners.

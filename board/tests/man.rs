@@ -1,4 +1,4 @@
-//! The manual page, which must agree with `--help`: both come from the same declarations.
+//! The manual page must agree with `--help`, because both come from the same declarations.
 
 #[path = "../../tests/man/pages.rs"]
 mod pages;
@@ -6,7 +6,7 @@ mod pages;
 use clap::CommandFactory;
 use ring_board::options::Options;
 
-use pages::{check, check_lines, pages};
+use pages::{check, check_help, pages};
 
 #[test]
 fn the_manual_page_matches_the_help() {
@@ -16,6 +16,6 @@ fn the_manual_page_matches_the_help() {
 }
 
 #[test]
-fn no_line_of_help_is_broken_twice() {
-    check_lines(&Options::command());
+fn help_has_short_summaries_and_no_line_that_a_terminal_breaks() {
+    check_help(&Options::command());
 }

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::Field;
 
-/// The reason for which bytes are not a message: a field, its offset, and the problem.
+/// The reason why bytes are not a valid message: a field, its offset and the problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeError {
     /// The field.
@@ -34,14 +34,14 @@ impl DecodeError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The input ends before the field does.
+    /// The input ends before the end of the field.
     Truncated {
         /// Length of the field, in bytes.
         need: usize,
-        /// Bytes that are left at its offset.
+        /// Bytes that are left at the field's offset.
         have: usize,
     },
-    /// The value is not one that the format defines.
+    /// The format does not define this value.
     Unknown {
         /// The value found.
         value: u64,
@@ -65,17 +65,17 @@ pub enum Problem {
     },
     /// An integer of variable length needs more bits than the field has.
     DoesNotFit {
-        /// Width of the field in bits, with the sign.
+        /// Width of the field in bits, including the sign bit.
         bits: u32,
     },
     /// A length or count contradicts other fields of the message.
     WrongLength {
         /// The value found.
         value: u64,
-        /// The value that follows from the other fields.
+        /// The value that the other fields require.
         expected: u64,
     },
-    /// The kind exists, but this transport does not carry it.
+    /// The message's kind exists, but this transport does not carry messages of that kind.
     OtherTransport {
         /// The kind found.
         value: u64,
@@ -85,7 +85,7 @@ pub enum Problem {
         /// Number of these bytes.
         extra: usize,
     },
-    /// The address is not that of a single machine: it is all zero, a group address or the broadcast address.
+    /// The address does not belong to a single machine: it is all zero, a group address or the broadcast address.
     NotUnicast,
     /// The message's author is not the sender of the frame.
     NotTheSource,
@@ -102,13 +102,13 @@ impl fmt::Display for DecodeError {
             Problem::Illegal { value } => write!(f, "{value} is not a legal value"),
             Problem::DoesNotFit { bits } => write!(f, "does not fit {bits} bits"),
             Problem::WrongLength { value, expected } => {
-                write!(f, "{value}, where {expected} is called for")
+                write!(f, "{value} instead of {expected}")
             }
             Problem::OtherTransport { value } => {
-                write!(f, "{value} does not travel over this transport")
+                write!(f, "this transport does not carry {value}")
             }
             Problem::Trailing { extra } => write!(f, "{extra} bytes after the message"),
-            Problem::NotUnicast => f.write_str("not the address of a single station"),
+            Problem::NotUnicast => f.write_str("not the address of a single machine"),
             Problem::NotTheSource => f.write_str("not the frame's source address"),
         }
     }
@@ -116,7 +116,7 @@ impl fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// The reason for which a message was not written.
+/// The reason why a message was not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -131,12 +131,12 @@ pub enum EncodeError {
     TooLong {
         /// The field.
         field: Field,
-        /// Its length, in the field's unit.
+        /// Length of the value, in the field's unit.
         len: usize,
         /// The largest allowed length.
         max: usize,
     },
-    /// The format does not allow a field's value.
+    /// The format does not allow the value of a field.
     Illegal {
         /// The field.
         field: Field,

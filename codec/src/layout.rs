@@ -1,5 +1,5 @@
-//! Fixed layouts with the names of their fields. An error can name the missing field, and valid bytes need only one
-//! length check.
+//! Fixed layouts with the names of their fields. The names let an error name the missing field. Valid bytes need only
+//! one check of their length.
 
 use zerocopy::byteorder::network_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -28,7 +28,7 @@ impl LayoutField {
 pub(crate) trait Layout:
     FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned
 {
-    /// The fields in wire order; empty for a type without named parts.
+    /// The fields in wire order. The list is empty for a type without named parts.
     const FIELDS: &'static [LayoutField];
 }
 
@@ -42,7 +42,7 @@ impl<const N: usize> Layout for [u8; N] {
     const FIELDS: &'static [LayoutField] = &[];
 }
 
-/// The first field of a layout that the input does not hold in full.
+/// The first field of a layout that is not completely present in the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
     /// The field's name.
@@ -51,11 +51,12 @@ pub(crate) struct Gap {
     pub(crate) offset: usize,
     /// Length of the field, in bytes.
     pub(crate) need: usize,
-    /// Bytes of it that are present.
+    /// Number of the field's bytes that are present.
     pub(crate) have: usize,
 }
 
-/// Returns the first of `fields` that `have` bytes do not hold; if they hold all, an empty gap after the last field.
+/// Takes the fields of a layout, and the number of bytes that are present (`have`). Returns the first field that is not
+/// completely present. If all fields are present, returns an empty gap after the last field.
 pub(crate) fn first_gap(fields: &[LayoutField], have: usize) -> Gap {
     let mut offset = 0;
     for field in fields {

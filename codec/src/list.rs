@@ -1,4 +1,4 @@
-//! Lists whose entries vary in length. Their bytes belong to a decoded message, or to the caller.
+//! Lists whose entries vary in length. The bytes of a list belong to a decoded message, or to the caller.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -7,10 +7,10 @@ use crate::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
 
-/// An entry of a [`List`]. Only this crate can implement it, since its methods take types that other crates cannot
-/// name.
+/// An entry of a [`List`]. Only this crate can implement the trait, because its methods take types that other crates
+/// cannot name.
 pub trait Item<'a>: Copy {
-    /// The least length of an entry in bytes, at least 1.
+    /// The smallest length of an entry in bytes, at least 1.
     #[doc(hidden)]
     const MIN_LEN: usize;
 
@@ -70,7 +70,7 @@ impl<'a, T: Item<'a>> List<'a, T> {
                 return Err(error);
             }
         }
-        // The slice exists, because all of it was read.
+        // The slice exists, because the reader has read all of it.
         let bytes = before.get(..reader.offset() - first).unwrap_or_default();
         Ok(Self {
             source: Source::Wire { count, bytes },
@@ -155,7 +155,7 @@ impl<'a, T: Item<'a>> Iterator for Iter<'a, T> {
             Source::Wire { count, bytes } => {
                 *count = count.checked_sub(1)?;
                 let mut reader = Reader::new(bytes);
-                // Decoding has read this entry without an error before.
+                // The decoder has read this entry without an error before.
                 let entry = T::read(&mut reader).ok();
                 *bytes = reader.rest();
                 entry

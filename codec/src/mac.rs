@@ -4,7 +4,7 @@ use core::cmp::Ordering;
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// A MAC address. It is ordered as its six bytes are.
+/// A MAC address. Addresses are ordered like their six bytes.
 #[derive(
     Clone,
     Copy,
@@ -22,10 +22,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub struct MacAddr(pub [u8; 6]);
 
 impl MacAddr {
-    /// `ff:ff:ff:ff:ff:ff`.
+    /// The broadcast address, `ff:ff:ff:ff:ff:ff`.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// Whether this is the address of a single machine: neither all zero nor a group address, which includes broadcast.
+    /// Whether this is the address of a single machine. Such an address is neither all zero nor a group address. The
+    /// broadcast address is a group address.
     #[inline]
     pub const fn is_unicast(self) -> bool {
         // The lowest bit of the first byte marks a group.
@@ -35,7 +36,8 @@ impl MacAddr {
     /// Returns the six bytes as one number.
     #[inline]
     const fn number(self) -> u64 {
-        // Comparing six single bytes was the most expensive part of reading a frame and of finding a member.
+        // One number is compared faster: comparing six single bytes was the most expensive part of reading a frame and
+        // of finding a member.
         let [vendor @ .., x, y, z] = self.0;
         u64::from_be_bytes([0, 0, vendor[0], vendor[1], vendor[2], x, y, z])
     }

@@ -1,11 +1,11 @@
-//! The macro that defines a format from one table: the enum of kinds, the enum of messages, and the dispatch to one
-//! module per message.
+//! The macro that defines a format from one table. The macro defines the enum of kinds and the enum of messages. The
+//! macro also generates the code that calls the functions of each message's module.
 
 /// Defines the enums of kinds and messages of a format from rows of `number "DOCUMENT_NAME" Variant { fields } in
 /// module`. A message without fields has no module.
 ///
-/// Each module has `read(&mut Reader) -> Result<fields, DecodeError>` for the bytes after the kind, where several
-/// fields are a tuple, and its inverse `write(&mut Writer, fields…)`.
+/// Each module has `read(&mut Reader) -> Result<fields, DecodeError>` for the bytes after the kind. If a message has
+/// several fields, `read` returns them as a tuple. The inverse of `read` is `write(&mut Writer, fields…)`.
 macro_rules! messages {
     (
         $(#[$kind_meta:meta])* kind $kind:ident;
@@ -51,8 +51,8 @@ macro_rules! messages {
         }
 
         $(#[$message_meta])*
-        // Without a fixed representation the compiler places small fields next to the tag. A decoded message is then
-        // copied in pieces that stall the processor's store forwarding.
+        // Without a fixed representation the compiler would place small fields next to the tag. The processor would
+        // then copy a decoded message in pieces that stall its store forwarding.
         #[repr(u8)]
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $message<'a> {

@@ -1,7 +1,7 @@
 //! The reader of all four formats: a position in borrowed bytes.
 //!
 //! No call panics, copies bytes that it can borrow, or reads past the end. If too few bytes are left, a call returns
-//! [`Problem::Truncated`] with the field's name and offset, and consumes nothing.
+//! [`Problem::Truncated`] with the field's name and offset, and consumes no bytes.
 
 use byteorder::{BigEndian, ByteOrder};
 use zerocopy::FromBytes;
@@ -9,17 +9,17 @@ use zerocopy::FromBytes;
 use crate::layout::{Layout, LayoutField, first_gap};
 use crate::{DecodeError, Field, Problem};
 
-/// Reads fields from the front of a byte slice. It is public only because of [`Item`](crate::list::Item); other crates
-/// cannot name it.
+/// Reads fields from the front of a byte slice. This type is public only because of [`Item`](crate::list::Item). Other
+/// crates cannot name this type.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     rest: &'a [u8],
     offset: usize,
-    /// The known least length of the whole input.
+    /// The smallest possible length of the whole input, according to the bytes read up to here.
     needed: usize,
-    /// The most entries that a count may announce.
+    /// The largest number of entries that a count may announce.
     max_count: u32,
-    /// The end of the message, as the message itself declares it.
+    /// The offset at which the message ends, according to the length that the message declares.
     declared_end: usize,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
         self.offset
     }
 
-    /// Notes that the message declares to end `len` bytes from here.
+    /// Records that the declared length makes the message end `len` bytes after the current offset.
     pub(crate) fn declare_end(&mut self, len: usize) {
         self.declared_end = self.offset.saturating_add(len);
     }
@@ -62,18 +62,18 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
-    /// Notes that at least `len` more bytes are needed. This affects only [`missing`](Self::missing).
+    /// Records that at least `len` more bytes are needed. This affects only [`missing`](Self::missing).
     #[inline]
     pub(crate) fn expect_at_least(&mut self, len: usize) {
         self.needed = self.needed.max(self.offset.saturating_add(len));
     }
 
-    /// Notes that at least `len` bytes follow the needed ones.
+    /// Records that the message contains at least `len` more bytes than are known to be needed.
     pub(crate) fn expect_beyond(&mut self, len: usize) {
         self.needed = self.needed.saturating_add(len);
     }
 
-    /// Returns how many bytes the input lacks, at least.
+    /// Returns the smallest number of bytes that the input lacks.
     pub(crate) fn missing(&self) -> usize {
         self.needed
             .saturating_sub(self.offset.saturating_add(self.rest.len()))
@@ -92,7 +92,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a fixed layout at the end of a message, if the bytes there are one. Otherwise they are padding.
+    /// Reads a fixed layout at the end of a message. If the next bytes do not have this layout, these bytes are
+    /// padding.
     #[inline]
     pub(crate) fn trailer<T: Layout>(
         &mut self,
@@ -106,7 +107,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads `count` fixed layouts in a row. An error names them `field`.
+    /// Reads `count` fixed layouts in a row. An error names `field`, and not a field of the layouts.
     #[inline]
     pub(crate) fn views<T: Layout>(
         &mut self,
@@ -169,7 +170,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the error of a message without a declared length that may go on: it lacks a byte, or the end.
+    /// Returns the error for a message that declares no length, so that it ends only with its stream. Until the stream
+    /// ends, such a message may have another byte.
     pub(crate) fn wait_for_end(&mut self) -> DecodeError {
         self.truncation(Field::Data, self.rest.len().saturating_add(1))
     }
@@ -178,7 +180,7 @@ impl<'a> Reader<'a> {
     #[inline]
     fn truncation(&mut self, field: Field, need: usize) -> DecodeError {
         self.expect_at_least(need);
-        truncated(field, self.offset, need, self.rest.len())
+        truncation_error(field, self.offset, need, self.rest.len())
     }
 
     /// Returns the error for an incomplete layout.
@@ -189,17 +191,17 @@ impl<'a> Reader<'a> {
     }
 }
 
-// Out of line, and by value: a reader whose address is passed on cannot stay in registers.
+// This function is not inlined and takes values: a reader whose address is passed on cannot stay in registers.
 
 #[cold]
-fn truncated(field: Field, offset: usize, need: usize, have: usize) -> DecodeError {
+fn truncation_error(field: Field, offset: usize, need: usize, have: usize) -> DecodeError {
     DecodeError::new(field, offset, Problem::Truncated { need, have })
 }
 
 #[cold]
 fn truncated_layout(fields: &[LayoutField], offset: usize, have: usize) -> DecodeError {
     let gap = first_gap(fields, have);
-    truncated(gap.field, offset + gap.offset, gap.need, gap.have)
+    truncation_error(gap.field, offset + gap.offset, gap.need, gap.have)
 }
 
 #[cfg(test)]

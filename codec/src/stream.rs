@@ -1,4 +1,4 @@
-//! Decoding from byte streams: the number of bytes that a message took, or how many more are needed.
+//! Decoding from byte streams. The result contains the length of the decoded message, or the number of missing bytes.
 
 use crate::DecodeError;
 use crate::reader::Reader;
@@ -15,17 +15,18 @@ pub enum StreamState {
 /// The result of decoding the front of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streamed<M> {
-    /// A whole message. The next one begins after `consumed` bytes.
+    /// A whole message. The next message begins after `consumed` bytes.
     Message {
         /// The message.
         message: M,
         /// The length of the message, in bytes.
         consumed: usize,
     },
-    /// The valid beginning of a message. Decode again when the stream has brought `more` bytes, or has ended. A caller
-    /// that waits for this does work proportional to the received bytes, however few come at a time.
+    /// The valid beginning of a message. Decode again when the stream has brought `more` bytes, or has ended. If the
+    /// caller waits for `more` bytes each time, the total work is proportional to the number of received bytes. The
+    /// total work remains proportional even if few bytes arrive at a time.
     Incomplete {
-        /// The least number of missing bytes, never 0.
+        /// The smallest number of missing bytes, never 0.
         more: usize,
     },
 }

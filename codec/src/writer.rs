@@ -1,14 +1,15 @@
 //! The writer of all four formats.
 //!
-//! The same code writes a message twice: first without a buffer, to measure and check it, then into the caller's
-//! buffer. So the predicted length equals the written one, and a refused message writes nothing.
+//! The same code writes a message twice. The first time, the writer has no buffer, and only measures and checks the
+//! message. The second time, the writer writes into the caller's buffer. So the predicted length equals the written
+//! length, and a refused message writes no bytes.
 
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::{EncodeError, Field};
 
-/// Writes fields in order. Past the end of its buffer it only counts. It is public only because of
-/// [`Item`](crate::list::Item); other crates cannot name it.
+/// Writes fields in order. When the buffer is full, the writer only counts bytes. This type is public only because of
+/// [`Item`](crate::list::Item). Other crates cannot name it.
 #[derive(Debug)]
 pub struct Writer<'b> {
     buf: &'b mut [u8],
@@ -63,7 +64,7 @@ impl Writer<'_> {
     }
 }
 
-/// Returns how many bytes `write` writes.
+/// Returns the number of bytes that `write` writes.
 #[inline]
 pub(crate) fn measure(write: impl FnOnce(&mut Writer<'_>)) -> usize {
     let mut writer = Writer::new(&mut []);
@@ -71,7 +72,7 @@ pub(crate) fn measure(write: impl FnOnce(&mut Writer<'_>)) -> usize {
     writer.len
 }
 
-/// Writes to the start of `buf`, if everything is legal and fits.
+/// Writes to the start of `buf`, if all values are legal and the message fits.
 #[inline]
 pub(crate) fn encode(
     buf: &mut [u8],

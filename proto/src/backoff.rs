@@ -1,10 +1,11 @@
-//! Repetition of unanswered messages at growing intervals.
+//! The repetition of unanswered messages at growing intervals.
 
 use std::time::Duration;
 
 use super::time::Instant;
 
-/// Time of the next repetition. The interval doubles after each repetition, up to a maximum.
+/// The time of the next repetition, and the interval before it. The interval doubles after each repetition, up to a
+/// maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Backoff {
     due: Instant,
@@ -12,7 +13,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Returns the repetition of a message that was first sent at `now`.
+    /// Returns the schedule for a message that is sent for the first time at `now`. The first repetition is due after
+    /// the interval `first`.
     pub fn new(now: Instant, first: Duration) -> Self {
         Self {
             due: now + first,
@@ -20,7 +22,7 @@ impl Backoff {
         }
     }
 
-    /// Returns when the next repetition is due.
+    /// Returns the time at which the next repetition is due.
     pub const fn due(&self) -> Instant {
         self.due
     }
@@ -33,6 +35,8 @@ impl Backoff {
     /// Records a repetition at `now` and doubles the interval, up to `longest`.
     pub fn advance(&mut self, now: Instant, longest: Duration) {
         self.interval = self.interval.saturating_mul(2).min(longest);
+        // The interval counts from the actual repetition. A process that was stalled must not send all missed
+        // repetitions at once.
         self.due = now + self.interval;
     }
 }

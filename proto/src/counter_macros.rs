@@ -1,7 +1,7 @@
-//! Macros that make a machine's drop reasons and counters from a table with one row per entry. A reason without a text
-//! does not compile.
+//! Macros that define a machine's drop reasons and its counters from a table. Each row of the table defines one reason
+//! or counter. A reason without a text does not compile.
 
-/// Defines an enum with a counter name and a text for each variant.
+/// Defines an enum of reasons. Each variant has the name of a counter and a text.
 macro_rules! reasons {
     ($(#[$about:meta])* pub enum $name:ident; $($(#[$meta:meta])* $variant:ident $key:literal $text:literal,)*) => {
         $(#[$about])*
@@ -11,17 +11,17 @@ macro_rules! reasons {
         }
 
         impl $name {
-            /// All reasons, in the order of their numbers.
+            /// Every reason, in the order of the numbers.
             pub const ALL: [Self; [$($key),*].len()] = [$(Self::$variant),*];
 
-            /// Returns the name in `dropped`.
+            /// Returns the name of the reason's counter in `dropped`.
             pub const fn key(self) -> &'static str {
                 match self {
                     $(Self::$variant => $key,)*
                 }
             }
 
-            /// Returns a text that tells people what happened.
+            /// Returns a text for people that describes the reason.
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)*
@@ -31,7 +31,7 @@ macro_rules! reasons {
     };
 }
 
-/// Defines the struct of counters, with its arrays of counters by kind, and the names of the other counters.
+/// Defines a struct of counters: arrays of counters, one per kind, and other counters with names.
 macro_rules! counters {
     (
         $(#[$about:meta])* pub struct $name:ident;
@@ -53,7 +53,7 @@ macro_rules! counters {
                 }
             }
 
-            /// Returns the name and value of each counter that is not in an array, in order.
+            /// Returns the name and value of each counter that is not part of an array, in the order of the table.
             pub fn plain(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($counter), self.$counter)),*].into_iter()
             }

@@ -1,4 +1,5 @@
-//! The interface between a state machine and its driver. The [crate](crate#contract) describes the contract.
+//! The interface between a state machine and its driver. The [documentation of the crate](crate#contract) describes the
+//! contract.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -6,7 +7,8 @@ use std::time::Duration;
 use crate::stream::{StreamEvent, StreamId, StreamOp};
 use crate::time::{Instant, Now};
 
-/// A message to send; its bytes are at the start of the buffer that the caller passed.
+/// A message to send. The bytes of the message are at the start of the buffer that the caller has passed to
+/// `poll_transmit`.
 #[derive(Debug)]
 #[must_use = "every transmit is to be sent and reported with `handle_sent`"]
 pub struct Transmit<P = ()> {
@@ -14,39 +16,40 @@ pub struct Transmit<P = ()> {
     pub len: usize,
     /// Receiver of the message.
     pub to: P,
-    /// Ticket to hand back with the outcome.
+    /// The ticket with which the caller reports the outcome.
     pub ticket: Ticket,
 }
 
-/// Ties the outcome of a send to the message. A ticket cannot be cloned, so the caller reports each outcome only once.
+/// Identifies a sent message when the caller reports its outcome. A ticket cannot be cloned, so the caller reports each
+/// outcome only once.
 #[derive(Debug)]
 #[must_use = "report the outcome with `handle_sent`"]
 pub struct Ticket(u64);
 
 impl Ticket {
-    /// Returns the ticket of the message with the machine's number `id`.
+    /// Returns the ticket of the message to which the machine has given the number `id`.
     pub const fn new(id: u64) -> Self {
         Self(id)
     }
 
-    /// Returns the machine's number for the message.
+    /// Returns the number that the machine has given to the message.
     pub const fn id(&self) -> u64 {
         self.0
     }
 }
 
-/// Outcome of sending a message.
+/// The outcome of sending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendOutcome {
     /// The link has taken the message.
     Accepted,
     /// The link has refused the message, for example because its queue is full or the link is down.
     Failed,
-    /// The message is longer than the link can carry. Sending it again fails too.
+    /// The message is longer than the link can carry. A second attempt to send the same message also fails.
     TooLong,
 }
 
-/// Outcome of storing a durable value.
+/// The outcome of storing a durable value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreOutcome {
     /// The value is stored.
@@ -58,16 +61,16 @@ pub enum StoreOutcome {
 /// A machine's request about its jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobRequest<J> {
-    /// Runs this job after the jobs that were started before it. Its outcome is a command.
+    /// Runs this job after the jobs that were requested earlier. The caller reports the outcome as a command.
     Start(J),
-    /// Cancels the running job and all waiting jobs. Each job still has an outcome: its result if it has finished,
-    /// otherwise that it was cancelled.
+    /// Cancels the running job and all waiting jobs. The caller still reports an outcome for each job. If the job has
+    /// finished, the outcome is its result. Otherwise the outcome says that the job was cancelled.
     Cancel,
 }
 
-/// A protocol's state machine. The [crate's contract](crate#contract) says in which order to call its functions.
+/// The state machine of a protocol. The [contract](crate#contract) describes the order in which to call the functions.
 pub trait Machine {
-    /// Sender or receiver of messages, as the link names it; `()` if each message names its sender.
+    /// Address of a sender or receiver on the link. If each message names its sender, this type is `()`.
     type Peer: Copy + Debug;
     /// State of the network.
     type Net;
@@ -77,22 +80,23 @@ pub trait Machine {
     type Event;
     /// Value that must survive a restart.
     type Durable;
-    /// Work for which the event loop must not wait, such as a program or a query.
-    /// [`Infallible`](std::convert::Infallible) if the machine has none.
+    /// Work for which the event loop must not wait, such as running a program or a query. Machines without such work
+    /// use [`Infallible`](std::convert::Infallible).
     type Job;
 
-    /// Whether the machine needs to know that its process was stalled. If so, the caller calls
+    /// Whether the machine needs to know that its process was stalled. For such a machine, the caller calls
     /// [`handle_lateness`](Self::handle_lateness).
     fn has_lateness_handler(&self) -> bool {
         false
     }
 
-    /// Takes the present time before messages and timeouts are handled. Messages and timeouts have the times at which
-    /// they were due, which may be earlier.
+    /// Takes the present time before the caller passes messages and timeouts to the machine. The calls for messages and
+    /// timeouts may then contain earlier times: the times at which the messages and timeouts were due.
     fn handle_lateness(&mut self, _now: Now) {}
 
-    /// Whether the caller may poll after several messages instead of after each one. Then one call to the kernel sends
-    /// all output, and [`handle_sent`](Self::handle_sent) follows the last message.
+    /// Whether the caller may poll after several messages instead of after each message. With such a machine, one
+    /// system call sends all output, and the caller calls [`handle_sent`](Self::handle_sent) only after the last
+    /// message.
     fn can_batch_output(&self) -> bool {
         false
     }
@@ -103,22 +107,23 @@ pub trait Machine {
     fn handle_command(&mut self, now: Now, command: Self::Command);
     /// Handles a change of the network.
     fn handle_link(&mut self, now: Now, net: Self::Net);
-    /// Handles the timeout that [`poll_timeout`](Self::poll_timeout) returned.
+    /// Handles the timeout at the time that [`poll_timeout`](Self::poll_timeout) has returned.
     fn handle_timeout(&mut self, now: Now);
-    /// Takes the outcome of sending the message of `ticket`.
+    /// Handles the outcome of sending the message to which `ticket` belongs.
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: SendOutcome);
 
-    /// Whether the machine needs to know when its last messages left the process. If so, the caller reads the clock
-    /// after sending and calls [`handle_flushed`](Self::handle_flushed).
+    /// Whether the machine needs to know when its last messages have left the process. For such a machine, the caller
+    /// reads the clock after it has sent these messages, and calls [`handle_flushed`](Self::handle_flushed).
     fn wants_flush_report(&self) -> bool {
         false
     }
-    /// Takes a time by which all accepted messages had left. It is later than expected if the kernel preempted the
-    /// process between reading and answering.
+    /// Takes the time that the caller has read after sending. All accepted messages left the process before this time.
+    /// If the kernel has preempted the process between the receipt of a message and the answer, this time is
+    /// correspondingly late.
     fn handle_flushed(&mut self, _by: Now) {}
 
     /// Handles an event of a connection. Returns how many of the received bytes the machine has consumed. The caller
-    /// passes the others again with later bytes, or after [`StreamOp::Read`].
+    /// passes the remaining bytes again together with later bytes, or after [`StreamOp::Read`].
     fn handle_stream(
         &mut self,
         _now: Now,
@@ -128,20 +133,20 @@ pub trait Machine {
         0
     }
 
-    /// Takes the outcome of storing the value that [`poll_durable`](Self::poll_durable) returned.
+    /// Handles the outcome of storing the value that [`poll_durable`](Self::poll_durable) has returned.
     fn handle_stored(&mut self, now: Now, stored: StoreOutcome);
 
-    /// Returns the value to store before the next message leaves.
+    /// Returns a value that must be stored before the next message leaves.
     fn poll_durable(&mut self) -> Option<Self::Durable>;
-    /// Encodes the next message into `buf`, which holds at least the protocol's longest message.
+    /// Encodes the next message into `buf`, which has room for the protocol's longest message.
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<Self::Peer>>;
     /// Returns the next operation on a connection. `vacant` is the id of the next connection to open, or `None` if no
-    /// more can be open.
+    /// further connection can be opened.
     fn poll_stream(&mut self, _vacant: Option<StreamId>) -> Option<StreamOp<Self::Peer>> {
         None
     }
-    /// Writes the next bytes of a connection into `room` and returns their number. 0 means that there are none until
-    /// the next [`StreamOp::Write`].
+    /// Writes the next bytes of a connection into `room`, and returns their number. If the result is 0, the caller does
+    /// not call this function again before the next [`StreamOp::Write`].
     fn poll_write(&mut self, _id: StreamId, _room: &mut [u8]) -> usize {
         0
     }
@@ -151,7 +156,7 @@ pub trait Machine {
     }
     /// Returns the next event for observers.
     fn poll_event(&mut self) -> Option<Self::Event>;
-    /// Returns when to call [`handle_timeout`](Self::handle_timeout), or `None` if never.
+    /// Returns the time at which to call [`handle_timeout`](Self::handle_timeout), or `None` if no timeout is set.
     fn poll_timeout(&self) -> Option<Instant>;
 }
 

@@ -1,10 +1,10 @@
-//! Skips members that do not take the token, without forgetting them (the Jitterbug document, "Candidate selection and
-//! penalties").
+//! Penalties for members that do not take the token. A member with a penalty is skipped for some rotations, but not
+//! forgotten (the Jitterbug document, "Candidate selection and penalties").
 
-/// The most rotations in a row in which a member is skipped.
+/// The maximum number of rotations in a row in which a member is skipped.
 const SKIPS_MAX: u16 = 1 << 10;
 
-/// One node's record of a member's failed handovers.
+/// The record of one node about failed handovers to one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Penalty {
     failures: u16,
@@ -17,34 +17,37 @@ impl Penalty {
         self.on_failure_up_to(u16::MAX);
     }
 
-    /// Records a failed handover, but counts no more than `most` failures in a row.
+    /// Records a failed handover. The number of failures in a row grows to at most `most`.
     pub fn on_failure_up_to(&mut self, most: u16) {
         self.failures = self.failures.saturating_add(1).min(most);
         self.turns = skips_after(self.failures);
     }
 
-    /// Records a handover that succeeded: forgets one failure and skips the member as often as the others cost.
+    /// Records a handover that succeeded. Removes one failure from the count. The member is then skipped as often as
+    /// after the remaining number of failures.
     pub fn forget_one_failure(&mut self) {
         self.failures = self.failures.saturating_sub(1);
         self.turns = skips_after(self.failures);
     }
 
-    /// Records a handover that succeeded: forgets all failures.
+    /// Records a handover that succeeded. Forgets all failures.
     pub fn forget_failures(&mut self) {
         *self = Self::default();
     }
 
-    /// Records a sign of life: the member is eligible at once, but its failures still count.
+    /// Records a sign of life. The member is eligible at once, but its failures still count.
     pub fn on_heard(&mut self) {
+        // The failures stay, because a frame does not show that the member can take the token.
         self.turns = 0;
     }
 
-    /// Records that the member announced its departure: skips it as often as possible.
+    /// Records that the member has announced its departure. Skips the member as often as possible.
     pub fn on_departure(&mut self) {
+        // The member is not forgotten, because it may return without an announcement.
         self.turns = SKIPS_MAX;
     }
 
-    /// Returns whether to skip the member this time, and counts that.
+    /// Returns whether to skip the member this time. Counts each skip.
     pub fn take_skip(&mut self) -> bool {
         let over = self.turns > 0;
         self.turns = self.turns.saturating_sub(1);
@@ -62,8 +65,9 @@ impl Penalty {
     }
 }
 
-/// Returns how often a member is skipped after a number of failures.
+/// Returns how many times a member is skipped after this number of failures in a row.
 fn skips_after(failures: u16) -> u16 {
+    // From the 16th failure on, the shift would overflow.
     1_u16
         .checked_shl(failures.into())
         .map_or(SKIPS_MAX, |doubled| SKIPS_MAX.min(doubled - 1))

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// A sequence of numbers that cannot be guessed without the seed.
+/// A sequence of numbers that others cannot guess without the seed.
 #[derive(Debug, Clone, Hash)]
 pub struct RandomNumbers {
     seed: u64,
@@ -10,7 +10,7 @@ pub struct RandomNumbers {
 }
 
 impl RandomNumbers {
-    /// Returns the sequence of a seed.
+    /// Returns the sequence that belongs to a seed.
     pub const fn new(seed: u64) -> Self {
         Self { seed, drawn: 0 }
     }
@@ -21,10 +21,11 @@ impl RandomNumbers {
         xxh3_64_with_seed(&self.drawn.to_le_bytes(), self.seed)
     }
 
-    /// Returns the next number, uniform from 0 to `end - 1`; 0 if `end` is 0.
+    /// Returns the next number, which is uniform from 0 to `end - 1`. Returns 0 if `end` is 0.
     pub fn next_below(&mut self, end: u32) -> u32 {
+        // The remainder of 64 bits is almost uniform: the deviation is below one in 2^32.
         let rest = self.next_u64().checked_rem(end.into()).unwrap_or_default();
-        // The conversion cannot fail: the remainder is below `end`.
+        // The conversion cannot fail, because the remainder is below `end`.
         u32::try_from(rest).unwrap_or_default()
     }
 }

@@ -1,37 +1,38 @@
-//! Connections, as state machines and their driver name them.
+//! Names, events and operations of connections, which state machines and their driver share.
 //!
-//! The driver closes no connection by itself: each timeout of a connection belongs to the state machine. The driver
+//! The driver closes no connection by itself, because the state machine has all timeouts of connections. The driver
 //! buffers received bytes that the machine has not consumed, up to a limit. Beyond the limit the peer has to wait.
 
-/// One connection. Later connections reuse its slot under other generations, so a late event of a closed connection
-/// has no effect.
+/// The name of a connection. Later connections reuse the slot with another generation, so a late event of a closed
+/// connection has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId {
-    /// Index among the connections that can be open at the same time.
+    /// The place of the connection. Each connection that is open has its own slot.
     pub slot: u16,
-    /// Number of the connection among those that used the slot.
+    /// The number of earlier connections that have used the same slot.
     pub generation: u32,
 }
 
-/// Event of a connection whose peer has the type `P`.
+/// An event of a connection whose peer has the type `P`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEvent<'a, P> {
     /// A peer has connected.
     Accepted(P),
     /// The connection that the machine [opened](StreamOp::Open) is established.
     Connected,
-    /// All received bytes that the machine has not consumed. They are empty only at the end of the stream.
+    /// Bytes have arrived. The event contains all received bytes that the machine has not consumed. If the event
+    /// contains no bytes, it reports only the end of the stream.
     Received {
-        /// Bytes in the order in which the peer sent them.
+        /// The bytes in the order in which the peer has sent them.
         bytes: &'a [u8],
-        /// Whether the peer has closed its side after these bytes.
+        /// Whether the peer has closed its side of the connection after these bytes.
         end: bool,
     },
     /// The connection is closed, and its id is no longer valid.
     Closed(CloseReason),
 }
 
-/// Reason why a connection that the machine did not close is closed.
+/// The reason why a connection was closed by its peer or the kernel, and not by the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
     /// No process listens at the peer's address.
@@ -40,23 +41,23 @@ pub enum CloseReason {
     Reset,
     /// The kernel has given up the connection.
     TimedOut,
-    /// Another error: no route, no memory or no descriptor.
+    /// Another error, for example no route, no memory or no descriptor.
     Failed,
 }
 
-/// Operation on a connection. It has no effect on a closed connection.
+/// An operation on a connection. If the connection is already closed, the operation has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamOp<P> {
     /// Connects to a peer under the `vacant` id of [`poll_stream`](crate::Machine::poll_stream).
     Open(P),
-    /// Calls [`poll_write`](crate::Machine::poll_write) for bytes to write until there are none.
+    /// Writes the bytes that [`poll_write`](crate::Machine::poll_write) returns, until it returns none.
     Write(StreamId),
-    /// Passes all received bytes that the machine has not consumed again.
+    /// Calls the machine again with all received bytes that it has not consumed.
     Read(StreamId),
-    /// Closes the machine's side after all bytes are written: the peer reads the end of the stream.
+    /// Closes the machine's side after all bytes are written. Then the peer reads the end of the stream.
     Finish(StreamId),
     /// Closes the connection after all bytes are written. No event follows.
     Close(StreamId),
-    /// Resets the connection: the peer reads no end of the stream. No event follows.
+    /// Resets the connection. The peer gets an error instead of the end of the stream. No event follows.
     Abort(StreamId),
 }

@@ -1,18 +1,19 @@
-//! Rate limit for one action: at most once in each period.
+//! The rate limit of one action: at most one execution per period.
 
 use std::time::Duration;
 
 use super::time::Instant;
 
-/// Time of an action's last execution, to limit its rate.
+/// The time of an action's last execution, which limits the rate of the action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Throttle {
     last: Option<Instant>,
 }
 
 impl Throttle {
-    /// Returns whether a `period` has passed since the last execution. If so, the action counts as executed.
-    #[must_use = "what is allowed counts as done"]
+    /// Returns whether the action may be executed, because a `period` has passed since the last execution. An action
+    /// that may be executed counts as executed now.
+    #[must_use = "an allowed action counts as executed"]
     pub fn try_take(&mut self, now: Instant, period: Duration) -> bool {
         let is_open = self.is_allowed(now, period);
         if is_open {
@@ -26,17 +27,17 @@ impl Throttle {
         self.last.is_none_or(|last| now.since(last) >= period)
     }
 
-    /// Records an execution, whether it was allowed or not.
+    /// Records an execution, even if the rate limit does not allow it.
     pub fn record(&mut self, now: Instant) {
         self.last = Some(now);
     }
 
-    /// Allows the next execution at once.
+    /// Forgets the last execution, so that the rate limit allows the next execution at once.
     pub fn reset(&mut self) {
         self.last = None;
     }
 
-    /// Returns the time of the last execution since the last reset.
+    /// Returns the time of the last execution; `None` if there was none since the last reset.
     pub const fn last(&self) -> Option<Instant> {
         self.last
     }

@@ -1,19 +1,19 @@
-//! Time as an argument of the state machines, which read no clock.
+//! Points in time, which the state machines get as arguments because they read no clock.
 
 use std::ops::Add;
 use std::time::Duration;
 
-/// A point of monotonic time, in nanoseconds since an epoch of the caller's choosing.
+/// A point in monotonic time, in nanoseconds since an epoch that the caller chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
 impl Instant {
-    /// Returns the point `nanos` nanoseconds after the epoch.
+    /// Returns the point in time that is `nanos` nanoseconds after the epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Returns the nanoseconds since the epoch.
+    /// Returns the number of nanoseconds since the epoch.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
@@ -23,8 +23,10 @@ impl Instant {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Returns the point `by` before this one, or the epoch if there is none.
+    /// Returns the point in time that lies `by` before this one. Returns the epoch if the result would lie before the
+    /// epoch.
     pub fn before(self, by: Duration) -> Self {
+        // The epoch may be the boot of the computer, so the limit of an age may lie before it.
         Self(self.0.saturating_sub(nanos(by)))
     }
 }
@@ -32,22 +34,23 @@ impl Instant {
 impl Add<Duration> for Instant {
     type Output = Self;
 
-    /// Saturates at the end of time, 584 years after the epoch.
+    /// Returns the point in time that lies `by` after this one. If this does not fit 64 bits, returns the last point in
+    /// time that fits, 584 years after the epoch.
     fn add(self, by: Duration) -> Self {
         Self(self.0.saturating_add(nanos(by)))
     }
 }
 
-/// Returns a duration in nanoseconds, or `u64::MAX` if it is longer.
+/// Returns a duration in nanoseconds, or `u64::MAX` if the duration does not fit 64 bits.
 pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Present time of the two clocks that the protocols use.
+/// The present time of the two clocks that the protocols use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Now {
-    /// Time for timeouts; it never goes back.
+    /// The time of the monotonic clock, which never goes back. Timeouts use it.
     pub monotonic: Instant,
-    /// Wall clock in nanoseconds since 1970: the least progress of a created token.
+    /// The time of the wall clock, in nanoseconds since 1970. When a token is created, this time raises its progress.
     pub wall: u64,
 }

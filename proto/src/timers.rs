@@ -1,23 +1,23 @@
-//! A table of deadlines, one for each of a machine's timers.
+//! A table of deadlines, with one deadline for each timer of a machine.
 
 use super::time::Instant;
 
-/// Timers of one state machine: an enum without fields that numbers its variants from 0.
+/// The timers of one state machine. The type is an enum without fields, whose variants are numbered from 0.
 pub trait TimerKind: Copy + 'static {
-    /// All timers. Timers that are due together fire in this order.
+    /// All timers. If several timers are due at the same time, they fire in the order of this list.
     const ALL: &'static [Self];
 
-    /// Returns the timer's place in [`ALL`](Self::ALL).
+    /// Returns the place of the timer in [`ALL`](Self::ALL).
     fn index(self) -> usize;
 }
 
-/// Time of a timer that is not set; no clock reaches it.
+/// The deadline of a timer that is not set. No clock reaches it.
 const NEVER: u64 = u64::MAX;
 
-/// Deadlines of `N` timers.
+/// The deadlines of `N` timers.
 #[derive(Debug, Clone)]
 pub struct Timers<const N: usize> {
-    // Integers, because their minimum is found without a branch.
+    // The deadlines are integers instead of options, because the minimum of integers needs no branch.
     due: [u64; N],
 }
 
@@ -27,8 +27,9 @@ impl<const N: usize> Timers<N> {
         Self { due: [NEVER; N] }
     }
 
-    /// Sets a timer, and replaces its earlier deadline.
+    /// Sets a timer. If the timer was already set, the new deadline replaces the old one.
     pub fn set<K: TimerKind>(&mut self, timer: K, due: Instant) {
+        // A sum of times saturates. Such a deadline must not look like a timer that is not set.
         self.due[timer.index()] = due.as_nanos().min(NEVER - 1);
     }
 
@@ -42,10 +43,10 @@ impl<const N: usize> Timers<N> {
         self.due = [NEVER; N];
     }
 
-    /// Stops all timers for which `goes_on` returns `false`.
-    pub fn retain<K: TimerKind>(&mut self, goes_on: impl Fn(K) -> bool) {
+    /// Stops all timers except those for which `keeps_running` returns `true`.
+    pub fn retain<K: TimerKind>(&mut self, keeps_running: impl Fn(K) -> bool) {
         for &timer in K::ALL {
-            if !goes_on(timer) {
+            if !keeps_running(timer) {
                 self.stop(timer);
             }
         }
@@ -56,12 +57,12 @@ impl<const N: usize> Timers<N> {
         self.due[timer.index()] != NEVER
     }
 
-    /// Returns when a timer is due, or `None` if it is not set.
+    /// Returns the time at which a timer is due, or `None` if it is not set.
     pub fn due<K: TimerKind>(&self, timer: K) -> Option<Instant> {
         instant(self.due[timer.index()])
     }
 
-    /// Stops a timer if it was due by `now`, and returns whether it was.
+    /// Stops a timer if it is due at `now`. Returns whether the timer was due.
     pub fn take_due<K: TimerKind>(&mut self, timer: K, now: Instant) -> bool {
         let due = &mut self.due[timer.index()];
         let is_due = *due != NEVER && *due <= now.as_nanos();
@@ -71,7 +72,7 @@ impl<const N: usize> Timers<N> {
         is_due
     }
 
-    /// Returns when the next timer is due.
+    /// Returns the time at which the next timer is due, or `None` if no timer is set.
     pub fn next(&self) -> Option<Instant> {
         instant(self.due.iter().copied().min().unwrap_or(NEVER))
     }

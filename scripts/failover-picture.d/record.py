@@ -13,7 +13,7 @@ PATIENCE = 60  # seconds
 WORK = 2.2  # seconds for which the picture shows a job at work
 # The job prints the time in a loop.
 JOB = 'while :; do echo "$EPOCHREALTIME"; sleep 0.05; done'
-# Prints the time, and kills the daemon whose pid the lab has written down.
+# Prints the time, and kills the daemon whose pid is in the lab's file.
 KILL = 'pid=$(</run/lab/node$1/pid); echo "$EPOCHREALTIME"; kill -KILL "$pid"'
 
 

@@ -117,7 +117,8 @@ def arguments():
 
 
 def open_socket(interface):
-    # All EtherTypes: a bridge takes a port's frames before sockets of a single EtherType see them.
+    # The socket is for all EtherTypes: a bridge takes the frames of a port before a socket for a single EtherType sees
+    # them.
     tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     tap.bind((interface, ETH_P_ALL))
     # Only a promiscuous bridge delivers the unicast frames between its ports to this socket.

@@ -4,7 +4,7 @@ the lab. Processes within the lab inherit them and connect to the nodes. scripts
 
     relay.py listen COUNT FIRST COMMAND...      opens COUNT sockets at the ports from FIRST on, or at free ports if
                                                 those are taken, and becomes COMMAND DESCRIPTOR:PORT...
-    relay.py serve DESCRIPTOR HOST PORT         forwards connections to HOST until it is ended
+    relay.py serve DESCRIPTOR HOST PORT         forwards connections to HOST until a signal ends relay.py
 """
 
 import os
@@ -35,7 +35,7 @@ def copy(source, target):
             target.sendall(data)
     except OSError:
         pass
-    # Only this direction ends: the other one ends with its source.
+    # Only this direction ends. The other direction ends when its source ends.
     try:
         target.shutdown(socket.SHUT_WR)
     except OSError:
@@ -57,7 +57,7 @@ def relay(client, address):
 
 
 def serve(descriptor, address):
-    # Close the other relays' sockets, which this process inherited too.
+    # This process also inherited the other relays' sockets. Close them.
     os.closerange(3, descriptor)
     os.closerange(descriptor + 1, 4096)
     listener = socket.socket(fileno=descriptor)

@@ -1,4 +1,4 @@
-//! Explains wrong usage of `ringd`, with the command to type.
+//! Explains wrong usage of `ringd`, and shows the command to type.
 
 use std::ffi::{OsStr, OsString};
 
@@ -7,18 +7,18 @@ use clap::{Command, Error};
 use ring_text::parse_duration;
 use ring_text::usage::{PartialParse, context_texts};
 
-/// The id of the interface's argument.
+/// The clap id of the argument for the interface.
 const INTERFACE: &str = "interface";
 
-/// Adds an explanation to an error, if there is one. `command` declares the options, and `given` are the words of the
-/// command line, including the program's name.
+/// Adds an explanation to an error, if there is an explanation. `command` declares the options. `given` contains the
+/// words of the command line, including the program's name.
 pub(super) fn explain(mut error: Error, command: Command, given: &[OsString]) -> Error {
     let surplus = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::ArgumentConflict => ContextKind::InvalidSubcommand,
         _ => return error,
     };
-    // clap proposes two hyphens before the word, which would make it an interface.
+    // clap proposes two hyphens before the word. They would make the word an interface.
     error.remove(ContextKind::Suggested);
     let Some(word) = context_texts(&error, surplus).first().cloned() else {
         return error;
@@ -42,8 +42,8 @@ pub(super) fn explain(mut error: Error, command: Command, given: &[OsString]) ->
             format!("'{word}' is a separate word; write a duration without a blank, as in 100ms")
         }
         Some(interface) if !word.starts_with('-') => format!(
-            "'{word}' is one word too many: {name} takes one interface, and reads '{interface}' as its name; \
-             {name} {word} runs on {word}, and each interface has its own {name}"
+            "'{word}' is one word too many: {name} takes one interface, and reads '{interface}' as its name; {name} \
+             {word} runs on {word}: each interface has its own {name}"
         ),
         _ => return error,
     };

@@ -8,14 +8,14 @@ use ring_process::{LockError, private_files};
 use ring_runtime::net::OpenError;
 use thiserror::Error;
 
-/// The error that stops a node at its start. Its text is for the operator: the failure, the cause and a remedy.
+/// The error that stops a node at its start. The text of the error names the failure, the cause and a remedy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no interface of this name.
     #[error("there is no interface '{name}'; {}", describe_existing(.existing))]
     NoInterface {
-        /// The name given.
+        /// The name that the user gave.
         name: String,
         /// The interfaces that exist.
         existing: Vec<String>,
@@ -23,14 +23,14 @@ pub enum Error {
     /// The packet socket cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Another daemon has locked the ring.
+    /// Another daemon has locked the ring of this interface.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The state file cannot be made, opened or read.
     #[error("cannot use {}: {source}; choose a directory for ringd with --state-dir DIR",
         path.display())]
     State {
-        /// The directory or file.
+        /// The directory or file that failed.
         path: PathBuf,
         /// The error of the system call.
         source: io::Error,
@@ -43,10 +43,10 @@ pub enum Error {
     StateNewer {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the file.
         format: u8,
     },
-    /// The file in the place of the state file is something else.
+    /// Another file is in the place of the state file.
     #[error(
         "cannot use {}: it is not a state file of ringd, and is not changed; move it away, or choose a directory for \
          ringd with --state-dir DIR", path.display()
@@ -57,7 +57,7 @@ pub enum Error {
     },
     /// Another daemon has locked the state file.
     #[error(
-        "cannot use {}: another ringd holds it, perhaps in another network namespace; give each its own \
+        "cannot use {}: another ringd uses it, perhaps in another network namespace; give each ringd its own \
          --state-dir DIR", path.display()
     )]
     StateLocked {

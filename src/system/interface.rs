@@ -10,18 +10,18 @@ use super::Error;
 /// The options that select the interface.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InterfaceRequest<'a> {
-    /// Its main name or an alternative name.
+    /// The interface's main name or an alternative name of it.
     pub name: &'a str,
-    /// Whether to wait for an interface that is missing.
+    /// Whether to wait for a missing interface.
     pub waits_if_missing: bool,
     pub log_format: LogFormat,
 }
 
 impl InterfaceRequest<'_> {
-    /// Returns the interface's main name. Waits for the interface if the options ask for it.
+    /// Returns the interface's main name. If the options require it, first waits until the interface exists.
     ///
     /// # Errors
-    /// There is no such interface, or the kernel cannot list the interfaces.
+    /// Fails if there is no such interface, or if the kernel cannot list the interfaces.
     pub(super) fn find(self) -> Result<String, ring_host::Error> {
         let watching = ring_host::Error::system("watch the interfaces");
         let mut watch = InterfaceWatch::new().map_err(watching)?;

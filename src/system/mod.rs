@@ -1,5 +1,6 @@
-//! The systems whose nodes this program runs: their options, links, texts and status. It contains no protocol rules
-//! and no loop, and no system uses another one. Each system starts in its `start.rs`.
+//! The systems whose nodes this program runs: their options, links, texts and status. This module contains no protocol
+//! rules and no loop. The code of one system does not use the code of another system. The code of each system begins in
+//! its `start.rs`.
 
 use ring_host::Program;
 
@@ -16,7 +17,7 @@ mod write_warnings;
 
 pub use error::Error;
 
-/// The program that these systems' nodes run in.
+/// The name of the program that runs the nodes of these systems.
 pub const PROGRAM: Program = Program("ringd");
 
 /// The default directory of state files.

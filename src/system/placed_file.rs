@@ -1,7 +1,7 @@
 //! A file that stays open while a node runs, even if its path is removed or replaced.
 //!
-//! Writes to a removed file succeed, but a restart does not find them. So the path is checked periodically. While it
-//! leads to another file or none, the node counts as one that cannot store.
+//! Writes to a removed file succeed, but a restart does not find the written data. So the daemon checks the path
+//! periodically. While the path leads to another file or to no file, all writes fail.
 
 use std::fs::File;
 use std::io;
@@ -16,24 +16,24 @@ use tracing::{info, warn};
 pub(super) struct PlacedFile {
     file: File,
     path: PathBuf,
-    /// A text about the problem, if the path does not lead to the file.
+    /// A description of the problem, if the path does not lead to the file.
     missing: Option<String>,
 }
 
 impl Drop for PlacedFile {
-    /// Unlocks the file, if it is locked. Closing it would not be enough: between fork and exec a child has a copy of
-    /// the descriptor.
+    /// Unlocks the file, if it is locked. Closing the file would not be enough, because a child has a copy of the
+    /// descriptor between fork and exec.
     fn drop(&mut self) {
-        // The child will close its copy.
+        // Errors are ignored: the child will close its copy soon.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
 impl PlacedFile {
-    /// Opens the file at `path`, or makes it. Returns whether it was made.
+    /// Opens the file at `path`. If the file is missing, creates it. Also returns whether the file was created.
     ///
     /// # Errors
-    /// It cannot be opened, or belongs to another user.
+    /// Fails if the file cannot be opened or belongs to another user.
     pub(super) fn open(path: PathBuf) -> io::Result<(Self, bool)> {
         let (file, is_new) = private_files::open_or_make(&path)?;
         let placed = Self {
@@ -48,7 +48,7 @@ impl PlacedFile {
         &self.path
     }
 
-    /// Returns the file, whether or not it is in its place.
+    /// Returns the file, even if it is not in its place.
     pub(super) const fn file(&self) -> &File {
         &self.file
     }
@@ -56,7 +56,7 @@ impl PlacedFile {
     /// Returns the file for writing.
     ///
     /// # Errors
-    /// It was not in its place at the last check.
+    /// Fails if the file was not in its place at the last check.
     pub(super) fn writable(&self) -> io::Result<&File> {
         match &self.missing {
             None => Ok(&self.file),
@@ -64,13 +64,13 @@ impl PlacedFile {
         }
     }
 
-    /// Describes the problem if the file was not in its place at the last check.
+    /// Returns a description of the problem if the file was not in its place at the last check.
     pub(super) fn problem(&self) -> Option<&str> {
         self.missing.as_deref()
     }
 
-    /// Checks that the path leads to the file. If not, and its directory exists, makes the file again and lets
-    /// `restore` write its whole contents. Returns the result of `restore`.
+    /// Checks that the path leads to the file. If the path does not lead to the file and the directory exists, creates
+    /// the file again. Then `restore` writes the whole contents. Returns the result of `restore`.
     pub(super) fn check_place<T>(
         &mut self,
         restore: impl FnOnce(&File) -> io::Result<T>,
@@ -99,8 +99,8 @@ impl PlacedFile {
             }
             Err(error) => {
                 let text = format!(
-                    "{path} was removed or replaced, and cannot be made again: {error}; make its directory again, or \
-                     restart ringd with another --state-dir DIR"
+                    "{path} was removed or replaced, and cannot be made again: {error}; create its directory again, \
+                     or restart ringd with another --state-dir DIR"
                 );
                 if self.missing.as_ref() != Some(&text) {
                     warn!(event = "state_removed", "{text}");

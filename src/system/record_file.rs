@@ -1,6 +1,7 @@
-//! A file with one record that survives a restart. It is never half written, and only one process uses it.
+//! A file with one record that survives a restart. A crash never leaves the file half written, and only one process
+//! uses the file.
 //!
-//! It is not synced to the disk while a node runs: a written page survives the end of the process.
+//! While a node runs, the file is not synced to the disk, because written data survive the end of the process.
 
 use std::fs::File;
 use std::io;
@@ -15,27 +16,27 @@ use tracing::warn;
 use super::Error;
 use super::placed_file::PlacedFile;
 
-/// The offsets of the slots. Each is in a different disk sector, so that a torn sector damages only one.
+/// The offsets of the slots. Each slot is in a different disk sector, so that a torn sector damages only one slot.
 pub(super) const SLOTS: [u64; 2] = [0, 512];
 
 /// The encoding of a `T` as a record of `LEN` bytes.
 #[derive(Debug)]
 pub(super) struct Format<T, const LEN: usize> {
-    /// The first bytes of a record. The last two digits are its format.
+    /// The first bytes of a record. The last two of these bytes are the digits of the format.
     pub magic: [u8; 8],
     /// Encodes a record, without the parts that [`TwoSlots`] adds.
     pub encode: fn(&T) -> [u8; LEN],
-    /// Decodes a record in this format or an older one; `None`: it is impossible.
+    /// Decodes a record in this format or an older format; `None` if no version writes such a record.
     pub decode: fn(&[u8; LEN]) -> Option<T>,
 }
 
-/// The file. It is locked while this value exists.
+/// The file with the record. The file is locked while this value exists.
 #[derive(Debug)]
 pub(super) struct RecordFile<T: 'static, const LEN: usize> {
     file: PlacedFile,
     slots: TwoSlots<LEN>,
     format: &'static Format<T, LEN>,
-    /// The record that was written last, encoded.
+    /// The encoding of the record that was written last.
     newest: [u8; LEN],
 }
 
@@ -46,14 +47,14 @@ pub(super) enum LoadedState<T> {
     Nothing,
     /// The record of an earlier run.
     Stored(T),
-    /// No slot is valid: the node starts without its state.
+    /// No slot is valid, so the node starts without its state.
     Corrupt,
-    /// The file existed, but was empty or all zeros: the node starts without its state.
+    /// The file existed, but was empty or had only zeros. So the node starts without its earlier state.
     Emptied,
 }
 
 impl<T> LoadedState<T> {
-    /// Returns the stored record, or else `fresh`.
+    /// Returns the stored record, or `fresh` if there is no stored record.
     pub(super) fn or(self, fresh: T) -> T {
         match self {
             Self::Stored(record) => record,
@@ -71,7 +72,7 @@ impl<T> LoadedState<T> {
         }
     }
 
-    /// Describes the loss of an earlier run's state in the file at `path`, if it is lost.
+    /// Describes the loss of an earlier run's state in the file at `path`, if the state is lost.
     pub(super) fn loss(&self, path: &Path) -> Option<String> {
         let path = path.display();
         match self {
@@ -87,12 +88,12 @@ impl<T> LoadedState<T> {
 }
 
 impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
-    /// Opens and locks the file at `path`, and makes it and its directory if they are missing. Writes `fresh` to a
+    /// Opens and locks the file at `path`. Creates the file and its directory if they are missing. Writes `fresh` to a
     /// file without a valid record.
     ///
     /// # Errors
-    /// The directory or the file cannot be used; the file is no state file, or another user's or a newer ringd's; or
-    /// another process has locked it.
+    /// Fails if the directory or the file cannot be used, or if another process has locked the file. Also fails if the
+    /// file is no state file, or belongs to another user or a newer ringd.
     pub(super) fn open(
         path: PathBuf,
         format: &'static Format<T, LEN>,
@@ -124,7 +125,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
                 None => LoadedState::Emptied,
             },
         };
-        // A disk that is full or read-only must be noticed now, not at the first write.
+        // Writes at once, so that a full or read-only disk is noticed at the start and not at the first change.
         let newest = match &found {
             LoadedState::Stored(record) => (format.encode)(record),
             _ => (format.encode)(fresh),
@@ -143,10 +144,11 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
         self.file.path()
     }
 
-    /// Writes a record over the older one of the two.
+    /// Writes a record over the older record of the two.
     ///
     /// # Errors
-    /// The file cannot be written, or is not in its place. The newest record is still the previous one.
+    /// Fails if the file cannot be written, or is not in its place. After a failure, the newest record is still the
+    /// previous one.
     pub(super) fn write(&mut self, record: &T) -> io::Result<()> {
         let bytes = (self.format.encode)(record);
         self.slots.write(self.file.writable()?, bytes)?;
@@ -154,7 +156,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
         Ok(())
     }
 
-    /// Writes the newest record again, in place, with updated contents.
+    /// Writes the newest record again with updated contents, in the same slot.
     ///
     /// # Errors
     /// The file cannot be written, or is not in its place.
@@ -165,7 +167,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
         Ok(())
     }
 
-    /// Checks that the file is in its place. If not, and its directory exists, makes it again.
+    /// Checks that the file is in its place. If the file is missing and its directory exists, creates the file again.
     pub(super) fn check_place(&mut self) {
         let Self {
             file,
@@ -189,12 +191,12 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
         }
     }
 
-    /// Describes why nothing can be stored, if the file is not in its place.
+    /// Returns a description of the problem if the file is not in its place.
     pub(super) fn problem(&self) -> Option<&str> {
         self.file.problem()
     }
 
-    /// Syncs the file to the disk, for a clean exit.
+    /// Syncs the file to the disk before a clean exit.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.file().sync_all()
     }
@@ -211,7 +213,7 @@ fn lock(file: &File) -> rustix::io::Result<()> {
     flock(file, FlockOperation::NonBlockingLockExclusive)
 }
 
-/// Warns of a state file that was not synced at a clean exit.
+/// Logs a warning if the state file was not synced at a clean exit.
 pub(super) fn warn_unless_synced(synced: io::Result<()>) {
     if let Err(error) = synced {
         warn!(
@@ -229,7 +231,7 @@ pub(super) struct WriteFailures {
 }
 
 impl WriteFailures {
-    /// Counts a write if it has failed, and returns the outcome.
+    /// Returns the outcome of a write. If the write has failed, also counts the failure.
     pub(super) fn note(failed: &mut Option<Self>, written: io::Result<()>) -> StoreOutcome {
         let Err(last) = written else {
             return StoreOutcome::Done;
@@ -240,7 +242,7 @@ impl WriteFailures {
     }
 }
 
-/// Returns a function for `map_err`: the directory or file at `path` cannot be used.
+/// Returns a function for `map_err`. The function converts a failure to use the directory or file at `path`.
 pub(super) fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::State {
         path: path.to_owned(),

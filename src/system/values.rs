@@ -1,4 +1,4 @@
-//! Parses values of options that several systems have.
+//! Parses values of options that several systems share.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -10,10 +10,10 @@ pub(super) fn parse_count<T: FromStr>(text: &str) -> Result<T, String> {
         .map_err(|_| "not a count; give a whole number, as in 4".to_owned())
 }
 
-/// Parses a number of bytes with or without a unit, as in `1MiB` and `4096`.
+/// Parses a number of bytes with or without a unit, for example `1MiB` or `4096`.
 ///
 /// # Errors
-/// A text that tells what is wrong and which units there are.
+/// Returns a text with the problem and the possible units.
 pub(super) fn parse_size(text: &str) -> Result<usize, String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
         return text
@@ -29,7 +29,7 @@ const HOOK_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Parses the time limit of a hook.
 ///
 /// # Errors
-/// The text is not a duration, or is out of range.
+/// Fails if the text is not a duration, or if the duration is out of range.
 pub(super) fn parse_hook_timeout(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
         Duration::ZERO => Err("too short; give about a second".to_owned()),

@@ -1,4 +1,4 @@
-//! Warns if the state file cannot be written.
+//! Logs a warning if the state file cannot be written.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(super) struct WriteWarnings {
 }
 
 impl WriteWarnings {
-    /// Makes a limiter. `consequence` tells what follows while the node cannot write its state file.
+    /// Creates warnings with a rate limit. `consequence` is a text: the effect of a state file that cannot be written.
     pub(super) const fn new(consequence: &'static str) -> Self {
         Self {
             consequence,
@@ -29,7 +29,7 @@ impl WriteWarnings {
         }
     }
 
-    /// Takes the failed writes of the state file at `path`, if there are any, and logs them.
+    /// Takes the failed writes of the state file at `path`, and logs them.
     pub(super) fn on_failures(&mut self, now: Instant, path: &Path, failed: Option<WriteFailures>) {
         let Some(failures) = failed else { return };
         self.failed_writes += failures.count;

@@ -1,4 +1,4 @@
-//! Feeds random scripts to one state machine of each system, and checks it with a small oracle.
+//! Runs one state machine of each system through random scripts, and checks it with a small oracle.
 
 mod checks;
 mod ftn;
@@ -11,7 +11,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 
-/// Runs the kept inputs of fuzzing, with every input that ever failed.
+/// Runs the scripts that fuzzing has kept, including every script that ever failed.
 fn run_corpus(target: &str, run: fn(&[u8])) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machine/fuzz/corpus");
     let mut count = 0;
@@ -21,7 +21,7 @@ fn run_corpus(target: &str, run: fn(&[u8])) {
         run(&fs::read(path).expect("a file"));
         count += 1;
     }
-    assert!(count > 50, "only {count} inputs");
+    assert!(count > 50, "the corpus has only {count} inputs");
 }
 
 #[test]
@@ -44,7 +44,8 @@ fn the_corpus_of_nodes_of_jitterbug_passes() {
     run_corpus("jitterbug_node", jitterbug::run);
 }
 
-/// Returns a configuration that runs the same scripts every time, unless the environment asks for more.
+/// Returns a configuration that runs the same scripts every time, unless the environment variables request more
+/// scripts.
 fn config() -> Config {
     let given = Config {
         failure_persistence: None,

@@ -1,9 +1,10 @@
-//! Scripts for one state machine that any bytes can be read as, and their clock.
+//! Scripts for one state machine, and their clock. Any bytes are a valid script.
 
 use arbitrary::{Arbitrary, Unstructured};
 use ring_proto::time::{Instant, Now};
 
-/// Reads the options of a state machine and the steps of its script. Ends where the bytes run out in a step.
+/// Reads the options of a state machine and the steps of its script. The script ends when too few bytes for another
+/// step are left.
 pub(crate) fn read<'a, N, S>(data: &'a [u8]) -> Option<(N, impl Iterator<Item = S>)>
 where
     N: Arbitrary<'a>,

@@ -7,10 +7,11 @@ use std::path::Path;
 
 use clap::Command;
 
-/// Environment variable: if it is set, the pages are written instead of checked.
+/// Environment variable. If the variable is set, the test writes the pages instead of checking them.
 const WRITE_VARIABLE: &str = "RINGD_WRITE_MAN";
 
-/// Returns the pages of a program, by file name: one for the program and one for each command at any depth.
+/// Returns the pages of a program: one page for the program, and one for each command at any depth. The key is the file
+/// name.
 pub(crate) fn pages(program: Command) -> BTreeMap<String, String> {
     // Clap's `help` command needs no page.
     let program = program.disable_help_subcommand(true);
@@ -28,7 +29,7 @@ fn add_pages(command: &Command, pages: &mut BTreeMap<String, String>) {
         .source(concat!("ringd ", env!("CARGO_PKG_VERSION")));
     let mut page = Vec::new();
     man.render(&mut page)
-        .expect("a vector takes all that is written to it");
+        .expect("a write to a vector never fails");
     let page = String::from_utf8(page).expect("help is text");
     pages.insert(man.get_filename(), with_lists(&page));
     let commands = command.get_subcommands();
@@ -37,7 +38,7 @@ fn add_pages(command: &Command, pages: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Adds the aliases of options to their help, where `--help` shows them. `clap_mangen` omits them.
+/// Adds the aliases of options to the help of the options. `--help` shows aliases there, but `clap_mangen` omits them.
 fn with_aliases(program: Command) -> Command {
     let program = program.mut_args(|option| {
         let aliases = option.get_visible_aliases().unwrap_or_default();
@@ -45,16 +46,14 @@ fn with_aliases(program: Command) -> Command {
             return option;
         }
         let aliases = aliases.join(", --");
-        let help = option.get_help().map(ToString::to_string);
-        option.help(format!(
-            "{} [aliases: --{aliases}]",
-            help.unwrap_or_default()
-        ))
+        let help = option.get_long_help().or(option.get_help());
+        let help = help.map(ToString::to_string).unwrap_or_default();
+        option.long_help(format!("{help} [aliases: --{aliases}]"))
     });
     program.mut_subcommands(with_aliases)
 }
 
-/// Keeps the line breaks of indented lines at the end of the page: they are lists, which `man` would join.
+/// Keeps the line breaks of indented lines at the end of the page. These lines are lists, and `man` would join them.
 fn with_lists(page: &str) -> String {
     let mut kept = String::new();
     let mut in_list = false;
@@ -72,13 +71,13 @@ fn with_lists(page: &str) -> String {
     kept
 }
 
-/// Compares pages with those of the same program in `docs/man`, or writes them if [`WRITE_VARIABLE`] is set.
+/// Compares pages with the program's pages in `docs/man`. If [`WRITE_VARIABLE`] is set, writes the pages instead.
 ///
 /// # Panics
-/// The pages differ. `again` is the command that writes them.
+/// The pages differ. The message names `again`, the command that writes the pages.
 pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bool, again: &str) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // The crate is the repository's root, or a folder in it.
+    // The crate's folder is the repository's root, or a folder inside the repository.
     let root = directory
         .ancestors()
         .find(|it| it.join("docs/man").is_dir());
@@ -96,7 +95,7 @@ pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bo
         .collect();
     assert!(
         missing.is_empty(),
-        "docs/man has no page for these commands: {missing:?}; write them: {WRITE_VARIABLE}=1 {again}"
+        "docs/man has no page for these commands: {missing:?}; run {WRITE_VARIABLE}=1 {again}"
     );
     let surplus: Vec<_> = written
         .keys()
@@ -108,18 +107,15 @@ pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bo
     );
     for (name, page) in made {
         let absent = references(page).find(|it| !written.contains_key(it));
-        assert_eq!(
-            absent, None,
-            "docs/man/{name} refers to a page that is missing"
-        );
+        assert_eq!(absent, None, "docs/man/{name} refers to a missing page");
         assert!(
             written[name] == *page,
-            "docs/man/{name} differs from --help; write it again: {WRITE_VARIABLE}=1 {again}"
+            "docs/man/{name} differs from --help; run {WRITE_VARIABLE}=1 {again}"
         );
     }
 }
 
-/// Returns the file names of the pages that a page lists for its commands.
+/// Returns the file names of the command pages to which a page refers.
 fn references(page: &str) -> impl Iterator<Item = String> {
     let listed = page.lines().filter_map(|line| line.strip_suffix("(8)"));
     listed.map(|name| name.replace(r"\-", "-") + ".8")
@@ -136,13 +132,23 @@ fn read_pages(directory: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Checks that a terminal breaks no line at the end of a program's help, after clap has broken it already. So a
-/// line of prose must be shorter than the terminal, or be a whole paragraph. A line of a list must fit into clap's
-/// maximum width.
+/// Checks the form of the help of a program and its commands.
 ///
 /// # Panics
-/// A line is too long.
-pub(crate) fn check_lines(program: &Command) {
+/// A line or a summary is too long.
+pub(crate) fn check_help(program: &Command) {
+    check_lines(program);
+    check_summaries(program);
+    let commands = program.get_subcommands();
+    commands
+        .filter(|command| !command.is_hide_set())
+        .for_each(check_help);
+}
+
+/// Checks the lines at the end of a program's help. A terminal must not break a line that clap has already broken. So a
+/// line of prose must be shorter than the terminal, or must be the only line of its paragraph. A line of a list must
+/// fit into clap's maximum width.
+fn check_lines(program: &Command) {
     let help = program.get_after_long_help().map(ToString::to_string);
     let help = help.unwrap_or_default();
     let lines: Vec<&str> = help.lines().collect();
@@ -161,10 +167,32 @@ pub(crate) fn check_lines(program: &Command) {
             "a line in the help of {name} has more than {most} characters: {line}"
         );
     }
-    program.get_subcommands().for_each(check_lines);
+}
+
+/// Checks the lists of commands and options: each command and each option has a description of one short line.
+fn check_summaries(program: &Command) {
+    let name = program.get_name();
+    let options = program
+        .get_arguments()
+        .filter(|option| !option.is_hide_set())
+        .map(|option| (option.get_id().as_str(), option.get_help()));
+    let commands = program
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .map(|command| (command.get_name(), command.get_about()));
+    for (id, summary) in options.chain(commands) {
+        let summary = summary.map(ToString::to_string).unwrap_or_default();
+        let summary = summary.split(" [default").next().unwrap_or_default();
+        assert!(
+            summary.chars().count() <= SUMMARY_LEN_MAX,
+            "the summary of {name} {id} has more than {SUMMARY_LEN_MAX} characters: {summary}"
+        );
+    }
 }
 
 /// Width of a terminal, in characters.
 const TERMINAL_WIDTH: usize = 80;
-/// Maximum width of help: clap breaks longer lines.
+/// Maximum length of the summary of a command or an option, in characters (`docs/style.md`).
+const SUMMARY_LEN_MAX: usize = 60;
+/// Maximum width of a line of help. Clap breaks longer lines.
 const HELP_WIDTH_MAX: usize = 100;

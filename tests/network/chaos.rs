@@ -1,5 +1,5 @@
-//! A run of `scripts/chaos` of less than half a minute, with a fixed seed: two cycles, with CPU burners in the
-//! second calm.
+//! A run of `scripts/chaos` with a fixed seed, which takes less than half a minute. The run has two cycles, with CPU
+//! burners in the second calm.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,18 +11,19 @@ use ring_chaos::report;
 use ring_chaos::run::{RunOptions, run};
 use ring_segment::{Test, Timing, binaries, tests};
 
-/// A cycle lasts about ten seconds, and cycles begin until this time.
+/// Time until which new cycles begin. A cycle lasts about ten seconds.
 const RUN_TIME: Duration = Duration::from_secs(12);
-/// Shorter than in `scripts/chaos`, so more faults overlap.
+/// Length of the faults of a cycle, which is shorter than in `scripts/chaos`, so that more faults overlap.
 const FAULTS_TIME: Duration = Duration::from_secs(4);
 const SEED: u64 = 7;
-/// Minimum of calm in which bounds were judged, in milliseconds. A shorter time proves nothing.
+/// Minimum time in calms for which the run must judge bounds, in milliseconds. A run with less time proves nothing.
 const JUDGED_MIN_MS: u64 = 500;
-/// Number of attempts on a busy machine.
+/// Maximum number of runs on a busy machine.
 const RUNS: usize = 3;
 
 pub(crate) fn tests() -> Vec<Test> {
-    // The test stops daemons itself. It is exclusive since its CPU burners would make others lose their locks.
+    // The test stops daemons itself. The test is exclusive because its CPU burners would make other tests lose their
+    // locks.
     let tests = tests![exclusive a_ring_that_is_broken_on_purpose_keeps_its_promises];
     tests.into_iter().map(Test::without_stalls).collect()
 }
@@ -36,14 +37,14 @@ fn a_ring_that_is_broken_on_purpose_keeps_its_promises() -> Result<()> {
         }
     }
     bail!(
-        "one owner was demanded for {judged:?} ms of calm in {RUNS} runs, not {JUDGED_MIN_MS} ms: \
+        "one owner was required for {judged:?} ms of calm in {RUNS} runs, not {JUDGED_MIN_MS} ms: \
          the machine is too busy for this test"
     )
 }
 
 /// Makes one run. Returns the milliseconds of calm in which bounds were judged.
 fn run_once() -> Result<u64> {
-    // Keeps the recordings until the next run, to examine failures.
+    // Keeps the recordings until the next run, so that a developer can examine a failure.
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("chaos");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
@@ -58,7 +59,7 @@ fn run_once() -> Result<u64> {
     };
     run(&script, &folder)?;
     let (evidence, verdict) = check(&folder)?;
-    let said = report::text(&evidence, &verdict);
+    let report_text = report::text(&evidence, &verdict);
     let text = |it: &Finding| format!("{:?}: {}: {}\n", it.at, it.rule.words(), it.text);
     let found: String = verdict.findings.iter().map(text).collect();
     ensure!(found.is_empty(), "{found}see {}", folder.display());
@@ -66,11 +67,14 @@ fn run_once() -> Result<u64> {
     ensure!(evidence.complete && evidence.cycles.len() >= 2 && evidence.faults.len() >= 4);
     ensure!(
         verdict.services.len() >= 5,
-        "{} wants",
+        "the run has only {} wants",
         verdict.services.len()
     );
-    ensure!(said.contains("another owner after SIGKILL"), "{said}");
+    ensure!(
+        report_text.contains("another owner after SIGKILL"),
+        "{report_text}"
+    );
     let mut counts = verdict.counts.iter();
     let judged = counts.find(|(what, _)| *what == JUDGED);
-    Ok(judged.context("the verdict counts it")?.1)
+    Ok(judged.context("the verdict has this count")?.1)
 }

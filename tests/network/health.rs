@@ -1,4 +1,4 @@
-//! Rings with troubles: monitor, status and log report each trouble.
+//! Rings with troubles. The monitor, the status and the log must report each trouble.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use ring_segment::{
 };
 use serde_json::Value;
 
-/// With it a member counts as silent after 3.2 s.
+/// Period of heartbeats. With this period, a member counts as silent after 3.2 s.
 const HEARTBEAT: Duration = Duration::from_millis(25);
 /// Part of the warning of an overloaded machine.
 const LOAD_WARNING: &str = "raise --take-timeout";
@@ -20,14 +20,14 @@ pub(crate) fn tests() -> Vec<Test> {
         every_member_of_a_healthy_ring_reports_health_and_quorum,
         an_isolated_machine_that_expects_others_is_critical,
         two_of_four_report_their_lost_quorum_without_an_expected_number,
-        a_dead_member_needs_attention_on_every_other,
-        machines_that_were_stopped_on_purpose_are_missed_by_nobody,
-        a_machine_that_is_expected_and_missing_needs_attention,
-        a_machine_that_nobody_hears_learns_it_from_the_others,
-        a_machine_that_hears_none_of_those_that_it_remembers_is_critical,
+        every_other_member_reports_that_a_dead_member_needs_attention,
+        no_member_reports_machines_that_were_stopped_on_purpose_as_missing,
+        a_missing_expected_machine_is_reported_as_needing_attention,
+        a_machine_that_no_other_hears_learns_this_from_the_others,
+        a_machine_that_hears_no_member_that_it_remembers_is_critical,
         a_full_disk_is_critical,
-        a_port_of_a_bridge_is_named,
-        no_daemon_is_critical,
+        an_interface_that_is_a_port_of_a_bridge_is_reported,
+        a_missing_daemon_is_critical,
         a_carrier_that_flaps_does_not_fill_the_log,
     ]
 }
@@ -43,7 +43,7 @@ fn form(count: usize) -> Result<Ring> {
     Ok(ring)
 }
 
-/// Runs `ringctl status --check`. Returns its exit code and its line.
+/// Runs `ringctl status --check`. Returns the exit code and the output, which is one line.
 fn run_check(daemon: &Daemon) -> Result<(Option<i32>, String)> {
     let output = daemon.ringctl(&["status", "--check"])?;
     let line = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -71,7 +71,7 @@ fn wait_for_health(daemon: &Daemon, health: &str, words: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits for a warning or an error with these words.
+/// Waits until a daemon logs a warning or an error with these words.
 fn wait_for_warning(daemon: &Daemon, words: &str) -> Result<()> {
     daemon.wait_for_line(WAIT_LIMIT, |line| {
         (line.contains("WARN") || line.contains("ERROR")) && line.contains(words)
@@ -79,7 +79,7 @@ fn wait_for_warning(daemon: &Daemon, words: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a daemon reports no trouble. Ignores overload, which the tests may cause.
+/// Waits until a daemon reports no trouble. Ignores the trouble of an overloaded machine, which the tests may cause.
 fn wait_for_recovery(daemon: &Daemon) -> Result<()> {
     daemon.wait_for_status(WAIT_LIMIT, |status| {
         let mut troubles = status["troubles"].as_array().into_iter().flatten();
@@ -115,7 +115,7 @@ fn every_member_of_a_healthy_ring_reports_health_and_quorum() -> Result<()> {
 fn an_isolated_machine_that_expects_others_is_critical() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let alone = segment.node(0).ringd(binaries()).timing(&timing());
-    let alone = alone.option("--expect", "5").spawn()?;
+    let alone = alone.option("--ring-size", "5").spawn()?;
     let words = "no quorum is possible: 1 of 5 members are present, 3 are needed";
     wait_for_health(&alone, "critical", words)?;
     wait_for_warning(&alone, words)
@@ -133,7 +133,7 @@ fn two_of_four_report_their_lost_quorum_without_an_expected_number() -> Result<(
         let quorum = &daemon.status()?["quorum"];
         ensure!(quorum["present"] == 2 && quorum["needed"] == 3, "{quorum}");
     }
-    // A daemon that has not heard the dead members since its start learns of them from the other daemon.
+    // A daemon that has never heard the dead members learns of them from the other daemon.
     ring.daemons[1].kill()?;
     ring.daemons[1].start()?;
     wait_for_health(&ring.daemons[1], "critical", words)?;
@@ -142,13 +142,13 @@ fn two_of_four_report_their_lost_quorum_without_an_expected_number() -> Result<(
     ring.daemons.iter().try_for_each(wait_for_recovery)
 }
 
-fn machines_that_were_stopped_on_purpose_are_missed_by_nobody() -> Result<()> {
+fn no_member_reports_machines_that_were_stopped_on_purpose_as_missing() -> Result<()> {
     let mut ring = form(4)?;
     for daemon in &mut ring.daemons[1..] {
         daemon.signal(Signal::SIGTERM)?;
         daemon.wait_exit(WAIT_LIMIT)?;
     }
-    // This daemon does not hear that the others have left.
+    // This daemon does not receive the LEAVING of the others.
     ring.daemons[1].start()?;
     let is_past_silence = |status: &Value| status["up_ns"].as_u64() > Some(5_000_000_000);
     ring.daemons[1].wait_for_status(WAIT_LIMIT, is_past_silence)?;
@@ -160,18 +160,18 @@ fn machines_that_were_stopped_on_purpose_are_missed_by_nobody() -> Result<()> {
     Ok(())
 }
 
-fn a_machine_that_is_expected_and_missing_needs_attention() -> Result<()> {
+fn a_missing_expected_machine_is_reported_as_needing_attention() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let start = |at: usize| {
         let daemon = segment.node(at).ringd(binaries()).timing(&timing());
-        daemon.option("--expect", "3").spawn()
+        daemon.option("--ring-size", "3").spawn()
     };
     let (first, _second) = (start(0)?, start(1)?);
-    let words = "--expect is 3, but only 2 members run";
+    let words = "--ring-size is 3, but only 2 members run";
     wait_for_health(&first, "degraded", words)
 }
 
-fn a_dead_member_needs_attention_on_every_other() -> Result<()> {
+fn every_other_member_reports_that_a_dead_member_needs_attention() -> Result<()> {
     let mut ring = form(3)?;
     ring.daemons[2].kill()?;
     let gone = ring.daemons[2].node().mac();
@@ -183,7 +183,7 @@ fn a_dead_member_needs_attention_on_every_other() -> Result<()> {
     ring.daemons.iter().try_for_each(wait_for_recovery)
 }
 
-fn a_machine_that_nobody_hears_learns_it_from_the_others() -> Result<()> {
+fn a_machine_that_no_other_hears_learns_this_from_the_others() -> Result<()> {
     let segment = Layout::new(3).switch(1)?;
     let ring = Ring::start(segment, 3, timing(), binaries())?;
     ring.wait_until_formed()?;
@@ -207,7 +207,7 @@ fn a_machine_that_nobody_hears_learns_it_from_the_others() -> Result<()> {
     ring.daemons.iter().try_for_each(wait_for_recovery)
 }
 
-fn a_machine_that_hears_none_of_those_that_it_remembers_is_critical() -> Result<()> {
+fn a_machine_that_hears_no_member_that_it_remembers_is_critical() -> Result<()> {
     let mut ring = form(3)?;
     for daemon in &mut ring.daemons[1..] {
         daemon.kill()?;
@@ -218,7 +218,7 @@ fn a_machine_that_hears_none_of_those_that_it_remembers_is_critical() -> Result<
         "critical",
         "hears none of the 2 other members that it knows",
     )?;
-    wait_for_warning(alone, "this node no longer hears anybody")
+    wait_for_warning(alone, "this node no longer hears any member")
 }
 
 fn a_full_disk_is_critical() -> Result<()> {
@@ -227,7 +227,7 @@ fn a_full_disk_is_critical() -> Result<()> {
     let disk = SmallDisk::new(&folder.path().join("state"))?;
     let node = segment.node(0).ringd(binaries()).timing(&timing());
     let daemon = node.option("--state-dir", disk.path()).spawn()?;
-    // The token moves between both, so that state is written.
+    // The token moves between both nodes, so that they must write state.
     let _other = segment
         .node(1)
         .ringd(binaries())
@@ -241,7 +241,7 @@ fn a_full_disk_is_critical() -> Result<()> {
     wait_for_recovery(&daemon)
 }
 
-fn a_port_of_a_bridge_is_named() -> Result<()> {
+fn an_interface_that_is_a_port_of_a_bridge_is_reported() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let node = segment.node(0);
     // A daemon reads the system files of its network namespace.
@@ -270,7 +270,7 @@ fn a_port_of_a_bridge_is_named() -> Result<()> {
     wait_for_recovery(&daemon)
 }
 
-fn no_daemon_is_critical() -> Result<()> {
+fn a_missing_daemon_is_critical() -> Result<()> {
     let mut ring = form(1)?;
     ring.daemons[0].kill()?;
     let (exit, line) = run_check(&ring.daemons[0])?;
@@ -281,7 +281,7 @@ fn no_daemon_is_critical() -> Result<()> {
     Ok(())
 }
 
-/// The carrier changes more often than a log should report.
+/// The carrier changes so often that the log must not report each change.
 fn a_carrier_that_flaps_does_not_fill_the_log() -> Result<()> {
     const FLAP_COUNT: usize = 100;
     let ring = form(2)?;

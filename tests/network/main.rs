@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
-//! All tests that need a network: real daemons, control sockets and `ringctl`. Each worker process runs its tests
-//! in its own namespaces, in parallel with the others.
+//! All tests that need a network, real daemons, control sockets and `ringctl`. Each worker process runs its tests in
+//! its own namespaces, in parallel with other workers.
 //!
-//! `cargo test --test network` runs all tests, `cargo test --test network locks::` a part.
+//! `cargo test --test network` runs all tests. `cargo test --test network locks::` runs only the tests of `locks`.
 
 mod chaos;
 mod daemon;
@@ -24,17 +24,18 @@ mod service;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-/// Maximum difference between a file's time and the clock.
+/// Maximum difference between the timestamp of a new file and the clock.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {
-    // Tests start this program again as a helper process.
+    // Some tests start this program again as a helper process.
     ring_chaos::burners::burn_if_asked();
-    let asked = grades::work_if_asked().or_else(runtime::run_as_child);
-    if let Some(code) = asked {
+    let helper = grades::work_if_asked().or_else(runtime::run_as_child);
+    if let Some(code) = helper {
         return code;
     }
-    // Parts with long tests come first: otherwise all others would wait for the last one.
+    // Modules with long tests come first. Otherwise all other tests would have ended while the last long test still
+    // runs.
     let parts = [
         fencing::tests(),
         faulty_machines::tests(),
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
     ];
     let began = SystemTime::now() - CLOCK_TOLERANCE;
     let code = ring_segment::main(parts.into_iter().flatten().collect());
-    // Only the process that runs all tests checks this; the others run single tests.
+    // Only the runner checks this, because the workers run single tests.
     if ring_segment::is_runner() && recipes::record::report_untried(began) > 0 {
         return ExitCode::FAILURE;
     }

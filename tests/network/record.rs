@@ -17,11 +17,12 @@ use nix::sys::socket::{
 };
 use ring_segment::{Segment, limit};
 
-/// Longest time until the thread notices that it should end.
+/// Longest time until the recording thread notices that it should end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Enough for a few seconds in which the thread does not read.
+/// Size of the receive buffer, which is enough for a few seconds in which the thread does not read.
 const BUFFER_LEN: usize = 64 << 20;
-/// An interface may get a segment of this size in one piece (segmentation offload).
+/// Maximum length of a frame. With segmentation offload, an interface may receive a segment of this length as one
+/// frame.
 const FRAME_LEN_MAX: usize = 1 << 17;
 const ETHERNET_HEADER_LEN: usize = 14;
 const TCP: u8 = 6;
@@ -36,7 +37,7 @@ struct Packet {
     bytes: Vec<u8>,
 }
 
-/// Recording at the hub's end of every node's link.
+/// A recording at the hub's end of every node's link.
 pub(crate) struct Record {
     packets: Arc<Mutex<Vec<Packet>>>,
     over: Arc<AtomicBool>,
@@ -68,8 +69,8 @@ pub(crate) struct Stream {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Side {
     pub bytes: Vec<u8>,
-    /// Time of its FIN or first RST. Later packets do not count: a kernel answers a segment that was sent twice
-    /// with a reset.
+    /// Time of the FIN or the first RST of this end. Later packets do not count, because a kernel answers a repeated
+    /// segment with a reset.
     pub ended: Option<Duration>,
     first: Option<u32>,
     parts: BTreeMap<u32, Vec<u8>>,
@@ -128,7 +129,7 @@ impl Record {
         all.collect()
     }
 
-    /// Returns all connections, in the order of their begin.
+    /// Returns all connections, in the order of their beginnings.
     pub(crate) fn streams(&self) -> Vec<Stream> {
         let mut streams: Vec<Stream> = Vec::new();
         let mut known: HashMap<(SocketAddr, SocketAddr), (usize, bool)> = HashMap::new();
@@ -211,7 +212,7 @@ impl Side {
         }
     }
 
-    /// Joins the bytes up to the first gap. The end counts only if there is no gap before it.
+    /// Joins the bytes up to the first gap. The end of the stream counts only if no gap precedes it.
     fn join(&mut self) {
         for (&offset, part) in &self.parts {
             let known = self.bytes.len();
@@ -225,7 +226,7 @@ impl Side {
     }
 }
 
-/// Opens a socket for all packets of the hub. Returns it with the node of each interface.
+/// Opens a socket for all packets of the hub. Returns the socket, and the node of each interface.
 fn open(count: usize) -> Result<(OwnedFd, HashMap<usize, usize>)> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket(
@@ -262,7 +263,7 @@ fn run(
                 Err(Errno::EINTR | Errno::ENETDOWN) => continue,
                 Err(error) => return Err(error.into()),
             };
-            ensure!(length < FRAME_LEN_MAX, "a frame was cut");
+            ensure!(length < FRAME_LEN_MAX, "the recording cut a frame off");
             let Some(from) = from.filter(|from| from.pkttype() != OUTGOING) else {
                 continue;
             };
@@ -282,13 +283,13 @@ fn run(
     Ok(())
 }
 
-/// Returns the addresses and the body of a frame's packet, if it has this protocol.
+/// Returns the addresses and the body of the packet in a frame, if the packet has this protocol.
 fn transport(frame: &[u8], protocol: u8) -> Option<(IpAddr, IpAddr, &[u8])> {
     let ip = frame.get(ETHERNET_HEADER_LEN..)?;
     match frame.get(12..ETHERNET_HEADER_LEN)? {
         [0x08, 0x00] => {
             let length = usize::from(u16::from_be_bytes([*ip.get(2)?, *ip.get(3)?]));
-            // The length is 0 in a piece that is longer than the field allows.
+            // The length field is 0 in a piece that is too long for the field.
             let ip = if length == 0 { ip } else { ip.get(..length)? };
             let header = usize::from(ip[0] & 0x0f) * 4;
             let address = |at: usize| -> Option<IpAddr> {

@@ -1,4 +1,4 @@
-//! Which frames may change a member's IP.
+//! Rules for frames that may change a member's IP.
 
 use anyhow::{Result, ensure};
 use ring_segment::{Message, OTHER_DIGEST};
@@ -7,7 +7,7 @@ use super::members::{HEARTBEAT, SOME_IP, is_ping, member, stand, timing};
 use super::stand::{AT_ONCE, NO_IP, Stand};
 
 #[test]
-fn ping_sets_the_ip_of_its_author() -> Result<()> {
+fn a_ping_sets_the_ip_of_its_author() -> Result<()> {
     let stand = stand();
     stand.elect()?;
     for ip in [SOME_IP, [0x20; 16]] {
@@ -19,7 +19,7 @@ fn ping_sets_the_ip_of_its_author() -> Result<()> {
 }
 
 #[test]
-fn an_address_beats_none_and_is_kept() -> Result<()> {
+fn a_known_ip_replaces_a_missing_ip_and_is_kept() -> Result<()> {
     let stand = stand();
     stand.elect()?;
     let tell = |ip: [u8; 16]| {
@@ -34,7 +34,7 @@ fn an_address_beats_none_and_is_kept() -> Result<()> {
     };
     let known =
         |ip| stand.digest_with(&[member(stand.high.mac(), NO_IP), member(stand.low.mac(), ip)]);
-    // `low` is alive, so `high` must not change its address.
+    // `low` is alive, so a message of `high` must not change the address of `low`.
     stand.low.send(stand.mac(), &Message::WhereIsToken);
     tell(NO_IP);
     stand.wait_for_digest(known(NO_IP))?;
@@ -48,7 +48,7 @@ fn an_address_beats_none_and_is_kept() -> Result<()> {
 }
 
 #[test]
-fn a_wrong_ip_of_its_own_is_corrected_by_broadcast() -> Result<()> {
+fn a_daemon_corrects_a_wrong_ip_of_itself_with_a_broadcast() -> Result<()> {
     let own = [0x30; 16];
     let stand = Stand::with(timing(), own, |constants| constants);
     stand.elect()?;

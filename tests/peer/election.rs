@@ -1,4 +1,4 @@
-//! A node without a token: states LOOSER and GENERATING.
+//! Behavior of a node without a token, in the states LOOSER and GENERATING.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ fn is_candidacy(seen: &Seen) -> bool {
     matches!(seen.message, Message::GeneratingToken { .. }) && seen.is_broadcast()
 }
 
-/// Returns a stand whose daemon has just asked for the first time.
+/// Returns a stand whose daemon has just asked for the token for the first time.
 fn with_looser() -> Result<Stand> {
     let stand = stand();
     stand.wait_from(0, is_question)?;
     Ok(stand)
 }
 
-/// Returns a stand whose daemon stands for election, and its candidate.
+/// Returns a stand whose daemon stands for election, and the daemon's candidate.
 fn with_candidate() -> Result<(Stand, Token)> {
     let stand = stand();
     let seen = stand.wait_from(0, is_candidacy)?;
@@ -45,13 +45,13 @@ fn with_candidate() -> Result<(Stand, Token)> {
 fn check_duration(what: &str, span: Duration, expected: Duration) -> Result<()> {
     ensure!(
         span == expected,
-        "{what} took {span:?} and not {expected:?}"
+        "{what} took {span:?} instead of {expected:?}"
     );
     Ok(())
 }
 
 #[test]
-fn a_lone_node_asks_then_stands_then_owns() -> Result<()> {
+fn a_lone_node_asks_for_the_token_then_stands_for_election_then_becomes_owner() -> Result<()> {
     let stand = stand();
     stand.elect()?;
     let frames = stand.sent_from(0);
@@ -63,10 +63,10 @@ fn a_lone_node_asks_then_stands_then_owns() -> Result<()> {
         "{frames:?}"
     );
     let answer_timeout = timing().answer_timeout();
-    let (asked, stood, owned) = (frames[0].at, frames[1].at, frames[2].at);
+    let (question_times, stood, owned) = (frames[0].at, frames[1].at, frames[2].at);
     check_duration(
-        "waiting for an answer",
-        stood.saturating_sub(asked),
+        "the wait for an answer",
+        stood.saturating_sub(question_times),
         answer_timeout,
     )?;
     check_duration(
@@ -88,12 +88,12 @@ fn a_lone_node_asks_then_stands_then_owns() -> Result<()> {
 }
 
 #[test]
-fn word_of_a_token_puts_the_election_off() -> Result<()> {
+fn news_of_a_token_delays_the_election() -> Result<()> {
     let stand = stand();
     let token = stand.high.token(50);
-    let mut asked = Vec::new();
+    let mut question_times = Vec::new();
     for _ in 0..4 {
-        asked.push(stand.high.expect(stand.patience(), is_question)?.at);
+        question_times.push(stand.high.expect(stand.patience(), is_question)?.at);
         stand.high.send(
             stand.mac(),
             &Message::TokenWasHereRecently {
@@ -102,7 +102,7 @@ fn word_of_a_token_puts_the_election_off() -> Result<()> {
             },
         );
     }
-    for pair in asked.windows(2) {
+    for pair in question_times.windows(2) {
         check_duration(
             "asking again",
             pair[1].saturating_sub(pair[0]),
@@ -114,7 +114,7 @@ fn word_of_a_token_puts_the_election_off() -> Result<()> {
     Ok(())
 }
 
-/// Checks that after the frames of `becomes` the daemon is a WAITER that has ended its election.
+/// Checks that the frames of `becomes` make the daemon a WAITER that no longer takes part in an election.
 fn check_becomes_waiter(stand: &Stand) -> Result<()> {
     let token = stand.high.token(50);
     stand.high.broadcast(&token_is_here(token));
@@ -128,17 +128,20 @@ fn check_becomes_waiter(stand: &Stand) -> Result<()> {
     let unrest = sent
         .iter()
         .find(|seen| is_question(seen) || is_candidacy(seen) || is_claim(seen));
-    ensure!(unrest.is_none(), "the daemon does not wait: {unrest:?}");
+    ensure!(
+        unrest.is_none(),
+        "the daemon does not wait, but sends {unrest:?}"
+    );
     Ok(())
 }
 
 #[test]
-fn a_looser_that_hears_the_token_waits() -> Result<()> {
+fn a_looser_that_hears_a_heartbeat_becomes_a_waiter() -> Result<()> {
     check_becomes_waiter(&with_looser()?)
 }
 
 #[test]
-fn a_candidate_that_hears_the_token_waits() -> Result<()> {
+fn a_candidate_that_hears_a_heartbeat_becomes_a_waiter() -> Result<()> {
     check_becomes_waiter(&with_candidate()?.0)
 }
 
@@ -181,7 +184,7 @@ fn a_looser_takes_no_offer_that_is_not_stronger() -> Result<()> {
     Ok(())
 }
 
-/// Lets a peer stand for election. Returns the time.
+/// Lets a peer stand for election. Returns the time of its candidacy.
 fn stand_for_election(peer: &Peer, progress: u64) -> Duration {
     let token = Token {
         progress,
@@ -197,7 +200,10 @@ fn a_looser_stands_against_a_weaker_candidate() -> Result<()> {
     let sent = stand_for_election(&stand.high, 1);
     let broadcast = stand.wait_from(0, is_candidacy)?;
     let soon = broadcast.at.saturating_sub(sent);
-    ensure!(soon == FLIGHT, "the daemon waited for {soon:?}");
+    ensure!(
+        soon == FLIGHT,
+        "the daemon stood for election only after {soon:?}"
+    );
     let to_high = |seen: &Seen| {
         matches!(seen.message, Message::GeneratingToken { .. }) && seen.dst == stand.high.mac()
     };
@@ -208,16 +214,16 @@ fn a_looser_stands_against_a_weaker_candidate() -> Result<()> {
 }
 
 fn is_quiet_for_a_looser_timeout(stand: &Stand, since: Duration, mark: usize) -> Result<()> {
-    let asked = stand.wait_from(mark, is_question)?;
+    let question = stand.wait_from(mark, is_question)?;
     check_duration(
         "being quiet",
-        asked.at.saturating_sub(since),
+        question.at.saturating_sub(since),
         timing().looser_timeout(),
     )?;
     let between = stand
         .sent_from(mark)
         .into_iter()
-        .filter(|seen| seen.at < asked.at);
+        .filter(|seen| seen.at < question.at);
     let noise = between
         .into_iter()
         .find(|seen| is_candidacy(seen) || is_claim(seen));
@@ -226,16 +232,16 @@ fn is_quiet_for_a_looser_timeout(stand: &Stand, since: Duration, mark: usize) ->
 }
 
 #[test]
-fn a_looser_is_quiet_after_a_stronger_candidate() -> Result<()> {
+fn a_looser_is_silent_after_it_hears_a_stronger_candidate() -> Result<()> {
     let stand = with_looser()?;
-    // Its timeout runs from its question, whatever it hears later.
+    // The timeout of the daemon runs from its question, even if it hears frames later.
     let (since, mark) = (stand.wait_from(0, is_question)?.at, stand.mark());
     stand_for_election(&stand.low, 1);
     is_quiet_for_a_looser_timeout(&stand, since, mark)
 }
 
 #[test]
-fn a_candidate_gives_way_to_a_stronger_one() -> Result<()> {
+fn a_candidate_gives_way_to_a_stronger_candidate() -> Result<()> {
     let (stand, _) = with_candidate()?;
     let mark = stand.mark();
     let since = stand_for_election(&stand.low, 1) + FLIGHT;
@@ -243,7 +249,7 @@ fn a_candidate_gives_way_to_a_stronger_one() -> Result<()> {
 }
 
 #[test]
-fn a_candidate_answers_a_weaker_one_and_wins() -> Result<()> {
+fn a_candidate_answers_a_weaker_candidate_and_wins() -> Result<()> {
     let (stand, token) = with_candidate()?;
     stand_for_election(&stand.high, 1);
     let to_high = |seen: &Seen| seen.dst == stand.high.mac() && seen.message.token().is_some();
@@ -261,7 +267,7 @@ fn a_candidate_answers_a_weaker_one_and_wins() -> Result<()> {
 }
 
 #[test]
-fn a_candidate_gives_way_to_word_of_a_token() -> Result<()> {
+fn a_candidate_gives_way_to_news_of_a_token() -> Result<()> {
     let (stand, _) = with_candidate()?;
     let mark = stand.mark();
     let token = stand.high.token(50);
@@ -274,7 +280,7 @@ fn a_candidate_gives_way_to_word_of_a_token() -> Result<()> {
 }
 
 #[test]
-fn a_candidate_has_one_more_than_the_strongest_token_known() -> Result<()> {
+fn the_progress_of_a_candidate_is_one_more_than_that_of_the_strongest_known_token() -> Result<()> {
     let stand = with_looser()?;
     let future = u64::MAX / 4;
     let token = stand.high.token(future);
@@ -290,13 +296,13 @@ fn a_candidate_has_one_more_than_the_strongest_token_known() -> Result<()> {
             .is_some_and(|it| it.progress == future + 1),
         "{seen:?}"
     );
-    // The author's progress is ahead of the clock, so it is not raised.
+    // The progress in the frame is ahead of the clock, so the daemon does not raise its candidate to the clock's value.
     let owner = stand.elect()?;
     ensure!(owner.progress == future + 1, "{owner:?}");
     Ok(())
 }
 
-/// Lets the daemon be elected before and after a restart. Returns both tokens.
+/// Waits until the daemon is elected, restarts the daemon, and waits until it is elected again. Returns both tokens.
 fn elect_twice(between: impl FnOnce(&Stand)) -> Result<(Token, Token)> {
     let stand = stand();
     let first = stand.elect()?;
@@ -312,7 +318,7 @@ fn elect_twice(between: impl FnOnce(&Stand)) -> Result<(Token, Token)> {
 }
 
 #[test]
-fn chains_are_numbered_on_after_a_restart() -> Result<()> {
+fn the_numbers_of_chains_continue_after_a_restart() -> Result<()> {
     let (first, second) = elect_twice(|_| ())?;
     ensure!(
         second.number == first.number + 1,

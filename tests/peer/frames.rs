@@ -1,4 +1,4 @@
-//! Frames that a daemon handles, and the number of its answers.
+//! Frames that a daemon must drop, and limits on the number of its answers.
 
 use std::time::Duration;
 
@@ -10,21 +10,22 @@ use ring_segment::{
 
 use super::stand::{AT_ONCE, Stand};
 
-/// So long that the daemon sends nothing on its own during a whole test.
+/// Period of heartbeats, which is so long that the daemon sends nothing by itself during a test.
 const HEARTBEAT: Duration = Duration::from_secs(600);
-/// Longer than any delayed answer. The sum over a test is shorter than the daemon's timeouts.
+/// Time that is longer than the delay of any answer. The sum of all waits in a test is shorter than the daemon's
+/// timeouts.
 const ANSWER_DELAY_MAX: Duration = Duration::from_secs(5);
 
 fn stand() -> Stand {
     Stand::new(Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD))
 }
 
-/// Returns the number of received frames, with dropped ones.
+/// Returns the number of received frames, including dropped frames.
 fn received_frames(counters: &Counters) -> u64 {
     counters.received.values().sum::<u64>() + counters.dropped.values().sum::<u64>()
 }
 
-/// Returns frames that section 1 forbids, each with the reason under which it is counted.
+/// Returns frames that section 1 of the protocol forbids. Each frame comes with the name of the reason in the counters.
 fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8>)> {
     let valid = token_is_here(Token {
         progress: u64::MAX / 4,
@@ -80,13 +81,13 @@ fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8
 fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
     let stand = stand();
     let token = stand.give()?;
-    // The daemon greets the peer first, so a greeting is not mistaken for an answer.
+    // The daemon greets the peer before the test, so that the test does not mistake a greeting for an answer.
     stand.high.broadcast(&Message::WhereIsToken);
     stand.pass(ANSWER_DELAY_MAX);
     for (reason, payload) in invalid_frames(stand.high.mac(), stand.mac()) {
         let (before, mark) = (stand.daemon.counters(), stand.mark());
         let station = match reason {
-            // The source is forged like the author.
+            // The Ethernet source is forged like the author.
             "author_not_a_station" => MacAddr::from(<[u8; 6]>::try_from(&payload[2..8])?),
             _ => stand.high.mac(),
         };
@@ -98,7 +99,10 @@ fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
         let counters = stand.daemon.counters();
         ensure!(counters == expected, "{reason}: {counters:?}");
         let sent = stand.sent_from(mark);
-        ensure!(sent.is_empty(), "{reason} was answered: {sent:?}");
+        ensure!(
+            sent.is_empty(),
+            "the daemon answered a frame that is invalid ({reason}) with {sent:?}"
+        );
     }
     let mark = stand.mark();
     stand.high.send(stand.mac(), &Message::WhereIsToken);
@@ -110,7 +114,7 @@ fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
     Ok(())
 }
 
-/// Returns one message of every kind by a station, with a token that is weaker than the daemon's.
+/// Returns one message of every kind from a station. The tokens in the messages are weaker than the daemon's token.
 fn every_kind(author: MacAddr) -> Vec<Message> {
     let token = Token {
         progress: 1,
@@ -141,7 +145,7 @@ fn every_kind(author: MacAddr) -> Vec<Message> {
     ]
 }
 
-/// Sends one kind from an unknown station, and counts the answers.
+/// Sends a message of one kind from an unknown station, and counts the answers.
 fn check_at_most_two_answers(stand: &Stand, dst: MacAddr, kind: u8) -> Result<()> {
     let group = u8::from(dst == MacAddr::broadcast());
     let author = MacAddr::new(2, 0, 0, 0, 0x40 + group, kind);
@@ -151,11 +155,11 @@ fn check_at_most_two_answers(stand: &Stand, dst: MacAddr, kind: u8) -> Result<()
     stand.high.send_as(author, dst, message);
     stand.pass(ANSWER_DELAY_MAX);
     let more = received_frames(&stand.daemon.counters()) - before;
-    ensure!(more == 1, "{more} frames were heard");
+    ensure!(more == 1, "the daemon received {more} frames");
     let sent = stand.sent_from(mark);
     ensure!(
         sent.len() <= 2,
-        "{message:?} to {dst} was answered with {sent:?}"
+        "the daemon answered {message:?} to {dst} with {sent:?}"
     );
     Ok(())
 }
@@ -188,7 +192,7 @@ fn a_looser_answers_no_frame_more_than_twice() -> Result<()> {
     let stand = stand();
     for dst in [stand.mac(), MacAddr::broadcast()] {
         for kind in 0..9 {
-            // Some kinds end the state, so each kind gets a new daemon.
+            // Some kinds of message end the LOOSER's state, so each kind gets a new daemon.
             stand.daemon.kill();
             stand.daemon.start();
             stand.daemon.expect_state("LOOSER")?;
@@ -203,7 +207,7 @@ fn padding_is_ignored() -> Result<()> {
     let stand = stand();
     let token = stand.give()?;
     let author = stand.high.mac();
-    // The daemon greets it first, so a greeting is not mistaken for an answer.
+    // The daemon greets the station before the test, so that the test does not mistake a greeting for an answer.
     stand.high.broadcast(&Message::WhereIsToken);
     stand.pass(ANSWER_DELAY_MAX);
     for length in [46, 64, 1500] {
@@ -220,7 +224,7 @@ fn padding_is_ignored() -> Result<()> {
     Ok(())
 }
 
-/// All kinds of message, whose first checked fields are valid.
+/// Sends random frames of all kinds. The fields that the daemon checks first are valid.
 #[test]
 fn random_frames_do_not_stop_a_daemon() -> Result<()> {
     let stand = stand();
@@ -241,7 +245,7 @@ fn random_frames_do_not_stop_a_daemon() -> Result<()> {
         stand.pass(AT_ONCE);
     }
     let more = received_frames(&stand.daemon.counters()) - before;
-    ensure!(more == 20_000, "{more} frames were heard");
+    ensure!(more == 20_000, "the daemon received {more} frames");
     let mark = stand.mark();
     let token = Token {
         progress: 1,

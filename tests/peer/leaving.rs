@@ -1,4 +1,4 @@
-//! A daemon that is asked to end.
+//! Behavior of a daemon that is asked to end.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::stand::{FLIGHT, Stand};
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
 #[test]
-fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
+fn an_ending_owner_hands_the_token_over_and_sends_leaving() -> Result<()> {
     let (stand, token) = with_members(LONG_IDLE_HOLD)?;
     stand.daemon.shut_down();
     let (_, offered) = expect_offer(&stand.high, FLIGHT)?;
@@ -24,7 +24,7 @@ fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
         .context("the daemon has sent frames")?;
     ensure!(
         last.message == Message::Leaving && last.is_broadcast(),
-        "its last frame was {last:?}"
+        "the daemon's last frame was {last:?}"
     );
     let again = stand
         .sent_from(0)
@@ -33,18 +33,19 @@ fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
     let again = again.filter(is_offer).count();
     ensure!(
         again == 0,
-        "the token was offered again, though it was taken"
+        "the daemon offered the token again, although the member had taken it"
     );
     Ok(())
 }
 
-/// An ending owner has a limited time for its attempts.
+/// Returns constants with which the attempts of a handover are short, because an ending owner has only a limited time
+/// for all attempts.
 fn short_handover_timing() -> Timing {
     Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }
 
 #[test]
-fn an_ending_owner_leaves_even_if_nobody_takes_the_token() -> Result<()> {
+fn an_ending_owner_sends_leaving_even_if_no_member_takes_the_token() -> Result<()> {
     let (stand, _) = with_members_at(short_handover_timing())?;
     let began = stand.now();
     stand.daemon.shut_down();
@@ -60,7 +61,7 @@ fn an_ending_owner_leaves_even_if_nobody_takes_the_token() -> Result<()> {
             .count();
         ensure!(
             count == 3,
-            "{} was offered the token {count} times",
+            "the daemon offered the token to {} {count} times",
             peer.mac()
         );
     }
@@ -73,7 +74,7 @@ fn an_ending_owner_leaves_even_if_nobody_takes_the_token() -> Result<()> {
 }
 
 #[test]
-fn a_waiter_leaves_with_a_word() -> Result<()> {
+fn an_ending_waiter_sends_leaving() -> Result<()> {
     let stand = Stand::new(short_handover_timing());
     stand.follow()?;
     let mark = stand.mark();

@@ -1,9 +1,10 @@
 #![forbid(unsafe_code)]
-//! One daemon between two peers that send the test's frames: its behavior on the wire, exact to the nanosecond.
+//! Tests one daemon between two peers that send the test's frames. The tests check the daemon's behavior on the wire,
+//! exact to the nanosecond.
 //!
-//! Driver, state machine and observers are the daemon's own. Link and clock are the test's, so a test needs no
-//! kernel and takes no time. The decoder of `ring_segment`, which shares no code with the daemon's, judges the
-//! frames.
+//! The tests run the daemon's own driver, state machine and observers. The link and the clock are simulated, so a test
+//! needs no kernel and takes almost no time. The decoder of `ring_segment` judges the frames. This decoder shares no
+//! code with the daemon's decoder.
 
 mod addresses;
 mod election;

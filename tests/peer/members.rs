@@ -34,7 +34,7 @@ pub(super) fn member(mac: MacAddr, ip: [u8; 16]) -> Member {
 }
 
 #[test]
-fn an_unknown_broadcaster_is_greeted() -> Result<()> {
+fn the_daemon_greets_the_unknown_sender_of_a_broadcast() -> Result<()> {
     let stand = stand();
     stand.elect()?;
     stand.high.broadcast(&Message::WantToken);
@@ -54,7 +54,7 @@ fn an_unknown_broadcaster_is_greeted() -> Result<()> {
 }
 
 #[test]
-fn a_known_broadcaster_is_not_greeted() -> Result<()> {
+fn the_daemon_does_not_greet_the_known_sender_of_a_broadcast() -> Result<()> {
     let stand = stand();
     stand.elect()?;
     stand.high.broadcast(&Message::Leaving);
@@ -63,12 +63,15 @@ fn a_known_broadcaster_is_not_greeted() -> Result<()> {
     stand.high.forget();
     stand.high.broadcast(&Message::Leaving);
     let again = stand.high.collect(HEARTBEAT).into_iter().find(is_ping);
-    ensure!(again.is_none(), "the peer was greeted again: {again:?}");
+    ensure!(
+        again.is_none(),
+        "the daemon greeted the peer again: {again:?}"
+    );
     Ok(())
 }
 
 #[test]
-fn an_owner_answers_ping_with_its_table() -> Result<()> {
+fn an_owner_answers_a_ping_with_its_table() -> Result<()> {
     let stand = stand();
     stand.elect()?;
     stand.high.send(
@@ -93,7 +96,7 @@ fn an_owner_answers_ping_with_its_table() -> Result<()> {
 }
 
 #[test]
-fn an_owner_does_not_answer_ping_with_its_own_digest() -> Result<()> {
+fn an_owner_does_not_answer_a_ping_that_has_its_own_digest() -> Result<()> {
     let stand = stand();
     stand.elect()?;
     let digest = stand.digest_with(&[member(stand.high.mac(), SOME_IP)]);
@@ -110,7 +113,7 @@ fn an_owner_does_not_answer_ping_with_its_own_digest() -> Result<()> {
 }
 
 #[test]
-fn the_table_is_sent_once_a_heartbeat_for_one_peer() -> Result<()> {
+fn a_peer_gets_the_table_at_most_once_per_heartbeat() -> Result<()> {
     let stand = stand();
     stand.elect()?;
     let ping = Message::Ping {
@@ -122,12 +125,12 @@ fn the_table_is_sent_once_a_heartbeat_for_one_peer() -> Result<()> {
         stand.high.send(stand.mac(), &ping);
         stand.pass(HEARTBEAT / 10);
     }
-    // Another peer has its own limit.
+    // The limit is separate for each peer.
     stand.low.send(stand.mac(), &ping);
     stand.low.expect(AT_ONCE, is_table)?;
     let nanosecond = Duration::from_nanos(1);
     stand.pass((HEARTBEAT / 10).saturating_sub(AT_ONCE + nanosecond));
-    // One question comes just too early, one just in time.
+    // One ping arrives shortly before the limit ends, and one shortly after.
     stand.high.send(stand.mac(), &ping);
     stand.pass(nanosecond);
     stand.high.send(stand.mac(), &ping);
@@ -137,13 +140,13 @@ fn the_table_is_sent_once_a_heartbeat_for_one_peer() -> Result<()> {
     let times: Vec<Duration> = tables.iter().map(|seen| seen.at).collect();
     ensure!(
         times.len() == 2 && times[1].saturating_sub(times[0]) == HEARTBEAT,
-        "eleven PINGs in a heartbeat got tables at {times:?}"
+        "the daemon answered eleven PINGs in a heartbeat with tables at {times:?}"
     );
     Ok(())
 }
 
 #[test]
-fn a_waiter_pings_a_holder_with_another_digest_once_a_heartbeat() -> Result<()> {
+fn a_waiter_pings_a_holder_with_another_digest_once_per_heartbeat() -> Result<()> {
     let stand = stand();
     let token = stand.follow()?;
     stand.pass(HEARTBEAT);
@@ -161,7 +164,10 @@ fn a_waiter_pings_a_holder_with_another_digest_once_a_heartbeat() -> Result<()> 
     );
     for pair in pings.windows(2) {
         let apart = pair[1].at.saturating_sub(pair[0].at);
-        ensure!(apart == HEARTBEAT, "two pings came {apart:?} apart");
+        ensure!(
+            apart == HEARTBEAT,
+            "the time between two pings was {apart:?}"
+        );
     }
     Ok(())
 }
@@ -172,7 +178,7 @@ fn tables_are_merged_and_sent_back_while_they_differ() -> Result<()> {
     stand.elect()?;
     let far = member(MacAddr::new(2, 0, 0, 0, 9, 9), SOME_IP);
     let own = member(stand.high.mac(), NO_IP);
-    // The digest has more members than the frame, so the tables still differ.
+    // The digest counts more members than the frame has, so the tables still differ.
     stand.high.send(
         stand.mac(),
         &Message::RingMembers {
@@ -195,7 +201,10 @@ fn tables_are_merged_and_sent_back_while_they_differ() -> Result<()> {
         .high
         .send(stand.mac(), &Message::RingMembers { digest, members });
     let back = stand.high.collect(HEARTBEAT).into_iter().find(is_table);
-    ensure!(back.is_none(), "equal tables were sent back: {back:?}");
+    ensure!(
+        back.is_none(),
+        "the daemon sent a table back although the tables are equal: {back:?}"
+    );
     Ok(())
 }
 
@@ -231,7 +240,7 @@ fn a_large_table_is_sent_in_parts() -> Result<()> {
     .concat();
     let digest = digest_of(&all);
     stand.wait_for_digest(digest)?;
-    let mut told: Vec<Member> = Vec::new();
+    let mut received_members: Vec<Member> = Vec::new();
     // 302 members need five frames of 66.
     for _ in 0..3 {
         stand.pass(HEARTBEAT);
@@ -246,28 +255,32 @@ fn a_large_table_is_sent_in_parts() -> Result<()> {
         stand.pass(AT_ONCE);
         let sent = stand.sent_from(mark);
         let tables: Vec<&Seen> = sent.iter().filter(|seen| is_table(seen)).collect();
-        ensure!(tables.len() == 2, "{} frames for a ping", tables.len());
+        ensure!(
+            tables.len() == 2,
+            "the daemon answered a ping with {} frames",
+            tables.len()
+        );
         for table in tables {
             ensure!(table.bytes.len() <= 1514, "{} bytes", table.bytes.len());
             ensure!(table.message.digest() == Some(digest), "{table:?}");
             if let Message::RingMembers { members, .. } = &table.message {
-                told.extend(members);
+                received_members.extend(members);
             }
         }
-        told.sort_unstable();
-        told.dedup();
+        received_members.sort_unstable();
+        received_members.dedup();
     }
     ensure!(
-        told.len() == all.len(),
-        "three PINGs returned only {} of {} members",
-        told.len(),
+        received_members.len() == all.len(),
+        "the answers to three PINGs had only {} of {} members",
+        received_members.len(),
         all.len()
     );
     Ok(())
 }
 
 #[test]
-fn the_table_is_bounded() -> Result<()> {
+fn the_size_of_the_table_is_limited() -> Result<()> {
     let stand = Stand::with(timing(), NO_IP, |constants| Constants {
         max_members: 4,
         ..constants
@@ -295,10 +308,14 @@ fn the_table_is_bounded() -> Result<()> {
         "{} members",
         stand.daemon.members()
     );
-    // Seventeen authors, and the last frame's author and members. All in the table were heard just before.
+    // The table refuses seventeen authors, and the author and the 66 members of the last frame. The daemon has just
+    // heard all members of its table, so it removes none.
     let refused = stand.daemon.counters().table_full;
-    ensure!(refused == 17 + 1 + 66, "{refused} found no space");
-    // Authors without a place in the table get answers too.
+    ensure!(
+        refused == 17 + 1 + 66,
+        "the table had no space for {refused} members"
+    );
+    // The daemon also answers authors that are not in the table.
     stand.low.send(stand.mac(), &Message::WhereIsToken);
     let answer = stand
         .low
@@ -314,7 +331,7 @@ fn the_table_is_bounded() -> Result<()> {
 }
 
 #[test]
-fn the_dead_stay_in_the_table() -> Result<()> {
+fn dead_members_stay_in_the_table() -> Result<()> {
     let timing = Timing::tolerant(HEARTBEAT);
     let stand = Stand::new(timing);
     stand.high.send(stand.mac(), &Message::WhereIsToken);
@@ -324,7 +341,7 @@ fn the_dead_stay_in_the_table() -> Result<()> {
     let penalty = stand.daemon.penalty(stand.high.mac())?;
     ensure!(
         penalty > 900,
-        "the member is passed over for {penalty} turns"
+        "the daemon skips the member for {penalty} turns"
     );
     stand.wait_for_digest(stand.digest_with(&[member(stand.high.mac(), NO_IP)]))
 }

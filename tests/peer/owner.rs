@@ -21,7 +21,7 @@ fn stand() -> Stand {
 }
 
 #[test]
-fn it_sends_a_heartbeat_every_period() -> Result<()> {
+fn an_owner_sends_a_heartbeat_every_period() -> Result<()> {
     let stand = stand();
     let token = stand.elect()?;
     let mark = stand.mark();
@@ -33,7 +33,10 @@ fn it_sends_a_heartbeat_every_period() -> Result<()> {
     );
     for pair in beats.windows(2) {
         let apart = pair[1].at.saturating_sub(pair[0].at);
-        ensure!(apart == HEARTBEAT, "two heartbeats came {apart:?} apart");
+        ensure!(
+            apart == HEARTBEAT,
+            "the time between two heartbeats was {apart:?}"
+        );
     }
     ensure!(
         beats.iter().all(|seen| seen.message.token() == Some(token)),
@@ -43,7 +46,7 @@ fn it_sends_a_heartbeat_every_period() -> Result<()> {
 }
 
 #[test]
-fn its_first_token_has_the_clock_as_progress() -> Result<()> {
+fn the_progress_of_the_first_token_is_the_time_of_the_clock() -> Result<()> {
     let stand = stand();
     let heartbeat = stand.wait_from(0, is_heartbeat)?;
     let expected = Token {
@@ -55,7 +58,7 @@ fn its_first_token_has_the_clock_as_progress() -> Result<()> {
     Ok(())
 }
 
-/// Checks that the daemon claims no token for some periods.
+/// Checks that the daemon claims no token for several periods.
 fn check_claims_nothing(stand: &Stand) -> Result<()> {
     stand.wait_for_state("WAITER")?;
     let claims: Vec<Seen> = stand
@@ -71,7 +74,7 @@ fn check_claims_nothing(stand: &Stand) -> Result<()> {
 }
 
 #[test]
-fn a_stronger_holder_makes_it_destroy_its_token_and_ping() -> Result<()> {
+fn an_owner_that_hears_a_stronger_holder_gives_up_its_token_and_pings() -> Result<()> {
     let stand = stand();
     let token = stand.elect()?;
     let mark = stand.mark();
@@ -86,7 +89,7 @@ fn a_stronger_holder_makes_it_destroy_its_token_and_ping() -> Result<()> {
 }
 
 #[test]
-fn at_equal_progress_the_smaller_author_wins() -> Result<()> {
+fn at_equal_progress_the_token_of_the_smaller_author_wins() -> Result<()> {
     let stand = stand();
     let token = stand.elect()?;
     // A larger address is weaker.
@@ -103,12 +106,12 @@ fn at_equal_progress_the_smaller_author_wins() -> Result<()> {
     check_claims_nothing(&stand)
 }
 
-/// Sends a message from `high`. Checks the unicast answer with the token's state, and whether a broadcast follows
-/// at once.
+/// Sends a message from `high`. Checks that the daemon answers with a unicast about its token. The daemon must also
+/// send a broadcast at once if and only if `broadcast` is true.
 fn check_is_told(message: &Message, broadcast: bool) -> Result<()> {
     let stand = stand();
     let token = stand.give()?;
-    // The next heartbeat is half a period away, so a broadcast at once is an answer.
+    // The next heartbeat is due half a period later, so an immediate broadcast is an answer.
     stand.pass(HEARTBEAT / 2);
     stand.high.forget();
     let mark = stand.mark();
@@ -135,7 +138,7 @@ fn check_is_told(message: &Message, broadcast: bool) -> Result<()> {
 }
 
 #[test]
-fn a_weaker_holder_gets_a_unicast_and_a_broadcast() -> Result<()> {
+fn an_owner_answers_a_weaker_holder_with_a_unicast_and_a_broadcast() -> Result<()> {
     let author = [2, 0, 0, 0, 0, 3].into();
     check_is_told(
         &token_is_here(Token {
@@ -148,12 +151,12 @@ fn a_weaker_holder_gets_a_unicast_and_a_broadcast() -> Result<()> {
 }
 
 #[test]
-fn where_is_token_is_answered_by_unicast() -> Result<()> {
+fn an_owner_answers_where_is_token_with_a_unicast() -> Result<()> {
     check_is_told(&Message::WhereIsToken, false)
 }
 
 #[test]
-fn generating_token_is_answered_by_unicast_and_broadcast() -> Result<()> {
+fn an_owner_answers_generating_token_with_a_unicast_and_a_broadcast() -> Result<()> {
     let author = [2, 0, 0, 0, 0, 3].into();
     check_is_told(
         &Message::GeneratingToken {
@@ -168,7 +171,7 @@ fn generating_token_is_answered_by_unicast_and_broadcast() -> Result<()> {
 }
 
 #[test]
-fn a_stronger_offer_is_taken_instead() -> Result<()> {
+fn an_owner_takes_a_stronger_offer_instead_of_its_own_token() -> Result<()> {
     let stand = stand();
     let token = stand.elect()?;
     let offered = stand.high.token(token.progress + 1);
@@ -186,7 +189,7 @@ fn a_stronger_offer_is_taken_instead() -> Result<()> {
 }
 
 #[test]
-fn a_weaker_offer_is_refused_with_its_own_token() -> Result<()> {
+fn an_owner_refuses_a_weaker_offer_with_its_own_token() -> Result<()> {
     let stand = stand();
     let token = stand.elect()?;
     let weaker = take_token(stand.high.token(token.progress - 1));
@@ -198,7 +201,7 @@ fn a_weaker_offer_is_refused_with_its_own_token() -> Result<()> {
 }
 
 #[test]
-fn a_repeated_offer_is_acknowledged_again() -> Result<()> {
+fn an_owner_acknowledges_a_repeated_offer_again() -> Result<()> {
     let stand = stand();
     let token = stand.give()?;
     for _ in 0..3 {
@@ -211,7 +214,7 @@ fn a_repeated_offer_is_acknowledged_again() -> Result<()> {
 }
 
 #[test]
-fn an_owner_that_knows_nobody_keeps_its_token() -> Result<()> {
+fn an_owner_that_knows_no_other_member_keeps_its_token() -> Result<()> {
     let stand = Stand::new(Timing::tolerant(HEARTBEAT));
     let token = stand.elect()?;
     let sent = stand.watch(5 * HEARTBEAT);
@@ -224,19 +227,19 @@ fn an_owner_that_knows_nobody_keeps_its_token() -> Result<()> {
     Ok(())
 }
 
-/// By then the others may have elected another owner.
+/// After the end of the lease, the other members may have elected another owner.
 #[test]
-fn it_has_no_token_when_it_wakes_up_after_its_lease() -> Result<()> {
+fn an_owner_that_wakes_up_after_its_lease_has_no_token() -> Result<()> {
     let lease = timing().waiter_timeout();
     let shorter = lease.saturating_sub(NANOSECOND);
     for (asleep, state) in [(shorter, "OWNER"), (lease, "LOOSER")] {
         let stand = stand();
         stand.give()?;
-        // The lease runs from the heartbeat that came with the token.
+        // The lease runs from the heartbeat that arrived with the token.
         stand.daemon.stop();
         stand.pass(asleep.saturating_sub(FLIGHT));
         let mark = stand.mark();
-        // The first frame that it reads asks for a claim.
+        // The first frame that the daemon reads is a question that a holder would answer with a claim.
         stand.high.broadcast(&Message::WhereIsToken);
         stand.pass(FLIGHT);
         stand.daemon.resume();
@@ -249,7 +252,7 @@ fn it_has_no_token_when_it_wakes_up_after_its_lease() -> Result<()> {
 }
 
 #[test]
-fn at_the_largest_progress_the_token_stays() -> Result<()> {
+fn a_token_with_the_largest_progress_stays_at_its_owner() -> Result<()> {
     let stand = Stand::new(Timing::tolerant(HEARTBEAT));
     let last = stand.low.token((1 << 63) - 1);
     stand.offer(&stand.low, &take_token(last), |seen| {
@@ -261,7 +264,7 @@ fn at_the_largest_progress_the_token_stays() -> Result<()> {
         .find(|seen| matches!(seen.message, Message::TakeToken { .. }));
     ensure!(
         offer.is_none(),
-        "there is no progress left to offer: {offer:?}"
+        "the daemon offers a token although its progress cannot grow: {offer:?}"
     );
     ensure!(
         sent.iter().any(|seen| seen.message.token() == Some(last)),
@@ -271,7 +274,7 @@ fn at_the_largest_progress_the_token_stays() -> Result<()> {
 }
 
 #[test]
-fn a_token_taken_keeps_its_data() -> Result<()> {
+fn a_token_keeps_its_data_when_an_owner_takes_it() -> Result<()> {
     let stand = stand();
     let data: Vec<u8> = (0..1024_u16)
         .map(|number| number.to_le_bytes()[0])
@@ -285,16 +288,16 @@ fn a_token_taken_keeps_its_data() -> Result<()> {
     };
     let beat = stand.offer(&stand.low, &offer, is_heartbeat)?;
     let Message::TokenIsHere { data: held, .. } = beat.message else {
-        anyhow::bail!("no heartbeat: {beat:?}");
+        anyhow::bail!("the frame is not a heartbeat: {beat:?}");
     };
     ensure!(held == data, "the data was changed to {held:?}");
-    // It continues with the token.
+    // The data also stay the same when the daemon hands the token over.
     stand.high.broadcast(&Message::WantToken);
     let offer = stand.high.expect(AT_ONCE, |seen| {
         matches!(seen.message, Message::TakeToken { .. })
     })?;
     let Message::TakeToken { data: passed, .. } = offer.message else {
-        anyhow::bail!("no offer: {offer:?}");
+        anyhow::bail!("the frame is not an offer: {offer:?}");
     };
     ensure!(passed == data, "the data was changed to {passed:?}");
     Ok(())

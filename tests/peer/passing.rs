@@ -1,4 +1,4 @@
-//! Handover of a token: the next member, the attempts, and what happens when no member takes it.
+//! Handover of a token: the next member, the attempts, and a token that no member takes.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::stand::{AT_ONCE, FLIGHT, Peer, Stand};
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Timing whose attempts together last several heartbeats, but less than the waiters' timeout.
+/// Returns constants with which all attempts together last for several heartbeats, but not as long as WAITER_TIMEOUT.
 fn timing(idle_hold: Duration) -> Timing {
     Timing {
         take_timeout: HEARTBEAT,
@@ -20,14 +20,14 @@ fn timing(idle_hold: Duration) -> Timing {
     }
 }
 
-/// Returns a stand whose daemon holds a token and knows both peers, in that order.
+/// Returns a stand whose daemon holds a token and knows both peers.
 pub(crate) fn with_members(idle_hold: Duration) -> Result<(Stand, Token)> {
     with_members_at(timing(idle_hold))
 }
 
 pub(crate) fn with_members_at(timing: Timing) -> Result<(Stand, Token)> {
     let stand = Stand::new(timing);
-    // Any valid frame makes its author a member.
+    // Any valid frame adds its author to the table.
     stand.high.send(stand.mac(), &Message::WhereIsToken);
     let token = stand.give()?;
     Ok((stand, token))
@@ -52,7 +52,7 @@ pub(crate) fn next_tenure(token: Token) -> Token {
 }
 
 #[test]
-fn the_next_member_is_offered_one_more_after_the_idle_hold() -> Result<()> {
+fn after_the_idle_hold_the_next_member_is_offered_a_token_with_one_more_progress() -> Result<()> {
     let idle_hold = HEARTBEAT;
     let (stand, token) = with_members(idle_hold)?;
     let began = stand.wait_from(0, |seen| seen.message.token() == Some(token))?;
@@ -67,36 +67,46 @@ fn the_next_member_is_offered_one_more_after_the_idle_hold() -> Result<()> {
 }
 
 #[test]
-fn an_offer_is_repeated_then_the_chain_is_given_up() -> Result<()> {
+fn an_offer_is_repeated_before_the_giver_gives_the_chain_up() -> Result<()> {
     let (stand, token) = with_members(HEARTBEAT)?;
     let (first, offered) = expect_offer(&stand.high, stand.patience())?;
     let (to_low, minted) = expect_offer(&stand.low, stand.patience())?;
     let mut to_high = stand.sent_from(0);
     to_high.retain(|seen| is_offer(seen) && seen.dst == stand.high.mac());
-    ensure!(to_high.len() == 3, "not three attempts: {to_high:?}");
+    ensure!(
+        to_high.len() == 3,
+        "the daemon did not make three attempts: {to_high:?}"
+    );
     ensure!(
         to_high
             .iter()
             .all(|seen| seen.message.token() == Some(offered)),
         "{to_high:?}"
     );
-    // After the last attempt it waits half as long again.
+    // After the last attempt the daemon waits for one and a half times TAKE_TIMEOUT.
     let take_timeout = stand.timing.take_timeout;
     let given_up = to_low.at.saturating_sub(FLIGHT + take_timeout / 2);
     let times = to_high.iter().map(|seen| seen.at);
     let times: Vec<Duration> = times.chain([given_up]).collect();
     for pair in times.windows(2) {
         let apart = pair[1].saturating_sub(pair[0]);
-        ensure!(apart == take_timeout, "{apart:?} apart");
+        ensure!(
+            apart == take_timeout,
+            "the time between two offers was {apart:?}"
+        );
     }
     ensure!(offered == next_tenure(token), "{first:?}");
-    // The new chain's token has two more progress than the lost one, and the offer one more.
+    // The progress of the new chain's token is the progress of the lost token plus two. The progress of the offer is
+    // one more.
     let expected = Token {
         progress: token.progress + 3,
         author: stand.mac(),
         number: 1,
     };
-    ensure!(minted == expected, "{minted:?} is not {expected:?}");
+    ensure!(
+        minted == expected,
+        "the new token is {minted:?} instead of {expected:?}"
+    );
     Ok(())
 }
 
@@ -105,7 +115,7 @@ fn no_chain_is_offered_to_two_members() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT / 10)?;
     let mut frames = Vec::new();
     for _ in 0..20 {
-        // A silent member is soon offered the token no longer.
+        // The daemon soon stops offering the token to a silent member.
         for peer in [&stand.high, &stand.low] {
             peer.send(stand.mac(), &Message::WhereIsToken);
         }
@@ -120,30 +130,33 @@ fn no_chain_is_offered_to_two_members() -> Result<()> {
             .find(|earlier| chain(earlier) == chain(offer) && earlier.dst != offer.dst);
         ensure!(
             other.is_none(),
-            "one chain, two members: {other:?} and {offer:?}"
+            "the daemon offers one chain to two members: {other:?} and {offer:?}"
         );
     }
     Ok(())
 }
 
 #[test]
-fn heartbeats_go_on_while_passing() -> Result<()> {
+fn heartbeats_continue_during_a_handover() -> Result<()> {
     let stand = Stand::new(timing(Duration::ZERO));
     stand.high.broadcast(&Message::WhereIsToken);
     let token = stand.elect()?;
     stand.high.send(stand.mac(), &Message::WhereIsToken);
     let (first, _) = expect_offer(&stand.high, stand.patience())?;
-    // Until just before the offer is given up.
+    // The wait ends just before the daemon gives the offer up.
     stand.pass((3 * HEARTBEAT).saturating_sub(AT_ONCE));
     let frames = stand.sent_from(0);
     let beats = frames.iter().filter(|seen| {
         is_heartbeat(seen) && seen.at > first.at && seen.message.token() == Some(token)
     });
-    ensure!(beats.count() == 2, "its heartbeats stopped: {frames:?}");
+    ensure!(
+        beats.count() == 2,
+        "the daemon stopped its heartbeats: {frames:?}"
+    );
     Ok(())
 }
 
-/// Checks that this answer of `high` ends the offers.
+/// Checks that this answer of `high` completes the handover.
 fn check_completes(answer: impl FnOnce(&Stand, Token) -> Message) -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT)?;
     let (_, offered) = expect_offer(&stand.high, stand.patience())?;
@@ -159,12 +172,12 @@ fn check_completes(answer: impl FnOnce(&Stand, Token) -> Message) -> Result<()> 
 }
 
 #[test]
-fn token_is_here_completes_a_hand_over() -> Result<()> {
+fn token_is_here_completes_a_handover() -> Result<()> {
     check_completes(|_, offered| token_is_here(offered))
 }
 
 #[test]
-fn token_was_here_recently_completes_a_hand_over() -> Result<()> {
+fn token_was_here_recently_completes_a_handover() -> Result<()> {
     check_completes(|stand, token| Message::TokenWasHereRecently {
         token,
         holder: stand.high.mac(),
@@ -172,7 +185,7 @@ fn token_was_here_recently_completes_a_hand_over() -> Result<()> {
 }
 
 #[test]
-fn the_takers_own_offer_completes_a_hand_over() -> Result<()> {
+fn the_takers_own_offer_completes_a_handover() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT)?;
     let (_, offered) = expect_offer(&stand.high, stand.patience())?;
     let returned = next_tenure(offered);
@@ -187,10 +200,10 @@ fn the_takers_own_offer_completes_a_hand_over() -> Result<()> {
 }
 
 #[test]
-fn a_weaker_answer_does_not_complete_a_hand_over() -> Result<()> {
+fn a_weaker_answer_does_not_complete_a_handover() -> Result<()> {
     let (stand, token) = with_members(HEARTBEAT)?;
     expect_offer(&stand.high, stand.patience())?;
-    // The giver itself holds less progress than it offered.
+    // The token that the giver holds has less progress than its offer, so it does not complete the handover.
     stand.high.send(
         stand.mac(),
         &Message::TokenWasHereRecently {
@@ -204,7 +217,7 @@ fn a_weaker_answer_does_not_complete_a_hand_over() -> Result<()> {
 }
 
 #[test]
-fn the_offered_token_sent_back_is_not_taken() -> Result<()> {
+fn a_giver_does_not_take_its_own_offer_back() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT)?;
     let (_, offered) = expect_offer(&stand.high, stand.patience())?;
     stand.offer(&stand.high, &take_token(offered), |seen| {
@@ -223,7 +236,8 @@ fn the_offered_token_sent_back_is_not_taken() -> Result<()> {
     Ok(())
 }
 
-/// Keeps `high` dead, lets `low` return the token at once, and returns the members that were tried.
+/// Keeps `high` dead and lets `low` return the token at once. Returns the members to which the daemon offered the
+/// token.
 fn tried_members(stand: &Stand, turns: usize, each: impl Fn()) -> Result<Vec<MacAddr>> {
     let mark = stand.mark();
     for _ in 0..turns {
@@ -240,18 +254,18 @@ fn tried_members(stand: &Stand, turns: usize, each: impl Fn()) -> Result<Vec<Mac
 }
 
 #[test]
-fn a_failed_member_is_passed_over_and_tried_again_later() -> Result<()> {
+fn a_failed_member_is_skipped_and_tried_again_later() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT / 10)?;
     let (high, low) = (stand.high.mac(), stand.low.mac());
     let order = tried_members(&stand, 7, || ())?;
-    // `high` is passed over for 2^1 - 1 turns, then for 2^2 - 1, then tried again.
+    // The daemon skips `high` for 2^1 - 1 turns, tries it again, and then skips it for 2^2 - 1 turns.
     let expected = [high, low, low, high, low, low, low, low, high, low];
     ensure!(order == expected, "the order was {order:?}");
     Ok(())
 }
 
 #[test]
-fn a_sign_of_life_makes_a_failed_member_eligible() -> Result<()> {
+fn a_failed_member_that_sends_a_frame_is_no_longer_skipped() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT / 10)?;
     let (high, low) = (stand.high.mac(), stand.low.mac());
     let alive = || {
@@ -264,7 +278,7 @@ fn a_sign_of_life_makes_a_failed_member_eligible() -> Result<()> {
 }
 
 #[test]
-fn a_member_that_left_is_passed_over() -> Result<()> {
+fn a_member_that_left_is_skipped() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT)?;
     stand.high.broadcast(&Message::Leaving);
     expect_offer(&stand.low, stand.patience())?;
@@ -272,14 +286,17 @@ fn a_member_that_left_is_passed_over() -> Result<()> {
     let offer = frames
         .iter()
         .find(|seen| is_offer(seen) && seen.dst == stand.high.mac());
-    ensure!(offer.is_none(), "the peer was offered the token: {offer:?}");
+    ensure!(
+        offer.is_none(),
+        "the daemon offered the token to a member that left: {offer:?}"
+    );
     Ok(())
 }
 
 #[test]
-fn a_wanting_member_is_served_at_once() -> Result<()> {
+fn a_member_that_wants_the_token_is_served_at_once() -> Result<()> {
     let (stand, token) = with_members(LONG_IDLE_HOLD)?;
-    // It prefers a member that wants the token to the next in ring order.
+    // The daemon prefers a member that wants the token to the next member in ring order.
     stand.low.broadcast(&Message::WantToken);
     let (_, offered) = expect_offer(&stand.low, AT_ONCE)?;
     ensure!(offered == next_tenure(token), "{offered:?}");
@@ -289,15 +306,15 @@ fn a_wanting_member_is_served_at_once() -> Result<()> {
         .find(|seen| is_offer(seen) && seen.dst == stand.high.mac());
     ensure!(
         other.is_none(),
-        "another peer was offered the token: {other:?}"
+        "the daemon offered the token to another peer: {other:?}"
     );
     Ok(())
 }
 
 #[test]
-fn wanting_members_are_served_in_ring_order() -> Result<()> {
+fn members_that_want_the_token_are_served_in_ring_order() -> Result<()> {
     let (stand, _) = with_members(LONG_IDLE_HOLD)?;
-    // If several members want the token before it comes, the next in ring order is first.
+    // If several members want the token before the daemon gets it, the next member in ring order is served first.
     stand.high.broadcast(&token_is_here(Token {
         progress: 5000,
         author: stand.high.mac(),
@@ -313,10 +330,10 @@ fn wanting_members_are_served_in_ring_order() -> Result<()> {
     };
     let mark = stand.mark();
     stand.low.send(stand.mac(), &take_token(token));
-    // `low` just had the token, so its request is fulfilled, and only `high` is left.
+    // `low` just had the token, so its request is fulfilled. Only the request of `high` is left.
     let (_, offered) = expect_offer(&stand.high, AT_ONCE)?;
     ensure!(offered == next_tenure(token), "{offered:?}");
-    // `low` is told before it repeats its request.
+    // The daemon sends `low` a frame before `low` repeats its request.
     stand.wait_in(stand.timing.take_timeout / 4, mark, |seen| {
         seen.dst == stand.low.mac() && seen.message.token() == Some(token)
     })?;
@@ -331,7 +348,7 @@ fn a_waiter_that_wants_the_token_gets_it_from_the_member_that_heard_it() -> Resu
     ensure!(offered == next_tenure(token), "{offered:?}");
     stand.high.send(stand.mac(), &token_is_here(offered));
     stand.wait_for_state("WAITER")?;
-    // The request is fulfilled, so the token that comes back rests.
+    // The request is fulfilled, so the token rests after it comes back.
     let back = next_tenure(offered);
     stand.offer(&stand.high, &take_token(back), |seen| {
         seen.message.token() == Some(back)

@@ -1,4 +1,4 @@
-//! A WAITER: its answers, the tokens that it takes, and its timeout.
+//! Behavior of a WAITER: its answers, the tokens that it takes, and its timeout.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn with_waiter() -> Result<(Stand, Token)> {
     Ok((stand, token))
 }
 
-/// Whether a frame of the daemon tells of a token.
+/// Whether a frame of the daemon contains news of a token.
 fn is_about_token(stand: &Stand, seen: &Seen) -> bool {
     seen.src == stand.mac() && seen.message.token().is_some()
 }
@@ -47,12 +47,12 @@ fn check_answer(message: &Message) -> Result<()> {
 }
 
 #[test]
-fn it_answers_where_is_token_with_what_it_knows() -> Result<()> {
+fn a_waiter_answers_where_is_token_with_its_known_token() -> Result<()> {
     check_answer(&Message::WhereIsToken)
 }
 
 #[test]
-fn it_answers_generating_token_with_what_it_knows() -> Result<()> {
+fn a_waiter_answers_generating_token_with_its_known_token() -> Result<()> {
     let author = MacAddr::new(2, 0, 0, 0, 0, 3);
     check_answer(&Message::GeneratingToken {
         token: Token {
@@ -64,7 +64,7 @@ fn it_answers_generating_token_with_what_it_knows() -> Result<()> {
 }
 
 #[test]
-fn it_answers_with_the_strongest_token_that_it_has_heard_of() -> Result<()> {
+fn a_waiter_answers_with_the_strongest_token_of_which_it_has_heard() -> Result<()> {
     let (stand, token) = with_waiter()?;
     let stronger = Token {
         progress: token.progress + 9,
@@ -76,7 +76,7 @@ fn it_answers_with_the_strongest_token_that_it_has_heard_of() -> Result<()> {
         holder: stand.low.mac(),
     };
     stand.high.send(stand.mac(), &word);
-    // A weaker token is no news.
+    // A weaker token does not change the daemon's answer.
     stand.low.broadcast(&token_is_here(Token {
         progress: 3,
         ..token
@@ -90,7 +90,7 @@ fn it_answers_with_the_strongest_token_that_it_has_heard_of() -> Result<()> {
 }
 
 #[test]
-fn it_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
+fn a_waiter_takes_a_stronger_offer_and_acknowledges_it_in_time() -> Result<()> {
     let (stand, token) = with_waiter()?;
     let mut offered = token;
     for _ in 0..9 {
@@ -99,7 +99,10 @@ fn it_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
         let ack = stand
             .low
             .expect(AT_ONCE, |seen| seen.message.token() == Some(offered))?;
-        ensure!(ack.dst == stand.low.mac(), "not a unicast: {ack:?}");
+        ensure!(
+            ack.dst == stand.low.mac(),
+            "the acknowledgement is not a unicast: {ack:?}"
+        );
         ensure!(
             matches!(ack.message, Message::TokenIsHere { .. }),
             "{ack:?}"
@@ -111,7 +114,7 @@ fn it_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
 }
 
 #[test]
-fn it_broadcasts_if_no_heartbeat_was_heard_lately() -> Result<()> {
+fn a_new_owner_broadcasts_if_it_has_heard_no_recent_heartbeat() -> Result<()> {
     let (stand, token) = with_waiter()?;
     stand.pass(HEARTBEAT + HEARTBEAT / 4);
     let offered = Token {
@@ -123,12 +126,12 @@ fn it_broadcasts_if_no_heartbeat_was_heard_lately() -> Result<()> {
     let beat = stand.wait_from(mark, is_heartbeat)?;
     ensure!(beat.message.token() == Some(offered), "{beat:?}");
     let took = beat.at.saturating_sub(sent);
-    ensure!(took == FLIGHT, "the broadcast came only after {took:?}");
+    ensure!(took == FLIGHT, "the broadcast arrived only after {took:?}");
     Ok(())
 }
 
 #[test]
-fn a_passed_token_is_acknowledged_even_if_it_does_not_stay() -> Result<()> {
+fn a_received_token_is_acknowledged_even_if_the_daemon_hands_it_over_at_once() -> Result<()> {
     let stand = Stand::new(timing().idle_hold(Duration::ZERO));
     let token = stand.follow()?;
     stand.high.send(stand.mac(), &Message::WhereIsToken);
@@ -142,7 +145,7 @@ fn a_passed_token_is_acknowledged_even_if_it_does_not_stay() -> Result<()> {
     ensure!(passed.dst == stand.high.mac(), "{passed:?}");
     let next = passed.message.token().context("an offer has a token")?;
     stand.high.send(stand.mac(), &token_is_here(next));
-    // A giver repeats its offer after TAKE_TIMEOUT, so an answer must come within a quarter of it.
+    // A giver repeats its offer after TAKE_TIMEOUT, so an answer must arrive within a quarter of TAKE_TIMEOUT.
     let ack = stand.wait_in(stand.timing.take_timeout / 4, mark, |seen| {
         let word = matches!(
             seen.message,
@@ -160,7 +163,7 @@ fn a_passed_token_is_acknowledged_even_if_it_does_not_stay() -> Result<()> {
 }
 
 #[test]
-fn it_refuses_an_offer_that_is_not_stronger() -> Result<()> {
+fn a_waiter_refuses_an_offer_that_is_not_stronger() -> Result<()> {
     let (stand, token) = with_waiter()?;
     for progress in [token.progress, token.progress - 1] {
         stand.low.forget();
@@ -183,7 +186,7 @@ fn it_refuses_an_offer_that_is_not_stronger() -> Result<()> {
 }
 
 #[test]
-fn it_does_not_take_one_offer_twice() -> Result<()> {
+fn a_waiter_does_not_take_one_offer_twice() -> Result<()> {
     let (stand, token) = with_waiter()?;
     let offered = Token {
         progress: token.progress + 1,
@@ -191,7 +194,7 @@ fn it_does_not_take_one_offer_twice() -> Result<()> {
     };
     stand.low.send(stand.mac(), &take_token(offered));
     stand.wait_for_state("OWNER")?;
-    // It hears of a stronger token, and then gets the old offer again.
+    // The daemon hears of a stronger token, and then gets the old offer again.
     let stronger = Token {
         progress: token.progress + 5,
         author: stand.high.mac(),
@@ -216,25 +219,25 @@ fn check_is_not_taken_again(stand: &Stand, offered: Token) -> Result<()> {
     let mark = stand.mark();
     let before = stand.daemon.counters();
     stand.low.send(stand.mac(), &take_token(offered));
-    // A holder acknowledges at once, or with its heartbeat if it rests long.
+    // A holder would acknowledge the offer at once, or send a heartbeat if the token rests for a long time.
     stand.pass(HEARTBEAT);
     let claims = |seen: &Seen| is_claim(seen) && seen.message.token() == Some(offered);
-    // Its own token after an election is no such claim.
+    // A claim of the daemon's own token after an election does not count.
     let claim = stand.sent_from(mark).into_iter().find(claims);
     ensure!(
         claim.is_none(),
         "the daemon took the token that it had lost: {claim:?}"
     );
-    let heard = stand.daemon.counters();
-    ensure!(heard != before, "the daemon has not heard of the token");
+    let counters = stand.daemon.counters();
+    ensure!(counters != before, "the daemon has not heard of the token");
     Ok(())
 }
 
 #[test]
-fn it_does_not_take_one_offer_again_after_its_lease() -> Result<()> {
+fn a_waiter_does_not_take_one_offer_again_after_its_lease() -> Result<()> {
     let stand = Stand::new(timing());
     let token = stand.give()?;
-    // The last heartbeat was the one that came with the token.
+    // The last heartbeat was the heartbeat that arrived with the token.
     stand.daemon.stop();
     stand.pass(timing().waiter_timeout());
     let mark = stand.mark();
@@ -246,7 +249,7 @@ fn it_does_not_take_one_offer_again_after_its_lease() -> Result<()> {
 }
 
 #[test]
-fn it_does_not_take_one_offer_again_after_a_restart() -> Result<()> {
+fn a_waiter_does_not_take_one_offer_again_after_a_restart() -> Result<()> {
     let stand = Stand::new(timing());
     let token = stand.give()?;
     stand.daemon.kill();
@@ -257,7 +260,7 @@ fn it_does_not_take_one_offer_again_after_a_restart() -> Result<()> {
 }
 
 #[test]
-fn it_ignores_an_offer_to_everybody() -> Result<()> {
+fn a_waiter_ignores_a_broadcast_offer() -> Result<()> {
     let (stand, token) = with_waiter()?;
     let mark = stand.mark();
     stand.low.broadcast(&take_token(Token {
@@ -271,23 +274,20 @@ fn it_ignores_an_offer_to_everybody() -> Result<()> {
 }
 
 #[test]
-fn it_waits_for_a_waiter_timeout() -> Result<()> {
+fn a_waiter_asks_for_the_token_after_a_waiter_timeout() -> Result<()> {
     let stand = Stand::new(timing());
     stand.follow()?;
-    let heard = stand.low.broadcast(&token_is_here(stand.low.token(2000)));
+    let heartbeat = stand.low.broadcast(&token_is_here(stand.low.token(2000)));
     let mark = stand.mark();
     let asks = |seen: &Seen| seen.message == Message::WhereIsToken && seen.is_broadcast();
-    let asked = stand.wait_from(mark, asks)?.at.saturating_sub(heard);
+    let wait = stand.wait_from(mark, asks)?.at.saturating_sub(heartbeat);
     let patience = timing().waiter_timeout();
-    ensure!(
-        asked == FLIGHT + patience,
-        "the daemon asked after {asked:?}"
-    );
+    ensure!(wait == FLIGHT + patience, "the daemon asked after {wait:?}");
     Ok(())
 }
 
 #[test]
-fn heartbeats_keep_it_waiting() -> Result<()> {
+fn a_waiter_that_hears_heartbeats_does_not_ask_for_the_token() -> Result<()> {
     let stand = Stand::new(timing());
     let token = stand.follow()?;
     let mark = stand.mark();
@@ -297,36 +297,37 @@ fn heartbeats_keep_it_waiting() -> Result<()> {
         stand.pass(almost);
         stand.low.broadcast(&token_is_here(token));
     }
-    let asked = stand
+    let question = stand
         .sent_from(mark)
         .into_iter()
         .find(|it| it.message == Message::WhereIsToken);
-    ensure!(asked.is_none(), "the daemon asked: {asked:?}");
+    ensure!(question.is_none(), "the daemon asked: {question:?}");
     Ok(())
 }
 
-/// Its timeout has expired by the clock, but newer heartbeats wait in its link.
+/// The clock shows that the daemon's timeout has expired, but newer heartbeats wait in its link.
 #[test]
-fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
+fn a_waiter_that_was_stopped_handles_waiting_heartbeats_before_its_timeout() -> Result<()> {
     let (stand, token) = with_waiter()?;
     let patience = timing().waiter_timeout();
     let mark = stand.mark();
     stand.daemon.stop();
     stand.pass(patience + HEARTBEAT);
-    let heard = stand.low.broadcast(&token_is_here(token)) + FLIGHT;
+    let heartbeat = stand.low.broadcast(&token_is_here(token)) + FLIGHT;
     stand.pass(HEARTBEAT);
     stand.daemon.resume();
     let asks = |seen: &Seen| seen.message == Message::WhereIsToken;
-    let asked = stand.wait_from(mark, asks)?.at.saturating_sub(heard);
-    ensure!(asked == patience, "the daemon asked after {asked:?}");
+    let wait = stand.wait_from(mark, asks)?.at.saturating_sub(heartbeat);
+    ensure!(wait == patience, "the daemon asked after {wait:?}");
     Ok(())
 }
 
-/// Only TOKEN_IS_HERE and handovers show that the token is alive.
+/// Other messages about the token do not restart the timeout: only TOKEN_IS_HERE and handovers show that the token is
+/// alive.
 #[test]
-fn word_of_a_token_does_not_keep_it_waiting() -> Result<()> {
+fn a_waiter_that_hears_only_news_of_the_token_asks_for_it() -> Result<()> {
     let (stand, token) = with_waiter()?;
-    let (heard, mark) = (stand.now(), stand.mark());
+    let (start, mark) = (stand.now(), stand.mark());
     let word = Message::TokenWasHereRecently {
         token,
         holder: stand.low.mac(),
@@ -337,16 +338,16 @@ fn word_of_a_token_does_not_keep_it_waiting() -> Result<()> {
         stand.pass(patience / 8);
     }
     let asks = |seen: &Seen| seen.message == Message::WhereIsToken;
-    let asked = stand.wait_in(Duration::ZERO, mark, asks)?;
-    let after = asked.at.saturating_sub(heard);
+    let question = stand.wait_in(Duration::ZERO, mark, asks)?;
+    let after = question.at.saturating_sub(start);
     ensure!(after == patience, "the daemon asked after {after:?}");
     Ok(())
 }
 
 #[test]
-fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
+fn a_waiter_takes_no_offer_that_has_waited_for_too_long() -> Result<()> {
     let take_timeout = timing().take_timeout;
-    // At the end of TAKE_TIMEOUT the giver repeats its offer, or gives this node up.
+    // After TAKE_TIMEOUT the giver repeats its offer, or no longer waits for this node.
     for (waited, takes) in [(take_timeout, true), (take_timeout + NANOSECOND, false)] {
         let (stand, token) = with_waiter()?;
         let mark = stand.mark();
@@ -362,10 +363,13 @@ fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
         let claim = stand.sent_from(mark).into_iter().find(is_claim);
         ensure!(
             claim.is_some() == takes,
-            "an offer that had waited for {waited:?}: {claim:?}"
+            "the daemon took an offer that had waited for {waited:?}: {claim:?}"
         );
         let stale = stand.daemon.counters().dropped["stale_offer"];
-        ensure!(stale == u64::from(!takes), "{stale} stale offers");
+        ensure!(
+            stale == u64::from(!takes),
+            "the daemon counts {stale} expired offers"
+        );
     }
     Ok(())
 }

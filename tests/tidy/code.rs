@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::ratchet::Breach;
+use crate::Breach;
 use crate::tree::{File, Tree};
 
 const LINE_LENGTH_MAX: usize = 120;
 
-/// A pattern of a line, what is wrong with it, and an example.
+/// A rule: its name, a pattern that finds breaches of the rule, and an example of a breach.
 struct Rule {
     name: &'static str,
     pattern: &'static str,
@@ -43,7 +43,7 @@ pub(super) fn breaches(tree: &Tree) -> Vec<Breach> {
         patterns.collect()
     });
     let mut found = Vec::new();
-    // The rules themselves have examples that break them.
+    // The checks skip the files of the rules, because these contain examples that break the rules.
     let judged = tree
         .rust()
         .filter(|file| !file.path.starts_with("tests/tidy/"));
@@ -70,7 +70,6 @@ pub(super) fn breaches(tree: &Tree) -> Vec<Breach> {
 
 fn breach(file: &File, number: usize, text: &str, rule: &'static str) -> Breach {
     Breach {
-        folder: file.folder(),
         place: format!("{}:{}", file.path, number + 1),
         rule,
         text: text.trim().to_owned(),

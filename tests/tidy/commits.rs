@@ -1,15 +1,15 @@
-//! The subjects and bodies of commits.
+//! Rules for the subjects and bodies of commits.
 
 use crate::tree::git;
 
-/// The first moment from which commits follow the rules.
+/// Time from which commits must follow the rules.
 const SINCE: &str = "2026-11-28T06:00:00Z";
 const SUBJECT_LENGTH_MAX: usize = 72;
 
-/// Checks each commit since [`SINCE`] that is no merge.
+/// Checks each commit since [`SINCE`], except merges.
 ///
 /// # Panics
-/// If a subject is no `area: imperative` of at most 72 characters, or a body is empty.
+/// If a subject is not `area: imperative` with at most 72 characters, or a body is empty.
 pub(super) fn check() {
     let since = format!("--since={SINCE}");
     let log = git(&["log", "--no-merges", &since, "--format=%h%x1f%s%x1f%b%x1e"]);
@@ -30,7 +30,7 @@ pub(super) fn check() {
     }
     assert!(
         wrong.is_empty(),
-        "docs/style.md says how a commit is described:\n{}",
+        "docs/style.md has the rules for commits:\n{}",
         wrong.join("\n")
     );
 }

@@ -1,10 +1,10 @@
-//! The rules on words of `docs/style.md` that a pattern can hold.
+//! The rules of `docs/style.md` on words that a pattern can check.
 
 use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
 
-/// What a sentence is part of.
+/// Kind of the text to which a sentence belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Prose of a Markdown page.
@@ -19,7 +19,8 @@ pub(super) enum Kind {
     Comment,
 }
 
-/// A pattern, the advice for a sentence that matches it, and one sentence for each of the two outcomes.
+/// A rule: a pattern, the advice for a sentence that matches the pattern, a sentence that matches, and one that does
+/// not.
 struct Rule {
     advice: &'static str,
     pattern: &'static str,
@@ -121,11 +122,12 @@ impl Rule {
     }
 }
 
-/// How a doc comment does not begin.
+/// Pattern of a first sentence that no doc comment may have.
 const OPENING: &str = r"^(?:What(?:ever)?|Who(?:ever)?|How|That|So|The same)\b[^?]*$";
 
-/// Returns the advice of each rule that the sentence breaks. `opens` is whether a doc comment begins with it.
-pub(super) fn broken(kind: Kind, sentence: &str, opens: bool) -> Vec<&'static str> {
+/// Returns the advice of each rule that the sentence breaks. `opens` is true if the sentence is the first one of a doc
+/// comment.
+pub(super) fn broken_rules(kind: Kind, sentence: &str, opens: bool) -> Vec<&'static str> {
     static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         let patterns = RULES.iter().map(|rule| {
             let mut pattern = RegexBuilder::new(rule.pattern);
@@ -139,7 +141,7 @@ pub(super) fn broken(kind: Kind, sentence: &str, opens: bool) -> Vec<&'static st
         .filter(|word| word.contains(char::is_alphanumeric));
     let count = words.count();
     let mut found = Vec::new();
-    // Labels and keys of a few words are no sentences.
+    // A label or a key of a few words is no sentence.
     if count > 3 {
         let matching = RULES.iter().zip(PATTERNS.iter());
         found.extend(
@@ -161,20 +163,24 @@ const fn words_max(kind: Kind) -> usize {
     match kind {
         Kind::Help => 20,
         Kind::Page | Kind::Cell | Kind::Comment => 25,
-        // A message has a cause and a remedy in one sentence.
+        // A message may be longer, because it has a cause and a remedy in one sentence.
         Kind::Message => 30,
     }
 }
 
-/// Checks that each rule finds its bad example and leaves its good one.
+/// Checks that each rule finds its bad example, and that no rule finds its good example.
 pub(super) fn check_examples() {
     for rule in RULES {
         let advice = rule.advice;
-        assert_eq!(broken(Kind::Page, rule.bad, false), [advice]);
-        assert_eq!(broken(Kind::Page, rule.good, false), [""; 0], "{advice}");
+        assert_eq!(broken_rules(Kind::Page, rule.bad, false), [advice]);
+        assert_eq!(
+            broken_rules(Kind::Page, rule.good, false),
+            [""; 0],
+            "{advice}"
+        );
     }
-    assert_eq!(broken(Kind::Comment, "What it does.", true).len(), 1);
-    assert_eq!(broken(Kind::Comment, "Does it.", true).len(), 0);
+    assert_eq!(broken_rules(Kind::Comment, "What it does.", true).len(), 1);
+    assert_eq!(broken_rules(Kind::Comment, "Does it.", true).len(), 0);
     let long = "word ".repeat(26);
-    assert_eq!(broken(Kind::Page, long.trim(), false).len(), 1);
+    assert_eq!(broken_rules(Kind::Page, long.trim(), false).len(), 1);
 }

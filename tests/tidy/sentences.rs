@@ -5,20 +5,20 @@ use std::sync::LazyLock;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use regex::Regex;
 
-use crate::ratchet::Breach;
+use crate::Breach;
 use crate::rules::{self, Kind};
 use crate::tree::{File, Tree};
 
-/// A sentence and the line on which its paragraph begins.
+/// A sentence, and the first line of its paragraph.
 struct Sentence {
     kind: Kind,
     line: usize,
     text: String,
-    /// Whether it is the first one of a doc comment.
+    /// Whether the sentence is the first one of a doc comment.
     opens: bool,
 }
 
-/// Returns each breach of a rule on words in the whole repository.
+/// Returns each breach of the rules on words in the whole repository.
 pub(super) fn breaches(tree: &Tree) -> Vec<Breach> {
     let pages = tree.markdown().map(|file| (file, page(file)));
     let code = tree.rust().map(|file| {
@@ -28,9 +28,8 @@ pub(super) fn breaches(tree: &Tree) -> Vec<Breach> {
     });
     let judged = pages.chain(code).flat_map(|(file, sentences)| {
         sentences.into_iter().flat_map(move |sentence| {
-            let broken = rules::broken(sentence.kind, &sentence.text, sentence.opens);
+            let broken = rules::broken_rules(sentence.kind, &sentence.text, sentence.opens);
             broken.into_iter().map(move |rule| Breach {
-                folder: file.folder(),
                 place: format!("{}:{}", file.path, sentence.line),
                 rule,
                 text: sentence.text.clone(),
@@ -53,7 +52,7 @@ fn page(file: &File) -> Vec<Sentence> {
     judged.collect()
 }
 
-/// Returns the sentences of doc comments, and of comments of several words.
+/// Returns the sentences of doc comments and of other comments.
 fn comments(file: &File) -> Vec<Sentence> {
     let kind = if is_help(file) {
         Kind::Help
@@ -86,7 +85,7 @@ fn comments(file: &File) -> Vec<Sentence> {
     sentences
 }
 
-/// Returns the string literals of the programs that have the length of a sentence.
+/// Returns the sentences in the string literals of programs.
 fn messages(file: &File) -> Vec<Sentence> {
     static LITERAL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r#"(?m)^(?:[^/"\n]|/[^/"\n])*?"((?:[^"\\]|\\[\s\S])*)""#).expect("valid")
@@ -127,7 +126,7 @@ fn is_help(file: &File) -> bool {
 
 struct Paragraph {
     text: String,
-    /// Lines above it in its text.
+    /// Number of lines above the paragraph in the text that contains it.
     line: usize,
     is_cell: bool,
 }
@@ -162,7 +161,7 @@ impl Paragraph {
     }
 }
 
-/// Returns the paragraphs, list items and table cells of a Markdown text, code left out.
+/// Returns the paragraphs, list items and table cells of a Markdown text, without code.
 fn paragraphs(text: &str) -> Vec<Paragraph> {
     let mut found = Vec::new();
     let mut open: Option<Paragraph> = None;

@@ -54,19 +54,6 @@ impl File {
             || path.contains("benches/")
             || path.ends_with("tests.rs")
     }
-
-    /// The place whose breaches are counted together: a page of the documents, or a folder of code.
-    pub(super) fn folder(&self) -> String {
-        if self.has_extension("md") {
-            return self.path.clone();
-        }
-        let depth = match self.path.split('/').next() {
-            Some("proto" | "src") => 3,
-            _ => 2,
-        };
-        let parts: Vec<_> = self.path.split('/').collect();
-        parts[..depth.min(parts.len() - 1).max(1)].join("/")
-    }
 }
 
 /// Returns the output of a git command on this repository.
@@ -75,7 +62,7 @@ pub(super) fn git(arguments: &[&str]) -> String {
         .args(["-C", env!("CARGO_MANIFEST_DIR")])
         .args(arguments)
         .output()
-        .expect("git is installed: the style is checked on the files that it tracks");
+        .expect("git is installed, because the checks cover the files that git tracks");
     assert!(
         output.status.success(),
         "git {arguments:?} failed in this checkout: {}",

@@ -1,7 +1,8 @@
-//! Etcd's lock, through the gateway from HTTP and JSON to gRPC.
+//! Etcd's lock, used through the gateway that translates HTTP with JSON to gRPC.
 //!
-//! The server of a waiter watches the key of the client before it. If that key is deleted before the watch begins,
-//! the server only notices at its next check, every 100 ms. Handovers mostly consist of this delay.
+//! Each waiting client has a key in a queue. The server of the client watches the key before this key. If the watched
+//! key is deleted before the watch begins, the server notices the deletion only at its next check. Checks are 100 ms
+//! apart, so handovers mostly consist of this delay.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -92,7 +93,10 @@ impl Client {
         let mut length = None;
         while line != "\r\n" {
             line.clear();
-            ensure!(self.stream.read_line(&mut line)? > 0, "etcd has hung up");
+            ensure!(
+                self.stream.read_line(&mut line)? > 0,
+                "etcd has closed the connection"
+            );
             let header = line.split_once(": ");
             if let Some((_, value)) = header.filter(|it| it.0 == "Content-Length") {
                 length = Some(value.trim().parse()?);
@@ -101,7 +105,7 @@ impl Client {
         let mut answer = vec![0; length.context("etcd's answer has no length")?];
         self.stream.read_exact(&mut answer)?;
         let answer = serde_json::from_slice(&answer)?;
-        ensure!(is_fine, "etcd refuses {path}: {answer}");
+        ensure!(is_fine, "etcd refuses a request for {path}: {answer}");
         Ok(answer)
     }
 }

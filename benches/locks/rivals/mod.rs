@@ -1,9 +1,10 @@
 //! Compares ringd with the locks of etcd and Redis on the same segment (Debian's packages `etcd-server` and
 //! `redis-server`).
 //!
-//! Each node's program keeps one connection open: to ringd's control socket, to the etcd member on its node over
-//! HTTP (gRPC gateway, `/v3/lock`), or over TCP to the Redis on a separate node. All daemons keep their data in
-//! memory (`/run`), so no disk is measured. The kernel chooses their CPUs.
+//! Each node's program keeps one connection open. With ringd the connection leads to the control socket. With etcd it
+//! leads over HTTP to the member on the node (gRPC gateway, `/v3/lock`). With Redis it is over TCP to the server on a
+//! separate node. All daemons keep their data in memory (`/run`), so no disk affects the results. The kernel chooses
+//! the CPUs of the daemons.
 
 pub(crate) mod etcd;
 mod redis;
@@ -56,7 +57,8 @@ pub(crate) fn compare(ringd: &Path, times: usize, time: Duration) -> Result<()> 
         drop(server);
     }
     println!(
-        "| | 3 nodes contend: per second | to another node | handover p50 | p99 | parts | 1 node: p50 | p99 | per second |"
+        "| | 3 nodes contend: per second | to another node | handover p50 | p99 | parts \
+         | 1 node: p50 | p99 | per second |"
     );
     println!("|---|---:|---:|---:|---:|---|---:|---:|---:|");
     for (name, samples) in ["ringd", "etcd", "Redis"].iter().zip(&samples) {
@@ -99,7 +101,7 @@ fn line(name: &str, samples: &[Sample]) -> Result<String> {
     ))
 }
 
-/// Daemon with its own data folder. It is killed on drop.
+/// Daemon with its own data folder. The daemon is killed on drop.
 #[derive(Debug)]
 pub(crate) struct Server {
     ns: NetNs,
@@ -109,7 +111,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts `program` from Debian's `package`. The data folder is appended to the last of `options`.
+    /// Starts `program` from Debian's `package`. Appends the path of the data folder to the last of `options`.
     pub(crate) fn start(
         (program, package): (&str, &str),
         node: &Node,
@@ -161,7 +163,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have exited already.
+        // The server may have exited already.
         let _ = self.kill();
     }
 }

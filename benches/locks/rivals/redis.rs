@@ -1,4 +1,4 @@
-//! Redis' lock as its documentation describes it: SET NX PX, and a script that deletes only the client's own key.
+//! Redis' lock according to its documentation: SET NX PX, and a script that deletes only the client's own key.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -12,7 +12,7 @@ use super::{Server, address, connect, wait_for};
 use crate::contest::Lock;
 
 const PORT: u16 = 6379;
-/// Time between two requests of a waiting client: Redis does not announce a release.
+/// Time between two requests of a waiting client. The client must poll, because Redis does not announce a release.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 const RELEASE: &str =
     "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
@@ -55,7 +55,7 @@ impl Client {
         })
     }
 
-    /// Sends a command and returns the answer of one line.
+    /// Sends a command, and returns the answer, which is one line.
     fn ask(&mut self, words: &[&str]) -> Result<&str> {
         let words = words.iter().map(|it| format!("${}\r\n{it}\r\n", it.len()));
         let command = format!("*{}\r\n{}", words.len(), words.collect::<String>());

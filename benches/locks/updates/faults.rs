@@ -1,4 +1,4 @@
-//! Faults, one at a time, on a node where a client is at work.
+//! Faults of nodes. A fault affects a node whose client is at work, and there is only one fault at a time.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -15,7 +15,8 @@ use super::{draw_time, name};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Kinds of fault: first those for any lock, then those for locks with daemons, then the one that needs `ringctl`.
+/// Kinds of fault. The first faults apply to any lock. The next faults need a lock with daemons, and the last fault
+/// needs `ringctl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Fault {
     None,
@@ -27,7 +28,7 @@ pub(super) enum Fault {
     KillClient,
     /// SIGSTOP the daemon of the node that holds the lock.
     PauseDaemon,
-    /// Split the nodes into two halves; all links stay up.
+    /// Split the nodes into two halves. All links stay up.
     Cut,
     /// SIGKILL the daemon, and start it again later.
     KillDaemon,
@@ -39,7 +40,7 @@ pub(super) enum Fault {
     All,
 }
 
-/// Causes one fault after the other for some time. Returns them with their times.
+/// Causes one fault after the other for some time. Returns the faults with their times.
 pub(super) fn cause_faults(
     kind: Fault,
     locks: &Locks,
@@ -54,7 +55,7 @@ pub(super) fn cause_faults(
     while Instant::now() < until {
         sleep(draw_time(0.2..0.8, chance));
         let fault = match kind {
-            // The first one is `None`.
+            // The first element is `None`.
             Fault::Mixed => *chance.choice(&faults[1..]).unwrap_or(&kind),
             _ => kind,
         };
@@ -82,7 +83,7 @@ fn find_holder(locks: &Locks, until: Instant, chance: &mut Rng) -> Option<(usize
     None
 }
 
-/// Causes one fault on a node where the process `work` works on the set, and ends the fault.
+/// Causes one fault on the node of the process `work`, which works on the set. Then ends the fault.
 fn cause_fault(
     fault: Fault,
     locks: &Locks,
@@ -113,7 +114,7 @@ fn cause_fault(
         return Ok(());
     }
     send(&struck, Signal::SIGSTOP);
-    // A process may have started another one before it stopped.
+    // A process may have started another process before it stopped.
     let mut late = targets(fault, locks, node, client);
     late.retain(|pid| !struck.contains(pid));
     send(&late, Signal::SIGSTOP);
@@ -124,12 +125,12 @@ fn cause_fault(
     Ok(())
 }
 
-/// Returns the processes that get a fault's signal.
+/// Returns the processes that get the signal of a fault.
 fn targets(fault: Fault, locks: &Locks, node: usize, client: Option<Pid>) -> Vec<Pid> {
     let all = locks.processes().into_iter();
     let here = all.filter_map(|(place, pid)| (place == node).then_some(pid));
     match fault {
-        // If the client has just ended, its command's parent is process 1, which is on no node.
+        // If the client has just ended, the parent of its command is process 1, which belongs to no node.
         Fault::PauseClient | Fault::KillClient => here.filter(|&it| Some(it) == client).collect(),
         Fault::PauseKeeper => here
             .filter(|&it| parent(it) == client && runs(it, "ringd-keeper\0"))

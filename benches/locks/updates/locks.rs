@@ -1,4 +1,4 @@
-//! Locks of this project and of others. Each one wraps a command so that only one copy of it runs.
+//! Locks of this project and of other projects. Each lock wraps a command, so that only one copy of the command runs.
 
 use std::env;
 use std::fs;
@@ -21,28 +21,28 @@ pub(super) const CLIENTS_LOG: &str = "clients.log";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Lock {
-    /// ringctl run --require quorum, and ringd --expect N on every node.
+    /// ringctl run --require quorum, and ringd --ring-size N on every node.
     Ringd,
-    /// ringctl run: each side of a split has its own lock.
+    /// ringctl run. Each side of a split has its own lock.
     RingdAlone,
-    /// ringctl run, and the command behind ringctl guard.
+    /// ringctl run, whose command runs under ringctl guard.
     RingdGuard,
     /// ringctl token run, and ringd ftn --quorum majority on every node.
     Token,
-    /// flock of util-linux, on one machine: must lose no update.
+    /// flock of util-linux, on one machine. This lock must lose no update.
     Flock,
     /// etcdctl lock, and an etcd on every node.
     Etcd,
-    /// No lock: must lose updates, which shows that this test finds them.
+    /// No lock. Clients without a lock must lose updates, which shows that this test finds lost updates.
     Nothing,
 }
 
 impl Lock {
-    /// Returns the faults that can affect this lock, and two times in seconds: the range of a fault's length, and
-    /// the longest work.
+    /// Returns the faults that can affect this lock, and two values in seconds: the range of a fault's length, and the
+    /// longest work.
     ///
-    /// Both times are longer than every timeout. With etcd these are a session of 2 s and an election of up to 2 s;
-    /// with the token service a session of 5 s.
+    /// Both values exceed every timeout of the lock. With etcd the timeouts are a session of 2 s and an election of up
+    /// to 2 s. With the token service the timeout is a session of 5 s.
     pub(super) fn fault_settings(self) -> (&'static [Fault], Range<f64>, f64) {
         let (faults, lasting, longest_work) = match self {
             Self::Nothing => (1, 1.5..3.0, 1.5),
@@ -71,10 +71,10 @@ impl Locks {
         let own = fs::read_link("/proc/self").context("cannot read /proc")?;
         ensure!(
             own.to_str() == Some(&process::id().to_string()),
-            "cannot mount /proc: a container must be a privileged one"
+            "cannot mount /proc: if this is a container, it must be privileged"
         );
         let segment = Layout::new(nodes).addresses().without_capture().bridge()?;
-        // The second bridge connects the other half of a split.
+        // During a split, the second bridge connects the other half of the nodes.
         let bridge = "link add br1 type bridge forward_delay 0 mcast_snooping 0\nlink set br1 up\n";
         segment.hub().ip(bridge)?;
         let namespaces = segment.nodes().iter().map(|node| {
@@ -105,10 +105,11 @@ impl Locks {
         let options = match self.lock {
             Lock::Flock | Lock::Nothing => return Ok(None),
             Lock::Etcd => return etcd::start_member(node, self.nodes()).map(Some),
-            Lock::Ringd => format!("eth0 --expect {}", self.nodes().len()),
+            Lock::Ringd => format!("eth0 --ring-size {}", self.nodes().len()),
             Lock::RingdAlone | Lock::RingdGuard => "eth0".to_owned(),
             Lock::Token => format!(
-                "ftn --servers {list} --index {} --heartbeat 300ms --server-timeout 1s --client-timeout 5s --quorum majority",
+                "ftn --servers {list} --index {} --heartbeat 300ms --server-timeout 1s --client-timeout 5s \
+                 --quorum majority",
                 node.index()
             ),
         };
@@ -166,7 +167,7 @@ impl Locks {
         found
     }
 
-    /// Moves nodes to another bridge, where they hear only the nodes on it. All links stay up.
+    /// Moves nodes to another bridge, so that they hear only the nodes on that bridge. All links stay up.
     pub(super) fn move_to(&self, bridge: &str, nodes: &[usize]) -> Result<()> {
         let lines = nodes
             .iter()
@@ -188,7 +189,7 @@ impl Locks {
             Lock::Flock => format!("flock {}", self.path("lock")),
             Lock::Etcd => {
                 let members: Vec<_> = self.nodes().iter().flat_map(etcd::endpoint).collect();
-                // With an election timeout of 1 s, etcd grants no session shorter than 2 s.
+                // If the election timeout is 1 s, etcd grants no session shorter than 2 s.
                 format!(
                     "etcdctl --endpoints {} lock --ttl 2 set --",
                     members.join(",")

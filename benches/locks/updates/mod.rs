@@ -1,4 +1,5 @@
-//! Lock-set test: counts updates that are lost under a lock during faults. It is Jepsen's test of etcd's locks.
+//! Lock-set test, which counts the updates that are lost under a lock during faults. Jepsen uses the same test for
+//! etcd's locks.
 //!
 //! The nodes are network namespaces on a bridge, and share one kernel.
 
@@ -22,21 +23,22 @@ pub(crate) use trial::Addition;
 
 /// Count the updates that are lost under a lock during faults.
 ///
-/// Two clients on every node add elements to one set in a shared file. Each client takes the lock, reads the set,
-/// works for a while, writes the set with its new element, and releases the lock. Meanwhile faults affect nodes
-/// where a client is at work. They last longer than every timeout. At the end the set must contain every element
-/// whose client exited with 0. A missing element is a lost update: two clients held the lock at the same time.
+/// Two clients on every node add elements to one set in a shared file. Each client takes the lock, reads the set and
+/// works for a while. Then it writes the set with its new element, and releases the lock. During this time, faults
+/// affect nodes whose clients are at work. Each fault lasts longer than every timeout. At the end the set must contain
+/// every element whose client exited with 0. A missing element is a lost update: two clients held the lock at the same
+/// time.
 ///
-/// Exit codes: 0 no update is lost, 1 some are lost, 2 or 101 the run itself failed.
+/// Exit codes: 0 if no update is lost, 1 if updates are lost, 2 or 101 if the run itself fails.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Lock that the clients use.
     #[arg(long = "with", value_name = "LOCK")]
     lock: Lock,
-    /// Faults; each gets its own set and SECONDS.
+    /// Faults. Each fault gets a new set, and lasts for SECONDS.
     #[arg(long, value_delimiter = ',', default_value = "all")]
     faults: Vec<Fault>,
-    /// Number of nodes; 3 is usual with etcd.
+    /// Number of nodes. Etcd usually has 3.
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u8).range(2..=200))]
     nodes: u8,
     /// Time for each fault.
@@ -48,7 +50,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Returns the faults to cause. Exits if one of them cannot affect this lock.
+    /// Returns the faults to cause. Exits if a fault cannot affect this lock.
     fn kinds(&self) -> Vec<Fault> {
         let mut known = self.lock.fault_settings().0.to_vec();
         if known.len() > 1 {
@@ -58,7 +60,11 @@ impl Options {
             return known;
         }
         if let Some(fault) = self.faults.iter().find(|fault| !known.contains(fault)) {
-            let text = format!("there is no {} with {}\n", name(fault), name(&self.lock));
+            let text = format!(
+                "the fault {} cannot affect the lock {}\n",
+                name(fault),
+                name(&self.lock)
+            );
             let error = crate::Options::command().error(ErrorKind::InvalidValue, text);
             error.exit();
         }
@@ -102,7 +108,11 @@ fn count_lost(options: &Options) -> Result<usize> {
         let (fault, times, count) = (name(&kind), faults.len(), lost.len());
         println!("| {fault} | {times} | {tried} | {acknowledged} | {count} | {unconfirmed} |");
         let is_tried = acknowledged > 0 && (kind == Fault::None || times > 0);
-        ensure!(is_tried, "nothing was tried\n{}", locks.log_tails());
+        ensure!(
+            is_tried,
+            "no client tried to add an element\n{}",
+            locks.log_tails()
+        );
         all += count;
         for (element, at) in lost.iter().take(3) {
             let before = faults.iter().rfind(|fault| fault.0 < *at);

@@ -27,13 +27,13 @@ pub(super) fn all(namespaces: &[u64]) -> Vec<(usize, Pid)> {
     found.collect()
 }
 
-/// Whether a process's command line begins with `line`, in which a zero byte ends each word.
+/// Whether a process's command line begins with `line`. A zero byte ends each word of `line`.
 pub(super) fn runs(pid: Pid, line: &str) -> bool {
     let own = fs::read_to_string(format!("/proc/{pid}/cmdline"));
     own.is_ok_and(|own| own.starts_with(line))
 }
 
-/// Returns the parent, or `None` if the process has ended.
+/// Returns the parent of a process, or `None` if the process has ended.
 pub(super) fn parent(pid: Pid) -> Option<Pid> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(") ")?;

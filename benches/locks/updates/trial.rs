@@ -1,4 +1,4 @@
-//! Runs the clients during one fault, and counts the elements that are lost.
+//! Runs the clients during one kind of fault, and counts the lost elements.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -20,12 +20,12 @@ use crate::rivals::Server;
 
 const CLIENTS_PER_NODE: usize = 2;
 const SET_FILE: &str = "set";
-/// Longest time of most work on the set, in seconds. The second constant is the share of work that takes longer.
+/// Longest time that a client usually works on the set, in seconds.
 const SHORT_WORK: f64 = 0.05;
 const LONG_WORK_SHARE: f64 = 0.1;
 /// Pause of a client after a failure.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
-/// Time for the last clients after the last fault.
+/// Time that the last clients may take to end after the last fault.
 const LAST_CLIENTS_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -38,8 +38,8 @@ pub(crate) struct Addition {
 }
 
 impl Addition {
-    /// Adds the element like a program that trusts its lock. A process that is killed while it writes loses only
-    /// its own element.
+    /// Adds the element like a program that trusts its lock. If a process is killed during the write, only its own
+    /// element is lost.
     pub(crate) fn run(&self) -> Result<()> {
         let elements = fs::read_to_string(&self.set)?;
         sleep(Duration::from_secs_f64(self.seconds));
@@ -56,11 +56,12 @@ pub(super) struct Outcome {
     pub(super) acknowledged: usize,
     /// Acknowledged elements that are not in the set, with the times of their acknowledgements.
     pub(super) lost: Vec<(u64, Instant)>,
-    /// Elements in the set whose client failed. The test allows them.
+    /// Number of elements that are in the set although the client that wrote them failed. The test allows such
+    /// elements.
     pub(super) unconfirmed: usize,
 }
 
-/// Lets clients on every node add to one set during a fault, and counts the updates.
+/// Lets clients on every node add elements to one set during a fault, and counts the updates.
 pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) -> Result<Outcome> {
     locks.wait_until_ready()?;
     File::create(locks.path(SET_FILE))?;
@@ -79,7 +80,7 @@ pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) 
         let joined = joined.map(|it| it.unwrap_or_else(|panic| panic::resume_unwind(panic)));
         anyhow::Ok((faults?, joined.collect::<Result<Vec<_>>>()?.concat()))
     })?;
-    limit::wait_until("the last work ends", || {
+    limit::wait_until("the end of the last work", || {
         locks.working_processes().is_empty()
     });
     let text = fs::read_to_string(locks.path(SET_FILE))?;
@@ -96,7 +97,7 @@ pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) 
     })
 }
 
-/// Adds one element after the other, and returns the acknowledged ones.
+/// Adds one element after the other, and returns the acknowledged elements.
 fn add_elements(
     locks: &Locks,
     node: usize,
@@ -130,7 +131,7 @@ fn add_elements(
     Ok(acknowledged)
 }
 
-/// Waits for the last clients, and kills those that take too long.
+/// Waits for the last clients, and kills the clients that take too long.
 fn await_clients<T>(clients: &[ScopedJoinHandle<'_, T>], locks: &Locks) {
     let deadline = Instant::now() + LAST_CLIENTS_TIMEOUT;
     while !clients.iter().all(ScopedJoinHandle::is_finished) {

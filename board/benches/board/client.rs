@@ -1,4 +1,4 @@
-//! A client of a node's page, which sends requests on one connection.
+//! A client of a node's page. The client sends all requests on one connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -9,13 +9,13 @@ use ring_segment::NetNs;
 use serde_json::Value;
 
 pub(crate) const HTTP_PORT: u16 = 8080;
-/// A limit that no request reaches.
+/// Time limit for each read from the connection. Every request takes less time than this.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct Client(BufReader<TcpStream>);
 
 impl Client {
-    /// Connects to a node's page, from the node's machine.
+    /// Connects to a node's page, from the machine of the node.
     pub(crate) fn connect(ns: &NetNs, to: Ipv4Addr) -> Result<Self> {
         let stream = ns.run(|| TcpStream::connect((to, HTTP_PORT)))??;
         stream.set_nodelay(true)?;
@@ -28,7 +28,7 @@ impl Client {
         Ok(serde_json::from_slice(&body)?)
     }
 
-    /// Writes a post. Returns whether it was written.
+    /// Writes a post. Returns whether the node has written the post.
     pub(crate) fn post(&mut self, text: &str) -> Result<bool> {
         let body = serde_json::json!({"author": "bench", "text": text}).to_string();
         let kind = "Content-Type: application/json\r\n";

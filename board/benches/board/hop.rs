@@ -12,7 +12,7 @@ use ring_runtime::nice;
 use super::nodes::{DatabaseKind, Ring, address, tokens_received};
 use super::real::fabric::{Fabric, Kind as Wire};
 
-/// How often both are measured, in turn.
+/// The number of measurements of a hop, and also of an echo. Measurements of hops and echoes alternate.
 const REPETITIONS: usize = 7;
 const ECHOES: usize = 5_000;
 const MEASUREMENT_TIME: Duration = Duration::from_millis(500);
@@ -30,12 +30,13 @@ pub(crate) fn measure() -> Result<()> {
     let (hop, echo) = (median(hops), median(echoes));
     let over = hop.as_secs_f64() / echo.as_secs_f64();
     println!(
-        "A hop takes {hop:.1?}, a bare echo of as many bytes {echo:.1?}: {over:.2} times as long; medians of {REPETITIONS}."
+        "Medians of {REPETITIONS} measurements: a hop takes {hop:.1?}, and a bare echo of as many bytes {echo:.1?}. \
+         A hop takes {over:.2} times as long."
     );
     Ok(())
 }
 
-/// Returns the mean time from one arrival of the token to the next.
+/// Returns the mean time from one arrival of the token at a node to its arrival at the next node.
 fn hop(ring: &Ring) -> Result<Duration> {
     let mut clients = [ring.client(0)?, ring.client(1)?];
     let mut count = || -> Result<u64> {
@@ -51,7 +52,7 @@ fn hop(ring: &Ring) -> Result<Duration> {
     took.checked_div(hops).context("the token stands still")
 }
 
-/// Returns the mean time of a frame to the other namespace and back.
+/// Returns the mean time that a frame needs to travel to the other namespace and back.
 fn echo() -> Result<Duration> {
     let fabric = Fabric::new(Wire::Pair, 2)?;
     for (at, place) in fabric.places.iter().enumerate() {
@@ -69,7 +70,7 @@ fn echo() -> Result<Duration> {
         .ns()
         .run(|| TcpListener::bind((address(1), 0)))??;
     let to = listener.local_addr()?;
-    // The threads get the priority of nodes. Otherwise a busy machine would slow down only the echo.
+    // The threads get the same priority as nodes. Otherwise a busy machine would slow down only the echo.
     let answers = thread::spawn(move || -> std::io::Result<()> {
         nice::raise_priority(nice::URGENT_NICE)?;
         let (mut stream, _) = listener.accept()?;

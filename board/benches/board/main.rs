@@ -1,8 +1,8 @@
 //! The cost of the coordinated ring, with real nodes, each in its own network namespace.
 //!
 //! - **A hop** of the token between two nodes with `--hold 0s`, compared with a bare echo of the same bytes over TCP.
-//! - **Posts per second** by hold and number of nodes, of clients that wait for each answer.
-//! - **Recovery** after the death of a node and of the coordinator, by method of election.
+//! - **Posts per second** of clients that wait for each answer, for several values of --hold and numbers of nodes.
+//! - **Recovery** after the death of a node and of the coordinator, for each method of election.
 //!
 //! ```text
 //! cargo bench -p ring-board --bench board
@@ -29,10 +29,10 @@ struct Options {
     /// The numbers of nodes for posts.
     #[arg(long, value_delimiter = ',', default_value = "1,3,8")]
     sizes: Vec<usize>,
-    /// The number of deaths of each kind.
+    /// The number of killed nodes of each kind.
     #[arg(long, default_value_t = 5)]
     deaths: usize,
-    /// Set by cargo for a benchmark.
+    /// Cargo sets this option when it runs a benchmark.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -47,10 +47,10 @@ enum Part {
 fn main() -> Result<()> {
     let options = Options::parse();
     if !options.bench {
-        // `cargo test` starts this program too, without a network.
+        // `cargo test` starts this program too, but without a network.
         return Ok(());
     }
-    // This comes first: it starts the program again, in namespaces.
+    // This call comes first, because it starts the program again in namespaces.
     ring_segment::enter()?;
     for part in options.only {
         match part {

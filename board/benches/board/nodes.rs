@@ -1,4 +1,4 @@
-//! ListedNodes as processes.
+//! Nodes as processes.
 
 use std::fs;
 use std::io::Write;
@@ -20,7 +20,7 @@ use super::real::start::Start;
 
 pub(crate) const PORT: u16 = 7400;
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The interval of status requests, each of which disturbs a node.
+/// The interval between two requests for a status. Each request disturbs the node.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -39,12 +39,12 @@ pub(crate) struct Ring {
     _server: Option<PostgreSql>,
 }
 
-/// A process. It is killed when this is dropped.
+/// The process of a node. When this value is dropped, the process is killed.
 struct Node(Child);
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -62,9 +62,9 @@ impl Ring {
         kind: DatabaseKind,
         options: &[&str],
     ) -> Result<Self> {
-        // A pair has two ends. A bridge has as many as needed.
+        // A veth pair has only two ends. A bridge has as many as needed.
         let fabric = Fabric::new(wire, count)?;
-        // The files must be on a disk, where they are really synchronized.
+        // The files must be on a disk, because only there a write is really synchronized.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         let mut list = fs::File::create(folder.path().join("nodes.csv"))?;
         for (at, place) in fabric.places.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Ring {
         self.wait_until_whole()
     }
 
-    /// Waits until all nodes form one ring, with the last one as coordinator.
+    /// Waits until all nodes form one ring, with the last node as coordinator.
     fn wait_until_whole(&self) -> Result<()> {
         let count = self.nodes.len();
         let is_whole = |status: &Value| {
@@ -147,7 +147,7 @@ impl Ring {
         (0..count).try_for_each(|at| self.wait(at, is_whole).map(drop))
     }
 
-    /// Waits for a status of a node.
+    /// Waits until a node's status satisfies `is_so`.
     pub(crate) fn wait(&self, at: usize, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
         let give_up = Instant::now() + TIMEOUT;
         loop {
@@ -157,13 +157,16 @@ impl Ring {
             {
                 return Ok(status);
             }
-            ensure!(Instant::now() < give_up, "node {at} does not come to that");
+            ensure!(
+                Instant::now() < give_up,
+                "node {at} does not get the expected status"
+            );
             thread::sleep(POLL_INTERVAL);
         }
     }
 }
 
-/// Returns how many tokens a node has received.
+/// Returns the number of tokens that a node has received.
 pub(crate) fn tokens_received(status: &Value) -> u64 {
     status["counters"]["received"]["TOKEN"]
         .as_u64()
@@ -175,7 +178,7 @@ pub(crate) fn has_members(status: &Value, count: usize) -> bool {
     members.is_some_and(|members| members.len() == count)
 }
 
-/// Whether this node is coordinator, and not an acting one.
+/// Whether the node with this id is the coordinator, and is not only acting as coordinator.
 pub(crate) fn is_led_by(status: &Value, id: usize) -> bool {
     status["coordinator"] == id && status["acting"] == false
 }

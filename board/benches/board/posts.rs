@@ -31,7 +31,7 @@ pub(crate) fn measure(kind: DatabaseKind, sizes: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the posts per second of one client at each of these nodes.
+/// Returns the posts per second that clients write together. One client writes at each of these nodes.
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
 fn rate(ring: &Ring, places: &[usize]) -> Result<f64> {
     let clients: Result<Vec<_>> = places.iter().map(|&at| ring.client(at)).collect();
@@ -44,7 +44,7 @@ fn rate(ring: &Ring, places: &[usize]) -> Result<f64> {
                 scope.spawn(move || -> Result<u64> {
                     let mut count = 0;
                     while !is_over.load(Ordering::Relaxed) {
-                        // A busy machine may be late, so a client asks again after a 503.
+                        // A busy machine may be late. So after a 503, a client sends its request again.
                         count += u64::from(client.post("a post of this bench")?);
                     }
                     Ok(count)

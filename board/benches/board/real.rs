@@ -1,4 +1,4 @@
-//! The segment and the start of processes, shared with the benches of `ringd`.
+//! The parts of a benchmark that create the segment and start processes. The benches of `ringd` use the same code.
 
 #[path = "../../../benches/real/fabric.rs"]
 pub(crate) mod fabric;

@@ -9,9 +9,10 @@ use super::nodes::{DatabaseKind, Ring, is_led_by, tokens_received};
 use super::real::fabric::Kind as Wire;
 
 const NODES: usize = 5;
-/// A node that has seen the token this recently cannot get it again at once, because a rotation takes 5 × 50 ms.
+/// If a node has held the token within this time, it cannot get the token again at once, because a rotation takes 5 ×
+/// 50 ms.
 const LATELY_MS: u64 = 100;
-/// A node starts no second election for 2 × T1. This is a little longer.
+/// A pause that is a little longer than 2 × T1. A node starts no second election within 2 × T1.
 const ELECTION_PAUSE: Duration = Duration::from_millis(2_500);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +61,9 @@ pub(crate) fn measure(deaths: usize) -> Result<()> {
     Ok(())
 }
 
-/// Kills a node and starts it again. Returns the times from its death until each other node has held the token again,
-/// and until the largest is coordinator.
+/// Kills a node and starts it again. Returns two times, both measured from the node's death. The first is the time
+/// until each other node has held the token again. The second is the time until the node with the largest id is
+/// coordinator.
 fn die(ring: &mut Ring, victim: Victim) -> Result<(Duration, Duration)> {
     let at = match victim {
         Victim::Coordinator => NODES - 1,
@@ -88,14 +90,14 @@ fn die(ring: &mut Ring, victim: Victim) -> Result<(Duration, Duration)> {
     }
     let goes_on = start.elapsed();
     let largest = if at == NODES - 1 { NODES - 1 } else { NODES };
-    // This asks the winner itself, because others may read the row a poll later.
+    // Ask the winner, because other nodes may read the coordinator's row one poll later.
     ring.wait(largest - 1, |status| is_led_by(status, largest))?;
     let led = start.elapsed();
     ring.start(at)?;
     Ok((goes_on, led))
 }
 
-/// Returns the median, with the minimum and the maximum.
+/// Returns a text with the median, the minimum and the maximum.
 fn median_and_range(mut times: Vec<Duration>) -> String {
     times.sort_unstable();
     let (Some(least), Some(most)) = (times.first(), times.last()) else {

@@ -2,14 +2,15 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// The fault that lasts, if there is one. The worker sets it, and the status reads it from another thread.
+/// The present fault, if there is one. The worker sets the fault, and the status reads it from another thread.
 #[derive(Debug, Default)]
-pub struct CurrentFault(Mutex<Option<Fault>>);
+pub struct CurrentFault(Mutex<Option<OpenFault>>);
 
 #[derive(Debug)]
-struct Fault {
+struct OpenFault {
     text: String,
-    /// Whether a write met the fault. A job that only reads then does not end it: the disk may be full.
+    /// Whether a write failed with this fault. If so, only a successful write ends the fault, because a job that only
+    /// reads succeeds even on a full disk.
     is_of_write: bool,
 }
 
@@ -20,17 +21,17 @@ impl CurrentFault {
         fault.as_ref().map(|fault| fault.text.clone())
     }
 
-    /// Notes that a job has failed. Returns whether the fault is a new one.
+    /// Records that a job has failed. Returns whether the fault is new.
     pub(super) fn note_failure(&self, text: &str, is_of_write: bool) -> bool {
         let mut fault = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = fault.replace(Fault {
+        let before = fault.replace(OpenFault {
             text: text.to_owned(),
             is_of_write,
         });
         before.is_none_or(|before| before.text != text)
     }
 
-    /// Notes that a job has succeeded. Returns whether that ends the fault.
+    /// Records that a job has succeeded. Returns whether this success ends the fault.
     pub(super) fn note_success(&self, is_of_write: bool) -> bool {
         let mut fault = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         fault.take_if(|it| is_of_write || !it.is_of_write).is_some()

@@ -1,22 +1,23 @@
-//! The file that a path names. A node that has a file open does not notice that another file takes its name.
+//! Checks that a path still names the same file. A node that has a file open does not notice when another file takes
+//! the name of the open file.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A file, independent of its name.
+/// The device and the inode of a file. They stay the same when the file gets another name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,
     inode: u64,
 }
 
-/// The file that was opened first. Until the process ends, no other file may be the database.
+/// The file that was opened first. Until the process ends, the process uses no other file as database.
 #[derive(Debug, Default)]
 pub(super) struct OpenedFile(Option<Identity>);
 
 impl OpenedFile {
-    /// Remembers the file that the path names now, unless one is remembered.
+    /// Remembers the file that the path names, unless a file is already remembered.
     pub(super) fn remember(&mut self, path: &Path) {
         self.0 = self.0.or_else(|| identity(path));
     }
@@ -24,7 +25,7 @@ impl OpenedFile {
     /// Checks that the path still names the remembered file.
     ///
     /// # Errors
-    /// Returns a sentence if the path names another file, or none.
+    /// Returns a sentence if the path names another file, or no file.
     pub(super) fn check(&self, path: &Path) -> Result<(), String> {
         let Some(kept) = self.0 else {
             return Ok(());
@@ -32,13 +33,13 @@ impl OpenedFile {
         match identity(path) {
             Some(found) if found == kept => Ok(()),
             Some(_) => Err(
-                 "another file has taken the name of the file that this node uses: move that file back, or stop all nodes and start \
-                                 them with the new file"
+                "another file has taken the name of the file that this node uses: move this node's file back, \
+                 or stop all nodes and start them with the new file"
                     .to_owned(),
             ),
             None => Err(
-                 "the file was moved or removed while this node uses it: move it back, or stop all nodes and start them with \
-                                 another file"
+                "the file was moved or removed while this node uses it: move the file back, or stop all nodes \
+                 and start them with another file"
                     .to_owned(),
             ),
         }

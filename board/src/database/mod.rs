@@ -1,13 +1,14 @@
-//! The database: the transactions of `docs/board.md`, section 7, each with its guard, on SQLite or PostgreSQL. Start
-//! with `worker.rs`. This module decides nothing: it carries out the jobs of the state machine.
+//! The database. This module has the transactions of `docs/board.md`, section 7, and the guard of each, for SQLite and
+//! PostgreSQL. The module makes no decisions, and only carries out the jobs of the state machine. Start with
+//! `worker.rs`.
 //!
 //! | files | contents |
 //! |---|---|
-//! | `url`, `session`, `sqlite`, `postgresql`, `value` | the place of the database, and statements there |
+//! | `url`, `session`, `sqlite`, `postgresql`, `value` | the location of the database, and its statements |
 //! | `password`, `tls` | the node's password, and the server's certificate |
 //! | `schema` | the tables and their versions, and their preparation at the start |
 //! | `topology`, `visit` | the transactions |
-//! | `worker`, `current_fault`, `file` | the thread for jobs, its fault, and the check that the file is still the same |
+//! | `worker`, `current_fault`, `file` | the thread for jobs, the database's current fault, and a check of its file |
 
 mod current_fault;
 mod file;
@@ -35,10 +36,10 @@ use ring_proto::andrews::{Outcome, Work};
 use crate::posts::{PendingRequests, PostFeed};
 use visit::Visit;
 
-/// The parts of a node that a transaction on posts uses.
+/// The parts of a node that transactions on posts use.
 #[derive(Debug, Clone, Copy)]
 pub struct VisitContext<'a> {
-    /// The requests of clients, by the ids that the state machine knows.
+    /// The requests of clients. The key of each request is its id in the state machine.
     pub pending: &'a PendingRequests,
     /// The clients that listen for new posts.
     pub feed: &'a dyn PostFeed,
@@ -47,8 +48,8 @@ pub struct VisitContext<'a> {
 /// Carries out a job's transaction for a node.
 ///
 /// # Errors
-/// Returns an error if the transaction failed, or if it is unknown whether it was committed. The session is then
-/// useless.
+/// Returns an error if the transaction failed, or if it is unknown whether the transaction was committed. After an
+/// error the session must not be used again.
 pub fn run(
     session: &mut dyn Session,
     nodes: &ListedNodes<'_>,

@@ -1,4 +1,5 @@
-//! The password for a server. It never comes from the command line, which `ps` shows to every user.
+//! The password for a server. The password never comes from the command line, because `ps` shows the command line to
+//! every user.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The name of the systemd credential.
 pub(super) const CREDENTIAL: &str = "database-password";
 
-/// A login, by which a line of a password file is chosen.
+/// The parts of a login. They select a line of the password file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Login<'a> {
     /// The server's name or address, or `localhost` for a socket.
@@ -18,8 +19,7 @@ pub(super) struct Login<'a> {
     pub user: &'a str,
 }
 
-/// Finds the password: in `PGPASSWORD`, in the systemd credential, or in the password file, which is `PGPASSFILE` or
-/// `~/.pgpass`.
+/// Finds the password in `PGPASSWORD`, in the systemd credential, or in the password file, `PGPASSFILE` or `~/.pgpass`.
 ///
 /// # Errors
 /// Returns a sentence if the credential or the file cannot be used.
@@ -60,14 +60,14 @@ fn find_in_file(path: &Path, login: Login<'_>) -> Result<Option<String>, String>
     if mode & 0o077 != 0 {
         let path = path.display();
         return Err(format!(
-            "cannot use the password file {path}: others can read it; chmod 600 {path}"
+            "cannot use the password file {path}: other users can read it; run chmod 600 {path}"
         ));
     }
     Ok(text.lines().find_map(|line| password_of_line(line, login)))
 }
 
-/// Returns the password of a line `host:port:database:user:password`, if the line is for this login. Each of the first
-/// four fields may be `*`. A backslash makes the next character an ordinary one.
+/// Parses a line `host:port:database:user:password`, and returns the password if the line matches this login. Each of
+/// the first four fields may be `*`. After a backslash, the next character has no special meaning.
 fn password_of_line(line: &str, login: Login<'_>) -> Option<String> {
     if line.starts_with('#') {
         return None;
@@ -86,7 +86,8 @@ fn password_of_line(line: &str, login: Login<'_>) -> Option<String> {
     Some(password)
 }
 
-/// Splits at the first colon. Returns the text before it without escapes, and the text after it.
+/// Splits a text at the first colon that is not escaped. Returns the text before the colon, without escapes, and the
+/// text after the colon.
 fn split_field(text: &str) -> Option<(String, &str)> {
     let mut is_escaped = false;
     for (at, character) in text.char_indices() {

@@ -1,7 +1,7 @@
 //! PostgreSQL: a server, for nodes on several machines.
 //!
-//! A pooler may give each transaction another session. Therefore no statement has a name, and every setting ends with
-//! its transaction.
+//! A pooler may use another session for each transaction. Therefore no statement has a name, and every setting ends
+//! with its transaction.
 
 use std::env;
 use std::error::Error;
@@ -20,14 +20,15 @@ use super::tls::Tls;
 use super::value::Cell;
 use super::{Fault, Row, Session, TransactionKind, Value};
 
-/// How many times --database-timeout a statement may take, and a transaction may wait for a process that is stopped.
-/// Then the server ends the session, so that other nodes can write.
+/// The time limit of a statement, as a multiple of --database-timeout. The same limit applies while a transaction waits
+/// for the next statement from its node, because the node may be stopped. At the limit, the server ends the session, so
+/// that other nodes can write.
 const SESSION_TIMEOUT_FACTOR: u32 = 4;
 /// The number of the advisory lock for changes of the tables: "ringboard" in ASCII.
 const SCHEMA_LOCK: i64 = 0x7269_6e67_626f_6172;
-/// After this many probes without an answer the kernel gives up a connection.
+/// The kernel gives up a connection after this number of probes without an answer.
 const KEEPALIVE_PROBES_MAX: u32 = 3;
-/// The port of a server whose URL has none.
+/// The port of a server whose URL has no port.
 const DEFAULT_PORT: u16 = 5432;
 
 /// A server, and the protection of connections to it.
@@ -45,13 +46,13 @@ pub(super) struct PostgreSql {
     session_timeout: Duration,
 }
 
-/// The reason for which a statement has no result.
+/// The reason why a statement has no result.
 enum StatementError {
     Server(tokio_postgres::Error),
     TimedOut(Duration),
 }
 
-/// Shows the error with all its causes: the library's own text names only the outermost.
+/// Shows the error with all its causes. The text of the library names only the outermost cause.
 impl fmt::Display for StatementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = match self {
@@ -59,7 +60,7 @@ impl fmt::Display for StatementError {
             Self::TimedOut(session_timeout) => {
                 return write!(
                     f,
-                    "no answer for {session_timeout:?}, 4 times --database-timeout: gave up the session"
+                    "no answer for {session_timeout:?}, which is 4 times --database-timeout: gave up the session"
                 );
             }
         };
@@ -85,7 +86,7 @@ impl Server {
         let user = config.get_user().unwrap_or_default();
         let host = match config.get_hosts().first()? {
             Host::Tcp(name) => name,
-            // A password file uses this name for the machine itself.
+            // In a password file, this name means the machine of the node.
             Host::Unix(_) => "localhost",
         };
         Some(Login {
@@ -96,13 +97,13 @@ impl Server {
         })
     }
 
-    /// Returns the library's settings. A connection to a silent kernel is given up no later than one to a silent
-    /// server.
+    /// Returns the settings for the client library. With these settings, a server whose kernel is silent delays the
+    /// node no longer than a server that does not answer.
     fn config(&self, timeout: Duration) -> Config {
         let session_timeout = timeout.saturating_mul(SESSION_TIMEOUT_FACTOR);
         let probe = timeout.max(Duration::from_secs(1));
         let mut hosts = self.config.get_hosts().iter();
-        // Data on a socket of this machine do not leave it.
+        // Data on a Unix socket do not leave this machine, so they need no TLS.
         let ssl_mode = if hosts.all(|host| matches!(host, Host::Unix(_))) {
             SslMode::Disable
         } else {
@@ -124,7 +125,7 @@ impl Server {
 }
 
 impl PostgreSql {
-    /// Connects to a server. Returns a fault if it cannot be reached or refuses the login.
+    /// Connects to a server. Returns a fault if the server cannot be reached or refuses the login.
     pub(super) fn connect(server: &Server, timeout: Duration) -> Result<Self, Fault> {
         let mut config = server.config(timeout);
         let found = server.login().map_or(Ok(None), |login| {
@@ -136,7 +137,7 @@ impl PostgreSql {
                 config.password(password);
             }
             Ok(None) => {}
-            // The server may need no password, so this is only a hint for the case that the login fails.
+            // The server may need no password. So this text is only a hint, for the case that the login fails.
             Err(why) => hint = format!("; {why}"),
         }
         let tls = server.tls.connector().map_err(Fault::Failed)?;
@@ -149,7 +150,7 @@ impl PostgreSql {
         let session_timeout = timeout.saturating_mul(SESSION_TIMEOUT_FACTOR);
         let connected = wait_for_server(&runtime, session_timeout, async {
             let (client, connection) = config.connect(tls).await?;
-            // If the connection ends, each later statement reports that.
+            // If the connection ends, each later statement fails and reports the end.
             tokio::spawn(connection);
             Ok(client)
         });
@@ -160,7 +161,7 @@ impl PostgreSql {
                 session_timeout,
             }),
             Err(error) => {
-                // The lookup of a name may take longer than the timeout. It ends in the background.
+                // The lookup of a name may take longer than the timeout. Then the lookup continues in the background.
                 runtime.shutdown_background();
                 Err(Fault::Failed(format!("{error}{hint}")))
             }
@@ -177,7 +178,7 @@ impl PostgreSql {
     }
 }
 
-/// Waits for the server, for at most `patience`.
+/// Waits for the server, but at most for `patience`.
 fn wait_for_server<T>(
     runtime: &Runtime,
     session_timeout: Duration,
@@ -209,7 +210,8 @@ impl ToSql for Value<'_> {
     to_sql_checked!();
 }
 
-/// Returns the values with their types, so that each statement needs only one round trip.
+/// Returns each value with its type. If the client library knows the types of the values, a statement needs only one
+/// round trip.
 fn parameters<'a>(values: &'a [Value<'a>]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
     let typed = values.iter().map(|value| {
         let of = match value {
@@ -240,7 +242,7 @@ fn cell(row: &tokio_postgres::Row, column: usize) -> Result<Cell, tokio_postgres
 impl Session for PostgreSql {
     fn begin(&mut self, kind: TransactionKind) -> Result<(), Fault> {
         let how = match kind {
-            // Two selects of READ COMMITTED may see different states.
+            // With READ COMMITTED, two selects of one transaction may see different states of the tables.
             TransactionKind::Read => "REPEATABLE READ, READ ONLY",
             TransactionKind::Write | TransactionKind::Schema => "READ COMMITTED",
         };
@@ -278,7 +280,8 @@ impl Session for PostgreSql {
 
     fn commit(&mut self) -> Result<(), Fault> {
         self.batch("COMMIT").map_err(|error| {
-            // Violated constraints and conflicts are found before anything is committed.
+            // The server reports violated constraints and conflicts (classes 23 and 40) before it commits. So the
+            // transaction was certainly not committed.
             let class = match &error {
                 StatementError::Server(error) => error.code().map(|code| &code.code()[..2]),
                 StatementError::TimedOut(_) => None,

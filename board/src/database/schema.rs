@@ -1,31 +1,18 @@
-//! The tables, their versions, and their preparation at a node's start.
+//! The tables and their versions. Each node prepares the tables when it starts.
 
 use std::collections::BTreeSet;
 
 use super::value::large_number;
 use super::{Fault, Session, TransactionKind, Value, transaction};
-use crate::list::Line;
+use crate::list::ListedNode;
 
 /// The version of the tables that this program uses.
 pub const VERSION: usize = MIGRATIONS.len();
 
-/// The steps from each version to the next. `ASCENDING` stands for the declaration of a generated id, which differs
-/// between databases. Existing tables of the same name stay.
-const MIGRATIONS: [&str; 1] = ["
-CREATE TABLE IF NOT EXISTS nodes (
-    id BIGINT PRIMARY KEY, address TEXT NOT NULL, port INT NOT NULL, http_port INT NOT NULL,
-    successor BIGINT NULL REFERENCES nodes (id), UNIQUE (successor));
-CREATE TABLE IF NOT EXISTS coordinator (
-    single_row_lock BOOLEAN PRIMARY KEY CHECK (single_row_lock), id BIGINT NULL REFERENCES nodes (id),
-    term BIGINT NOT NULL, acting BOOLEAN NOT NULL, beat BIGINT NOT NULL);
-CREATE TABLE IF NOT EXISTS token (
-    single_row_lock BOOLEAN PRIMARY KEY CHECK (single_row_lock), sequence BIGINT NOT NULL, holder BIGINT NULL);
-CREATE TABLE IF NOT EXISTS messages (
-    id ASCENDING, author TEXT NOT NULL, text TEXT NOT NULL, node BIGINT NOT NULL, sequence BIGINT NOT NULL,
-    time_ms BIGINT NOT NULL, key TEXT NULL UNIQUE);
-INSERT INTO coordinator VALUES (TRUE, NULL, 0, FALSE, 0) ON CONFLICT DO NOTHING;
-INSERT INTO token VALUES (TRUE, 0, NULL) ON CONFLICT DO NOTHING;
-"];
+/// The statements that change the tables of each version to the next version. `ASCENDING` stands for the declaration of
+/// an id that the database generates. This declaration differs between databases. A statement leaves a table unchanged
+/// if a table with this name already exists.
+const MIGRATIONS: [&str; 1] = [include_str!("version_1.sql")];
 
 const VERSION_TABLE: &str = "
 CREATE TABLE IF NOT EXISTS board_schema (
@@ -33,20 +20,20 @@ CREATE TABLE IF NOT EXISTS board_schema (
 INSERT INTO board_schema VALUES (TRUE, 0) ON CONFLICT DO NOTHING;
 ";
 
-/// The nodes of the list, whose rows the tables must have.
+/// The nodes of the list. The tables must contain one row for each of these nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct ListedNodes<'a> {
     /// The node that prepares the tables.
     pub own: u32,
     /// The lines of the list.
-    pub lines: &'a [Line],
+    pub lines: &'a [ListedNode],
 }
 
-/// Creates missing tables, inserts missing rows of the list, and updates this node's row. With `drop` it first empties
-/// the topology, and the rows become those of the list.
+/// Creates missing tables, inserts missing rows of the list, and updates this node's row. With `drop`, this first
+/// empties the topology and replaces all rows by the rows of the list.
 ///
 /// # Errors
-/// Returns a fault if the database cannot be used, has tables of a newer program, or has the nodes of another ring.
+/// Returns a fault if the database cannot be used, has the tables of a newer program, or has the nodes of another ring.
 pub(super) fn prepare(
     session: &mut dyn Session,
     nodes: &ListedNodes<'_>,
@@ -78,8 +65,8 @@ fn migrate(session: &mut dyn Session) -> Result<(), Fault> {
     let version = usize::try_from(version).unwrap_or(usize::MAX);
     if version > VERSION {
         return Err(Fault::Failed(format!(
-            "the tables have version {version}, and this ring-board knows up to {VERSION}: start a newer ring-board, or use another \
-                         database"
+            "the tables have version {version}, but this ring-board supports only versions up to {VERSION}: start a \
+             newer ring-board, or use another database"
         )));
     }
     let ascending_id_column = session.ascending_id_column();
@@ -95,14 +82,15 @@ fn migrate(session: &mut dyn Session) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses a database whose rows belong to another ring. Lists of one ring have nodes in common while it grows or
-/// shrinks, and each node has the same place in all of them. Only this node may have moved.
+/// Refuses a database whose rows belong to another ring. While a ring grows or shrinks, its old and new lists have
+/// nodes in common. Each of these nodes has the same address and port in all lists. The only exception is this node,
+/// which may have moved.
 fn check_ring(session: &mut dyn Session, nodes: &ListedNodes<'_>) -> Result<(), Fault> {
     let rows = session.query("SELECT id, address, port FROM nodes ORDER BY id", &[])?;
     let mut is_shared = rows.is_empty();
     for row in &rows {
         let (id, address, port) = (row.id(0)?, row.text(1)?, row.number(2)?);
-        let is_at = |line: &Line| {
+        let is_at = |line: &ListedNode| {
             line.ring.ip().to_string() == address && i64::from(line.ring.port()) == port
         };
         let place = format!("{address} port {port}");
@@ -111,14 +99,14 @@ fn check_ring(session: &mut dyn Session, nodes: &ListedNodes<'_>) -> Result<(), 
         if let Some(line) = line.filter(|line| !is_at(line) && id != nodes.own) {
             let listed = line.ring;
             return Err(other_ring_fault(&format!(
-                "the database has node {id} at {place}, and the list has it at {listed}"
+                "node {id} is at {place} in the database, but at {listed} in the list"
             )));
         }
         let other = nodes.lines.iter().find(|line| line.id != id && is_at(line));
         if let Some(other) = other {
             let listed = other.id;
             return Err(other_ring_fault(&format!(
-                "the database has node {id} at {place}, and the list has node {listed} there"
+                "node {id} is at {place} in the database, but node {listed} is at this address in the list"
             )));
         }
     }
@@ -128,18 +116,19 @@ fn check_ring(session: &mut dyn Session, nodes: &ListedNodes<'_>) -> Result<(), 
     let ids = rows.iter().map(|row| row.id(0).map(|id| id.to_string()));
     let ids = ids.collect::<Result<Vec<_>, _>>()?.join(", ");
     Err(other_ring_fault(&format!(
-        "the database has the nodes {ids}, and the list has none of them at the same place"
+        "the database has the nodes {ids}, but the list has none of them at the same address"
     )))
 }
 
 fn other_ring_fault(difference: &str) -> Fault {
     Fault::Failed(format!(
-        "the database belongs to a ring with another list: {difference}; give each ring its own database, and all nodes of a ring \
-                 the same list. A node that has moved starts first. If no other node runs, start one with --drop to take over its list"
+        "the database belongs to a ring with another list: {difference}; give each ring a separate database, and give \
+         all nodes of a ring the same list. If a node has moved, start this node first. If no node runs, start one \
+         node with --drop to write its list into the database"
     ))
 }
 
-fn insert_missing_rows(session: &mut dyn Session, lines: &[Line]) -> Result<(), Fault> {
+fn insert_missing_rows(session: &mut dyn Session, lines: &[ListedNode]) -> Result<(), Fault> {
     let known = session.query("SELECT id FROM nodes", &[])?;
     let known: BTreeSet<u32> = known
         .iter()
@@ -166,7 +155,7 @@ fn update_own_row(session: &mut dyn Session, nodes: &ListedNodes<'_>) -> Result<
     Ok(())
 }
 
-fn values<'a>(line: &Line, address: &'a str) -> [Value<'a>; 4] {
+fn values<'a>(line: &ListedNode, address: &'a str) -> [Value<'a>; 4] {
     [
         line.id.into(),
         address.into(),

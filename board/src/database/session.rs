@@ -4,13 +4,13 @@ use thiserror::Error;
 
 use super::{Row, Value};
 
-/// The reason for which a transaction has no outcome.
+/// The reason why a transaction returned no result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// The transaction failed: nothing was written.
+    /// The transaction failed without any effect.
     #[error("{0}")]
     Failed(String),
-    /// The transaction failed, and it is unknown whether it was committed.
+    /// An error occurred, and it is unknown whether the transaction was committed.
     #[error("{0}; it is unknown whether the last transaction was committed")]
     Unknown(String),
 }
@@ -18,25 +18,25 @@ pub enum Fault {
 /// The purpose of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransactionKind {
-    /// Reads several tables in one snapshot.
+    /// Reads several tables as they were at one instant.
     Read,
-    /// Writes. In SQLite it excludes other writers from its beginning. In PostgreSQL its first statement takes the row
-    /// that guards it.
+    /// Writes. In SQLite, no other process can write from the moment when the transaction begins. In PostgreSQL, the
+    /// first statement of the transaction locks the row that guards the transaction.
     Write,
-    /// Changes the tables. No other transaction of this kind runs at the same time.
+    /// Creates or alters tables. Two transactions of this kind never run at the same time.
     Schema,
 }
 
 /// A connection. Statements number their values from `$1`. The text of a statement never changes, so that it can be
 /// prepared once.
 pub trait Session: Send {
-    /// Begins a transaction.
+    /// Begins a transaction of this kind.
     ///
     /// # Errors
-    /// Returns a fault if the database cannot be used, or if other writers keep it for too long.
+    /// Returns a fault if the database cannot be used, or if other writers keep it locked for too long.
     fn begin(&mut self, kind: TransactionKind) -> Result<(), Fault>;
 
-    /// Runs a statement. Returns how many rows it changed.
+    /// Runs a statement. Returns the number of rows that the statement changed.
     ///
     /// # Errors
     /// Returns a fault if the statement failed.
@@ -57,7 +57,7 @@ pub trait Session: Send {
     /// Commits the transaction.
     ///
     /// # Errors
-    /// Returns a fault if the transaction was not committed, or if that is unknown.
+    /// Returns a fault if the transaction was not committed, or if it is unknown whether it was committed.
     fn commit(&mut self) -> Result<(), Fault>;
 
     /// Rolls the transaction back.
@@ -70,8 +70,8 @@ pub trait Session: Send {
     fn ascending_id_column(&self) -> &'static str;
 }
 
-/// Runs `work` as one transaction. If `work` returns `None`, a guard matched no row and the transaction is rolled back.
-/// After a fault the caller must drop the session, so that the database rolls back.
+/// Runs `work` in one transaction. `work` returns `None` if a guard matched no row; then the transaction is rolled
+/// back. After a fault the caller must drop the session, so that the database rolls the transaction back.
 ///
 /// # Errors
 /// Returns the fault of `work` or of the database.

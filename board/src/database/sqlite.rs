@@ -1,4 +1,4 @@
-//! SQLite: a file of this machine, used within this process.
+//! SQLite: the database is a file of this machine, and SQLite runs within this process.
 
 use std::path::Path;
 use std::thread;
@@ -10,11 +10,12 @@ use rusqlite::{Connection, ErrorCode, Params, Statement, ToSql, params_from_iter
 use super::value::Cell;
 use super::{Fault, Row, Session, TransactionKind, Value};
 
-/// How many times --database-timeout a writer waits for other writers.
+/// The maximum time that a writer waits for other writers, as a multiple of --database-timeout.
 const BUSY_TIMEOUT_FACTOR: u32 = 2;
-/// The pause between two attempts at a change for which SQLite does not wait.
+/// The pause between two attempts to switch a file to write-ahead logging. SQLite itself does not wait for other
+/// processes that switch the same file.
 const RETRY_INTERVAL: Duration = Duration::from_millis(5);
-/// The number of statements that stay prepared. It is larger than the number that exist.
+/// The number of statements that SQLite keeps prepared. The program has fewer statements than this number.
 const PREPARED_STATEMENTS_MAX: usize = 64;
 
 #[derive(Debug)]
@@ -29,7 +30,7 @@ impl Sqlite {
             .and_then(|()| {
                 enable_write_ahead_log(&connection, timeout.saturating_mul(BUSY_TIMEOUT_FACTOR))
             })
-            // A post that was acknowledged must survive a loss of power.
+            // An acknowledged post must survive a loss of power.
             .and_then(|()| connection.pragma_update(None, "synchronous", "FULL"))
             .and_then(|()| connection.pragma_update(None, "foreign_keys", true))
             .map_err(|error| as_fault(&error))?;
@@ -42,7 +43,7 @@ impl Sqlite {
         statement: &str,
         run: impl FnOnce(&mut Statement<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Fault> {
-        // SQLite treats `$1` as a name, and `?1` as a number.
+        // For SQLite, `$1` is the name of a value, and `?1` is its number.
         let statement = statement.replace('$', "?");
         let prepared = self.0.prepare_cached(&statement);
         let done = prepared.and_then(|mut prepared| run(&mut prepared));
@@ -50,8 +51,9 @@ impl Sqlite {
     }
 }
 
-/// Switches the file to write-ahead logging. If several processes do that to a new file at the same time, SQLite
-/// refuses all but one at once, because they would wait for each other. So the others try again.
+/// Switches the file to write-ahead logging. If several processes waited for their turn to switch the same new file,
+/// each would wait for the others. So SQLite immediately refuses all processes except the first, and the refused
+/// processes try again.
 fn enable_write_ahead_log(connection: &Connection, timeout: Duration) -> rusqlite::Result<()> {
     let give_up = Instant::now() + timeout;
     loop {
@@ -125,7 +127,7 @@ impl Session for Sqlite {
     fn commit(&mut self) -> Result<(), Fault> {
         let done = self.0.execute_batch("COMMIT");
         done.map_err(|error| {
-            // If SQLite is still in the transaction, the transaction ends with the connection.
+            // If SQLite has not ended the transaction, the transaction ends with the connection.
             if self.0.is_autocommit() {
                 Fault::Unknown(error.to_string())
             } else {

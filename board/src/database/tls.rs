@@ -1,4 +1,4 @@
-//! TLS to a server. The values of `sslmode` have the meaning that they have in libpq.
+//! TLS to a server. Each value of `sslmode` has the same meaning as in libpq.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -28,16 +28,16 @@ pub enum TlsMode {
     Require,
     /// TLS with a server whose certificate a trusted authority has signed.
     VerifyCa,
-    /// The same, and the certificate names the host.
+    /// TLS with a server whose certificate names the host and has the signature of a trusted authority.
     VerifyFull,
 }
 
-/// The options of a URL for TLS.
+/// The options for TLS in a URL.
 #[derive(Debug, Clone, Default)]
 pub struct Tls {
     /// The value of `sslmode`.
     pub mode: TlsMode,
-    /// The value of `sslrootcert`: a file of trusted authorities. `None`: those of the machine.
+    /// The value of `sslrootcert`: a file of trusted authorities. `None` means the machine's trusted authorities.
     pub roots: Option<PathBuf>,
 }
 
@@ -61,7 +61,7 @@ impl FromStr for TlsMode {
 }
 
 impl Tls {
-    /// Returns the mode for the client library, which knows three.
+    /// Returns the mode for the client library. The library has only three modes.
     pub const fn library_mode(&self) -> SslMode {
         match self.mode {
             TlsMode::Disable => SslMode::Disable,
@@ -78,7 +78,7 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let (checks_authority, checks_name) = match self.mode {
             TlsMode::Disable | TlsMode::Prefer => (false, false),
-            // libpq does the same: a file of authorities is meant to be used.
+            // If the user names a file of authorities, the node must use the file. libpq does the same.
             TlsMode::Require => (self.roots.is_some(), false),
             TlsMode::VerifyCa => (true, false),
             TlsMode::VerifyFull => (true, true),
@@ -96,7 +96,7 @@ impl Tls {
     }
 }
 
-/// The authorities whose certificates are accepted.
+/// The authorities that the node trusts.
 #[derive(Debug)]
 struct TrustedAuthorities {
     chain: Arc<WebPkiServerVerifier>,
@@ -117,7 +117,7 @@ impl TrustedAuthorities {
         let chain = WebPkiServerVerifier::builder_with_provider(store.into(), Arc::clone(provider));
         let chain = chain.build().map_err(|_| {
             let of = file.map_or_else(|| "this machine".to_owned(), |it| it.display().to_string());
-            format!("{of} has no certificates of authorities: name their file by sslrootcert=PATH")
+            format!("{of} has no certificates of authorities: name a file of authorities with sslrootcert=PATH")
         })?;
         Ok(Self {
             chain,
@@ -136,11 +136,11 @@ fn file_roots(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     read.map_err(|error| format!("cannot use sslrootcert {}: {error}", path.display()))
 }
 
-/// Checks a server's certificate as far as `sslmode` requires.
+/// Checks a server's certificate. `sslmode` determines the checks.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
-    /// `None`: any certificate is accepted.
+    /// The trusted authorities. `None`: the node accepts any certificate.
     trust: Option<TrustedAuthorities>,
 }
 
@@ -156,7 +156,7 @@ impl ServerCertVerifier for Verifier {
         let Some(trust) = &self.trust else {
             return Ok(ServerCertVerified::assertion());
         };
-        // The webpki library refuses a self-signed certificate, because it is its own authority.
+        // The webpki library refuses a self-signed certificate, because such a certificate is also its authority.
         if trust.roots.contains(end_entity) {
             if trust.checks_name {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;

@@ -1,14 +1,15 @@
-//! The transactions on the topology: the look, and each write with its guard.
+//! The transactions on the topology. The transaction that reads all rows is called a look. Each transaction that writes
+//! has a guard.
 
 use ring_proto::andrews::{Change, CoordinatorRow, Outcome, Rows, Write};
 
 use super::value::large_number;
 use super::{Fault, Session, TransactionKind, transaction};
 
-/// `Some` if a statement has matched the row that it needs.
+/// `Some` if the statement has changed a row; `None` if the guard matched no row.
 type GuardResult = Option<()>;
 
-/// Reads the members, the coordinator's row and the token's row in one snapshot.
+/// Reads the members, the coordinator's row and the token's row as they were at one instant.
 ///
 /// # Errors
 /// Returns a fault if the database cannot be used, or if another program has changed its rows.
@@ -42,11 +43,11 @@ pub(super) fn read_rows(session: &mut dyn Session) -> Result<Rows, Fault> {
 
 fn empty_table(table: &str) -> Fault {
     Fault::Failed(format!(
-        "the table '{table}' is empty, which no ring-board does: another program has changed it; restore it, or use another database"
+        "the table '{table}' is empty, so another program has changed it: restore the table, or use another database"
     ))
 }
 
-/// Changes the topology, if the guard and the rows that the change depends on match.
+/// Changes the topology, if the guard matches, and if the rows on which the change depends are unchanged.
 ///
 /// # Errors
 /// Returns a fault if the transaction failed, or if it is unknown whether it was committed.
@@ -77,7 +78,7 @@ const fn require_one_row(rows: u64) -> GuardResult {
     if rows == 1 { Some(()) } else { None }
 }
 
-/// Replaces the coordinator's row, if it is still the one that was read.
+/// Replaces the coordinator's row, if the row has not changed since it was read.
 fn replace_coordinator(
     session: &mut dyn Session,
     own: u32,
@@ -108,7 +109,8 @@ fn write_founding(
     if replace_coordinator(session, own, seen, term, acting)?.is_none() {
         return Ok(None);
     }
-    // This must be a separate statement: it then sees everything that was committed before the guard was taken.
+    // This must be a separate statement. Then it sees everything that was committed before the first statement locked
+    // the guard.
     let members = session.query(
         "SELECT id FROM nodes WHERE successor IS NOT NULL LIMIT 1",
         &[],
@@ -123,7 +125,7 @@ fn write_founding(
     begin_term(session, own, term)
 }
 
-/// Writes the first token of a term, which this node holds.
+/// Writes the first token of a term, with this node as its holder.
 fn begin_term(session: &mut dyn Session, own: u32, term: u64) -> Result<GuardResult, Fault> {
     let sequence = term.saturating_mul(1 << 32);
     let changed = session.execute(
@@ -145,13 +147,13 @@ fn write_claim(
     what.map_or(Ok(Some(())), |what| apply_change(session, what))
 }
 
-/// Writes this node's row unchanged. A database that is read-only or full refuses that too.
+/// Writes this node's row without a change. A database that is read-only or full refuses this write too.
 fn rewrite_own_row(session: &mut dyn Session, own: u32) -> Result<GuardResult, Fault> {
     let changed = session.execute("UPDATE nodes SET port = port WHERE id = $1", &[own.into()])?;
     Ok(require_one_row(changed))
 }
 
-/// Checks the coordinator's guard by increasing its beat, which also shows that it is alive.
+/// Checks the coordinator's guard and increases the coordinator's beat. The beat shows that the coordinator is alive.
 fn increment_beat(session: &mut dyn Session, own: u32, term: u64) -> Result<GuardResult, Fault> {
     let changed = session.execute(
         "UPDATE coordinator SET beat = beat + 1 WHERE id = $1 AND term = $2",
@@ -176,7 +178,8 @@ fn write_token(
     begin_term(session, own, new)
 }
 
-/// Changes the ring. Successors are unique, so a successor is removed before another row may name it.
+/// Changes the ring. In the table, no two rows may have the same successor. So a successor is removed from one row
+/// before another row gets the same successor.
 fn apply_change(session: &mut dyn Session, what: Change) -> Result<GuardResult, Fault> {
     match what {
         Change::Insert {
@@ -229,14 +232,14 @@ fn apply_change(session: &mut dyn Session, what: Change) -> Result<GuardResult, 
     }
 }
 
-/// The change of a node's successor, which applies only if `from` is still its successor.
+/// The change of a node's successor. The change applies only if `from` is still the node's successor.
 struct SuccessorUpdate {
     node: u32,
     from: Option<u32>,
     to: Option<u32>,
 }
 
-/// Makes all changes in their order, or none.
+/// Makes the changes in their order. If a guard matches no row, no change takes effect.
 fn update_successors(
     session: &mut dyn Session,
     steps: &[SuccessorUpdate],
@@ -246,7 +249,7 @@ fn update_successors(
             "UPDATE nodes SET successor = $1 WHERE id = $2 AND successor IS NOT DISTINCT FROM $3",
             &[step.to.into(), step.node.into(), step.from.into()],
         )?;
-        // The next update would violate the unique constraint.
+        // Stop here, because the next update would violate the unique constraint.
         if changed != 1 {
             return Ok(None);
         }

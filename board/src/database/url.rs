@@ -22,7 +22,7 @@ pub enum Url {
     PostgreSql(Box<Server>),
 }
 
-/// The reason for which a URL is refused.
+/// The reason why a URL is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UrlError {
     /// The URL begins with another scheme.
@@ -63,7 +63,7 @@ impl FromStr for Url {
     }
 }
 
-/// Splits the options for TLS off a URL. The client library knows only three of the modes.
+/// Separates the options for TLS from a URL, because the client library knows only three of the modes.
 fn split_tls_options(text: &str) -> Result<(String, Tls), String> {
     let (mut tls, mut others) = (Tls::default(), Vec::new());
     let Some((place, query)) = text.split_once('?') else {
@@ -110,12 +110,13 @@ impl fmt::Debug for Url {
 }
 
 impl Url {
-    /// Whether the URL contains a password. Everyone who sees the URL would see it.
+    /// Whether the URL contains a password. Everyone who sees the URL would see the password.
     pub fn has_password(&self) -> bool {
         matches!(self, Self::PostgreSql(server) if server.config.get_password().is_some())
     }
 
-    /// Opens a session. A session that waits for other nodes gives up after a few times `timeout`.
+    /// Opens a session. Whenever the session has to wait for other nodes, the session gives up after a small multiple
+    /// of `timeout`.
     ///
     /// # Errors
     /// Returns a fault if the file cannot be used, or if the server cannot be reached.

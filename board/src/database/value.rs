@@ -33,12 +33,12 @@ impl<'a> From<&'a str> for Value<'a> {
     }
 }
 
-/// Converts a term or a sequence to a value. The tables hold signed numbers.
+/// Converts a term or a sequence to a value. Fails if the number is too large, because the tables hold signed numbers.
 pub(super) fn large_number<'a>(number: u64) -> Result<Value<'a>, Fault> {
     let number = i64::try_from(number);
     let number = number.map_err(|_| {
-        let why = "a term or a sequence is larger than the tables hold: start with --drop when no node runs, or with an empty \
-                   database";
+        let why = "a term or a sequence is too large for the tables: stop all nodes and start one with --drop, or \
+                   start with an empty database";
         Fault::Failed(why.to_owned())
     });
     number.map(Value::Number)
@@ -64,7 +64,7 @@ impl Row {
     /// Returns a number, or `None` for NULL.
     ///
     /// # Errors
-    /// Returns a fault if the value is no number.
+    /// Returns a fault if the value is not a number.
     pub fn number_if_any(&self, column: usize) -> Result<Option<i64>, Fault> {
         match self.cell(column) {
             Cell::Null => Ok(None),
@@ -76,7 +76,7 @@ impl Row {
     /// Returns a number.
     ///
     /// # Errors
-    /// Returns a fault if the value is no number.
+    /// Returns a fault if the value is not a number.
     pub fn number(&self, column: usize) -> Result<i64, Fault> {
         self.number_if_any(column)?
             .ok_or_else(|| unexpected_value("no value"))
@@ -104,7 +104,7 @@ impl Row {
     /// Returns a text.
     ///
     /// # Errors
-    /// Returns a fault if the value is no text.
+    /// Returns a fault if the value is not a text.
     pub fn text(&self, column: usize) -> Result<String, Fault> {
         match self.cell(column) {
             Cell::Text(text) => Ok(text.clone()),
@@ -116,6 +116,7 @@ impl Row {
 
 fn unexpected_value(found: &str) -> Fault {
     Fault::Failed(format!(
-        "the tables have the unexpected value {found}: another program has changed them; restore them, or use another database"
+        "the tables have the unexpected value {found}, so another program has changed them: restore the tables, or use \
+         another database"
     ))
 }

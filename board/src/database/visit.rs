@@ -1,4 +1,4 @@
-//! The transactions on posts: the requests of one visit of the token, and the new posts for listeners.
+//! The transactions on posts. In a visit of the token, a node carries out requests and reads new posts for listeners.
 
 use ring_proto::andrews::{Outcome, Request};
 
@@ -6,27 +6,29 @@ use super::value::large_number;
 use super::{Fault, Row, Session, TransactionKind, Value, VisitContext, transaction};
 use crate::posts::{BoardRequest, NewPost, Post, RequestResult};
 
-/// A read ends with the post that exceeds this many bytes of text: 64 reads must fit into memory.
+/// Limit for the text of a read, in bytes. The read ends after the post with which the text exceeds this limit. The
+/// texts of 64 reads must fit into memory.
 const READ_BYTES_MAX: usize = 1 << 20;
 
-/// The number of posts that one visit reads for listeners.
+/// The maximum number of posts that one visit reads for listeners.
 const LISTENER_POSTS_MAX: u16 = 256;
 
-const SELECT_POSTS_AFTER: &str = "SELECT id, author, text, node, sequence, time_ms FROM messages WHERE id > $1 ORDER BY id LIMIT $2";
+const SELECT_POSTS_AFTER: &str = "SELECT id, author, text, node, sequence, time_ms FROM messages \
+     WHERE id > $1 ORDER BY id LIMIT $2";
 
-/// The work of one visit of the token.
+/// The work that a node does in one visit of the token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visit<'a> {
     /// The token's sequence.
     pub sequence: u64,
     /// The requests, in their order.
     pub requests: &'a [Request],
-    /// Whether to read new posts for listeners.
+    /// Whether this visit also reads new posts for listeners.
     pub reads_for_listeners: bool,
 }
 
-/// Uses the token: writes the guard, carries out the requests in order, and reads new posts for listeners. Results are
-/// published after the commit.
+/// Uses the token: writes the guard, carries out the requests in order, and reads new posts for listeners. Publishes
+/// the results after the commit.
 ///
 /// # Errors
 /// Returns a fault if the transaction failed, or if it is unknown whether it was committed.
@@ -48,7 +50,7 @@ pub(super) fn serve(
         }
         let mut results = Vec::with_capacity(visit.requests.len());
         for &Request { id, .. } in visit.requests {
-            // The client has disconnected, or has the answer that its post may have been written.
+            // The client has disconnected, or has already got the answer that its post may have been written.
             let Some(request) = pending.get(id) else {
                 continue;
             };
@@ -71,7 +73,7 @@ pub(super) fn serve(
     Ok(Outcome::Done)
 }
 
-/// Writes the guard, also before requests that only read. Returns whether no newer token was used.
+/// Writes the guard, even before requests that only read. Returns whether this token is valid: no newer token was used.
 fn write_guard(session: &mut dyn Session, own: u32, sequence: u64) -> Result<bool, Fault> {
     let changed = session.execute(
         "UPDATE token SET sequence = $1, holder = $2 WHERE sequence < $1 OR (sequence = $1 AND holder = $2)",

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::file::OpenedFile;
 use super::{CurrentFault, Fault, ListedNodes, Session, Url, VisitContext, run};
-use crate::list::Line;
+use crate::list::ListedNode;
 use crate::posts::{PendingRequests, PostFeed};
 
 /// The options of a worker.
@@ -18,21 +18,22 @@ use crate::posts::{PendingRequests, PostFeed};
 pub struct WorkerOptions {
     /// The place of the database.
     pub url: Url,
-    /// --database-timeout.
+    /// The value of --database-timeout.
     pub timeout: Duration,
     /// This node.
     pub own: u32,
     /// The lines of the list.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ListedNode>,
     /// The requests of clients.
     pub pending: Arc<PendingRequests>,
     /// The clients that listen for new posts.
     pub feed: Arc<dyn PostFeed>,
-    /// The current fault, which the status shows.
+    /// The current fault of the database, for the node's status.
     pub current_fault: Arc<CurrentFault>,
 }
 
-/// The worker of one node. It connects when a job needs it, and again after a fault.
+/// The worker of one node. The worker connects to the database when a job needs a connection. After a fault, the worker
+/// connects again.
 pub struct Worker {
     options: WorkerOptions,
     session: Option<Box<dyn Session>>,
@@ -50,7 +51,8 @@ impl Worker {
     }
 
     fn run_checked(&mut self, work: &Work) -> Result<Outcome, Fault> {
-        // The session stays open: closing it would remove the WAL files that another file of this name may use.
+        // The session stays open. Closing the session would remove the WAL files, which another file with this name may
+        // use.
         self.check_file().map_err(Fault::Failed)?;
         let done = self.run_on_session(work);
         if let Err(fault) = &done {
@@ -62,7 +64,8 @@ impl Worker {
         done
     }
 
-    /// Checks that the open file is still the one that a new node would open.
+    /// Checks that the path still names the file that this worker has opened. If the path named another file, a node
+    /// that starts later would open that file.
     fn check_file(&self) -> Result<(), String> {
         match &self.options.url {
             Url::Sqlite(path) => self.file.check(path),
@@ -99,7 +102,7 @@ impl Worker {
         )
     }
 
-    /// Logs a fault, once while it lasts.
+    /// Logs a fault, but only once while the fault lasts.
     fn report_fault(&self, text: &str, is_of_write: bool) {
         let WorkerOptions {
             url, current_fault, ..

@@ -1,18 +1,18 @@
-// Texts of other people are shown only as text nodes, so that they cannot contain scripts.
+// The page shows texts of other people only as text nodes, so that these texts cannot run scripts.
 "use strict";
 
-// How often the page asks for the token. The token moves faster than that.
+// The interval at which the page asks for the token. The token moves faster.
 const RING_POLL_MS = 1000;
 const RETRY_PAUSE_MS = 1000;
-// The mark of the token moves at most this often, because flashing content can cause seizures.
+// The shortest time between two moves of the token's mark, because flashing content can cause seizures.
 const MARK_MS = 400;
 const ATTEMPTS = 10;
 const DRAFT = "board-draft";
 const element = (id) => document.getElementById(id);
-// The last status of the ring. The last visit: when the token was here, its sequence, and the time of a hop.
+// The last status of the ring. The last visit: the time when the token was here, its sequence, and the time of a hop.
 let lastRing = null;
 let lastVisit = null;
-// The key of the text in the form. A post that is sent again with the same key is written once.
+// The key of the text in the form. If the page sends a post again with the same key, the post is written only once.
 let key = null;
 
 function showRing(ring) {
@@ -44,19 +44,19 @@ function recordVisit(token) {
   if (token.here_ms === null) return;
   const [sequence, at] = [BigInt(token.sequence), performance.now() - token.here_ms];
   const hops = lastVisit === null ? 0n : sequence - lastVisit.sequence;
-  // A new term, or the jump of a token that was taken back, is not a number of hops.
+  // After a new term, or after a node took the token back, the difference is not a number of hops.
   const pace = hops > 0n && hops < 65536n ? (at - lastVisit.at) / Number(hops) : lastVisit?.pace ?? null;
   lastVisit = { sequence, at, pace };
 }
 
-// Returns the member that probably holds the token, computed from its last visit here and its pace; null: unknown.
+// Returns the member that probably holds the token, computed from its last visit here and its pace. Returns null if it is unknown.
 function probableHolder() {
   const { id, members, token } = lastRing;
   const own = members.indexOf(id);
   if (own < 0 || token.here_ms === null) return null;
   if (token.held || members.length === 1) return id;
   const hops = 1 + Math.floor((performance.now() - lastVisit.at) / lastVisit.pace);
-  // The token should have been here again by now.
+  // The token should already have been here again, so its place is unknown.
   if (!(hops < 2 * members.length)) return null;
   return members[(own + hops) % members.length];
 }
@@ -105,7 +105,7 @@ function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-// Tries to post. Returns the text of a refusal; null: the post is written; undefined: try again.
+// Tries to post. Returns the text of a refusal, null if the post is written, or undefined if the page must try again.
 async function tryPost(body) {
   const answer = await fetch("posts", { method: "POST", headers: { "Content-Type": "application/json" }, body });
   if (answer.ok) return null;
@@ -134,7 +134,7 @@ async function send(event) {
     if (element("text").value === text) element("text").value = "";
     keepDraft();
   }
-  setText(element("result"), result === undefined ? "The node does not answer. The text is kept: post it again later." : result ?? "");
+  setText(element("result"), result === undefined ? "The node does not answer. The text is kept: post the text again later." : result ?? "");
   button.disabled = false;
 }
 
@@ -155,7 +155,7 @@ setInterval(async () => {
 }, RING_POLL_MS);
 element("form").addEventListener("submit", send);
 element("form").addEventListener("input", () => {
-  // A changed text is another post.
+  // A changed text is another post, so it needs another key.
   key = null;
   keepDraft();
 });

@@ -1,7 +1,7 @@
 //! Limits per client: connections, live views, bytes of answers, and bytes of posts per second.
 //!
-//! A client is an IPv4 address, or the first 64 bits of an IPv6 address: one machine may use all addresses of such a
-//! network.
+//! A client is an IPv4 address, or the first 64 bits of an IPv6 address. The reason is that one machine may use all
+//! addresses that have the same first 64 bits.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,15 +13,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::events::VIEWS_MAX;
 
 pub(super) const CONNECTIONS_MAX: usize = 512;
-/// Bytes of all answers that are being read, or wait to be sent.
+/// Maximum bytes of all answers together that are being read from the database or wait to be sent.
 pub(super) const ANSWER_BYTES_MAX: usize = 128 << 20;
-/// One client may take this fraction of each limit: a quarter.
+/// Each limit is divided by this number to get the limit of one client. So one client may take a quarter of each limit.
 const CLIENT_FRACTION: usize = 4;
-/// Clients that are remembered for their posts after they have gone.
+/// Maximum number of clients whose posts the node remembers after they have disconnected.
 const REMEMBERED_CLIENTS_MAX: usize = 4_096;
-/// A client may send the posts of this time at once.
+/// Length of a burst: a client may at once send as many bytes as its rate permits in this time.
 const BURST_TIME: Duration = Duration::from_secs(8);
-/// The shortest post counts for this many bytes, because it needs a row and an index entry.
+/// Even a shorter post counts as this many bytes, because each post needs a row and an index entry.
 const POST_BYTES_MIN: usize = 256;
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ struct ClientShares {
     posts: RateLimit,
 }
 
-/// One connection of a client. It counts until it is dropped.
+/// One connection of a client. The connection counts towards the limits until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct ClientConnection {
     shares: Arc<ClientShares>,
@@ -48,7 +48,7 @@ pub(crate) struct ClientConnection {
 }
 
 impl ClientConnection {
-    /// Reserves a live view. `None`: the client has too many.
+    /// Reserves a live view. Returns `None` if the client has too many live views.
     pub(crate) fn reserve_view(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.shares.views).try_acquire_owned().ok()
     }
@@ -80,7 +80,7 @@ impl Clients {
         }
     }
 
-    /// Admits a connection. `None`: its client has too many.
+    /// Admits a connection. Returns `None` if its client has too many connections.
     pub(crate) fn admit(&self, address: IpAddr, now: Instant) -> Option<ClientConnection> {
         let mut by_address = self
             .by_address
@@ -108,7 +108,7 @@ impl Clients {
         })
     }
 
-    /// Reserves bytes for an answer, as soon as they are available. `None`: the server ends.
+    /// Waits until bytes for an answer are available, and reserves them. Returns `None` if the server ends.
     pub(crate) async fn reserve(
         &self,
         client: &ClientConnection,
@@ -126,7 +126,7 @@ impl Clients {
     /// Counts a post of this length.
     ///
     /// # Errors
-    /// Returns how long the client must wait, if it posts too fast.
+    /// If the client posts too fast, returns the time that it must wait.
     pub(crate) fn count_post(
         &self,
         client: &ClientConnection,
@@ -156,7 +156,8 @@ fn client_network(address: IpAddr) -> IpAddr {
 #[derive(Debug)]
 struct RateLimit {
     rate: usize,
-    /// When the backlog of counted bytes is worked off at this rate; `None`: no bytes were counted.
+    /// The time at which all counted bytes are forgotten. The limit forgets `rate` bytes per second. `None` if no bytes
+    /// were counted.
     idle_at: Mutex<Option<Instant>>,
 }
 

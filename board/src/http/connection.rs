@@ -1,4 +1,4 @@
-//! A connection that gives up a client that does not read.
+//! A connection that ends if its client does not read.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -10,13 +10,14 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// The time that the kernel may take for one answer, or for one event of a live view.
+/// The maximum time until the kernel has accepted all bytes of an answer, or of one event of a live view.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TokioIo<TcpStream>,
-    /// Ends the connection, unless the kernel takes all bytes before.
+    /// The time limit of the present write. At the limit, the connection ends, unless the kernel has accepted all
+    /// bytes.
     limit: Option<Pin<Box<Sleep>>>,
 }
 
@@ -82,7 +83,7 @@ impl Write for Connection {
         self.apply_limit(context, written)
     }
 
-    /// Ends the time limit. The server calls this once it has written all bytes.
+    /// Ends the time limit. The server calls this function when it has written all bytes.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.limit = None;
         Pin::new(&mut self.stream).poll_flush(context)
@@ -107,7 +108,8 @@ mod tests {
 
     use super::{Connection, WRITE_TIMEOUT};
 
-    /// Writes `parts` parts to a client that reads the first `reads` of them. Returns the error, if there is one.
+    /// Writes `parts` parts to a client that reads only the first `reads` parts. Returns the error of the write, or
+    /// `None` if the write succeeds.
     async fn write(parts: usize, reads: usize) -> Option<ErrorKind> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap());
@@ -142,7 +144,7 @@ mod tests {
         let runtime = builder.enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let start = Instant::now();
-            // More bytes than the kernel accepts for a client that does not read.
+            // These are more bytes than the kernel accepts for a client that does not read.
             assert_eq!(write(1_024, 1_024).await, None);
             assert_eq!(start.elapsed(), Duration::ZERO);
             assert_eq!(write(1_024, 0).await, Some(ErrorKind::TimedOut));

@@ -7,31 +7,32 @@ use tokio::sync::{mpsc, watch};
 use super::output::post_json;
 use crate::posts::{Post, PostFeed};
 
-/// More live views than this are refused.
+/// Maximum number of live views. The node refuses further live views.
 pub(super) const VIEWS_MAX: usize = 64;
-/// At most this many posts wait for a listener to read. Further ones wait in the table.
+/// Maximum number of posts that wait in memory until a listener reads them. Further posts wait in the table.
 pub(super) const QUEUED_POSTS_MAX: usize = 64;
 
-/// A post with its id, as a listener gets it.
+/// A post and its id, in the form in which a listener gets it.
 pub(super) type PostEvent = (i64, Arc<str>);
 
 #[derive(Debug)]
 pub(crate) struct Listeners {
     all: Mutex<ListenerList>,
-    /// The node's status, sent whenever it changes.
+    /// The node's status. Listeners get the new status after each change.
     ring: watch::Sender<Arc<str>>,
 }
 
 #[derive(Debug, Default)]
 struct ListenerList {
     listeners: Vec<Listener>,
-    /// The index of the listener whose place the next read starts at. One that is far behind must not delay the others.
+    /// The index of a listener. The next read starts with the first post that this listener lacks. The listeners take
+    /// turns, so that a listener that is far behind does not delay the others.
     next_place: usize,
 }
 
 #[derive(Debug)]
 struct Listener {
-    /// The id up to which the listener has all posts.
+    /// The id of the last post that the listener has. The listener has all earlier posts too.
     after: i64,
     posts: mpsc::Sender<PostEvent>,
 }
@@ -40,7 +41,7 @@ struct Listener {
 pub(crate) struct Subscription {
     /// New posts.
     pub posts: mpsc::Receiver<PostEvent>,
-    /// The node's status, whenever it changes.
+    /// The node's status. A new status arrives after each change.
     pub ring: watch::Receiver<Arc<str>>,
 }
 
@@ -60,7 +61,8 @@ impl Listeners {
         all
     }
 
-    /// Adds a listener, which gets all posts with an id above `after`. `None`: there are too many.
+    /// Adds a listener. The listener gets all posts whose id is larger than `after`. Returns `None` if there are too
+    /// many listeners.
     pub(crate) fn subscribe(&self, after: i64) -> Option<Subscription> {
         let mut all = self.all();
         if all.listeners.len() >= VIEWS_MAX {
@@ -75,7 +77,7 @@ impl Listeners {
         Some(Subscription { posts, ring })
     }
 
-    /// Whether there are any listeners.
+    /// Whether at least one listener exists.
     pub(crate) fn has_any(&self) -> bool {
         !self.all().listeners.is_empty()
     }
@@ -91,7 +93,7 @@ impl PostFeed for Listeners {
         let mut all = self.all();
         let next_place = all.next_place;
         all.next_place = next_place.wrapping_add(1);
-        // A listener that does not read must not hold up the others.
+        // A listener that does not read must not delay the others.
         let ready = all.listeners.iter().filter(|it| it.posts.capacity() > 0);
         let ready: Vec<i64> = ready.map(|it| it.after).collect();
         let place = next_place.checked_rem(ready.len())?;
@@ -100,7 +102,7 @@ impl PostFeed for Listeners {
 
     fn publish(&self, after: i64, posts: &[Post]) {
         let posts: Vec<PostEvent> = posts.iter().map(|it| (it.id, post_json(it))).collect();
-        // A listener that lacks earlier posts would miss those. It gets these posts in a later read.
+        // A listener that lacks earlier posts must not skip them. So it gets these posts in a later read.
         for listener in self
             .all()
             .listeners

@@ -1,7 +1,8 @@
-//! The names under which browsers may reach this node.
+//! The names that browsers may use for this node.
 //!
-//! A page of another site can give its own name this node's address (DNS rebinding). A browser then treats the node as
-//! that site. But its requests contain that name, in Host.
+//! Another site can make its name resolve to the address of this node (DNS rebinding). A browser then treats the node
+//! as a part of that site. But the Host of the browser's requests is the site's name, so the node can refuse these
+//! requests.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -10,10 +11,10 @@ use hyper::{HeaderMap, StatusCode, Version};
 
 use super::output::Refusal;
 
-/// Parses the name of a host, without a port. Returns it in lower case.
+/// Parses the name of a host, without a port. Returns the name in lower case.
 ///
 /// # Errors
-/// Returns a sentence if the text is no name.
+/// Returns a sentence if the text is not a name.
 pub(crate) fn parse_name(text: &str) -> Result<String, String> {
     let is_part = |part: &str| {
         let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
@@ -22,13 +23,13 @@ pub(crate) fn parse_name(text: &str) -> Result<String, String> {
     if text.split('.').all(is_part) {
         return Ok(text.to_ascii_lowercase());
     }
-    Err("not the name of a host: use a name such as board.example, without a port".to_owned())
+    Err("not a host name: use a name such as board.example, without a port".to_owned())
 }
 
-/// Checks that a request asks for an address, for localhost, or for one of these names.
+/// Checks that the Host of a request is an address, or localhost, or a name of this list.
 ///
 /// # Errors
-/// Returns a refusal if the request asks for another name, or has not exactly one Host.
+/// Returns a refusal if Host has another name. Also returns a refusal if the request has no Host, or has several.
 pub(super) fn check(
     headers: &HeaderMap,
     version: Version,
@@ -40,12 +41,13 @@ pub(super) fn check(
         (Some(host), None) => host.to_str().ok(),
         _ => None,
     };
-    let host = host.ok_or_else(|| Refusal::malformed("a request has one Host"))?;
+    let host =
+        host.ok_or_else(|| Refusal::bad_request("a request must have exactly one Host header"))?;
     if is_known_name(host, names) {
         return Ok(());
     }
     let text = format!(
-        "this node does not know the name '{host}': use its address, or start the node with --http-name"
+        "this node does not know the name '{host}': use an address of the node, or start the node with --http-name"
     );
     Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "host", text))
 }

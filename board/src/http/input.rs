@@ -7,16 +7,16 @@ use serde::Deserialize;
 use super::output::{JSON_TYPE, Refusal};
 use crate::posts::NewPost;
 
-/// Characters of an author's name.
+/// Maximum number of characters of an author's name.
 pub(super) const AUTHOR_CHARS_MAX: usize = 64;
 pub(super) const TEXT_CHARS_MAX: usize = 2_000;
 const KEY_CHARS_MAX: usize = 64;
-/// Posts of a read: the maximum, and the default.
+/// The number of posts that a read returns: the maximum and the default.
 const LIMIT: (u16, u16) = (1_000, 100);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PostJson {
+struct SubmittedPost {
     author: String,
     text: String,
     #[serde(default)]
@@ -27,8 +27,8 @@ fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Checks that a post comes from a page of this node, or from no page. It must be JSON_TYPE, which a form of another site
-/// cannot send.
+/// Checks that a post comes from a page of this node, or from no page. A post must have JSON_TYPE, because a form of
+/// another site cannot send this type.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     if headers.contains_key(ORIGIN) {
         let host = header(headers, HOST).unwrap_or_default();
@@ -44,7 +44,7 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     if kind.eq_ignore_ascii_case(JSON_TYPE) {
         return Ok(());
     }
-    let text = "a post is sent as application/json";
+    let text = "a post must be sent as application/json";
     Err(Refusal::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "type",
@@ -53,14 +53,14 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 pub(super) fn parse_post(body: &[u8], time_ms: i64) -> Result<NewPost, Refusal> {
-    let post: PostJson =
-        serde_json::from_slice(body).map_err(|error| Refusal::malformed(error.to_string()))?;
+    let post: SubmittedPost =
+        serde_json::from_slice(body).map_err(|error| Refusal::bad_request(error.to_string()))?;
     let is_key = |key: &String| {
         (1..=KEY_CHARS_MAX).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
     };
     if !post.key.as_ref().is_none_or(is_key) {
-        let text = format!("key: 1 to {KEY_CHARS_MAX} ASCII characters without spaces");
-        return Err(Refusal::malformed(text));
+        let text = format!("key: must have 1 to {KEY_CHARS_MAX} ASCII characters without spaces");
+        return Err(Refusal::bad_request(text));
     }
     Ok(NewPost {
         author: check_text("author", &post.author, AUTHOR_CHARS_MAX)?,
@@ -74,14 +74,14 @@ fn check_text(name: &str, text: &str, most: usize) -> Result<String, Refusal> {
     let text = text.trim();
     let is_odd = |it: char| it.is_control() && it != '\n' && it != '\t';
     if !(1..=most).contains(&text.chars().count()) || text.contains(is_odd) {
-        return Err(Refusal::malformed(format!(
-            "{name}: 1 to {most} characters; newline and tab are the only control characters"
+        return Err(Refusal::bad_request(format!(
+            "{name}: must have 1 to {most} characters; newline and tab are the only permitted control characters"
         )));
     }
     Ok(text.to_owned())
 }
 
-/// Parses the query of a read: the id after which it starts, and the maximum number of posts.
+/// Parses the query of a read. Returns the id after which the read starts, and the maximum number of posts.
 ///
 /// # Errors
 /// Returns a refusal if a number is invalid or out of range.
@@ -91,9 +91,10 @@ pub(super) fn parse_range(query: Option<&str>) -> Result<(i64, u16), Refusal> {
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         let wrong = || {
             let text = format!(
-                "'{name}={value}' is neither after=ID, a number from 0, nor limit=L, one from 1 to {most}"
+                "'{name}={value}' is not valid: use after=ID, with a number from 0, or limit=L, with a number \
+                 from 1 to {most}"
             );
-            Refusal::malformed(text)
+            Refusal::bad_request(text)
         };
         match (&*name, &*value) {
             ("after", id) => after = id.parse().ok().filter(|&id| id >= 0).ok_or_else(wrong)?,
@@ -107,14 +108,15 @@ pub(super) fn parse_range(query: Option<&str>) -> Result<(i64, u16), Refusal> {
     Ok((after, limit))
 }
 
-/// Returns the id after which a listener starts. The last event that a browser has got takes precedence over the query.
+/// Returns the id after which a listener starts. A browser that connects again sends the id of the last event that it
+/// has received. This id then replaces the id in the query.
 pub(super) fn parse_start(headers: &HeaderMap, query: Option<&str>) -> Result<i64, Refusal> {
     let (asked, _) = parse_range(query)?;
     let Some(last) = header(headers, HeaderName::from_static("last-event-id")) else {
         return Ok(asked);
     };
     let last = last.parse().ok().filter(|&id| id >= 0);
-    last.ok_or_else(|| Refusal::malformed("Last-Event-ID is not a number from 0"))
+    last.ok_or_else(|| Refusal::bad_request("Last-Event-ID must be an integer, 0 or greater"))
 }
 
 #[cfg(test)]
@@ -159,7 +161,7 @@ mod tests {
             ),
             (
                 json!({"author": "a", "text": "b".repeat(2_001)}).to_string(),
-                "text: 1 to 2000",
+                "text: must have 1 to 2000 characters",
             ),
             (
                 json!({"author": "a", "text": "b\u{0}c"}).to_string(),

@@ -1,5 +1,5 @@
-// One live view for all tabs of a browser, because a browser opens at most six connections to a node. It runs in a
-// shared worker, or in each tab if the browser has no shared workers.
+// One live view for all tabs of a browser, because a browser opens at most six connections to a node. The live view
+// runs in a shared worker. If the browser has no shared workers, each tab has a live view.
 "use strict";
 
 const SHOWN_MAX = 500;
@@ -17,7 +17,7 @@ function listen(handle) {
     });
     events.addEventListener("error", () => {
       handle("error", null);
-      // After an error a browser connects again by itself, but not after a refusal.
+      // After an error a browser connects again by itself. After a refusal it does not, so the page connects again.
       if (events.readyState === EventSource.CLOSED) setTimeout(open, RECONNECT_MS);
     });
   };
@@ -34,7 +34,7 @@ function subscribe(handlers) {
   const { port } = new SharedWorker("live.js");
   port.onmessage = ({ data: [kind, value] }) => handle(kind, value);
   addEventListener("pagehide", () => port.postMessage("gone"));
-  // The page comes from the browser's cache of pages, so its worker may have forgotten it.
+  // The page comes from the browser's cache of pages. Its worker may have forgotten the page.
   addEventListener("pageshow", (event) => event.persisted && location.reload());
 }
 

@@ -1,4 +1,4 @@
-//! Calls from the server's threads to the loop, and its replies.
+//! Calls from the server's threads to the loop, and the loop's replies.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use crate::posts::{BoardRequest, PendingRequests, RequestResult};
 
 #[derive(Debug)]
 pub(crate) enum LoopCall {
-    /// Hands a request to the state machine.
+    /// Passes a request to the state machine.
     Request(Request, oneshot::Sender<RequestAnswer>),
     /// Asks for the node's status, as JSON.
     Status(oneshot::Sender<String>),
 }
 
-/// The requests that the state machine has, by id, each with the channel for its answer.
+/// For each request that the state machine has, the channel for the answer. The key is the id of the request.
 pub(crate) type ReplySenders = HashMap<u64, oneshot::Sender<RequestAnswer>>;
 
-/// A handle of the loop for the server's threads. A call never blocks a thread.
+/// The server's threads use this handle to call the loop. The functions of the handle never block a thread.
 #[derive(Debug)]
 pub(crate) struct LoopHandle {
     /// The channel to the loop.
     pub calls: Sender<LoopCall>,
     /// Wakes the loop.
     pub bell: Arc<WakeUp>,
-    /// The requests of clients, by the ids that the state machine knows.
+    /// The requests of clients. The key of each request is its id in the state machine.
     pub pending: Arc<PendingRequests>,
-    /// The names by which browsers may ask for this node, in addition to its addresses.
+    /// The names that browsers may use for this node, in addition to its addresses.
     pub names: Vec<String>,
     /// The limits of each client.
     pub clients: Clients,
@@ -42,7 +42,8 @@ pub(crate) struct LoopHandle {
     pub last_id: AtomicU64,
 }
 
-/// A pending request. It is removed when the client no longer waits, even if its connection ended.
+/// A pending request. Dropping this value removes the request. That happens when the client no longer waits, for
+/// example because the client's connection has ended.
 struct PendingEntry<'a> {
     pending: &'a PendingRequests,
     id: u64,
@@ -55,7 +56,7 @@ impl Drop for PendingEntry<'_> {
 }
 
 impl LoopHandle {
-    /// Carries out a request. `None`: the node has ended.
+    /// Lets the node carry out a request, and waits for the answer. Returns `None` if the node has ended.
     pub(crate) async fn run_request(
         &self,
         request: BoardRequest,
@@ -76,7 +77,7 @@ impl LoopHandle {
         })
     }
 
-    /// Returns the node's status. `None`: the node has ended.
+    /// Returns the node's status, or `None` if the node has ended.
     pub(crate) async fn status(&self) -> Option<String> {
         let (reply, answer) = oneshot::channel();
         self.send(LoopCall::Status(reply));
@@ -89,7 +90,7 @@ impl LoopHandle {
     }
 
     fn send(&self, call: LoopCall) {
-        // If the loop has ended, the reply channel is dropped with the call, and the caller notices it.
+        // If the loop has ended, the reply channel is dropped together with the call, so the caller notices the end.
         let _ = self.calls.send(call);
         self.bell.ring();
     }

@@ -1,4 +1,4 @@
-//! The memory that clients can make a node use, compared with the limit of its unit.
+//! Compares two numbers: the maximum memory that clients can make a node use, and the memory limit of the node's unit.
 
 use super::clients::{ANSWER_BYTES_MAX, CONNECTIONS_MAX};
 use super::events::{QUEUED_POSTS_MAX, VIEWS_MAX};
@@ -7,15 +7,18 @@ use super::routes::BODY_BYTES_MAX;
 use super::server::{HEAD_BYTES_MAX, REFUSALS_MAX, SOCKET_BUFFER_BYTES};
 
 const UNIT: &str = include_str!("../../../systemd/ring-board@.service");
-/// The tasks, requests and headers of one connection.
+/// The bytes of one connection's tasks, requests and headers.
 const CONNECTION_STATE_BYTES: usize = 16 << 10;
-/// A post as an event: each byte escaped, and the other fields.
+/// The maximum number of bytes of an event that contains a post: each byte of the post is escaped, and the event has
+/// other fields.
 const EVENT_BYTES_MAX: usize = 2 * 4 * (AUTHOR_CHARS_MAX + TEXT_CHARS_MAX) + 256;
-/// Events that hyper has taken and not sent: 16 KiB, and the one that exceeds them.
+/// The number of events that hyper has taken but not yet sent. These are the events that fit into 16 KiB, and one more
+/// event.
 const UNSENT_EVENTS_MAX: usize = 3;
-/// The pending requests with posts, and the posts of one read for live views, in memory and as JSON.
+/// The bytes of the posts in pending requests, and of the posts of one read for live views. Each post counts twice: in
+/// memory and as JSON.
 const VISIT_BYTES_MAX: usize = 3 * 256 * EVENT_BYTES_MAX;
-/// The program, its threads, the cache of the database, and the ring.
+/// The bytes of the program itself, its threads, the database's cache, and the ring.
 const OTHER_BYTES: usize = 64 << 20;
 
 #[test]
@@ -32,5 +35,8 @@ fn clients_cannot_fill_the_memory_of_the_unit() {
     let limit = line.and_then(|line| line.strip_suffix('M')).unwrap();
     let limit = limit.parse::<usize>().unwrap() << 20;
     assert!(most <= limit, "{most} of {limit} bytes");
-    assert!(limit <= 2 * most, "the limit is far from {most} bytes");
+    assert!(
+        limit <= 2 * most,
+        "the limit is more than twice the maximum of {most} bytes"
+    );
 }

@@ -1,12 +1,12 @@
-//! The page and its requests (`docs/board.md`, section 15): an HTTP server in its own thread. It talks to the loop only
-//! through `loop_handle`. Start with `routes.rs`.
+//! The page and its requests (`docs/board.md`, section 15). An HTTP server runs in a separate thread. The server talks
+//! to the node's event loop only through `loop_handle`. Start with `routes.rs`.
 //!
 //! | files | contents |
 //! |---|---|
 //! | `server`, `connection` | connections and their limits |
 //! | `clients` | the limits per client |
-//! | `routes`, `host`, `input`, `output` | requests: their paths, the check of Host, the check of the content, their answers |
-//! | `events`, `view` | live views: the list of listeners, and the answer to one |
+//! | `routes`, `host`, `input`, `output` | the paths of requests, the checks of Host and content, and the answers |
+//! | `events`, `view` | live views: the list of listeners, and the answer to a listener |
 //! | `loop_handle` | calls to the loop |
 //! | `page.html`, `board.js`, `live.js`, `board.css` | the page |
 

@@ -20,7 +20,8 @@ use crate::posts::Post;
 
 pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// Allows scripts, styles and connections only from this node, and no frame around the page.
+/// The content policy of the page. The policy allows scripts, styles and connections only if they come from or go to
+/// this node. No other page may show this page in a frame.
 const CONTENT_POLICY: &str =
     "default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'";
 
@@ -67,12 +68,12 @@ struct ErrorJson<'a> {
     text: &'a str,
 }
 
-/// Returns a value as JSON_TYPE. The values here cannot fail to be encoded.
+/// Returns a value as JSON_TYPE. The values in this module can always be encoded.
 fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Returns a post as JSON_TYPE, in one line.
+/// Encodes a post as JSON_TYPE in a single line.
 pub(super) fn post_json(post: &Post) -> Arc<str> {
     to_json(&PostJson::from(post)).into()
 }
@@ -85,7 +86,8 @@ pub(super) struct Refusal {
     pub word: &'static str,
     /// The sentence for people.
     pub text: String,
-    /// How long the client should wait before it tries again; zero: another try would fail too.
+    /// The time that the client should wait before it sends the request again. Zero if the same request would fail
+    /// again.
     pub retry_after: Duration,
 }
 
@@ -99,21 +101,21 @@ impl Refusal {
         }
     }
 
-    /// Creates a refusal of a malformed request.
-    pub(super) fn malformed(text: impl Into<String>) -> Self {
+    /// Creates the refusal of a malformed request.
+    pub(super) fn bad_request(text: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed", text)
     }
 
-    /// Creates a refusal of a post that comes too fast.
+    /// Creates the refusal of a post from a client that posts too fast.
     pub(super) fn too_fast(wait: Duration) -> Self {
-        let text = "too many posts: nothing was written; try again later with the same key";
+        let text = "too many posts: no post was written; try again later with the same key";
         Self {
             retry_after: wait,
             ..Self::new(StatusCode::TOO_MANY_REQUESTS, "rate", text)
         }
     }
 
-    /// Creates a refusal of a live view.
+    /// Creates the refusal of a live view to a client that has too many live views.
     pub(super) fn too_many_views() -> Self {
         let text = "this client has too many live views";
         Self {
@@ -125,12 +127,13 @@ impl Refusal {
     /// Creates the refusal for an answer of the state machine.
     pub(super) fn of_answer(answer: RequestAnswer) -> Self {
         let text = match answer {
-            RequestAnswer::Token => "the token did not come in time: nothing was written",
-            RequestAnswer::Database => "the database does not answer: nothing was written",
+            RequestAnswer::Token => "the token did not come in time: no post was written",
+            RequestAnswer::Database => "the database does not answer: no post was written",
             RequestAnswer::Unknown | RequestAnswer::Done { .. } => {
-                "the database did not confirm the commit in time: the post may have been written; try again with the same key"
+                "the database did not confirm the commit in time: the post may have been written; try again with the \
+                 same key"
             }
-            RequestAnswer::Crowded => "too many requests wait: nothing was written",
+            RequestAnswer::Crowded => "too many requests wait: no post was written",
         };
         let word = answer.error().unwrap_or("unknown");
         Self {
@@ -169,7 +172,7 @@ pub(super) fn response_with_body(
     response
 }
 
-/// A text that keeps its reserved bytes until it is sent, or until its connection ends.
+/// A text with its reserved bytes. The bytes stay reserved until the text is sent or the connection ends.
 struct ReservedText {
     text: Box<str>,
     _reserved: ReservedBytes,
@@ -214,7 +217,7 @@ pub(super) fn refusal_response(refusal: &Refusal) -> Response<Body> {
     };
     let mut response = response(refusal.status, JSON_TYPE, to_json(&error));
     if !refusal.retry_after.is_zero() {
-        // Whole seconds, rounded up, so that the client does not come too early.
+        // The header contains whole seconds. They are rounded up, so that the client does not try again too early.
         let seconds = refusal.retry_after.as_millis().div_ceil(1_000);
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
         response.headers_mut().insert(RETRY_AFTER, seconds.into());
@@ -222,9 +225,9 @@ pub(super) fn refusal_response(refusal: &Refusal) -> Response<Body> {
     response
 }
 
-/// Returns the response to a method that the path does not have.
+/// Returns the response to a request whose method is not allowed for its path.
 pub(super) fn method_response(methods: &'static str) -> Response<Body> {
-    let text = format!("this path has only the methods {methods}");
+    let text = format!("this path accepts only the methods {methods}");
     let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method", text);
     let mut response = refusal_response(&refusal);
     let value = HeaderValue::from_static(methods);

@@ -1,4 +1,4 @@
-//! The paths, and the requests to each.
+//! The paths, and the requests to each path.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use super::{LoopHandle, host, input, view};
 use crate::posts::{BoardRequest, RequestResult};
 
 pub(super) const BODY_BYTES_MAX: usize = 16_384;
-/// Bytes of a read, both as posts and as JSON_TYPE: 1 MiB of text and one more post, each character escaped, and the other
-/// fields of 1,000 posts.
+/// Maximum number of bytes of a read. The posts and their JSON both count. A read has at most 1 MiB of text, one more
+/// post, and the other fields of 1,000 posts. In JSON, each character may be escaped.
 const READ_ANSWER_BYTES_MAX: u32 = 2_304 << 10;
-/// How long a head or a body may take to arrive.
+/// The time limit for the arrival of a request's head, and also for the arrival of its body.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 const PAGE: &str = include_str!("page.html");
@@ -64,8 +64,8 @@ pub(super) async fn respond(
     Ok(result.unwrap_or_else(|refusal| refusal_response(&refusal)))
 }
 
-/// Returns the refusal for a node that has ended. Nothing was written.
-fn node_ended() -> Refusal {
+/// Returns the refusal of a post if the node has ended. The node has not written the post.
+fn node_end_refusal() -> Refusal {
     Refusal::of_answer(RequestAnswer::Token)
 }
 
@@ -76,7 +76,7 @@ async fn run_request(
     let result = loop_handle
         .run_request(request)
         .await
-        .ok_or_else(node_ended)?;
+        .ok_or_else(node_end_refusal)?;
     result.map_err(Refusal::of_answer)
 }
 
@@ -96,7 +96,7 @@ async fn answer_post(
             let text = format!("the body is longer than {BODY_BYTES_MAX} bytes");
             Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", text)
         } else {
-            Refusal::malformed("the body cannot be read")
+            Refusal::bad_request("the body cannot be read")
         }
     })?;
     let body = body.to_bytes();
@@ -128,7 +128,7 @@ async fn answer_read(
     request: &Request<Incoming>,
 ) -> Result<Response<Body>, Refusal> {
     let (after, limit) = input::parse_range(request.uri().query())?;
-    // The bytes are reserved before the read, because posts in memory count too.
+    // Reserve the bytes before the read, because posts in memory count too.
     let reserved = timeout(
         REQUEST_TIMEOUT,
         loop_handle.clients.reserve(client, READ_ANSWER_BYTES_MAX),
@@ -145,7 +145,7 @@ async fn answer_read(
 }
 
 async fn answer_status(loop_handle: &LoopHandle) -> Result<Response<Body>, Refusal> {
-    let status = loop_handle.status().await.ok_or_else(node_ended)?;
+    let status = loop_handle.status().await.ok_or_else(node_end_refusal)?;
     Ok(response(StatusCode::OK, JSON_TYPE, status))
 }
 
@@ -159,7 +159,7 @@ async fn answer_events(
     let subscription = loop_handle.listeners.subscribe(after);
     let subscription = subscription.ok_or_else(|| Refusal::of_answer(RequestAnswer::Crowded))?;
     loop_handle.wake_loop();
-    let status = loop_handle.status().await.ok_or_else(node_ended)?;
+    let status = loop_handle.status().await.ok_or_else(node_end_refusal)?;
     let body = view::body(Arc::clone(loop_handle), subscription, view_permit, status);
     Ok(response_with_body(
         StatusCode::OK,

@@ -23,28 +23,35 @@ use super::clients::{CONNECTIONS_MAX, ClientConnection};
 use super::connection::Connection;
 use super::routes::{REQUEST_TIMEOUT, respond};
 
-/// Bytes of a request's head.
+/// Maximum bytes of a request's head.
 pub(super) const HEAD_BYTES_MAX: usize = 16_384;
-/// The size of a connection's buffers, which the kernel doubles. Without a limit they could grow to megabytes, which
-/// count for the unit's memory.
+/// The size of each of a connection's buffers. The kernel doubles the size. Without this limit the buffers could grow
+/// to megabytes, and their memory counts towards the memory limit of the unit.
 pub(super) const SOCKET_BUFFER_BYTES: usize = 32 << 10;
-/// A client that acknowledges or takes no byte for this time is given up by the kernel.
+/// If a client acknowledges no byte, or takes no byte, for this time, the kernel gives up the connection.
 const CLIENT_SILENCE_MAX: Duration = Duration::from_secs(10);
-/// The pause after a connection could not be accepted for lack of descriptors.
+/// The pause after the server could not accept a connection because it had no free descriptor.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
-/// Connections that wait for a refused client to read its answer. Further ones are closed at once.
+/// The server keeps a refused connection until the client has read the answer. This is the maximum number of such
+/// connections. The server closes any further refused connection at once.
 pub(super) const REFUSALS_MAX: usize = 32;
-/// How long, and for how many bytes, the node waits for a client to stop sending after the last answer.
+/// After its last answer, the node waits at most this long for the client to stop sending.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The maximum number of bytes that the node reads and discards after its last answer.
 const UNREAD_BYTES_MAX: u64 = 1 << 20;
-/// The nice value of the server's thread. The loop has a lower one, so it goes first.
+/// The nice value of the server's thread. The loop has a lower nice value, so the loop runs first.
 const NICE: i32 = 0;
-/// The answer to a client that does not complete the head of a request. The HTTP library sends none.
-const TIMEOUT_RESPONSE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\nconnection: close\r\n\
-     content-length: 63\r\n\r\n{\"error\":\"late\",\"text\":\"the request was not complete in time\"}\n";
+/// The answer to a client that does not complete the head of a request. The HTTP library does not send such an answer
+/// itself.
+const TIMEOUT_RESPONSE: &[u8] =
+    b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\n\
+    connection: close\r\ncontent-length: 63\r\n\r\n\
+    {\"error\":\"late\",\"text\":\"the request was not complete in time\"}\n";
 /// The answer to a client that has too many connections.
-const TOO_MANY_CONNECTIONS_RESPONSE: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\nconnection: close\r\n\
-    retry-after: 1\r\ncontent-length: 63\r\n\r\n{\"error\":\"rate\",\"text\":\"this client has too many connections\"}\n";
+const TOO_MANY_CONNECTIONS_RESPONSE: &[u8] =
+    b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\n\
+    connection: close\r\nretry-after: 1\r\ncontent-length: 63\r\n\r\n\
+    {\"error\":\"rate\",\"text\":\"this client has too many connections\"}\n";
 
 /// Starts a thread that serves requests until the process ends.
 ///
@@ -60,7 +67,7 @@ pub(crate) fn start(listener: TcpListener, loop_handle: LoopHandle) -> io::Resul
     thread::Builder::new()
         .name("http".to_owned())
         .spawn(move || {
-            // Without the permission for it, the thread is as urgent as the loop.
+            // If this process may not change the nice value, the thread has the same priority as the loop.
             let _ = nice::lower_priority(NICE);
             runtime.block_on(serve(listener, Arc::new(loop_handle)))
         })?;
@@ -102,9 +109,9 @@ async fn serve(listener: TcpListener, loop_handle: Arc<LoopHandle>) -> io::Resul
     }
 }
 
-/// Answers a client that has too many connections. Its slot is free for other clients at once.
+/// Tells a client that it has too many connections. Other clients can use the slot of the connection at once.
 fn refuse_connection(stream: TcpStream, refusals: &Arc<Semaphore>) {
-    // The buffer of a new socket is large enough. If the client has gone, the answer is not needed.
+    // The answer fits into the buffer of a new socket. If the client has disconnected, it does not need the answer.
     let _ = SockRef::from(&stream).send(TOO_MANY_CONNECTIONS_RESPONSE);
     if let Ok(place) = Arc::clone(refusals).try_acquire_owned() {
         tokio::spawn(async move {
@@ -114,14 +121,14 @@ fn refuse_connection(stream: TcpStream, refusals: &Arc<Semaphore>) {
     }
 }
 
-/// Closes a connection after its last answer. It reads the rest first: if input is unread, the kernel sends a reset,
-/// and many clients then discard an answer that they have not read.
+/// Closes a connection after its last answer. First reads the remaining input. If input stayed unread, the kernel would
+/// send a reset. Many clients discard an unread answer when they get a reset.
 async fn drain_and_close(mut stream: TcpStream) {
     let rest = async {
         stream.shutdown().await?;
         copy(&mut stream.take(UNREAD_BYTES_MAX), &mut sink()).await
     };
-    // A client that does not stop sending is cut off.
+    // If the client does not stop sending, the connection is closed anyway.
     let _ = timeout(CLOSE_TIMEOUT, rest).await;
 }
 

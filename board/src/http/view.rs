@@ -15,22 +15,23 @@ use super::LoopHandle;
 use super::events::Subscription;
 use super::output::Body;
 
-/// The interval of comments, which keep proxies from closing the connection.
+/// The interval of comments. Without comments, a proxy could close the connection.
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The state of a live view. The body of its answer owns it, so a live view ends with its connection, not at the next
-/// event.
+/// The state of a live view. The body of the answer owns this state. So a live view ends as soon as its connection
+/// ends, not only at the next event.
 struct View {
-    /// The first event.
+    /// The status for the first event.
     status: Option<String>,
     subscription: Subscription,
     comments: Interval,
     _view_permit: OwnedSemaphorePermit,
-    /// The last field, because fields are dropped in order: the listener must be gone when the loop wakes.
+    /// Wakes the loop. Fields are dropped in their order. This field must be the last one, so that the listener no
+    /// longer exists when the loop wakes.
     _wake_loop: WakeLoopOnDrop,
 }
 
-/// Wakes the loop when a live view ends, because it may have been the last one.
+/// Wakes the loop when a live view ends, because this may have been the last live view.
 struct WakeLoopOnDrop(Arc<LoopHandle>);
 
 impl Drop for WakeLoopOnDrop {
@@ -57,7 +58,7 @@ fn status_event(status: &str) -> String {
     format!("event: ring\ndata: {status}\n\n")
 }
 
-/// Returns the body of a live view. It begins with the status, and holds its reservation until it is dropped.
+/// Returns the body of a live view. The body begins with the status. The reservation ends when the body is dropped.
 pub(super) fn body(
     loop_handle: Arc<LoopHandle>,
     subscription: Subscription,

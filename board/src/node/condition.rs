@@ -1,4 +1,4 @@
-//! A node's condition in a few words, for the service manager.
+//! The condition of a node in a few words. The service manager shows this text.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// Returns the condition. It does not show whether the token is here, which changes too often.
+    /// Returns the condition. The condition does not tell which node has the token, because the token moves too often.
     pub(super) const fn of(standing: NodeSummary, has_address: bool) -> Self {
         Self {
             state: standing.state,

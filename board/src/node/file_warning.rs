@@ -1,4 +1,4 @@
-//! A check whether a file can be the database of all nodes of a list. A file serves only the nodes of one machine.
+//! A check whether a database in a file can serve all nodes of a list. A file serves only the nodes of one machine.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, UdpSocket};
@@ -8,11 +8,11 @@ use tracing::warn;
 use crate::database::Url;
 use crate::list::List;
 
-/// At most this many nodes are named: there may be thousands.
+/// Maximum number of nodes that the warning names. There may be thousands of nodes.
 const NAMED_NODES_MAX: usize = 5;
 
-/// Warns if the database is a file and nodes of the list have addresses of other machines. Those nodes would have
-/// another file, and so another ring.
+/// Warns if the database is a file and nodes of the list have addresses of other machines. These nodes would use
+/// another file, and form another ring.
 pub(super) fn warn_if_file_is_local(database: &Url, list: &List) {
     if !matches!(database, Url::Sqlite(_)) {
         return;
@@ -26,19 +26,21 @@ pub(super) fn warn_if_file_is_local(database: &Url, list: &List) {
     if let Some(nodes) = nodes_as_subject(&elsewhere) {
         warn!(
             event = "other_machines", %database, nodes = elsewhere.len(),
-             "{nodes} at an address that is not this machine's, but {database} serves only the nodes of one machine: the others \
-                         would form another ring; start all nodes with --database postgres://USER@HOST/DATABASE"
+            "{nodes} at an address that is not this machine's, but {database} serves only the nodes of one machine. \
+             Nodes on other machines would form a separate ring: start all nodes with --database \
+             postgres://USER@HOST/DATABASE"
         );
     }
 }
 
-/// Whether the kernel accepts this address for sockets. A refusal for another reason does not count.
+/// Whether this address belongs to this machine. Returns `false` only if the kernel refuses to bind a socket to the
+/// address because the address is not available.
 fn is_here(address: IpAddr) -> bool {
     let bound = UdpSocket::bind((address, 0));
     !bound.is_err_and(|error| error.kind() == ErrorKind::AddrNotAvailable)
 }
 
-/// Returns nodes as the subject of a sentence. `None`: there are none.
+/// Returns the names of the nodes, as the subject of a sentence. Returns `None` if there are no nodes.
 fn nodes_as_subject(ids: &[u32]) -> Option<String> {
     let all: Vec<String> = ids
         .iter()

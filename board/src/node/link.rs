@@ -1,4 +1,4 @@
-//! The node's sockets, at the address of its line.
+//! The node's sockets. The sockets use the address in the node's line of the list.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,19 +8,21 @@ use ring_host::UdpSlot;
 use ring_runtime::driver::{Connections, JoinedLink};
 use ring_runtime::net::{TcpNetwork, TcpOptions, UdpOptions};
 
-/// The state machine needs 22: 16 without a hello, the two of the ring and their replacements, and four that look for
-/// proof of the network. The rest is for connections whose last bytes are not sent.
+/// Maximum number of connections. The state machine needs up to 22 connections. In 16 of these, the peer has not sent a
+/// hello yet. Two connections belong to the ring, and two more replace them. Four connections test the network. The
+/// rest of the maximum is for closing connections, whose last bytes are not sent yet.
 const CONNECTIONS_MAX: u16 = 64;
-/// The size of the kernel's receive buffer: all nodes of a list may send to the coordinator at once.
+/// The size of the kernel's receive buffer. The buffer is large because all nodes of a list may send to the coordinator
+/// at once.
 const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
 
-/// Sockets for datagrams, which may be unusable for a while, and for connections, which continue meanwhile.
+/// Sockets for datagrams and for connections. The connections also work while no datagrams can be sent.
 pub(super) type Sockets = JoinedLink<UdpSlot, Connections<TcpNetwork, SocketAddr>>;
 
-/// Binds an address for datagrams and connections. A peer that is silent for `liveness` is given up.
+/// Binds an address for datagrams and connections. If a peer is silent for `liveness`, its connection is closed.
 ///
 /// # Errors
-/// Returns the protocol that failed, and the kernel's error.
+/// If a socket cannot be bound, returns the name of its protocol, and the kernel's error.
 pub(super) fn bind(
     address: SocketAddr,
     liveness: Duration,
@@ -31,7 +33,7 @@ pub(super) fn bind(
     };
     let datagrams = UdpSlot::bind(address, udp).map_err(|error| ("UDP", error))?;
     let tcp = TcpOptions {
-        // Peers compare the address with the list.
+        // Connections must come from this address, because peers compare it with the list.
         own_address: true,
         liveness: Some(liveness),
         ..TcpOptions::default()

@@ -14,7 +14,7 @@ pub(super) struct EventObserver {
     pub history: History<Keys>,
     /// The channels for the answers to requests.
     pub replies: ReplySenders,
-    /// Whether the status has changed, except by a hop of the token.
+    /// Whether the status has changed. A hop of the token does not count as a change.
     pub has_status_changed: bool,
 }
 
@@ -23,12 +23,12 @@ impl Observe<Event> for EventObserver {
         if let Event::Answered { request, answer } = *event
             && let Some(reply) = self.replies.remove(&request)
         {
-            // The client may have gone.
+            // The client may have disconnected.
             let _ = reply.send(answer);
         }
         let admitted = self.log.admit(now.monotonic, event);
         let priority = match event {
-            // Anyone can cause drops, so watchers get no more of them than the log.
+            // Anyone can cause dropped frames, so watchers get no more lines about them than the log.
             Event::Dropped { .. } if admitted.is_none() => return,
             event if is_routine(event) => Priority::Routine,
             _ => Priority::News,

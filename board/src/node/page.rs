@@ -1,4 +1,4 @@
-//! The loop's side of the page: calls of the server's threads, and their replies.
+//! The part of the page that runs in the loop. This part receives calls from the server's threads, and returns replies.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener};
@@ -22,15 +22,15 @@ pub(super) struct PageCalls {
     bell: Arc<WakeUp>,
     waiting: VecDeque<LoopCall>,
     listeners: Arc<Listeners>,
-    /// Whether there were listeners, as last reported to the state machine.
+    /// Whether there were listeners when the state machine was last informed about them.
     has_listeners: bool,
     /// The parts of the server, until it starts.
     server: Option<(TcpListener, LoopHandle)>,
 }
 
 impl PageCalls {
-    /// Binds the address of the page. The server does not start yet. Browsers may use the node's addresses and these
-    /// names.
+    /// Binds the address of the page, but does not start the server. Browsers may reach the page by the node's
+    /// addresses and by `names`.
     pub(super) fn bind(
         address: SocketAddr,
         names: Vec<String>,
@@ -78,12 +78,13 @@ impl PageCalls {
         self.waiting.extend(self.calls.try_iter());
     }
 
-    /// Returns when the next call must be handled.
+    /// Returns the time at which the next call must be handled.
     pub(super) fn deadline(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then(Instant::default)
     }
 
-    /// Returns the next command for the state machine. `status` creates the status for a call that asks for it.
+    /// Returns the next command for the state machine. Calls `status` to create the node's status if a call asks for
+    /// the status.
     pub(super) fn next_command(
         &mut self,
         replies: &mut ReplySenders,
@@ -95,7 +96,7 @@ impl PageCalls {
                     replies.insert(request.id, reply);
                     return Some(Command::Request(request));
                 }
-                // The client may have gone.
+                // The client may have disconnected.
                 LoopCall::Status(reply) => drop(reply.send(status())),
             }
         }
@@ -107,7 +108,7 @@ impl PageCalls {
         Some(Command::Listeners(has_listeners))
     }
 
-    /// Sends the changed status to the listeners.
+    /// Sends the new status to the listeners, if there are any.
     pub(super) fn publish_status(&self, status: impl FnOnce() -> String) {
         if self.has_listeners {
             self.listeners.publish_status(&status());

@@ -4,7 +4,7 @@ use tracing::info;
 
 use super::status::Status;
 
-/// Logs the status. A JSON log contains all of it.
+/// Logs the status as a sentence. A JSON log also contains all keys of the status.
 pub(super) fn log(status: &Status) {
     let (json, sentence) = (status.json(), status.sentence());
     info!(event = "status", status = json, "status: {sentence}");

@@ -25,20 +25,21 @@ use crate::options::{DEFAULT_DATABASE, EARLIER_DATABASE, Options};
 use crate::posts::PendingRequests;
 
 const PROGRAM: Program = Program("ring-board");
-/// The refusal for clients of the control socket that ask for anything else.
+/// The answer of the control socket to a request that this system does not have.
 const REQUEST_REFUSAL: &str =
-    "a node of a board answers only requests for its status and its events";
+    "a node of the board answers only requests for its status and its events";
 /// The refusal of a URL with a password.
-const PASSWORD_REFUSAL: &str = "--database contains a password, which ps shows to every user: remove it, and use PGPASSFILE, \
-     ~/.pgpass, PGPASSWORD or the systemd credential database-password; see ring-board --help";
-/// The size of a datagram's buffer. Longer messages travel on connections; a longer datagram is cut off and recognized
-/// by that.
+const PASSWORD_REFUSAL: &str = "--database contains a password, which ps shows to every user: remove the password \
+     from the URL, and use PGPASSFILE, ~/.pgpass, PGPASSWORD or the systemd credential database-password; see \
+     ring-board --help";
+/// The size of a datagram's buffer. Longer messages travel on connections. The kernel truncates a longer datagram, and
+/// the node recognizes the truncated datagram as too long.
 const DATAGRAM_BYTES_MAX: usize = datagrams::MAX_DATAGRAM;
 
 /// Runs a node until it has shut down on request.
 ///
 /// # Errors
-/// Returns an error if the node cannot start, or if a system call fails that does not fail on a healthy system.
+/// Returns an error if the node cannot start, or if a system call fails that never fails on a healthy system.
 pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     if options.database.has_password() {
         return Err(ring_host::Error::Usage(PASSWORD_REFUSAL.to_owned()));
@@ -96,7 +97,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         store: NoStore,
         observer: EventObserver {
             log: Log::new(options.verbose),
-            history: History::new(host.started()),
+            history: History::new(host.start_time()),
             replies: ReplySenders::new(),
             has_status_changed: false,
         },
@@ -121,8 +122,8 @@ fn usage_error(error: OptionsError) -> ring_host::Error {
     ring_host::Error::Usage(format!("{error}; see ring-board --help"))
 }
 
-/// Checks the file of the database. A file that cannot be used now will not become usable, so the node does not wait
-/// for it. A server may come later.
+/// Checks the file of the database. If the file cannot be used when the node starts, it will not become usable later,
+/// so the node does not wait. If the database is a server, the node waits, because the server may start later.
 fn check_database_file(options: &Options) -> Result<(), Error> {
     let Url::Sqlite(path) = &options.database else {
         return Ok(());

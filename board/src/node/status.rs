@@ -24,7 +24,7 @@ pub struct Status {
     successor: Option<u32>,
     predecessor: Option<u32>,
     token: Token,
-    election: Election,
+    election: ElectionStatus,
     database: &'static str,
     waiting: usize,
     health: Health,
@@ -35,21 +35,21 @@ pub struct Status {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Token {
     held: bool,
-    /// A decimal string, because a double cannot hold all sequences.
+    /// The sequence as a decimal string, because a double-precision number cannot hold all sequences.
     sequence: String,
     seen_ms: Option<u128>,
     here_ms: Option<u128>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Election {
+struct ElectionStatus {
     method: &'static str,
     ongoing: bool,
     started: u64,
     won: u64,
 }
 
-/// The counters. Types and reasons without an occurrence are left out.
+/// The counters. Message types and reasons that have not occurred are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Counted {
     received: BTreeMap<&'static str, u64>,
@@ -60,7 +60,7 @@ struct Counted {
 }
 
 impl Status {
-    /// Creates the status of a node and its surroundings.
+    /// Creates the status of a node from its state machine and from the other parts of the node.
     pub fn of(
         machine: &Andrews,
         drops: DatagramDrops,
@@ -69,10 +69,13 @@ impl Status {
         current_fault: Option<String>,
     ) -> Self {
         let it = machine.snapshot();
-        let mut findings: Vec<_> = surroundings.into_iter().map(Finding::degraded).collect();
+        let mut findings: Vec<_> = surroundings
+            .into_iter()
+            .map(Finding::with_problem)
+            .collect();
         findings.extend(troubles::of(&it, current_fault));
         let Verdict { health, troubles } = Verdict::from_findings(findings);
-        let mut counters = counted(machine.counters());
+        let mut counters = status_counters(machine.counters());
         let surroundings = [
             ("kernel_drops", drops.kernel),
             ("too_long", drops.cut),
@@ -94,7 +97,7 @@ impl Status {
                 seen_ms: it.token.seen.map(|ago| ago.as_millis()),
                 here_ms: it.token.here.map(|ago| ago.as_millis()),
             },
-            election: Election {
+            election: ElectionStatus {
                 method: method_name(it.election.method),
                 ongoing: it.election.ongoing,
                 started: it.election.started,
@@ -113,7 +116,7 @@ impl Status {
         self.health
     }
 
-    /// Returns the status as JSON. Its values cannot fail to be encoded.
+    /// Returns the status as JSON. All values of the status can be encoded.
     pub fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -142,15 +145,15 @@ impl From<&Status> for NodeStatus {
     }
 }
 
-fn counted(counters: &Counters) -> Counted {
+fn status_counters(counters: &Counters) -> Counted {
     let of_kinds = |count: &dyn Fn(Kind) -> u64| {
         let kinds = Kind::ALL.iter().map(|&kind| (kind.name(), count(kind)));
         kinds.filter(|(_, count)| *count > 0).collect()
     };
     let reasons = Reason::ALL.iter();
-    let dropped = reasons.map(|&reason| (reason.key(), counters.dropped(reason)));
+    let dropped = reasons.map(|&reason| (reason.key(), counters.drop_count(reason)));
     Counted {
-        received: of_kinds(&|kind| counters.received(kind)),
+        received: of_kinds(&|kind| counters.receive_count(kind)),
         sent: of_kinds(&|kind| counters.sent(kind)),
         dropped: dropped.filter(|(_, count)| *count > 0).collect(),
         plain: counters.plain().collect(),

@@ -22,7 +22,7 @@ use super::report;
 use super::status::Status;
 use crate::database::{CurrentFault, Worker};
 
-/// A node, without its state machine.
+/// All parts of a node except its state machine.
 pub(super) struct Node {
     pub sources: StatusSources,
     pub store: NoStore,
@@ -33,7 +33,7 @@ pub(super) struct Node {
     pub page: PageCalls,
 }
 
-/// The parts of a node that its status describes in addition to the state machine.
+/// The parts of a node that the status describes in addition to the state machine.
 pub(super) struct StatusSources {
     pub link: Sockets,
     pub health: NodeHealth,
@@ -48,7 +48,8 @@ impl StatusSources {
         if !datagrams.is_up() {
             let address = datagrams.address();
             troubles.push(format!(
-                 "cannot use {address}: no datagrams are sent or received; check that the machine has this address"
+                "cannot use {address}: this node sends and receives no datagrams; check that the machine has \
+                  this address"
             ));
         }
         troubles.extend(self.health.clock_problem());
@@ -78,7 +79,7 @@ impl System for Node {
         self.worker.take()
     }
 
-    /// Registers the sockets. Those for datagrams follow with the first check of the network.
+    /// Registers the sockets for connections. The first check of the network registers the sockets for datagrams.
     fn register(&mut self, waiting: &Reactor) -> Result<(), Error> {
         waiting.add(self.sources.link.streams.network(), LINK)?;
         self.page.start(waiting)
@@ -182,7 +183,7 @@ impl System for Node {
     fn begin_shutdown(&mut self) -> &'static str {
         info!(
             event = "stopping",
-            "shutting down: a token that this node holds is passed on first"
+            "shutting down: if this node holds the token, it passes the token on first"
         );
         "passing the token on"
     }
@@ -195,7 +196,7 @@ impl System for Node {
         let options = machine.options();
         ShutDown {
             command: Command::ShutDown,
-            // The state machine gives up sooner by itself.
+            // The state machine gives up earlier, so this limit is only a safeguard.
             timeout: options.ack_timeout + options.database_timeout + Duration::from_secs(1),
             last_command: Command::ShutDown,
         }

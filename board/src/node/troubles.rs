@@ -16,7 +16,7 @@ pub(super) fn of(snapshot: &Snapshot, current_fault: Option<String>) -> Vec<Find
     let senders = senders.map(|&(id, from)| Event::UnknownSender { id, from });
     let unanswered = snapshot.unanswered.map(|id| Event::Unanswered { id });
     let events = rows.chain(senders).chain(unanswered);
-    let events = events.filter_map(|event| Some(Finding::degraded(describe(&event)?.text)));
+    let events = events.filter_map(|event| Some(Finding::with_problem(describe(&event)?.text)));
     database
         .into_iter()
         .chain(ring(snapshot))
@@ -24,14 +24,14 @@ pub(super) fn of(snapshot: &Snapshot, current_fault: Option<String>) -> Vec<Find
         .collect()
 }
 
-/// Returns a finding unless the node is in the ring with both its neighbors.
+/// Returns a finding if the node is not in the ring, or lacks a neighbor.
 fn ring(snapshot: &Snapshot) -> Option<Finding> {
     let is_member = snapshot.state == State::Member;
     let has_neighbours = snapshot.successor.is_some() && snapshot.predecessor.is_some();
     (!is_member || !has_neighbours).then(|| {
         Finding::critical(format!(
-             "{}: this node is not in the ring, or has no neighbor there; if this lasts, start the other nodes of the list, or \
-                         check the network",
+            "{}: this node is not in the ring, or has no neighbor in the ring; if this lasts, start the other \
+              nodes of the list, or check the network",
             snapshot.state.name()
         ))
     })
@@ -40,7 +40,9 @@ fn ring(snapshot: &Snapshot) -> Option<Finding> {
 fn reason_of_state(database: DatabaseState) -> Option<String> {
     match database {
         DatabaseState::Up => None,
-        DatabaseState::Slow => Some("it does not answer within --database-timeout".to_owned()),
+        DatabaseState::Slow => {
+            Some("the database does not answer within --database-timeout".to_owned())
+        }
         DatabaseState::Gone => {
             Some("a transaction failed, and no write has succeeded since".to_owned())
         }

@@ -11,14 +11,14 @@ pub(crate) struct Keys {
     /// The node that the event is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<u32>,
-    /// The token's sequence, as a decimal string, because a double cannot hold all sequences.
+    /// The token's sequence as a decimal string, because a double-precision number cannot hold all sequences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<String>,
 }
 
 type Line = ring_host::observe::Line<Keys>;
 
-/// Whether an event comes with each hop of the token, or whenever a stranger sends a frame.
+/// Whether an event is routine. Each hop of the token causes such an event, and so does each frame from a stranger.
 pub(crate) const fn is_routine(event: &Event) -> bool {
     matches!(
         event,
@@ -38,12 +38,12 @@ fn token_line(event: &'static str, level: Level, sequence: u64, text: &str) -> L
     line
 }
 
-/// Describes an event. `None`: the event concerns only one client.
+/// Describes an event. Returns `None` if the event concerns only one client.
 pub(crate) fn describe(event: &Event) -> Option<Line> {
     use Level as L;
     Some(match *event {
-        Event::StateChanged { state } => state_changed(state),
-        Event::CoordinatorChanged { id, term, acting } => coordinator_changed(id, term, acting),
+        Event::StateChanged { state } => state_line(state),
+        Event::CoordinatorChanged { id, term, acting } => coordinator_line(id, term, acting),
         Event::MembersChanged { members } => Line::new(
             "members_changed",
             L::INFO,
@@ -103,7 +103,7 @@ pub(crate) fn describe(event: &Event) -> Option<Line> {
         Event::Claimed => Line::new(
             "claimed",
             L::WARN,
-            "acting as coordinator until one is elected",
+            "acting as coordinator until a coordinator is elected",
         ),
         Event::TokenHeld { .. }
         | Event::TokenPassed { .. }
@@ -129,7 +129,7 @@ pub(crate) fn describe(event: &Event) -> Option<Line> {
         Event::UnknownRow { .. } | Event::UnknownSender { .. } | Event::Unanswered { .. } => {
             return describe_unlisted(event);
         }
-        Event::DatabaseChanged { state } => database_changed(state),
+        Event::DatabaseChanged { state } => database_line(state),
         Event::Dropped { from, reason } => Line::new(
             "dropped",
             L::DEBUG,
@@ -156,13 +156,13 @@ fn describe_token(event: &Event) -> Option<Line> {
             "token_returned",
             L::WARN,
             sequence,
-            "the token was not acknowledged: took it back",
+            "the token was not acknowledged: took the token back",
         ),
         Event::TokenLost { sequence } => token_line(
             "token_lost",
             L::WARN,
             sequence,
-            "discarded the token: the ring has or makes another",
+            "discarded the token: the ring has or makes another token",
         ),
         Event::TokenMade {
             sequence,
@@ -177,13 +177,13 @@ fn describe_token(event: &Event) -> Option<Line> {
             "token_made",
             L::WARN,
             sequence,
-            "made a token instead of one that is lost",
+            "made a token, because the last token was lost",
         ),
         _ => return None,
     })
 }
 
-/// Describes nodes that the list lacks, and a coordinator whose list may lack this node.
+/// Describes two kinds of events: a node is not in this node's list, or this node may not be in the coordinator's list.
 fn describe_unlisted(event: &Event) -> Option<Line> {
     Some(match *event {
         Event::UnknownRow { id } => node_line(
@@ -191,8 +191,8 @@ fn describe_unlisted(event: &Event) -> Option<Line> {
             Level::WARN,
             id,
             format!(
-                "the database has node {id}, and the list does not: use the same list on all nodes; if node {id} was removed for good, \
-                             stop all nodes and start one with --drop"
+                "the database has node {id}, and the list does not have it: use the same list on all nodes. If \
+                 node {id} was removed for good, stop all nodes and start one node with --drop"
             ),
         ),
         Event::UnknownSender { id, from } => node_line(
@@ -200,7 +200,8 @@ fn describe_unlisted(event: &Event) -> Option<Line> {
             Level::WARN,
             id,
             format!(
-                "dropping messages of node {id} from {from}: the list has no node {id} at this address; use the same list on all nodes"
+                "dropping messages of node {id} from {from}: the list has no node {id} at this address; use the \
+                 same list on all nodes"
             ),
         ),
         Event::Unanswered { id } => node_line(
@@ -208,15 +209,15 @@ fn describe_unlisted(event: &Event) -> Option<Line> {
             Level::WARN,
             id,
             format!(
-                "the coordinator, node {id}, is alive by its writes to the database but answers no request: its list may lack this node, or \
-                             the network loses messages; trying again"
+                "the coordinator, node {id}, writes to the database but answers no request: its list may lack \
+                 this node, or the network loses messages; trying again"
             ),
         ),
         _ => return None,
     })
 }
 
-/// Returns a method's name, as `--election` has it.
+/// Returns a method's name, as `--election` accepts it.
 pub(crate) const fn method_name(method: Method) -> &'static str {
     match method {
         Method::RingBased => "ring",
@@ -225,7 +226,7 @@ pub(crate) const fn method_name(method: Method) -> &'static str {
     }
 }
 
-fn state_changed(state: State) -> Line {
+fn state_line(state: State) -> Line {
     let text = match state {
         State::Starting => "starting",
         State::Joining => "asking for a place in the ring",
@@ -236,7 +237,7 @@ fn state_changed(state: State) -> Line {
     Line::new("state_changed", Level::INFO, format!("{name}: {text}"))
 }
 
-fn coordinator_changed(id: Option<u32>, term: u64, acting: bool) -> Line {
+fn coordinator_line(id: Option<u32>, term: u64, acting: bool) -> Line {
     let Some(id) = id else {
         let text = format!("there is no coordinator (term {term})");
         return Line::new("coordinator_changed", Level::INFO, text);
@@ -246,16 +247,16 @@ fn coordinator_changed(id: Option<u32>, term: u64, acting: bool) -> Line {
     node_line("coordinator_changed", Level::INFO, id, text)
 }
 
-fn database_changed(state: DatabaseState) -> Line {
+fn database_line(state: DatabaseState) -> Line {
     let (level, text) = match state {
         DatabaseState::Up => (Level::INFO, "the database answers"),
         DatabaseState::Slow => (
             Level::WARN,
-            "the database does not answer in time: the token goes on, but nothing is written",
+            "the database does not answer in time: the token moves on, but the node writes no posts",
         ),
         DatabaseState::Gone => (
             Level::WARN,
-            "the database cannot be used: the token goes on, but nothing is written",
+            "the database cannot be used: the token moves on, but the node writes no posts",
         ),
     };
     Line::new("database_changed", level, text)

@@ -9,12 +9,12 @@ use ring_proto::time::Instant;
 
 use super::describe::{Keys, is_routine};
 
-/// Limits the lines about the token, which come with each hop.
+/// The limit for log lines about the token. Each hop causes such lines.
 const TOKEN_LINES: RateLimit = RateLimit::new(200, Duration::from_millis(10));
-/// Limits the lines about dropped frames, which anyone can cause.
+/// The limit for log lines about dropped frames. Anyone can send such frames.
 const DROP_LINES: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 
-/// Prints one line per event through `tracing`, and limits how many.
+/// A log that prints one line per event through `tracing`, and limits the number of lines.
 #[derive(Debug)]
 pub(crate) struct Log {
     verbose: bool,
@@ -32,7 +32,8 @@ impl Log {
         }
     }
 
-    /// Decides whether a line is printed for an event. Returns how many lines were left out before it, or `None`.
+    /// Decides whether the log prints a line for this event, and returns `None` if not. Otherwise returns the number of
+    /// lines that were left out since the last printed line.
     pub(crate) fn admit(&mut self, now: Instant, event: &Event) -> Option<u64> {
         let limit = match event {
             Event::Dropped { .. } => self.verbose.then_some(&mut self.drop_lines)?,
@@ -43,7 +44,7 @@ impl Log {
     }
 }
 
-/// Prints the line of an event. `hidden` lines were left out before it.
+/// Prints the line of an event. `hidden` is the number of lines that were left out since the last printed line.
 pub(crate) fn print(line: &Line<Keys>, hidden: u64) {
     let node = line.keys.node;
     print_line!(line, hidden, node);

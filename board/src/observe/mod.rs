@@ -1,4 +1,4 @@
-//! The description of a node's events: one sentence for the log and for watchers.
+//! Describes a node's events. The log and watchers show the same sentence.
 
 mod describe;
 mod log;

@@ -14,15 +14,15 @@ use ring_proto::andrews::{Change, CoordinatorRow, Outcome, Request, Rows, Work, 
 use crate::test_database::{TIMEOUT, TestDatabase, cycle, look, query, run_with_requests, seat};
 use crate::{Test, test_list};
 
-/// Tells this program to be such a process. Its value: the number of the statement, the number of the job, and the
-/// database.
+/// If this environment variable is set, this program kills itself during a transaction. The value of the variable
+/// contains the number of the statement, the number of the job, and the database.
 const DEATH_VARIABLE: &str = "RING_BOARD_TEST_DIES";
 
 pub(crate) fn tests() -> Vec<(&'static str, Test)> {
     test_list![wherever_a_writer_is_killed_all_of_it_is_written_or_nothing]
 }
 
-/// Returns each job, with the ring and the node that it needs.
+/// Returns all jobs. For each job, also returns the ring's members and the id of the node that runs the job.
 fn jobs() -> Vec<(&'static [u32], u32, Work)> {
     let write = Work::Write;
     let seen = seat();
@@ -112,7 +112,7 @@ impl Session for DyingSession {
     }
 }
 
-/// Runs a job and dies before its end, if this process was started for that.
+/// If the environment variable is set, starts a job, and kills this process before the job ends.
 pub(crate) fn die_if_asked() -> Option<ExitCode> {
     let asked = env::var(DEATH_VARIABLE).ok()?;
     Some(match run_until_death(&asked) {
@@ -146,7 +146,7 @@ fn run_until_death(asked: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns everything that a job may change.
+/// Returns all contents of the database that a job may change.
 fn contents(database: &TestDatabase) -> Result<(Rows, usize)> {
     let mut session = database.open()?;
     let posts = query(session.as_mut(), "SELECT id FROM messages")?.len();
@@ -184,7 +184,7 @@ fn wherever_a_writer_is_killed_all_of_it_is_written_or_nothing(
             );
             deaths += 1;
         }
-        // At least the beginning, two statements and the commit.
+        // A transaction has at least four steps: the beginning, two statements and the commit.
         ensure!(deaths >= 3, "{work:?}: {deaths} deaths");
     }
     Ok(())

@@ -24,7 +24,7 @@ pub(crate) fn tests() -> Vec<(&'static str, Test)> {
 
 const WRITES: u32 = 60;
 
-/// Runs something for each node, in a thread of its own, at the same time.
+/// Runs a function for each node at the same time, with one thread per node.
 fn run_on_all_nodes<T: Send>(
     database: &TestDatabase,
     run: impl Fn(&mut dyn Session, u32) -> Result<T> + Sync,
@@ -141,7 +141,7 @@ fn posts_of_all_nodes_have_sequences_that_never_decrease(database: &TestDatabase
                     time_ms: 0,
                 }),
             );
-            // Sequences of two nodes never collide.
+            // No two nodes write under the same sequence.
             let sequence = look(session)?.sequence / 5 * 5 + 5 + u64::from(own);
             let request = Request {
                 id: 1,
@@ -171,14 +171,15 @@ fn posts_of_all_nodes_have_sequences_that_never_decrease(database: &TestDatabase
     Ok(())
 }
 
-/// Checks that a look is one snapshot: two separate selects would see members and coordinator of different times.
+/// Checks that a look reads all its rows at one instant. Two separate selects would read the members and the
+/// coordinator at different times.
 fn a_look_beside_writers_sees_one_cycle_and_its_beat(database: &TestDatabase) -> Result<()> {
     database.with_ring(&[1, 2, 3, 4])?;
     run_on_all_nodes(database, |session, own| {
         for round in 0..WRITES {
             if own > 1 {
                 let rows = look(session)?;
-                // Each change increments the beat, so members and beat must fit together.
+                // Each change increments the beat, so a beat belongs to only one list of members.
                 let members = u64::try_from(cycle(&rows)?.len())?;
                 ensure!(members == 4 + rows.beat % 2, "{rows:?}");
                 continue;

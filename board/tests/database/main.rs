@@ -1,6 +1,7 @@
 #![forbid(unsafe_code)]
-//! The transactions, on SQLite and on a PostgreSQL server of this test: their effects, their refusals, and their
-//! atomicity when the process is killed. Start with `test_database.rs`.
+//! Tests of the transactions, on SQLite and on a PostgreSQL server that the test starts. The tests check the effects
+//! and the refusals of transactions. They also check that a transaction has all its effects or none if the process is
+//! killed. Start with `test_database.rs`.
 
 mod atomicity;
 mod concurrent;
@@ -21,7 +22,7 @@ use test_database::{CreateDatabase, POSTGRESQL, SQLITE, TestDatabase};
 type Test = fn(&TestDatabase) -> anyhow::Result<()>;
 
 fn main() -> ExitCode {
-    // A test starts this program again, as a process that is killed.
+    // A test starts this program again, as a process that the test kills.
     if let Some(code) = atomicity::die_if_asked() {
         return code;
     }

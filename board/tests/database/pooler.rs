@@ -1,4 +1,5 @@
-//! A transaction pooler in front of a PostgreSQL server. It gives a client another session after each transaction.
+//! A transaction pooler in front of a PostgreSQL server. The pooler gives a client another session after each
+//! transaction.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -36,7 +37,7 @@ impl Pooler {
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let (server, count) = (server.clone(), Arc::clone(&count));
-                // It ends when the client closes its connection.
+                // The thread ends when the client closes its connection.
                 thread::spawn(move || drop(serve(client, &server, &count)));
             }
         });
@@ -55,7 +56,7 @@ impl Pooler {
         format!("postgres://{user}@{folder}/{database}")
     }
 
-    /// Returns how often a client has got another session.
+    /// Returns the number of times that a client has got another session.
     pub(crate) fn changes(&self) -> usize {
         self.changes.load(Ordering::Relaxed)
     }
@@ -98,7 +99,7 @@ fn serve(mut client: UnixStream, server: &str, changes: &AtomicUsize) -> Result<
     }
 }
 
-/// Reads until the server waits for the next statement. Returns the bytes, and the state of the transaction.
+/// Reads the server's answer to its end. Returns the bytes of the answer, and the state of the transaction.
 fn read_until_ready(session: &mut UnixStream) -> Result<(Vec<u8>, u8)> {
     let mut reply = Vec::new();
     loop {
@@ -111,7 +112,8 @@ fn read_until_ready(session: &mut UnixStream) -> Result<(Vec<u8>, u8)> {
     }
 }
 
-/// Reads a message without a type, as at the start: its length and its content.
+/// Reads a message that has no type. The protocol uses such messages only at the start. Returns the length and the
+/// content of the message.
 fn read_untyped(from: &mut UnixStream) -> Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;

@@ -34,7 +34,7 @@ fn read(after: i64, limit: u16) -> BoardRequest {
     BoardRequest::Read { after, limit }
 }
 
-/// Runs a visit with these requests. Returns the result of each.
+/// Runs a visit with these requests. Returns the outcome of the visit, and the result of each request.
 fn visit(
     session: &mut dyn Session,
     own: u32,

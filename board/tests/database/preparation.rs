@@ -1,4 +1,4 @@
-//! The preparation of the tables at a node's start.
+//! Tests of the preparation of the tables when a node starts.
 
 use anyhow::{Result, ensure};
 use ring_board::database::{ListedNodes, VERSION, run};

@@ -1,4 +1,5 @@
-//! Databases with problems: each fails a job in time, and jobs succeed again after the problem has ended.
+//! Databases with problems. While a database has a problem, each job fails within its time limit. When the problem has
+//! ended, jobs succeed again.
 
 use std::fs;
 use std::net::TcpListener;
@@ -12,7 +13,7 @@ use nix::unistd::Pid;
 use ring_board::database::{
     CurrentFault, Fault, ListedNodes, TransactionKind, Url, Worker, WorkerOptions, run,
 };
-use ring_board::list::Line;
+use ring_board::list::ListedNode;
 use ring_board::posts::PendingRequests;
 use ring_host::Task;
 use ring_proto::andrews::{Command, Job, Outcome, Request, Work, Write};
@@ -132,7 +133,7 @@ fn a_file_that_is_moved_or_replaced_is_refused_until_it_is_back(
     Ok(())
 }
 
-/// Returns the server's process for the worker's session.
+/// Returns the id of the server's process that serves the worker's session.
 fn backend(database: &TestDatabase) -> Result<Option<Pid>> {
     let mut session = database.open()?;
     let rows = query(
@@ -148,7 +149,7 @@ fn a_server_that_hangs_is_given_up(database: &TestDatabase) -> Result<()> {
         return Ok(());
     }
     let timeout = Duration::from_millis(300);
-    // The start uses another timeout, because it may take longer on a busy machine.
+    // The start uses a longer timeout, because it may take longer on a busy machine.
     let mut worker = TestWorker::open_prepared(database.url.clone(), timeout)?;
     let process = backend(database)?.context("the worker has a session")?;
     kill(process, Signal::SIGSTOP)?;
@@ -193,7 +194,7 @@ fn a_database_that_can_only_be_read_fails_what_writes(database: &TestDatabase) -
     ensure!(matches!(worker.run(Work::ReadRing)?, Outcome::Rows(_)));
     worker.expect_fault("read-only")?;
     read_only("off")?;
-    // A session keeps the setting that it started with.
+    // A session keeps the setting that was valid at its start.
     let mut worker = TestWorker::new(database.url.clone(), TIMEOUT);
     ensure!(worker.run(TRY)? == Outcome::Done);
     Ok(())
@@ -243,7 +244,7 @@ fn a_pooler_may_give_each_transaction_another_session(database: &TestDatabase) -
     Ok(())
 }
 
-/// Creates a self-signed certificate for `localhost`. Returns its path, its text and its key.
+/// Creates a self-signed certificate for `localhost`. Returns the path and the text of the certificate, and its key.
 fn certificate(folder: &Path) -> Result<(PathBuf, String, String)> {
     let (certificate, key) = (folder.join("cert.pem"), folder.join("key.pem"));
     let made = std::process::Command::new("openssl")
@@ -323,7 +324,11 @@ fn tls_is_what_sslmode_says(database: &TestDatabase) -> Result<()> {
     Ok(())
 }
 
-fn prepare(database: &TestDatabase, own: u32, list: &[Line]) -> Result<Result<Outcome, Fault>> {
+fn prepare(
+    database: &TestDatabase,
+    own: u32,
+    list: &[ListedNode],
+) -> Result<Result<Outcome, Fault>> {
     let mut session = database.open()?;
     let pending = PendingRequests::default();
     let context = ring_board::database::VisitContext {
@@ -349,10 +354,14 @@ fn another_ring_s_database_is_refused(database: &TestDatabase) -> Result<()> {
         (
             1,
             at(&[1, 2, 3], 0, 7500),
-            "has node 2 at 192.0.2.2 port 7400",
+            "node 2 is at 192.0.2.2 port 7400",
         ),
-        (11, at(&[1, 2, 3], 10, 7400), "the list has node 11 there"),
-        (11, at(&[1, 2, 3], 10, 7500), "none of them"),
+        (11, at(&[1, 2, 3], 10, 7400), "node 11 is at this address"),
+        (
+            11,
+            at(&[1, 2, 3], 10, 7500),
+            "none of them at the same address",
+        ),
     ] {
         let Err(Fault::Failed(why)) = prepare(database, own, &list)? else {
             anyhow::bail!("node {own} was let in: {words}");

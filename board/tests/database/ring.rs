@@ -1,4 +1,4 @@
-//! The writes of the topology: their effects, and that a failed guard leaves everything unchanged.
+//! Tests of the writes to the topology. The tests check the effects of writes. If a guard fails, nothing may change.
 
 use anyhow::{Result, ensure};
 use ring_board::database::Session;
@@ -15,12 +15,12 @@ pub(crate) fn tests() -> Vec<(&'static str, Test)> {
         a_coordinator_puts_in_and_takes_out,
         a_beat_counts_as_long_as_the_term_is_the_own,
         a_new_token_raises_the_term,
-        numbers_that_no_table_holds_are_told_of_and_not_written,
+        numbers_that_are_too_large_for_the_tables_are_reported_and_not_written,
     ]
 }
 
 /// Checks that a write is refused, and that nothing has changed.
-fn refused(session: &mut dyn Session, own: u32, what: Write) -> Result<()> {
+fn check_refusal(session: &mut dyn Session, own: u32, what: Write) -> Result<()> {
     let before = (look(session)?, token(session)?);
     let outcome = write(session, own, what)?;
     ensure!(outcome == Outcome::Refused, "{what:?}: {outcome:?}");
@@ -36,7 +36,7 @@ fn done(session: &mut dyn Session, own: u32, what: Write) -> Result<()> {
     Ok(())
 }
 
-/// Returns rows that differ from the one of `with_ring`.
+/// Returns three possible rows of the coordinator. Each of them differs from the row that `with_ring` writes.
 fn other_seats() -> [CoordinatorRow; 3] {
     let CoordinatorRow { id, term } = seat();
     let newer = CoordinatorRow { id, term: term + 1 };
@@ -67,10 +67,10 @@ fn who_founds_is_coordinator_its_own_successor_and_has_the_token(
     );
     ensure!(token(session)?.1 == Some(4));
     // The row has changed.
-    refused(session, 5, found(4, false))?;
+    check_refusal(session, 5, found(4, false))?;
     // There is a member.
     let seen = seat;
-    refused(
+    check_refusal(
         session,
         4,
         Write::Found {
@@ -85,7 +85,7 @@ fn a_claim_takes_the_row_with_its_change_or_not_at_all(database: &TestDatabase) 
     let mut session = database.with_ring(&[1, 2, 3])?;
     let session = session.as_mut();
     for seen in other_seats() {
-        refused(session, 3, Write::Claim { seen, change: None })?;
+        check_refusal(session, 3, Write::Claim { seen, change: None })?;
     }
     let removal = |node, after| Some(Change::Remove { node, after });
     let claim = |change| Write::Claim {
@@ -93,8 +93,8 @@ fn a_claim_takes_the_row_with_its_change_or_not_at_all(database: &TestDatabase) 
         change,
     };
     // 2 is not the predecessor of 1, and 4 is no member.
-    refused(session, 3, claim(removal(1, 2)))?;
-    refused(session, 3, claim(removal(4, 3)))?;
+    check_refusal(session, 3, claim(removal(1, 2)))?;
+    check_refusal(session, 3, claim(removal(4, 3)))?;
     done(session, 3, claim(removal(1, 3)))?;
     let rows = look(session)?;
     let taken = CoordinatorRow {
@@ -131,7 +131,7 @@ fn who_is_elected_is_not_acting(database: &TestDatabase) -> Result<()> {
     let mut session = database.with_ring(&[1, 2])?;
     let session = session.as_mut();
     for seen in other_seats() {
-        refused(session, 2, Write::Elected { seen })?;
+        check_refusal(session, 2, Write::Elected { seen })?;
     }
     let claim = Write::Claim {
         seen: seat(),
@@ -165,7 +165,7 @@ fn a_coordinator_puts_in_and_takes_out(database: &TestDatabase) -> Result<()> {
     let Write::Change { change: plain, .. } = insert(3, 1, 2) else {
         unreachable!("it is one");
     };
-    refused(
+    check_refusal(
         session,
         1,
         Write::Change {
@@ -173,12 +173,12 @@ fn a_coordinator_puts_in_and_takes_out(database: &TestDatabase) -> Result<()> {
             change: plain,
         },
     )?;
-    refused(session, 2, insert(3, 1, 2))?;
-    refused(session, 1, insert(3, 1, 3))?;
+    check_refusal(session, 2, insert(3, 1, 2))?;
+    check_refusal(session, 1, insert(3, 1, 3))?;
     // 1 is the successor of another node: writing that first would violate the unique constraint.
-    refused(session, 1, insert(3, 1, 1))?;
-    refused(session, 1, insert(2, 1, 2))?;
-    refused(session, 1, insert(9, 1, 2))?;
+    check_refusal(session, 1, insert(3, 1, 1))?;
+    check_refusal(session, 1, insert(2, 1, 2))?;
+    check_refusal(session, 1, insert(9, 1, 2))?;
     let beat = look(session)?.beat;
     done(session, 1, insert(3, 1, 2))?;
     let rows = look(session)?;
@@ -186,14 +186,14 @@ fn a_coordinator_puts_in_and_takes_out(database: &TestDatabase) -> Result<()> {
         cycle(&rows)? == [1, 3, 2] && rows.beat == beat + 1,
         "{rows:?}"
     );
-    refused(session, 1, remove(2, 1))?;
-    refused(session, 1, remove(4, 3))?;
+    check_refusal(session, 1, remove(2, 1))?;
+    check_refusal(session, 1, remove(4, 3))?;
     done(session, 1, remove(2, 3))?;
     ensure!(cycle(&look(session)?)? == [1, 3]);
     // A ring of two becomes a ring of one, which cannot be removed.
     done(session, 1, remove(3, 1))?;
     ensure!(look(session)?.members == [(1, 1)]);
-    refused(session, 1, remove(1, 1))?;
+    check_refusal(session, 1, remove(1, 1))?;
     done(session, 1, insert(5, 1, 1))?;
     ensure!(cycle(&look(session)?)? == [1, 5]);
     Ok(())
@@ -206,15 +206,15 @@ fn a_beat_counts_as_long_as_the_term_is_the_own(database: &TestDatabase) -> Resu
     done(session, 1, Write::Beat { term: 7 })?;
     done(session, 1, Write::Beat { term: 7 })?;
     ensure!(look(session)?.beat == beat + 2);
-    refused(session, 1, Write::Beat { term: 6 })?;
-    refused(session, 2, Write::Beat { term: 7 })
+    check_refusal(session, 1, Write::Beat { term: 6 })?;
+    check_refusal(session, 2, Write::Beat { term: 7 })
 }
 
 fn a_new_token_raises_the_term(database: &TestDatabase) -> Result<()> {
     let mut session = database.with_ring(&[1, 2])?;
     let session = session.as_mut();
-    refused(session, 2, Write::Token { term: 7, new: 9 })?;
-    refused(session, 1, Write::Token { term: 8, new: 9 })?;
+    check_refusal(session, 2, Write::Token { term: 7, new: 9 })?;
+    check_refusal(session, 1, Write::Token { term: 8, new: 9 })?;
     done(session, 1, Write::Token { term: 7, new: 12 })?;
     let rows = look(session)?;
     ensure!(
@@ -225,12 +225,14 @@ fn a_new_token_raises_the_term(database: &TestDatabase) -> Result<()> {
     Ok(())
 }
 
-fn numbers_that_no_table_holds_are_told_of_and_not_written(database: &TestDatabase) -> Result<()> {
+fn numbers_that_are_too_large_for_the_tables_are_reported_and_not_written(
+    database: &TestDatabase,
+) -> Result<()> {
     for new in [1 << 31, 1 << 32, u64::MAX] {
         let mut session = database.with_ring(&[1, 2])?;
         let error = write(session.as_mut(), 1, Write::Token { term: 7, new }).unwrap_err();
         ensure!(
-            error.to_string().contains("larger than the tables hold"),
+            error.to_string().contains("is too large for the tables"),
             "{error}"
         );
         drop(session);

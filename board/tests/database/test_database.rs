@@ -1,4 +1,4 @@
-//! A database for one test, and readers of its rows.
+//! A database for one test, and functions that read rows of databases.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use ring_board::database::{
     ListedNodes, Session, TransactionKind, Url, VisitContext, run, transaction,
 };
-use ring_board::list::Line;
+use ring_board::list::ListedNode;
 use ring_board::posts::{PendingRequests, Post, PostFeed};
 use ring_proto::andrews::{CoordinatorRow, Outcome, Rows, Work, Write};
 use ring_segment::PostgreSql;
@@ -20,7 +20,7 @@ pub(crate) const SQLITE: CreateDatabase = TestDatabase::sqlite;
 /// Creates a database on the server that all tests share.
 pub(crate) const POSTGRESQL: CreateDatabase = TestDatabase::postgresql;
 
-/// Longer than any statement of a test takes on a busy machine.
+/// A timeout that is longer than any statement of a test takes on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A database that is empty at first.
@@ -43,17 +43,17 @@ impl PostFeed for NoListeners {
     fn publish(&self, _: i64, _: &[Post]) {}
 }
 
-/// The server, after its first use, and its number of databases.
+/// The server, and the number of its databases. `None` until a test uses the server.
 static SERVER: Mutex<Option<(PostgreSql, u32)>> = Mutex::new(None);
 
 pub(crate) fn stop_server() {
     SERVER.lock().unwrap_or_else(PoisonError::into_inner).take();
 }
 
-pub(crate) fn lines() -> Vec<Line> {
+pub(crate) fn lines() -> Vec<ListedNode> {
     let line = |id: u32| {
         let last = u8::try_from(id).expect("there are few");
-        Line {
+        ListedNode {
             id,
             ring: ([192, 0, 2, last], 7400).into(),
             http: ([192, 0, 2, last], 8080).into(),
@@ -110,7 +110,7 @@ impl TestDatabase {
         Ok(session)
     }
 
-    /// Opens a session after a ring of these members was written, in this order. Node 1 is coordinator, with term 7.
+    /// Writes a ring of these members in this order, and returns an open session. Node 1 is coordinator, with term 7.
     pub(crate) fn with_ring(&self, members: &[u32]) -> Result<Box<dyn Session>> {
         let mut session = self.open_prepared()?;
         session.define("UPDATE coordinator SET id = 1, term = 7")?;
@@ -180,7 +180,8 @@ pub(crate) fn query(
     Ok(rows.unwrap_or_default())
 }
 
-/// Returns the members in ring order, from the smallest. Fails unless they are one cycle, or there are none.
+/// Returns the members in the order of the ring, beginning with the smallest. Fails if the members do not form a single
+/// cycle.
 pub(crate) fn cycle(rows: &Rows) -> Result<Vec<u32>> {
     let next: BTreeMap<u32, u32> = rows.members.iter().copied().collect();
     let Some((&first, _)) = next.first_key_value() else {

@@ -1,4 +1,4 @@
-//! The worker: it connects when a job needs it, and again after a fault.
+//! Tests of the worker. The worker connects when a job needs a connection, and connects again after a fault.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! An address that is unusable for a while: the reports of it, and the recovery.
+//! An address that is unusable for a while: the reports about it, and the recovery.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ fn a_node_reports_a_lost_address_and_continues_when_it_returns() -> Result<()> {
     ring.wait_for_ring(&[1, 2])?;
     let node = ring.segment().node(0).clone();
     let (ns, address) = (node.ns(), node.ip().context("it has an address")?);
-    // Once the kernel has destroyed the socket, it cannot be bound again without the address.
+    // When the kernel has destroyed the socket, the node cannot bind a new one without the address.
     ns.ip(&format!("address delete {address}/24 dev eth0\n"))?;
     let socket = format!("sport = :{PORT}");
     let mut destroy = Command::new("ss");
@@ -26,7 +26,8 @@ fn a_node_reports_a_lost_address_and_continues_when_it_returns() -> Result<()> {
     ensure!(destroyed.status.success(), "{destroyed:?}");
 
     let trouble = format!(
-        "cannot use {address}:{PORT}: no datagrams are sent or received; check that the machine has this address"
+        "cannot use {address}:{PORT}: this node sends and receives no datagrams; check that the machine has this \
+         address"
     );
     ring.wait(1, |status| {
         let troubles = status["troubles"].as_array();
@@ -34,7 +35,7 @@ fn a_node_reports_a_lost_address_and_continues_when_it_returns() -> Result<()> {
     })?;
     for line in [
         format!("cannot receive at {address}:{PORT}"),
-        // The cause is logged once.
+        // The node logs the cause only once.
         format!("cannot use {address}:{PORT}: Cannot assign requested address"),
     ] {
         ring.node(1)

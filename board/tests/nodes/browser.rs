@@ -13,12 +13,12 @@ use tempfile::TempDir;
 
 /// The port of ChromeDriver, in the machine's own network.
 const PORT: u16 = 9515;
-/// Narrower screens count as a phone.
+/// A screen that is narrower than this counts as the screen of a phone.
 const PHONE_WIDTH_MAX: u32 = 500;
-/// The interval at which a page is checked.
+/// The interval between two checks of the page.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A browser. It ends when this is dropped.
+/// A browser. When this value is dropped, the browser ends.
 pub(crate) struct Browser {
     node: Node,
     driver: Child,
@@ -30,7 +30,7 @@ impl Browser {
     /// Opens a page on a screen of this width and height.
     pub(crate) fn open(node: &Node, size: (u32, u32)) -> Result<Self> {
         let profile = tempfile::tempdir_in("/run")?;
-        // Without this Chromium would raise its priority and slow down the databases of other tests.
+        // Without this limit, Chromium would raise its priority and slow down the databases of other tests.
         let mut command = Command::new("setpriv");
         command
             .args(["--bounding-set=-sys_nice", "chromedriver"])
@@ -93,7 +93,7 @@ impl Browser {
         self.send("GET", &format!("{}/window", self.session), &Value::Null)
     }
 
-    /// Opens the page in a new tab, which becomes the current one.
+    /// Opens the page in a new tab, which becomes the current tab.
     pub(crate) fn open_tab(&self) -> Result<Value> {
         let page = self.run("return location.href")?;
         let made = self.send_to_session("window/new", &json!({"type": "tab"}))?;
@@ -162,9 +162,10 @@ impl Browser {
         let length = body.len();
         write!(
             stream,
-            "{method} {path} HTTP/1.1\r\nHost: localhost:{PORT}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+            "{method} {path} HTTP/1.1\r\nHost: localhost:{PORT}\r\nConnection: close\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
         )?;
-        // ChromeDriver keeps the connection open, even if it should close it.
+        // ChromeDriver keeps the connection open, although the request has "Connection: close".
         let mut stream = BufReader::new(stream);
         let (mut head, mut length) = (String::new(), 0);
         while !head.ends_with("\r\n\r\n") {
@@ -187,7 +188,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The browser ends with its session. The rest ends with the namespaces.
+        // The browser ends with its session. All other processes end with the namespaces.
         let _ = self.send("DELETE", &self.session, &Value::Null);
         let _ = self.driver.kill();
         let _ = self.driver.wait();

@@ -1,4 +1,5 @@
-//! Faults while clients write: every acknowledged post must exist once, and all nodes must show one order.
+//! Faults while clients write. Every acknowledged post must exist exactly once, and all nodes must show the posts in
+//! the same order.
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
@@ -36,7 +37,8 @@ fn run_with_faults(kind: DatabaseKind) -> Result<()> {
     clients.wait_for_posts(10);
     ring.node(2).start()?;
 
-    // The coordinator. If it is stopped while it writes, no other node can write until it continues.
+    // This is the coordinator. If it is stopped while it writes, no other node can write until the coordinator
+    // continues.
     ring.node(5).signal(Signal::SIGSTOP)?;
     ring.wait(1, |status| {
         let members = status["members"].as_array();
@@ -51,7 +53,7 @@ fn run_with_faults(kind: DatabaseKind) -> Result<()> {
     clients.wait_for_posts(10);
     ring.segment().heal(2)?;
 
-    // The coordinator and another node at once.
+    // The coordinator and another node die at the same time.
     ring.node(5).kill()?;
     ring.node(4).kill()?;
     ring.wait_for_ring(&[1, 2, 3])?;
@@ -63,9 +65,10 @@ fn run_with_faults(kind: DatabaseKind) -> Result<()> {
     clients.end(&ring)
 }
 
-/// Checks that the token goes round without the database for longer than R, and that a node that wants to join waits.
+/// Checks that the token moves round the ring without the database for longer than R. In this time, a node that wants
+/// to join must wait.
 fn a_server_that_crashes_keeps_no_token_and_loses_no_post() -> Result<()> {
-    /// Each round takes at least 30 ms. R is 2 s + 3 × 10 ms, so 70 rounds are longer.
+    /// Each round takes at least 30 ms. R is 2 s + 3 × 10 ms. So 70 rounds take longer than R.
     const ROUNDS: u64 = 70;
     let mut ring = TestRing::new(
         4,

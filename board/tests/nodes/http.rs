@@ -15,7 +15,7 @@ use super::test_ring::TestRing;
 
 /// The port of the page.
 const HTTP: u16 = 8080;
-/// The pause before a busy node is asked again.
+/// The pause before a client sends a request to a busy node again.
 const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -31,8 +31,8 @@ impl HttpAnswer {
     }
 }
 
-/// Connects to a node's page from its own machine, which works even if the machine is cut off. Reads time out after
-/// `patience`.
+/// Connects to a node's page from the machine of the node. So the connection works even if the machine is cut off. Each
+/// read from the connection times out after `patience`.
 pub(crate) fn connect(ring: &TestRing, id: usize, patience: Duration) -> Result<TcpStream> {
     let node = ring.segment().node(id - 1);
     let ip = node.ip().context("it has an address")?;
@@ -41,7 +41,7 @@ pub(crate) fn connect(ring: &TestRing, id: usize, patience: Duration) -> Result<
     Ok(stream)
 }
 
-/// Connects to a page from another address of the same machine, because limits count by address.
+/// Connects to a page from another address of the same machine. Tests need this because limits apply per address.
 pub(crate) fn connect_from(
     page: SocketAddr,
     from: Ipv4Addr,
@@ -60,7 +60,7 @@ pub(crate) fn raw(ring: &TestRing, id: usize, request: &[u8]) -> Result<HttpAnsw
 
 /// Sends a request on a connection, and reads the answer to its end.
 pub(crate) fn exchange(mut stream: TcpStream, request: &[u8]) -> Result<HttpAnswer> {
-    // The node may refuse the request before it has all of it.
+    // The node may refuse the request before it has received the whole request.
     let _ = stream.write_all(request);
     let mut text = Vec::new();
     let read = stream.read_to_end(&mut text);
@@ -95,13 +95,13 @@ pub(crate) fn ask(
     raw(ring, id, request(line, headers, body).as_bytes())
 }
 
-/// Reads a path of a node, and tries again after a 503 or a 429.
+/// Sends a GET for a path to a node, and repeats the request after a 503 or a 429.
 pub(crate) fn get(ring: &TestRing, id: usize, path: &str) -> Result<HttpAnswer> {
     retry_while_busy(|| ask(ring, id, &format!("GET {path}"), "", ""))
 }
 
-/// Repeats a request while its answer is 503 or 429, as any client should: on a busy machine the token or the database
-/// may be late.
+/// Repeats a request until its answer is neither 503 nor 429, as every client should. On a busy machine, the token or
+/// the database may be late.
 fn retry_while_busy(asked: impl Fn() -> Result<HttpAnswer>) -> Result<HttpAnswer> {
     let by = Instant::now() + WAIT_LIMIT;
     loop {
@@ -119,8 +119,8 @@ pub(crate) fn post_request(what: &Value) -> String {
     request("POST /posts", headers, &what.to_string())
 }
 
-/// Writes a post at a node, and tries again after a 503 or a 429. The key stays the same, so the post is written once.
-/// A 200 means that an earlier attempt has written it.
+/// Writes a post at a node, and tries again after a 503 or a 429. The key stays the same, so the post is written only
+/// once. An answer of 200 means that an earlier attempt has already written the post.
 pub(crate) fn post(ring: &TestRing, id: usize, what: &Value) -> Result<HttpAnswer> {
     static POSTS: AtomicU64 = AtomicU64::new(0);
     let mut what = what.clone();

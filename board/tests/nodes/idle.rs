@@ -1,4 +1,4 @@
-//! A node that only its page wakes.
+//! A test of a node whose event loop wakes up only when a request to the node's page arrives.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,16 @@ use serde_json::json;
 use super::http::{post_request, raw};
 use super::test_ring::{DatabaseKind, TestRing};
 
-/// Less than the 10 s after which an idle loop wakes up for its own checks.
+/// The maximum time that a post may take. An idle loop wakes up for its regular checks only after 10 s, so such a check
+/// cannot cause the post.
 const WAKE_UP_MAX: Duration = Duration::from_secs(5);
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![a_page_wakes_its_node_and_the_node_its_worker]
 }
 
-/// Checks how fast a post is written by a node that holds the token for the whole test and has no earlier deadline.
+/// Checks how fast a node writes a post. The node holds the token for the whole test, and its loop has no deadline
+/// before the post.
 fn a_page_wakes_its_node_and_the_node_its_worker() -> Result<()> {
     let options = [
         ("--hold", "1h"),
@@ -36,7 +38,7 @@ fn a_page_wakes_its_node_and_the_node_its_worker() -> Result<()> {
         ensure!(answer.status == 201, "{answer:?}");
         times.push(began.elapsed());
     }
-    // The first post may find the loop awake, and a busy machine may delay another one.
+    // At the first post, the loop may be awake already. A busy machine may delay another post.
     let shortest = times[1..].iter().min().context("there are some")?;
     ensure!(*shortest < WAKE_UP_MAX, "{times:?}");
     Ok(())

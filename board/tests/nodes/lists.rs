@@ -1,4 +1,4 @@
-//! ListedNodes whose lists differ, and a database file that is moved while nodes use it.
+//! Nodes whose lists differ, and a database file that is moved while nodes use it.
 
 use std::fs;
 
@@ -41,7 +41,8 @@ fn a_newcomer_whose_row_the_others_lack_takes_nothing_apart() -> Result<()> {
     }
     let before = ids[0].status()?["term"].clone();
     let newcomer = ring.options(4)?.spawn()?;
-    // By now the newcomer has sent three requests without success, and has found proof of the network.
+    // When this line appears, the newcomer has sent three requests without success, and has checked that the network
+    // works.
     newcomer.wait_for_line(WAIT_LIMIT, |line| line.contains("answers no request"))?;
     for node in &ids {
         node.wait_for_line(WAIT_LIMIT, |line| line.contains("the database has node 4,"))?;

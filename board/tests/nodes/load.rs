@@ -1,4 +1,5 @@
-//! The token while a page has more connections than it accepts, and while a listener does not read.
+//! Tests of the token under load: while a page gets more connections than it accepts, and while a listener does not
+//! read.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -12,16 +13,17 @@ use serde_json::{Value, json};
 use super::http::{connect, connect_from, get, post};
 use super::test_ring::{DatabaseKind, TestRing};
 
-/// Silent connections. The page accepts 512 at a time.
+/// The number of connections that send nothing. The page accepts at most 512 connections at the same time.
 const CONNECTIONS: usize = 1_000;
-/// The number of threads that connect, each from its own address, and the timeout of a connection.
+/// The number of threads that open these connections. Each thread has its own address.
 const THREADS: u8 = 50;
+/// The time limit for opening each of these connections.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
-/// Posts of maximum length, at each of two nodes.
+/// The number of posts that the test writes at each of two nodes. Each post has the maximum length.
 const POSTS: usize = 100;
 
 pub(crate) fn tests() -> Vec<Test> {
-    // "On time" means within ack-timeout.
+    // A pass is on time if it is acknowledged within ack-timeout.
     tests![exclusive a_thousand_connections_and_a_client_that_does_not_read_do_not_delay_the_token]
 }
 
@@ -33,7 +35,7 @@ fn a_thousand_connections_and_a_client_that_does_not_read_do_not_delay_the_token
     silent_listener
         .get_mut()
         .write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
-    // From now on this listener does not read.
+    // After this, the listener does not read.
     let mut status = String::new();
     silent_listener.read_line(&mut status)?;
     ensure!(status.contains("200"), "{status}");
@@ -85,7 +87,7 @@ fn late_token_counters(ring: &TestRing) -> Result<Vec<Value>> {
     Ok(all)
 }
 
-/// Opens many connections at once, and returns those that were accepted.
+/// Opens many connections at once, and returns the accepted connections.
 fn connect_many(page: SocketAddr) -> Vec<TcpStream> {
     let connect = |at| {
         let from = Ipv4Addr::new(127, 0, 1, at);

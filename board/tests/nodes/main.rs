@@ -1,5 +1,6 @@
 #![forbid(unsafe_code)]
-//! ListedNodes as processes, each in its own network namespace on one segment, with one database. Start with `test_ring.rs`.
+//! Tests of nodes that run as processes. Each node runs in its own network namespace. All nodes are on one segment, and
+//! use one database. Start with `test_ring.rs`.
 
 mod address;
 mod browser;

@@ -30,7 +30,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.into_iter().map(Test::without_stalls).collect()
 }
 
-/// Checks the order of posts that are written with only the keyboard.
+/// Writes posts with only the keyboard, and checks that both pages show the posts in the same order.
 fn two_browsers_on_two_nodes_see_each_others_posts_in_one_order() -> Result<()> {
     let ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2])?;
@@ -42,7 +42,7 @@ fn two_browsers_on_two_nodes_see_each_others_posts_in_one_order() -> Result<()> 
     }
     for round in 0..3 {
         for browser in &browsers {
-            // From the text to the button, and back.
+            // The focus moves from the text to the button, and back.
             browser.type_keys(&format!("<b>{round}</b>{TAB}{ENTER}"))?;
             browser.wait("return document.getElementById('text').value === ''")?;
             browser.run("document.getElementById('text').focus()")?;
@@ -62,14 +62,14 @@ fn two_browsers_on_two_nodes_see_each_others_posts_in_one_order() -> Result<()> 
     );
     for browser in &browsers {
         browser.wait("return document.querySelectorAll('.text').length === 6")?;
-        // A text is shown as it was written, not as HTML.
+        // The page shows a text as its author wrote it, and not as HTML.
         ensure!(browser.run(TEXTS)? == json!(texts));
         ensure!(browser.run("return document.querySelectorAll('#posts b').length")? == 0);
     }
     Ok(())
 }
 
-/// Takes five seconds, because the node joins again.
+/// This test takes five seconds, because the node must join the ring again.
 fn a_text_outlives_the_node_that_it_was_written_at() -> Result<()> {
     let mut ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2])?;
@@ -91,7 +91,7 @@ fn a_text_outlives_the_node_that_it_was_written_at() -> Result<()> {
         "{answer:#}"
     );
 
-    // A text that was not sent is still there when the page is opened again.
+    // If a text was not sent, it is still in the form when the page is opened again.
     browser.run("document.getElementById('text').focus()")?;
     browser.type_keys("a draft")?;
     browser.run("location.reload()")?;
@@ -141,9 +141,9 @@ fn the_page_fits_a_laptop_and_a_phone_in_light_and_dark() -> Result<()> {
 fn the_page_shows_the_holder_of_the_token() -> Result<()> {
     let ring = TestRing::new(3, DatabaseKind::Sqlite, &[("--hold", "700ms")])?;
     let browser = Browser::open(ring.segment().node(0), LAPTOP)?;
-    // A rotation takes two seconds, so the test does not wait for full rounds.
+    // A rotation takes two seconds, so the test does not wait for complete rotations.
     browser.wait("return document.querySelectorAll('#members li').length === 3")?;
-    // Between two visits of the token its place is only an estimate.
+    // Between two visits of the token, the page only estimates its place.
     for id in [2, 3, 1, 2] {
         let is_marked =
             format!("return document.querySelector('#members .token')?.dataset.id === '{id}'");
@@ -160,7 +160,7 @@ fn the_page_shows_the_holder_of_the_token() -> Result<()> {
     Ok(())
 }
 
-/// Checks that more tabs than the six connections of a browser work.
+/// A browser opens only six connections to a server. Checks that a seventh tab works.
 fn a_seventh_tab_shows_the_board_as_the_others_do() -> Result<()> {
     let ring = TestRing::new(1, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1])?;

@@ -73,7 +73,7 @@ fn a_file_for_nodes_of_other_machines_is_warned_of() -> Result<()> {
     ] {
         let ring = TestRing::without_nodes(count, kind)?;
         let node = ring.options(1)?.spawn()?;
-        // By then the warning was logged, or will not come.
+        // If the node has not logged the warning before this line, it will not log it.
         node.wait_for_line(WAIT_LIMIT, |line| line.contains("is the predecessor"))?;
         let output = node.output();
         ensure!(

@@ -75,7 +75,7 @@ fn ringctl_watches_a_ring_lose_a_node_until_the_watched_node_ends() -> Result<()
     let mut answer = String::new();
     for line in BufReader::new(lines).lines() {
         let line = line?;
-        // The first line shows the present state. Events follow.
+        // The first line shows the present state. The later lines are events.
         if answer.is_empty() {
             ring.node(2).kill()?;
         }

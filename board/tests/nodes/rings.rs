@@ -71,7 +71,7 @@ fn the_largest_remaining_node_replaces_a_killed_coordinator() -> Result<()> {
     let before = sequence(&ring.wait(1, |_| true)?)?;
     ring.node(4).kill()?;
     ring.wait_for_ring(&[1, 2, 3])?;
-    // Two nodes at once, one of them the new coordinator.
+    // Two nodes die at once, and one of them is the new coordinator.
     ring.node(3).kill()?;
     ring.node(2).kill()?;
     ring.wait_for_ring(&[1])?;
@@ -84,7 +84,7 @@ fn the_largest_remaining_node_replaces_a_killed_coordinator() -> Result<()> {
     Ok(())
 }
 
-/// Checks a stopped process: the kernel still answers for it.
+/// Checks that a stopped process loses the token, although its kernel still acknowledges messages.
 fn a_stopped_node_does_not_keep_the_token() -> Result<()> {
     let mut ring = TestRing::new(3, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2, 3])?;
@@ -97,7 +97,7 @@ fn a_stopped_node_does_not_keep_the_token() -> Result<()> {
 fn an_isolated_node_with_the_database_removes_no_node() -> Result<()> {
     let mut ring = TestRing::new(3, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2, 3])?;
-    // The second one is the coordinator, whose beat continues in the database.
+    // Node 3 is the coordinator. While it is cut off, its beat continues in the database.
     for cut in [1, 3] {
         let removals = |ring: &TestRing| -> Result<_> {
             Ok(ring.wait(cut, |_| true)?["counters"]["removals"].clone())
@@ -111,7 +111,7 @@ fn an_isolated_node_with_the_database_removes_no_node() -> Result<()> {
         ring.set_link(cut, "up")?;
         ring.wait_for_ring(&[1, 2, 3])?;
     }
-    ensure!(ring.node(1).is_running()?);
+    ensure!(ring.node(1).poll_running()?);
     Ok(())
 }
 
@@ -132,7 +132,7 @@ fn a_leaving_node_exits_with_0_and_the_others_continue() -> Result<()> {
         if !left.is_empty() {
             ring.wait_for_ring(left)?;
         }
-        // The token was passed on, so no node had to make another.
+        // The node passed the token on, so no node had to make another token.
         if id == 2 {
             let term = ring.wait(1, |_| true)?["term"].clone();
             ensure!(term == made, "{term}, not {made}");

@@ -1,4 +1,4 @@
-//! The unit, installed as docs/board.md describes it, under a live systemd.
+//! Tests of the systemd unit. The tests install the unit as docs/board.md describes, and run it under a real systemd.
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Container, Layout, Test, WAIT_LIMIT, tests};
@@ -15,7 +15,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests![the_unit_serves_without_any_right_and_ends_when_it_is_stopped]
 }
 
-/// Takes three seconds, because a container boots.
+/// This test takes three seconds, because it boots a container.
 fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()> {
     let segment = Layout::new(1).addresses().bridge()?;
     let ip = segment.node(0).ip().context("it has an address")?;

@@ -1,4 +1,5 @@
-//! Clients that write all the time, one at each node, and clients that listen; and the checks of their results.
+//! Two clients for each node: one writes without a pause, and the other listens. This file also checks the results of
+//! the clients.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -14,12 +15,14 @@ use serde_json::{Value, json};
 use super::http::{exchange, get, post_request};
 use super::test_ring::TestRing;
 
-/// How long a client waits for an answer before it asks another node. A node that is stopped does not answer.
+/// The time for which a client waits for an answer before it tries another node. A node that is stopped does not
+/// answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// The pause before a client tries the next node, so that it does not flood a node that refuses everything.
+/// The pause before a client tries the next node. Without this pause a client would flood nodes that refuse every
+/// request.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The page of a node: its machine and its address.
+/// The page of a node, given by the node's machine and its address.
 #[derive(Clone)]
 struct Page(NetNs, std::net::Ipv4Addr);
 
@@ -36,9 +39,9 @@ impl Page {
 
 #[derive(Default)]
 struct Shared {
-    /// Whether writers stop.
+    /// Whether the writing clients must stop.
     is_over: AtomicBool,
-    /// The last post, and until when listeners wait for it.
+    /// The id of the last post, and the deadline of the listeners for this post.
     last: OnceLock<(u64, Instant)>,
     acknowledged: AtomicUsize,
     refused: AtomicUsize,
@@ -51,7 +54,7 @@ pub(crate) struct TestClients {
 }
 
 impl TestClients {
-    /// Starts one client that writes and one that listens at each node.
+    /// Starts a client that writes and a client that listens at each node.
     pub(crate) fn start(ring: &TestRing) -> Result<Self> {
         let page = |node: &ring_segment::Node| {
             let ip = node.ip().context("it has an address")?;
@@ -74,19 +77,19 @@ impl TestClients {
         })
     }
 
-    /// Waits until this many more posts are acknowledged.
+    /// Waits until `more` further posts are acknowledged.
     pub(crate) fn wait_for_posts(&self, more: usize) {
         wait_for("posts are acknowledged", &self.shared.acknowledged, more);
     }
 
-    /// Waits until this many more requests are refused with 503.
+    /// Waits until `more` further requests are refused with 503.
     pub(crate) fn wait_for_refusals(&self, more: usize) {
         wait_for("requests are refused", &self.shared.refused, more);
     }
 
-    /// Stops the clients and checks their results. Each acknowledged post exists, as acknowledged. No post exists
-    /// twice. The posts of each client are in the order of its writes. Each listener has received all posts, in their
-    /// order.
+    /// Stops the clients and checks their results. Each acknowledged post must exist, with the acknowledged text and
+    /// id. No post may exist twice. The posts of each client must be in the order of the client's writes. Each listener
+    /// must have received all posts in the order of their ids.
     pub(crate) fn end(self, ring: &TestRing) -> Result<()> {
         self.shared.is_over.store(true, Ordering::Relaxed);
         let join = |it: JoinHandle<_>| it.join().ok().context("a client panicked");
@@ -145,14 +148,14 @@ fn wait_for(what: &str, count: &AtomicUsize, more: usize) {
     limit::wait_until(what, || count.load(Ordering::Relaxed) >= request);
 }
 
-/// Writes posts one after the other, each with a key. It tries one node after the other until a post is acknowledged.
+/// Writes posts one after the other, each with a key. Tries one node after the other until a post is acknowledged.
 /// Returns the acknowledged texts with their ids.
 fn write(pages: &[Page], first: usize, shared: &Shared) -> Vec<(String, u64)> {
     let (mut told, mut node) = (Vec::new(), first);
     while !shared.is_over.load(Ordering::Relaxed) {
         let text = format!("{first}-{}", told.len());
         let what = post_request(&json!({"author": "a", "text": text, "key": text}));
-        // The last post may be given up, because it was not acknowledged.
+        // A writer may give up its last post, because this post was not acknowledged.
         while !shared.is_over.load(Ordering::Relaxed) {
             let page = &pages[node % pages.len()];
             let answer = page.connect().and_then(|it| exchange(it, what.as_bytes()));
@@ -173,7 +176,8 @@ fn write(pages: &[Page], first: usize, shared: &Shared) -> Vec<(String, u64)> {
     told
 }
 
-/// Listens at a node, and connects again after an end, until all posts have arrived. Returns their ids.
+/// Listens at a node until all posts have arrived. If the connection ends, connects again. Returns the ids of the posts
+/// that arrived.
 fn listen(page: &Page, shared: &Shared) -> Vec<u64> {
     let mut heard: Vec<u64> = Vec::new();
     let has_all = |heard: &[u64]| {
@@ -191,7 +195,7 @@ fn listen(page: &Page, shared: &Shared) -> Vec<u64> {
         if stream.write_all(request.as_bytes()).is_err() {
             continue;
         }
-        // Silence ends the loop too.
+        // If no event comes for a while, this loop ends too.
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
             if let Some(id) = line.strip_prefix("id: ") {
                 heard.extend(id.parse::<u64>());

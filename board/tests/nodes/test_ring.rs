@@ -1,4 +1,4 @@
-//! ListedNodes on a segment, with their list and their database.
+//! The nodes on a segment, the list of these nodes, and their database.
 
 use std::fs;
 use std::io::Write;
@@ -19,7 +19,7 @@ pub(crate) fn binaries() -> Binaries {
 }
 pub(crate) const PORT: u16 = 7400;
 
-/// Times that are short enough for tests, and longer than injected stalls.
+/// The time options of nodes. The times are short enough for tests, and longer than the stalls that tests inject.
 const NODE_TIMES: [(&str, &str); 6] = [
     ("--hold", "10ms"),
     ("--ack-timeout", "600ms"),
@@ -35,7 +35,7 @@ pub(crate) enum DatabaseKind {
     PostgreSql,
 }
 
-/// ListedNodes, numbered from 1, one on each machine of a segment.
+/// The nodes of a test, numbered from 1. Each machine of the segment runs one node.
 pub(crate) struct TestRing {
     segment: Segment,
     folder: TempDir,
@@ -54,7 +54,7 @@ impl TestRing {
         for (id, node) in (1..).zip(segment.nodes()) {
             let ip = node.ip().context("it has an address")?;
             writeln!(list, "{id},{ip},{PORT},8080")?;
-            // A node that is alone connects to itself.
+            // A node that knows no other node connects to itself.
             node.ns().ip("link set lo up\n")?;
         }
         let server = (kind == DatabaseKind::PostgreSql)
@@ -73,7 +73,7 @@ impl TestRing {
         })
     }
 
-    /// Creates the same with a node on each machine.
+    /// Creates a segment, a list and a database, and starts a node on each machine.
     pub(crate) fn new(count: usize, kind: DatabaseKind, options: &[(&str, &str)]) -> Result<Self> {
         let mut ring = Self::without_nodes(count, kind)?;
         for id in 1..=count {
@@ -86,7 +86,7 @@ impl TestRing {
         Ok(ring)
     }
 
-    /// Returns a node that can be started, with the times of this stand.
+    /// Returns the command that starts a node. The command contains the time options of this ring.
     pub(crate) fn options(&self, id: usize) -> Result<Ringd> {
         let node = self.segment.node(id - 1);
         node.wait_for_link()?;
@@ -114,13 +114,13 @@ impl TestRing {
         &mut self.nodes[id - 1]
     }
 
-    /// Waits for a status of a node.
+    /// Waits until a node's status satisfies `request`.
     pub(crate) fn wait(&self, id: usize, request: impl Fn(&Value) -> bool) -> Result<Value> {
         self.nodes[id - 1].wait_for_status(WAIT_LIMIT, request)
     }
 
-    /// Waits until these nodes form one ring in one order, with the largest as coordinator, and until the token has
-    /// visited each of them since.
+    /// Waits until these nodes form one ring, agree on its order, and have the node with the largest id as coordinator.
+    /// Then waits until the token has visited each node once more.
     pub(crate) fn wait_for_ring(&self, ids: &[usize]) -> Result<()> {
         let (&first, &largest) = (
             ids.first().context("there are none")?,
@@ -152,7 +152,8 @@ impl TestRing {
         self.wait_for_rounds(ids)
     }
 
-    /// Waits until the token has visited each of these nodes once more, with a larger sequence.
+    /// Waits until the token has visited each of these nodes once more. At that visit, the token's sequence must be
+    /// larger than before.
     pub(crate) fn wait_for_rounds(&self, ids: &[usize]) -> Result<()> {
         for &id in ids {
             let before = self.wait(id, |_| true)?;
@@ -187,7 +188,7 @@ fn successor_in_members(status: &Value, id: usize) -> Result<Value> {
     Ok(members[(at + 1) % members.len()].into())
 }
 
-/// Returns how many tokens a node has received.
+/// Returns the number of tokens that a node has received.
 pub(crate) fn tokens_received(status: &Value) -> u64 {
     status["counters"]["received"]["TOKEN"]
         .as_u64()

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use super::http::{self, ask, connect, exchange, get, post, post_request, raw, request};
 use super::test_ring::{DatabaseKind, TestRing};
 
-/// How often a busy node is asked for another post, if it is unclear whether it has written one.
+/// Maximum number of posts that a test sends to a busy node. When the node answers a post with any status except 503,
+/// the test sends no further posts.
 const ATTEMPTS_MAX: usize = 50;
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -71,7 +72,8 @@ fn each_node_shows_all_posts_in_the_same_order() -> Result<()> {
         few["posts"] == json!(texts[4..6]) && few["last"] == texts[5]["id"],
         "{few:#}"
     );
-    // A smaller node that won before may still overwrite the row of the larger one, which then starts another election.
+    // A smaller node that won an earlier election may still overwrite the row of the larger node. Then the larger node
+    // starts another election.
     ring.wait(2, |status| status["coordinator"] == 3)?;
     let ring = read(2, "/ring")?;
     ensure!(
@@ -84,7 +86,8 @@ fn each_node_shows_all_posts_in_the_same_order() -> Result<()> {
 fn a_post_with_the_same_key_is_written_once() -> Result<()> {
     let ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2])?;
-    // A post counts only if its first attempt was answered, because otherwise an earlier one may have written it.
+    // A post counts only if the node answered its first attempt. Otherwise an earlier attempt may have written the
+    // post.
     let mut tries = 0;
     let (what, first) = loop {
         let what = json!({"author": "a", "text": format!("b{tries}"), "key": format!("k{tries}")});
@@ -177,7 +180,7 @@ fn an_illegal_request_gets_an_error_text() -> Result<()> {
     );
     let answer = raw(&ring, 1, long.as_bytes())?;
     ensure!(answer.status == 431, "{answer:?}");
-    // A head and a body that never end, at the same time, because each takes as long as a request may take.
+    // Send a head and a body that never end at the same time, because each takes as long as a request may take.
     let body =
         format!("POST /posts HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: 9\r\n\r\n{{");
     let endless = ["GET / HTTP/1.1\r\nHo", body.as_str()];
@@ -192,7 +195,8 @@ fn an_illegal_request_gets_an_error_text() -> Result<()> {
     })
 }
 
-/// Checks DNS rebinding: to a browser, Origin included, such a page belongs to this node.
+/// Checks DNS rebinding: a foreign name has the address of this node. A browser then sends the foreign name in Host and
+/// in Origin.
 fn a_foreign_name_of_this_node_is_refused() -> Result<()> {
     let ring = TestRing::new(1, DatabaseKind::Sqlite, &[("--http-name", "board.example")])?;
     ring.wait_for_ring(&[1])?;
@@ -203,7 +207,8 @@ fn a_foreign_name_of_this_node_is_refused() -> Result<()> {
         for request in [
             format!("GET /posts HTTP/1.1\r\nHost: {host}\r\n{head}\r\n\r\n"),
             format!(
-                "POST /posts HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}"
+                "POST /posts HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{head}\r\n\
+                 Content-Length: {length}\r\n\r\n{body}"
             ),
         ] {
             let answer = raw(&ring, 1, request.as_bytes())?;
@@ -235,7 +240,8 @@ fn the_page_has_no_inline_code() -> Result<()> {
     for path in ["/", "/board.js", "/live.js", "/board.css"] {
         let answer = get(&ring, 1, path)?;
         for header in [
-            "content-security-policy: default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'\r\n",
+            "content-security-policy: default-src 'self'; frame-ancestors 'none'; form-action 'self'; \
+             base-uri 'none'\r\n",
             "x-content-type-options: nosniff",
         ] {
             ensure!(
@@ -261,7 +267,7 @@ fn connect_from(ring: &TestRing, from: Ipv4Addr) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Starts a node with posts that fill an answer.
+/// Starts a node with posts that exceed the maximum length of an answer.
 fn ring_with_long_posts(options: &[(&str, &str)]) -> Result<TestRing> {
     let ring = TestRing::new(1, DatabaseKind::Sqlite, options)?;
     ring.wait_for_ring(&[1])?;
@@ -286,12 +292,13 @@ fn a_client_that_does_not_read_leaves_memory_and_views_to_others() -> Result<()>
     let request = request("GET /posts?limit=1000", "", "");
     let ask = || -> Result<TcpStream> {
         let mut stream = connect_from(&ring, Ipv4Addr::new(127, 0, 0, 2))?;
-        // The node may refuse the client before it has the request.
+        // The node may refuse the client before it has received the request.
         let _ = stream.write_all(request.as_bytes());
         Ok(stream)
     };
     let mut deaf: Vec<_> = (0..128).map(|_| ask()).collect::<Result<_>>()?;
-    // The client has used all its connections: the node refuses each further one, and serves other clients.
+    // The client has used all its connections. The node refuses each further connection of this client, and serves
+    // other clients.
     let answer = exchange(ask()?, b"")?;
     ensure!(
         answer.status == 429 && answer.json()?["error"] == "rate",
@@ -301,7 +308,7 @@ fn a_client_that_does_not_read_leaves_memory_and_views_to_others() -> Result<()>
     let mut more: Vec<_> = (0..384).map(|_| ask()).collect::<Result<_>>()?;
     let answers: Vec<_> = more.iter_mut().map(status).collect::<Result<_>>()?;
     let refused = answers.iter().filter(|status| *status == "429").count();
-    // One of the first 128 may end after 10 s, so that a further one is accepted.
+    // One of the first 128 connections may end after 10 s, so that the node accepts a further connection.
     ensure!(refused >= 256, "{answers:?}");
     deaf.append(&mut more);
     let answer = get(&ring, 1, "/posts?limit=1000")?;
@@ -311,7 +318,7 @@ fn a_client_that_does_not_read_leaves_memory_and_views_to_others() -> Result<()>
         answer.head
     );
     let took = memory()? - before;
-    // One client may use a quarter of all answers. The same amount again is for the allocator.
+    // One client may use a quarter of the bytes of all answers. The allocator may need the same amount again.
     ensure!(took < 64 << 20, "{took} bytes");
     Ok(())
 }
@@ -323,7 +330,7 @@ fn status(stream: &mut TcpStream) -> Result<String> {
     Ok(String::from_utf8_lossy(&line[9..]).into_owned())
 }
 
-/// Asks for a live view. Returns its connection and its status.
+/// Requests a live view. Returns the connection and the status code of the answer.
 fn listen(mut stream: TcpStream) -> Result<(TcpStream, String)> {
     stream.set_read_timeout(Some(WAIT_LIMIT))?;
     stream.write_all(request("GET /events", "", "").as_bytes())?;
@@ -331,7 +338,7 @@ fn listen(mut stream: TcpStream) -> Result<(TcpStream, String)> {
     Ok((stream, status))
 }
 
-/// Opens all live views: a quarter of them from each of four addresses.
+/// Opens the maximum number of live views. A quarter of them come from each of four addresses.
 fn open_all_views(connect: impl Fn(u8) -> Result<TcpStream>) -> Result<Vec<TcpStream>> {
     let mut views = Vec::new();
     for at in 0..64 {
@@ -342,7 +349,7 @@ fn open_all_views(connect: impl Fn(u8) -> Result<TcpStream>) -> Result<Vec<TcpSt
     Ok(views)
 }
 
-/// Takes 15 seconds, because a client may be silent that long.
+/// This test takes 15 seconds, because the node waits this long for a silent client.
 fn vanished_browsers_free_their_live_views() -> Result<()> {
     let ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2])?;
@@ -369,7 +376,7 @@ fn vanished_browsers_free_their_live_views() -> Result<()> {
 }
 
 fn ended_live_views_are_free_at_once_and_one_client_has_a_quarter() -> Result<()> {
-    // A comment, which is sent every 15 s, would also find out that a view has ended.
+    // A comment would also discover that a view has ended, but the node sends comments only every 15 s.
     const AT_ONCE: Duration = Duration::from_secs(5);
     let ring = TestRing::new(1, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1])?;

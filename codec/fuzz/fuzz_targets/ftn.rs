@@ -1,9 +1,9 @@
-//! The FTN token service: any bytes, and any value made from them.
+//! Fuzzes the codec of the FTN token service with any bytes, and with any message that is made from these bytes.
 
 #![no_main]
 
 #[path = "../../tests/wire/checks/mod.rs"]
-#[expect(dead_code, reason = "the other formats have targets of their own")]
+#[expect(dead_code, reason = "each of the other formats has a separate target")]
 mod checks;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

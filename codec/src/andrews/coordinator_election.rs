@@ -1,6 +1,6 @@
 //! COORDINATOR_ELECTION, type 6: a message of an election.
 //!
-//! The payload starts with its own header. The method and the electionType determine the rest.
+//! The payload starts with a header of 4 bytes. The method and the electionType determine the rest of the payload.
 //!
 //! ```text
 //!   at  bytes  field
@@ -170,21 +170,21 @@ layout! {
 }
 
 layout! {
-    /// The count before the ids of a RING_BASED ELECTION.
+    /// The count that precedes the ids in a RING_BASED ELECTION.
     struct CountLayout {
         count: U32 = Count,
     }
 }
 
 layout! {
-    /// The rest of a CHANG_ROBERTS ELECTION.
+    /// The part of a CHANG_ROBERTS ELECTION that follows the payload's header.
     struct CandidateLayout {
         candidate: U32 = Candidate,
     }
 }
 
 layout! {
-    /// The rest of a COORDINATOR of any method.
+    /// The part of a COORDINATOR message that follows the payload's header. All methods use this layout.
     struct CoordinatorLayout {
         coordinator_id: U32 = CoordinatorId,
     }

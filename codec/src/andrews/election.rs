@@ -6,11 +6,11 @@ use crate::U32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Method {
-    /// A message goes around the ring and collects every node's id.
+    /// A message goes around the ring and collects the ids of all nodes.
     RingBased = 1,
     /// A message goes around the ring and keeps only the greatest id.
     ChangRoberts = 2,
-    /// A message goes to each node with a greater id.
+    /// A node sends a message to each node with a greater id.
     Bully = 3,
 }
 
@@ -29,9 +29,9 @@ pub enum Election<'a> {
     },
     /// BULLY, ELECTION.
     Bully,
-    /// BULLY, OK: a greater node takes over.
+    /// OK of BULLY: a node with a greater id takes over the election.
     BullyOk,
-    /// Any method, COORDINATOR: the result.
+    /// COORDINATOR of any method: the result of the election.
     Coordinator {
         /// The election's method.
         method: Method,

@@ -67,7 +67,7 @@ impl<'a> Frame<'a> {
     /// Decodes a datagram that is exactly one frame.
     ///
     /// # Errors
-    /// Returns the first field that violates the [format](super#what-the-decoder-refuses), and its offset.
+    /// Returns the first field that violates the [format](super#refused-frames), and its offset.
     pub fn decode_datagram(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let frame = Self::read(&mut reader)?;
@@ -78,7 +78,7 @@ impl<'a> Frame<'a> {
     /// Decodes the frame at the start of a stream.
     ///
     /// # Errors
-    /// Returns the first field that violates the [format](super#what-the-decoder-refuses), and its offset.
+    /// Returns the first field that violates the [format](super#refused-frames), and its offset.
     pub fn decode_stream(
         bytes: &'a [u8],
         state: StreamState,
@@ -106,7 +106,8 @@ impl<'a> Frame<'a> {
     /// Writes the frame at the start of `buf` and returns its length in bytes.
     ///
     /// # Errors
-    /// Fails and writes no byte if `buf` is too small or an election has more than [`MAX_IDS`](super::MAX_IDS) candidates.
+    /// Fails and writes no byte if `buf` is too small or an election has more than [`MAX_IDS`](super::MAX_IDS)
+    /// candidates.
     pub fn encode(&self, buf: &mut [u8]) -> Result<usize, EncodeError> {
         writer::encode(buf, |w| self.write(w))
     }

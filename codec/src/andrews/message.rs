@@ -6,7 +6,7 @@ use crate::messages::messages;
 messages! {
     /// A message's type.
     kind Kind;
-    /// A message. Parts of variable length borrow from the input.
+    /// A message. Parts of variable length are borrowed from the input.
     message Message;
 
     /// A new node asks the coordinator to add it to the ring.
@@ -18,12 +18,12 @@ messages! {
         successor_id: u32,
     } in successor;
 
-    /// A node whose successor has failed asks the coordinator for a new one.
+    /// A node whose successor has failed asks the coordinator for a new successor.
     3 "SUCCESSOR_REQUEST" SuccessorRequest;
 
     /// A node passes the token to its successor.
     4 "TOKEN" Token {
-        /// The number of hops: each hop adds one.
+        /// The number of hops of the token. Each hop adds one.
         sequence: u64,
     } in token;
 

@@ -1,7 +1,7 @@
 //! Andrews: a ring that an elected coordinator manages (`docs/wire-formats.md`, "Andrews").
 //!
-//! A frame is a header of 12 bytes and a payload. TCP and UDP use the same frames. Integers are
-//! big-endian. Each type has a module with its layout and a worked example.
+//! A frame consists of a header of 12 bytes and a payload. TCP and UDP use the same frames. Integers are big-endian.
+//! Each type has a module with its layout and a worked example.
 //!
 //! ```text
 //!   at  bytes  field
@@ -13,21 +13,21 @@
 //!   12         payload
 //! ```
 //!
-//! # What the decoder refuses
-//! The decoder reports the first check that fails. On a stream it checks each field as soon as it arrives, so a receiver
-//! never waits for the rest of an illegal frame.
+//! # Refused frames
+//! The decoder reports the first check that fails. On a stream the decoder checks each field as soon as the field
+//! arrives. So a receiver never waits for the rest of an illegal frame.
 //!
 //! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
 //! |---|---|---|
-//! | any | `Truncated` | the datagram, or the ended stream, is too short |
-//! | `version` | `Unknown` | not 1 |
-//! | `type` | `Unknown` | none of 1 to 6 |
-//! | `reserved` | `Reserved` | not 0, in either header |
-//! | `payloadLen` | `TooLarge` | above [`MAX_PAYLOAD_LEN`] |
-//! | `payloadLen` | `WrongLength` | not the length for the message's type or count |
-//! | `method` | `Unknown` | none of 1 to 3 |
-//! | `electionType` | `Unknown` | not a type of the method |
-//! | `count` | `TooLarge` | above [`MAX_IDS`] |
+//! | any | `Truncated` | the datagram is too short, or the stream ended too early |
+//! | `version` | `Unknown` | a version other than 1 |
+//! | `type` | `Unknown` | not a number from 1 to 6 |
+//! | `reserved` | `Reserved` | a value other than 0, in either header |
+//! | `payloadLen` | `TooLarge` | a length above [`MAX_PAYLOAD_LEN`] |
+//! | `payloadLen` | `WrongLength` | a length that contradicts the message's type or count |
+//! | `method` | `Unknown` | not a number from 1 to 3 |
+//! | `electionType` | `Unknown` | a type that the method does not have |
+//! | `count` | `TooLarge` | a number above [`MAX_IDS`] |
 //! | `datagram` | `Trailing` | bytes after the frame |
 //!
 //! The encoder refuses the same values.
@@ -54,5 +54,5 @@ pub const VERSION: u8 = 1;
 pub const HEADER_LEN: usize = 12;
 /// The longest payload, in bytes.
 pub const MAX_PAYLOAD_LEN: usize = 65_536;
-/// The most candidates of a ring-based election: as many as fit the longest payload.
+/// The largest number of candidates in a ring-based election: as many as fit the longest payload.
 pub const MAX_IDS: usize = (MAX_PAYLOAD_LEN - 8) / 4;

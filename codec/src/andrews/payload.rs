@@ -17,7 +17,7 @@ pub(super) fn view<'a, T: Layout>(reader: &mut Reader<'a>) -> Result<&'a T, Deco
     reader.view()
 }
 
-/// Fails if the declared length does not end the payload at the offset `end`.
+/// Checks that the payload ends at the offset `end` according to its declared length, and returns an error otherwise.
 pub(super) fn require_end(reader: &Reader<'_>, end: u64) -> Result<(), DecodeError> {
     if end == reader.declared_end() as u64 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! SUCCESSOR_REQUEST, type 3: a node whose successor has failed asks for a new one.
+//! SUCCESSOR_REQUEST, type 3: a node whose successor has failed asks the coordinator for a new successor.
 //!
 //! The payload is empty.
 //!

@@ -1,7 +1,7 @@
 //! TOKEN, type 4: a node passes the token to its successor.
 //!
-//! Each hop adds one to the sequence. A sender repeats a token whose acknowledgement is late; the receiver recognizes the
-//! duplicate by its sequence.
+//! Each hop adds one to the sequence. A sender repeats a token if the acknowledgement is late. The receiver recognizes
+//! the duplicate by its sequence.
 //!
 //! ```text
 //!   at  bytes  field

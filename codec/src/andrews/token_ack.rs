@@ -1,6 +1,6 @@
 //! TOKEN_ACK, type 5: a node tells its predecessor that the token has arrived.
 //!
-//! No other message goes around the ring backward.
+//! No other message travels from a node to its predecessor.
 //!
 //! ```text
 //!   at  bytes  field

@@ -1,4 +1,4 @@
-//! ALIVE, type 14, from a client to the leader: a sign of life. It has no fields after the head.
+//! ALIVE, type 14, from a client to the leader: a sign of life. The message has no fields after the head.
 //!
 //! # Example
 //! ```

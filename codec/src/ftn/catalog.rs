@@ -1,6 +1,6 @@
-//! CATALOG, type 13, from a client: the tokens that it holds and for which the recipient is responsible.
+//! CATALOG, type 13, from a client: lists the client's tokens for which the recipient is responsible.
 //!
-//! It answers a CONFIG that the client did not ask for.
+//! A CATALOG answers a CONFIG that the client had not requested.
 //!
 //! ```text
 //!   holdings  token[]  the tokens; a token is two strings: name, data

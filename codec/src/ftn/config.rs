@@ -1,6 +1,6 @@
 //! CONFIG, type 12, from a server: the configuration of the group.
 //!
-//! The head's `to` is the client's id, or 0.
+//! The head's `to` is the id of the client's session, or 0 if the CONFIG is for no session.
 //!
 //! ```text
 //!   leader   long   the configuration's number, which names the leading server

@@ -16,13 +16,13 @@ pub struct Header {
     pub ssig: i32,
 }
 
-/// A message with its head. Two datagrams are equal if their values are, even if their bytes differ.
+/// A message with its head. Two datagrams are equal if their values are equal, even if their bytes differ.
 #[derive(Debug, Clone, Copy)]
 pub struct Datagram<'a> {
     header: Header,
     message: Message<'a>,
     terms: Option<Terms>,
-    /// Bytes from which this was decoded.
+    /// Bytes from which the datagram was decoded.
     received: Option<&'a [u8]>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Datagram<'a> {
         }
     }
 
-    /// Adds the sender's options as a trailer, if messages of this type have one.
+    /// If this message type has a trailer, adds the sender's options as a trailer.
     pub const fn with_terms(self, terms: Terms) -> Self {
         Self {
             terms: terms.for_kind(self.message.kind()),
@@ -51,7 +51,7 @@ impl<'a> Datagram<'a> {
     /// Returns the first field that breaks the [format](super#refused-datagrams), with its offset.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
-        let kind = wire::enumerated(&mut reader, Field::Type, |value| {
+        let kind = wire::decode_enum(&mut reader, Field::Type, |value| {
             u8::try_from(value).ok().and_then(Kind::from_wire)
         })?;
         let header = Header {
@@ -96,7 +96,7 @@ impl<'a> Datagram<'a> {
     }
 
     /// Writes the datagram at the start of `buf` and returns its length in bytes. A decoded datagram is written with
-    /// the same bytes as before, and a new one in the shortest form.
+    /// the same bytes as before. A new datagram is written in the shortest form.
     ///
     /// # Errors
     /// Returns an error, and writes nothing, if `buf` is too small or the message breaks the [format](super).

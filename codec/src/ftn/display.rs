@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{Datagram, Message, Token};
 
-/// Most bytes of a name or of data that are shown.
+/// Maximum number of bytes of a name or of data in the text.
 const SHOWN_BYTES_MAX: usize = 24;
 
 impl fmt::Display for Datagram<'_> {
@@ -84,7 +84,7 @@ fn write_tokens<'a>(
     Ok(())
 }
 
-/// A seq, shown as the configuration and the round.
+/// A seq, shown as the number of the configuration and the round.
 struct Seq(i128);
 
 impl fmt::Display for Seq {
@@ -120,7 +120,7 @@ mod tests {
     use super::super::{Header, ListedSession, ServerState};
     use super::*;
 
-    fn shown(message: Message<'_>) -> std::string::String {
+    fn display(message: Message<'_>) -> std::string::String {
         let header = Header {
             from: 0,
             to: 1_048_576,
@@ -142,7 +142,7 @@ mod tests {
                 .into(),
         };
         assert_eq!(
-            shown(message),
+            display(message),
             "0→1048576 STATE seq 3+5 leader 1 [Ready, Down] [9]"
         );
     }
@@ -163,6 +163,6 @@ mod tests {
             holdings: (&tokens).into(),
         };
         let line = "0→1048576 CATALOG 'a'='1\u{fffd}2' 'b'='xxxxxxxxxxxxxxxxxxxxxxxx'";
-        assert_eq!(shown(message), line);
+        assert_eq!(display(message), line);
     }
 }

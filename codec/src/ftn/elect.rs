@@ -1,6 +1,7 @@
-//! ELECT, type 33, between servers: the sender looks for a leader (not in the document).
+//! ELECT, type 33, between servers: the sender looks for a leader (not in the FTN documents).
 //!
-//! The server with the largest `seq` becomes the leader. Among equals it is the one with the lowest index.
+//! The server with the largest `seq` becomes the leader. If several servers have the same largest `seq`, the server
+//! with the lowest index becomes the leader.
 //!
 //! ```text
 //!   seq     2 longs  seq of the latest STATE that the sender knows; 0 for none

@@ -1,6 +1,6 @@
 //! GRANT, type 22, from a server: assigns a token.
 //!
-//! A client may receive it twice.
+//! A client may receive the same GRANT twice.
 //!
 //! ```text
 //!   msgnum  long   msgnum of the REQUEST

@@ -1,11 +1,11 @@
-//! Hash functions of the document, and the order of servers that follows from them.
+//! Hash functions of the FTN document, and the order of servers that follows from them.
 //!
-//! Bytes are unsigned, and sums wrap before they are masked.
+//! Bytes are unsigned. A sum wraps around before it is masked.
 
 /// Mask for the low 31 bits.
 const HASH_MASK: u32 = 0x7fff_ffff;
 
-/// Returns the hash of a string: 31 bits.
+/// Returns the hash of a string, a number of 31 bits.
 ///
 /// ```
 /// // (37 * 'a' + 'b') * 37 + 'c'
@@ -18,7 +18,7 @@ pub fn hash(string: &[u8]) -> u32 {
     sum & HASH_MASK
 }
 
-/// Returns the next number of a pseudorandom sequence: 31 bits.
+/// Returns the next number of a pseudorandom sequence, a number of 31 bits.
 ///
 /// ```
 /// assert_eq!(ring_codec::ftn::rehash(0), 453_816_707);
@@ -28,7 +28,8 @@ pub const fn rehash(hash: u32) -> u32 {
     314_159_261_u32.wrapping_mul(hash).wrapping_add(453_816_707) & HASH_MASK
 }
 
-/// Returns the signature of a list of servers, `ssig`: 13 bits of the `hostname:portnum` strings in order.
+/// Returns the signature of a list of servers, `ssig`. The signature has 13 bits and is computed from the
+/// `hostname:portnum` strings in their order.
 ///
 /// ```
 /// use ring_codec::ftn::{hash, server_signature};
@@ -44,8 +45,8 @@ pub fn server_signature<'a>(servers: impl IntoIterator<Item = &'a [u8]>) -> i32 
     (sum & 0x1fff).cast_signed()
 }
 
-/// Fills `servers` with the indices from 0 on, in the order in which the servers are responsible for a token: the first
-/// server that is not DOWN.
+/// Fills `servers` with all indices from 0 on. The indices stand in the order in which the servers are responsible for
+/// the token `name`. The first server of the order that is not DOWN is responsible.
 ///
 /// ```
 /// use ring_codec::ftn::{hash, server_sequence};
@@ -72,7 +73,7 @@ pub fn server_sequence(name: &[u8], servers: &mut [i32]) {
 mod tests {
     use super::*;
 
-    /// Returns the document's formula in numbers so wide that nothing wraps.
+    /// Returns the result of the FTN document's formula. The function uses numbers so wide that no sum wraps around.
     fn wide_hash(string: &[u8]) -> u128 {
         let sum = string.iter().fold(0, |h, byte| 37 * h + u128::from(*byte));
         sum & 0x7fff_ffff
@@ -93,7 +94,7 @@ mod tests {
             let wide = (314_159_261 * u64::from(h) + 453_816_707) & 0x7fff_ffff;
             assert_eq!(u64::from(rehash(h)), wide);
         }
-        // All sublists, so that bits above the mask are set in some sums.
+        // The test uses all sublists, so that some sums have bits above the mask.
         let servers: [&[u8]; 4] = [b"alpha:4000", b"beta:4001", b"gamma:4002", b"delta:4003"];
         for from in 0..4 {
             for to in from..=4 {

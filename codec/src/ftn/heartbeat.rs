@@ -1,6 +1,6 @@
-//! HEARTBEAT, type 32, from a server to the leader: a sign of life (not in the document).
+//! HEARTBEAT, type 32, from a server to the leader: a sign of life (not in the FTN documents).
 //!
-//! It announces the server's state: BOOTING after a start, then READY.
+//! A HEARTBEAT announces the server's state, for example BOOTING after a start and then READY.
 //!
 //! ```text
 //!   seq     2 longs  seq of the latest STATE that the sender has followed; 0 for none

@@ -1,4 +1,4 @@
-//! LOGOUT, type 15, from a client: ends its session. It has no fields after the head.
+//! LOGOUT, type 15, from a client: ends the client's session. The message has no fields after the head.
 //!
 //! # Example
 //! ```

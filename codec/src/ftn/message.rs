@@ -10,7 +10,7 @@ use crate::messages::messages;
 messages! {
     /// Type of a message.
     kind Kind;
-    /// A message without its head. Its variable parts are borrowed from the input.
+    /// A message without its head. Parts of variable length are borrowed from the input.
     message Message;
 
     /// From a client: asks for a session.
@@ -19,7 +19,7 @@ messages! {
         p: &'a [u8],
     } in login;
 
-    /// From a server: the configuration of the group. The head's `to` is the client's id, or 0.
+    /// From a server: the configuration of the group. The head's `to` is the id of the client's session, or 0.
     12 "CONFIG" Config {
         /// Number of the configuration, which names the leader.
         leader: i64,
@@ -27,7 +27,7 @@ messages! {
         sstates: List<'a, ServerState>,
     } in config;
 
-    /// From a client: the tokens that it holds and for which the recipient is responsible.
+    /// From a client: the tokens that the client holds and for which the recipient is responsible.
     13 "CATALOG" Catalog {
         /// Tokens of the client, with markers.
         holdings: List<'a, Token<'a>>,
@@ -36,14 +36,14 @@ messages! {
     /// From a client: a sign of life.
     14 "ALIVE" Alive;
 
-    /// From a client: ends its session.
+    /// From a client: ends the client's session.
     15 "LOGOUT" Logout;
 
     /// From a client: asks for a token.
     21 "REQUEST" Request {
         /// Number of the message at the client.
         msgnum: i64,
-        /// Token; its data are ignored, or ask for a fencing number.
+        /// Token. The server ignores the token's data unless the data request a fencing number.
         token: Token<'a>,
         /// Requested access.
         access: Access,
@@ -79,9 +79,9 @@ messages! {
         msgnum: i64,
     } in confirm;
 
-    /// From the leader to the servers: the state of the group, and a sign of life (not in the document).
+    /// From the leader to the servers: the state of the group, and a sign of life (not in the FTN documents).
     31 "STATE" State {
-        /// Configuration and round. It grows with every round, so that a late message changes nothing.
+        /// Configuration and round. This number grows with every round, so that a late message changes nothing.
         seq: i128,
         /// Number of the configuration, which names the leader.
         leader: i64,
@@ -91,7 +91,7 @@ messages! {
         clients: List<'a, ListedSession<'a>>,
     } in state;
 
-    /// From a server to the leader: a sign of life (not in the document).
+    /// From a server to the leader: a sign of life (not in the FTN documents).
     32 "HEARTBEAT" Heartbeat {
         /// `seq` of the latest STATE that the sender has followed; 0 for none.
         seq: i128,
@@ -99,7 +99,7 @@ messages! {
         sstate: ServerState,
     } in heartbeat;
 
-    /// Between servers: the sender looks for a leader (not in the document).
+    /// Between servers: the sender looks for a leader (not in the FTN documents).
     33 "ELECT" Elect {
         /// `seq` of the latest STATE that the sender knows; 0 for none.
         seq: i128,
@@ -107,7 +107,7 @@ messages! {
         leader: i32,
     } in elect;
 
-    /// Between servers: tokens for which the recipient is responsible from now on (not in the document).
+    /// Between servers: tokens for which the recipient is responsible from now on (not in the FTN documents).
     34 "TRANSFER" Transfer {
         /// Number of the transfer, the same in all its parts.
         msgnum: i64,
@@ -119,7 +119,7 @@ messages! {
         assignments: List<'a, Assignment<'a>>,
     } in transfer;
 
-    /// Between servers: acknowledges a part of a TRANSFER (not in the document).
+    /// Between servers: acknowledges a part of a TRANSFER (not in the FTN documents).
     35 "TRANSFERRED" Transferred {
         /// Number of the transfer.
         msgnum: i64,
@@ -127,7 +127,7 @@ messages! {
         part: i32,
     } in transferred;
 
-    /// From both: a piece of a message that is too long for one datagram (not in the document).
+    /// From a server or a client: a piece of a message that is too long for one datagram (not in the FTN documents).
     41 "PART" Part {
         /// Number of the message at the sender, the same in all its parts.
         content: i64,
@@ -139,11 +139,12 @@ messages! {
         bytes: &'a [u8],
     } in part;
 
-    /// From both: acknowledges parts of a message (not in the document).
+    /// From a server or a client: acknowledges parts of a message (not in the FTN documents).
     42 "PARTED" Parted {
         /// Number of the message.
         content: i64,
-        /// One bit per arrived part; the first part's is the lowest of the first byte. Empty if all have arrived.
+        /// One bit for each part: whether it has arrived. The first part has the lowest bit of the first byte. The list
+        /// is empty if all parts have arrived.
         arrived: &'a [u8],
     } in parted;
 }

@@ -1,8 +1,8 @@
 //! The FTN token service: a group of servers keeps tokens for clients, in UDP datagrams (`docs/wire-formats.md`, "FTN
-//! token service"). This module encodes and decodes datagrams. It applies no rule of the protocol.
+//! token service"). This module encodes and decodes datagrams. This module applies no rule of the protocol.
 //!
-//! A message is a sequence of values of variable length. The first value is its type, which determines the others.
-//! Every message begins with the same head:
+//! A message is a sequence of values of variable length. The first value is the message's type, which determines the
+//! other values. Every message begins with the same head:
 //!
 //! ```text
 //!   type  int  11 to 15, 21 to 25, 31 to 35, 41 or 42
@@ -17,16 +17,15 @@
 //! | value | on the wire |
 //! |---|---|
 //! | int, long | `0snn nnnn`, 7 bits; or `1bbb snnn nnnn nnnn …`, 12 + 8·bbb bits in bbb + 2 bytes; two's complement |
-//! | string | its length as an int, then as many bytes of any value |
+//! | string | the number of its bytes as an int, then these bytes, which may have any values |
 //! | token | two strings: name, data |
 //! | seq | two longs: the configuration's number and the round |
 //! | array | the number of its entries as an int, then the entries |
 //!
-//! # One value, several forms
-//! A long form may hold a small number. Decoding accepts any form, and encoding writes the shortest. A decoded
-//! [`Datagram`] keeps its bytes and encodes to them, so decoding and encoding give the same bytes. A new one with the
-//! same values encodes to the shortest form. The two differ only if [`is_shortest`](Datagram::is_shortest) returns
-//! `false`.
+//! # One value, several forms A long form may contain a small number. Decoding accepts any form, and encoding writes
+//! the shortest form. A decoded [`Datagram`] keeps its bytes, and encoding writes these bytes again. A new datagram
+//! with the same values encodes to the shortest form. The old and the new datagram have different bytes only if
+//! [`is_shortest`](Datagram::is_shortest) returns `false`.
 //!
 //! ```
 //! use ring_codec::ftn::{Datagram, Header, Message};
@@ -49,19 +48,19 @@
 //! ```
 //!
 //! # Refused datagrams
-//! Decoding reports the first field that fails:
+//! The decoder reports the first field that fails:
 //!
 //! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
 //! |---|---|---|
 //! | any | `Truncated` | the datagram is too short |
-//! | any | `DoesNotFit` | more than 32 bits for an int, or 64 for a long |
-//! | any | `Illegal` | a negative length or count, or a value that the field does not have |
-//! | `configuration`, `round` | `Illegal` | below 0, or a round of more than 32 bits |
-//! | `part` | `Illegal` | not below `parts`, or negative |
+//! | any | `DoesNotFit` | an int of more than 32 bits, or a long of more than 64 bits |
+//! | any | `Illegal` | a negative length or count, or a value that is not defined for the field |
+//! | `configuration`, `round` | `Illegal` | a negative number, or a round of more than 32 bits |
+//! | `part` | `Illegal` | a number that is negative, or not below `parts` |
 //! | `holders` | `WrongLength` | another number than the `access` requires |
 //! | `datagram` | `Trailing` | bytes after the message, or after its [terms] |
 //!
-//! Encoding refuses the same values.
+//! The encoder refuses the same values.
 
 mod datagram;
 mod display;

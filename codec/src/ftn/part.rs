@@ -1,7 +1,7 @@
-//! PART, type 41, from a server or a client: a piece of a message that is too long for one datagram (not in the
-//! document).
+//! PART, type 41, from a server or a client: a piece of a long message (not in the FTN documents).
 //!
-//! The pieces of one message, in order, are its datagram. A PART is never sent in parts.
+//! A message that is too long for one datagram is sent in pieces. The pieces, joined in order, are the message's
+//! datagram. A PART is never sent in parts.
 //!
 //! ```text
 //!   content  long    number of the message at the sender, the same in all its parts

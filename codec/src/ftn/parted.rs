@@ -1,6 +1,6 @@
-//! PARTED, type 42, from a server or a client: acknowledges parts of a message (not in the document).
+//! PARTED, type 42, from a server or a client: acknowledges parts of a message (not in the FTN documents).
 //!
-//! It answers every PART.
+//! The receiver of a message answers every PART with a PARTED.
 //!
 //! ```text
 //!   content  long    number of the message

@@ -1,6 +1,6 @@
 //! REQUEST, type 21, from a client: asks for a token.
 //!
-//! The client repeats it until it receives a GRANT.
+//! The client repeats the REQUEST until it receives a GRANT.
 //!
 //! ```text
 //!   msgnum  long   number of the message at the client

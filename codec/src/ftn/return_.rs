@@ -1,6 +1,6 @@
 //! RETURN, type 24, from a client: sets the data of a token, gives the token up, or both.
 //!
-//! The client repeats it until it receives a CONFIRM.
+//! The client repeats the RETURN until it receives a CONFIRM.
 //!
 //! ```text
 //!   msgnum  long   number of the message at the client

@@ -1,6 +1,6 @@
 //! REVOKE, type 23, from a server: asks for a token back.
 //!
-//! The client answers with a RETURN with DEASSIGN, even if it no longer holds the token.
+//! The client answers with a RETURN that has the flag DEASSIGN, even if it no longer holds the token.
 //!
 //! ```text
 //!   name  string  name of the token

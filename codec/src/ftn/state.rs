@@ -1,6 +1,8 @@
-//! STATE, type 31, from the leader to the servers: the state of the group, and a sign of life (not in the document).
+//! STATE, type 31, from the leader to the servers: the state of the group, and a sign of life (not in the FTN
+//! documents).
 //!
-//! A client's address is the source of its datagrams at the leader. The other servers send their questions there.
+//! The leader takes a client's address from the source address of the client's datagrams. The other servers send their
+//! questions to that address.
 //!
 //! ```text
 //!   seq      2 longs   configuration and round; grows with every round, so that a late message changes nothing

@@ -1,6 +1,6 @@
-//! Options of the sender of CONFIG, STATE, HEARTBEAT or ELECT, after the message (not in the document).
+//! Options of the sender of CONFIG, STATE, HEARTBEAT or ELECT, after the message (not in the FTN documents).
 //!
-//! They are the trailer of the datagram. An implementation that does not announce its options sends no trailer.
+//! The options are the trailer of the datagram. An implementation that does not announce its options sends no trailer.
 //!
 //! ```text
 //!   client_timeout  long  microseconds of silence after which the sender ends a session; after CONFIG the
@@ -38,12 +38,12 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
-/// Options of a server, as it announces them. Times are in microseconds.
+/// Options that a server announces. Times are in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Terms {
     /// Silence after which the server ends a session.
     pub client_timeout: i64,
-    /// Servers that must acknowledge it to give it authority as the leader.
+    /// Number of servers that must acknowledge this server before it has authority as the leader.
     pub quorum: i32,
     /// Options that only servers receive.
     pub pace: Option<ServerTerms>,
@@ -56,11 +56,12 @@ pub struct ServerTerms {
     pub heartbeat: i64,
     /// Silence after which a server is DOWN.
     pub server_timeout: i64,
-    /// Time in which a cold leader adopts sessions.
+    /// Time in which a leader without a recent state (a cold leader) lets the sessions of clients come back.
     pub grace: i64,
 }
 
-/// Returns whether the trailer of a type contains the pace, or `None` if the type has no trailer.
+/// Returns whether the trailer of a message type contains the options that only servers receive (`pace`). Returns
+/// `None` if the type has no trailer.
 const fn has_pace(kind: Kind) -> Option<bool> {
     match kind {
         Kind::Config => Some(false),
@@ -70,7 +71,7 @@ const fn has_pace(kind: Kind) -> Option<bool> {
 }
 
 impl Terms {
-    /// Returns the options that belong to a message of this type, or `None` if it has no trailer.
+    /// Returns the options that belong to a message of this type, or `None` if messages of this type have no trailer.
     pub const fn for_kind(self, kind: Kind) -> Option<Self> {
         match has_pace(kind) {
             None => None,

@@ -1,6 +1,7 @@
-//! TRANSFER, type 34, between servers: tokens for which the recipient is responsible from now on (not in the document).
+//! TRANSFER, type 34, between servers: tokens for which the recipient is responsible from now on (not in the FTN
+//! documents).
 //!
-//! The sender no longer serves these tokens. A transfer without tokens has one part without assignments. The
+//! The sender no longer serves these tokens. A TRANSFER without tokens consists of one part without assignments. The
 //! sender repeats each part until it is acknowledged.
 //!
 //! ```text

@@ -1,6 +1,6 @@
-//! TRANSFERRED, type 35, between servers: acknowledges a part of a TRANSFER (not in the document).
+//! TRANSFERRED, type 35, between servers: acknowledges a part of a TRANSFER (not in the FTN documents).
 //!
-//! It answers every copy of the part.
+//! The receiver answers every copy of the part.
 //!
 //! ```text
 //!   msgnum  long  number of the transfer

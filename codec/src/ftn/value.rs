@@ -33,7 +33,7 @@ macro_rules! int_enum {
                 reader: &mut Reader<'_>,
                 field: Field,
             ) -> Result<Self, DecodeError> {
-                wire::enumerated(reader, field, Self::from_wire)
+                wire::decode_enum(reader, field, Self::from_wire)
             }
 
             pub(super) fn put(self, writer: &mut Writer<'_>) {
@@ -56,9 +56,9 @@ int_enum! {
 
     /// Kind of hold.
     Access {
-        /// With others, for reading.
+        /// Several clients hold the token, for reading.
         Shared = 1,
-        /// By only one client.
+        /// Only one client holds the token.
         Exclusive = -1,
     }
 
@@ -73,7 +73,7 @@ int_enum! {
     }
 }
 
-/// A token: a name and its data, both any bytes.
+/// A token: a name and its data. The name and the data may consist of any bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token<'a> {
     /// Name of the token.
@@ -82,7 +82,7 @@ pub struct Token<'a> {
     pub data: &'a [u8],
 }
 
-/// A session as the leader announces it (not in the document).
+/// A session as the leader announces it (not in the FTN documents).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ListedSession<'a> {
     /// Id of the session.
@@ -91,18 +91,18 @@ pub struct ListedSession<'a> {
     pub address: &'a [u8],
 }
 
-/// Holders of a token (not in the document).
+/// Holders of a token (not in the FTN documents).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holders<'a> {
     /// No client holds the token.
     Nobody,
-    /// One client holds it exclusively.
+    /// One client holds the token exclusively.
     Exclusive(i32),
-    /// These clients share it; at least one.
+    /// At least one client shares the token.
     Shared(List<'a, i32>),
 }
 
-/// State of a token in a TRANSFER (not in the document).
+/// A token in a TRANSFER, with its holders (not in the FTN documents).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assignment<'a> {
     /// Token with its data.
@@ -167,12 +167,12 @@ impl<'a> Item<'a> for ListedSession<'a> {
     }
 }
 
-/// Access of a token that no client holds.
+/// The number in the field `access` if no client holds the token.
 const NO_ACCESS: i32 = 0;
 
 impl<'a> Holders<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let access = wire::enumerated(reader, Field::Access, |value| match value {
+        let access = wire::decode_enum(reader, Field::Access, |value| match value {
             NO_ACCESS => Some(None),
             _ => Access::from_wire(value).map(Some),
         })?;

@@ -6,22 +6,22 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, Field, Problem};
 
-/// Bit of the first byte of a long form.
+/// If this bit of the first byte is 1, the number has a long form.
 const LONG_FORM_BIT: u8 = 0x80;
-/// Length of the longest form: the first byte, whose `bbb` is 7, and 8 more.
+/// Length of the longest form in bytes: the first byte, whose `bbb` is 7, and 8 more bytes.
 const FORM_BYTES_MAX: usize = 9;
 
-/// Returns the value bits of the long form with `len` bytes: all but the first four.
+/// Returns the number of value bits of the long form with `len` bytes. All bits except the first four are value bits.
 const fn long_bits(len: usize) -> usize {
     8 * len - 4
 }
 
-/// Whether `value` fits two's complement of `bits` bits.
+/// Whether `value` fits the two's complement of `bits` bits.
 const fn fits(value: i128, bits: usize) -> bool {
     sign_extend(value, bits) == value
 }
 
-/// Returns the number with the low `bits` of `value`, the highest of which is the sign.
+/// Reads the low `bits` bits of `value` as a number in two's complement, and returns this number.
 const fn sign_extend(value: i128, bits: usize) -> i128 {
     let unused = i128::BITS as usize - bits;
     value << unused >> unused
@@ -62,7 +62,7 @@ pub(super) fn long(reader: &mut Reader<'_>, field: Field) -> Result<i64, DecodeE
     integer(reader, field, i64::BITS).map(|value| value as i64)
 }
 
-/// Bits of a seq that count rounds.
+/// Number of low bits of a seq that contain the round.
 const ROUND_BITS: u32 = 32;
 
 /// Reads a seq: two longs, the configuration's number and the round.
@@ -82,8 +82,8 @@ fn natural(reader: &mut Reader<'_>, field: Field, max: i64) -> Result<i64, Decod
     Err(DecodeError::new(field, offset, Problem::Illegal { value }))
 }
 
-/// Reads an int for which `meaning_of` returns a value.
-pub(super) fn enumerated<T>(
+/// Reads an int. Returns an error if `meaning_of` returns no value for this int.
+pub(super) fn decode_enum<T>(
     reader: &mut Reader<'_>,
     field: Field,
     meaning_of: impl FnOnce(i32) -> Option<T>,
@@ -98,10 +98,10 @@ pub(super) fn enumerated<T>(
 
 /// Reads the length of a string or the number of an array's entries.
 pub(super) fn length(reader: &mut Reader<'_>, field: Field) -> Result<usize, DecodeError> {
-    enumerated(reader, field, |value| usize::try_from(value).ok())
+    decode_enum(reader, field, |value| usize::try_from(value).ok())
 }
 
-/// Reads the number of a part and the number of parts, which must be larger.
+/// Reads the number of a part, and then the total number of parts. The total must be larger than the part's number.
 pub(super) fn part(reader: &mut Reader<'_>) -> Result<(i32, i32), DecodeError> {
     let offset = reader.offset();
     let part = int(reader, Field::Part)?;
@@ -114,7 +114,7 @@ pub(super) fn part(reader: &mut Reader<'_>) -> Result<(i32, i32), DecodeError> {
     Ok((part, parts))
 }
 
-/// Writes the number of a part and the number of parts, which must be larger.
+/// Writes the number of a part, and then the total number of parts. The total must be larger than the part's number.
 pub(super) fn put_part(writer: &mut Writer<'_>, part: i32, parts: i32) {
     writer.require((0..parts).contains(&part), Field::Part);
     put(writer, part);
@@ -155,7 +155,7 @@ pub(super) fn put_seq(writer: &mut Writer<'_>, seq: i128) {
     put(writer, (seq & ((1 << ROUND_BITS) - 1)) as i64);
 }
 
-/// Writes the length of a string or the number of an array's entries, which must fit an int.
+/// Writes the length of a string or the number of an array's entries. The length or number must fit an int.
 pub(super) fn put_length(writer: &mut Writer<'_>, field: Field, len: usize) {
     writer.require_len(field, len, i32::MAX as usize);
     put(writer, i32::try_from(len).unwrap_or(i32::MAX));

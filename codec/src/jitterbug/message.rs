@@ -11,16 +11,16 @@ use crate::{DecodeError, EncodeError, Field, Problem};
 messages! {
     /// A message's type: the high four bits of its first byte.
     kind Kind;
-    /// A message. Parts of variable length borrow from the input.
+    /// A message. Parts of variable length are borrowed from the input.
     message Message;
 
     /// UDP broadcast: an orphan asks whether a better token exists.
     0 "TR1" Tr1 {
         /// The token that the sender wants to restore.
         token_id: TokenId,
-        /// The port that the sender's TCP listener is bound to.
+        /// The port of the sender's TCP listener.
         node_tcp_port: u16,
-        /// The sender's terms. A node of an older version sends none.
+        /// The sender's terms. A node of an older version sends no terms.
         terms: Option<Terms>,
     } in tr1;
 
@@ -104,7 +104,7 @@ impl<'a> Message<'a> {
     /// Decodes a datagram that is exactly one message.
     ///
     /// # Errors
-    /// Returns the first field that violates the [format](super#what-the-decoder-refuses), and its offset.
+    /// Returns the first field that violates the [format](super#refused-messages), and its offset.
     pub fn decode_datagram(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let kind = Kind::read(&mut reader)?.require_transport(true)?;
@@ -119,7 +119,7 @@ impl<'a> Message<'a> {
     /// A [`Tp5`](Self::Tp5) contains no length, so it is incomplete until the stream ends.
     ///
     /// # Errors
-    /// Returns the first field that violates the [format](super#what-the-decoder-refuses), and its offset.
+    /// Returns the first field that violates the [format](super#refused-messages), and its offset.
     pub fn decode_stream(
         bytes: &'a [u8],
         state: StreamState,

@@ -1,20 +1,20 @@
 //! Jitterbug: orphans, waiters and a leader, over UDP broadcasts and TCP (`docs/wire-formats.md`, "Jitterbug").
 //!
-//! The first byte of every message has the protocol's version, 1, in its low four bits and the type in its high four.
-//! Integers are big-endian. TR1 and TR2 are datagrams; the other messages use a TCP stream. [`Terms`] may follow TR1 and TR2.
-//! Each type has a module with its layout and a worked example.
+//! The low four bits of every message's first byte are the protocol's version, 1. The high four bits are the type.
+//! Integers are big-endian. TR1 and TR2 are datagrams, and the other messages use a TCP stream. [`Terms`] may follow
+//! TR1 and TR2. Each type has a module with its layout and a worked example.
 //!
-//! # What the decoder refuses
+//! # Refused messages
 //! The decoder reports the first check that fails:
 //!
 //! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
 //! |---|---|---|
-//! | any | `Truncated` | the datagram, or the ended stream, is too short for its type |
-//! | `version` | `Unknown` | not 1 |
-//! | `type` | `Unknown` | none of 0 to 7 |
+//! | any | `Truncated` | the datagram is too short for its type, or the stream ended too early |
+//! | `version` | `Unknown` | a version other than 1 |
+//! | `type` | `Unknown` | not a number from 0 to 7 |
 //! | `type` | `OtherTransport` | a type for streams in a datagram, or the reverse |
-//! | `token_id` | `Illegal` | 0 or -2^31: the random part has 31 bits and is never 0 |
-//! | `count` | `TooLarge` | more nodes than the caller allows, at most [`MAX_NODES`] |
+//! | `token_id` | `Illegal` | the value is 0 or -2^31, but the random part has 31 bits and is never 0 |
+//! | `count` | `TooLarge` | more nodes than the caller allows, or more than [`MAX_NODES`] |
 //! | `meta` | `Reserved` | a bit other than bit 0 is set |
 //! | `flags` | `Reserved` | a bit other than bits 0 and 1 is set |
 //! | `datagram` | `Trailing` | bytes after the message |
@@ -42,5 +42,5 @@ pub use token_id::TokenId;
 
 /// The version of the protocol, in the low four bits of every message's first byte.
 pub const VERSION: u8 = 1;
-/// The most nodes that a caller can allow in a list.
+/// The largest number of nodes that a caller can allow in a list.
 pub const MAX_NODES: u32 = 65_536;

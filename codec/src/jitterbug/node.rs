@@ -45,11 +45,11 @@ layout! {
 }
 
 impl Node {
-    /// Decodes the node at the start of a part of a node_list. So a receiver can check a long list without
-    /// storing it.
+    /// Decodes the node at the start of these bytes. The bytes are a part of a node_list. So a receiver can check a
+    /// long list without storing it.
     ///
     /// # Errors
-    /// Returns the first field that violates the [format](super#what-the-decoder-refuses), and its offset.
+    /// Returns the first field that violates the [format](super#refused-messages), and its offset.
     pub fn decode_stream(bytes: &[u8], state: StreamState) -> Result<Streamed<Self>, DecodeError> {
         stream::decode(bytes, state, <Self as Item>::read)
     }
@@ -108,8 +108,8 @@ pub(super) fn count_bytes(nodes: &List<'_, Node>) -> [u8; 4] {
     u32::try_from(nodes.len()).unwrap_or(u32::MAX).to_be_bytes()
 }
 
-/// Computes the node_list_hash: `h = h * 577 + b` in wrapping 32-bit arithmetic, from 0, over the node_list's signed
-/// bytes, including the count.
+/// Computes the node_list_hash. The hash `h` starts with 0. Each byte `b` of the node_list, read as a signed byte,
+/// changes `h` to `h * 577 + b` in wrapping 32-bit arithmetic. The node_list begins with the bytes of its count.
 ///
 /// ```
 /// use ring_codec::jitterbug::{Node, node_list_hash};

@@ -1,4 +1,4 @@
-//! A node's terms: the end of TR1 and TR2, and the body of TP6.
+//! A node's terms, which are the last fields of TR1 and TR2 and the body of TP6.
 //!
 //! ```text
 //!   at  bytes  field
@@ -24,24 +24,25 @@ const FOLLOWED: u8 = 1;
 /// Bit 1 of `flags`: the sender asks the receiver for a TR1.
 const ASKS: u8 = 2;
 
-/// The options that must be equal on all nodes, and the node's role in its ring.
+/// The options that must be equal on all nodes, and flags about the node's role in its ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// How long the node's options let it lead while its event loop is blocked, in microseconds.
+    /// Lease that follows from the node's own options, in microseconds. The node leads for
+    /// at most this time while its event loop is blocked.
     pub lease_us: u32,
-    /// The shortest lease of the nodes that it knows, in microseconds. The node uses this lease.
+    /// The shortest lease of all nodes that the sender knows, in microseconds. The sender uses this lease.
     pub shortest_us: u32,
-    /// The longest lease of the nodes that it knows, in microseconds.
+    /// The longest lease of all nodes that the sender knows, in microseconds.
     pub longest_us: u32,
-    /// Its `renew_timeout` in milliseconds.
+    /// The node's `renew_timeout`, in milliseconds.
     pub renew_ms: u32,
-    /// Its `token_pass_timeout` in milliseconds.
+    /// The node's `token_pass_timeout`, in milliseconds.
     pub pass_ms: u32,
     /// The random part of the followed token's id, or 0 if the node follows no other node's token.
     pub follows: u32,
     /// The digest of the node's computation and of its rule for forks.
     pub policy: u64,
-    /// Whether other nodes follow its token.
+    /// Whether other nodes follow the sender's token.
     pub is_followed: bool,
     /// Whether the sender asks the receiver for a TR1.
     pub asks: bool,

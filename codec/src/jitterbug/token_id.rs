@@ -6,7 +6,8 @@ use zerocopy::byteorder::network_endian::I32;
 
 use crate::{DecodeError, Field, Problem};
 
-/// A token_id: a random part of 31 bits that is never 0. The sign is positive if the sender holds the token.
+/// A token_id. The absolute value of the id is a random part of 31 bits that is never 0. The sign of the id is positive
+/// if the sender holds the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TokenId(i32);
 
@@ -43,7 +44,7 @@ impl TokenId {
         self.0 > 0
     }
 
-    /// Returns the same token's id as a leader or another node sends it.
+    /// Returns the id of the same token, with the sign for a leader or for another node.
     pub const fn with_leader(self, is_leader: bool) -> Self {
         if is_leader {
             Self(self.0.abs())
@@ -52,7 +53,7 @@ impl TokenId {
         }
     }
 
-    /// Compares the random parts. The sign does not count, because it describes the sender, not the token.
+    /// Compares the random parts. The sign is ignored, because it describes the sender and not the token.
     pub fn compare(self, other: Self) -> Ordering {
         self.random().cmp(&other.random())
     }

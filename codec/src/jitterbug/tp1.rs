@@ -1,6 +1,6 @@
 //! TP1, type 2, on a stream: the leader offers the token to a candidate.
 //!
-//! The candidate compares the hash with that of its own list and replies with TP2 or TP3.
+//! The candidate compares the hash with the hash of its own list, and replies with TP2 or TP3.
 //!
 //! ```text
 //!   at  bytes  field
@@ -38,7 +38,7 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 
 layout! {
-    /// The bytes after the first, 8 bytes.
+    /// The 8 bytes that follow the first byte.
     struct Tp1Layout {
         token_id: I32 = TokenId,
         node_list_hash: I32 = NodeListHash,

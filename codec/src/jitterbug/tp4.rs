@@ -1,6 +1,7 @@
 //! TP4, type 5, on a stream: the leader's node list.
 //!
-//! Bit 0 of `meta` is set for IPv6; the other bits are 0. An address has 4 or 16 bytes, so a node has 7 or 19.
+//! Bit 0 of `meta` is set for IPv6, and the other bits are 0. An address has 4 or 16 bytes, so a node has 7 or 19
+//! bytes.
 //!
 //! ```text
 //!   at  bytes  field

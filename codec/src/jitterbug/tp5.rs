@@ -1,7 +1,7 @@
 //! TP5, type 6, on a stream: the leader passes the token.
 //!
-//! The sender half-closes the stream after the data, so the message is complete only when the stream ends. The receiver,
-//! not the format, limits the data's length.
+//! The sender half-closes the stream after the data, so the message is complete only when the stream ends. The format
+//! does not limit the length of the data, but a receiver may limit it.
 //!
 //! ```text
 //!   at  bytes  field
@@ -43,7 +43,7 @@ use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
 layout! {
-    /// The bytes between the first byte and the data, 4 bytes.
+    /// The 4 bytes between the first byte and the data.
     struct Tp5Layout {
         token_id: I32 = TokenId,
     }

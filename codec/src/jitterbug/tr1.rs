@@ -1,6 +1,7 @@
 //! TR1, type 0, in a UDP broadcast: an orphan asks whether a better token exists.
 //!
-//! Every receiver stores the sender's address: the datagram's IP address and this port.
+//! Every receiver stores the sender's address. The stored address consists of the datagram's IP address and the port in
+//! the message.
 //!
 //! ```text
 //!   at  bytes  field
@@ -37,7 +38,7 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 
 layout! {
-    /// The bytes after the first, without terms, 6 bytes.
+    /// The 6 bytes that follow the first byte, without the terms.
     struct Tr1Layout {
         token_id: I32 = TokenId,
         node_tcp_port: U16 = NodeTcpPort,

@@ -35,7 +35,7 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 
 layout! {
-    /// The bytes after the first, without terms, 4 bytes.
+    /// The 4 bytes that follow the first byte, without the terms.
     struct Tr2Layout {
         token_id: I32 = TokenId,
     }

@@ -1,7 +1,7 @@
 //! The card: information about the author of a frame, for people.
 //!
-//! It may follow a [`profile`](super::profile). A receiver that does not know it takes it for padding. For one that does,
-//! bytes that are no card are padding.
+//! A card may follow a [`profile`](super::profile). A receiver that does not know cards ignores a card as padding. If
+//! the bytes at the place of a card are not a card, a receiver that knows cards ignores these bytes as padding.
 //!
 //! ```text
 //!   at  bytes  field
@@ -59,7 +59,7 @@ pub const MAX_PROGRAM_LEN: usize = 64;
 const NOT_HELD: u64 = u64::MAX;
 
 layout! {
-    /// A card without the program, 25 bytes.
+    /// The first 25 bytes of a card, which precede the program.
     struct CardLayout {
         mark: [u8; 4] = Mark,
         major: U16 = Major,
@@ -76,20 +76,21 @@ layout! {
 pub struct Card<'a> {
     /// The author's version.
     pub version: Version,
-    /// A member that the author knows and has not heard for long. If there are several, each card names another one.
+    /// A member that the author knows, but has not heard for a long time. If there are several such members, the author
+    /// names a different member in each card.
     pub unheard: Option<MacAddr>,
-    /// The work under the author's token; `None` if it has no token, or no program holds the token.
+    /// The program that holds the author's token. `None` if the author has no token, or if no program holds the token.
     pub work: Option<Work<'a>>,
 }
 
 /// The version of a member's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// Changes if older programs do not understand the new version.
+    /// First part of the version. This part changes if older programs do not understand the new version.
     pub major: u16,
-    /// Changes with new functions.
+    /// Second part of the version. This part changes if there are new functions.
     pub minor: u16,
-    /// Changes with fixes.
+    /// Third part of the version. This part changes if faults were fixed.
     pub patch: u16,
 }
 
@@ -102,14 +103,14 @@ impl fmt::Display for Version {
 /// A program that holds a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Work<'a> {
-    /// How long it has held the token, in nanoseconds, less than 2^64 - 1.
+    /// Time for which the program has held the token, in nanoseconds. The number is less than 2^64 - 1.
     pub held: u64,
-    /// Its name for itself, at most [`MAX_PROGRAM_LEN`] bytes.
+    /// Name that the program has given itself, at most [`MAX_PROGRAM_LEN`] bytes.
     pub program: &'a str,
 }
 
 /// Returns the part of a program's name that fits a card.
-pub fn shortened(program: &str) -> &str {
+pub fn shorten(program: &str) -> &str {
     let mut len = program.len().min(MAX_PROGRAM_LEN);
     while !program.is_char_boundary(len) {
         len -= 1;

@@ -51,11 +51,12 @@ impl PreludeLayout {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads a whole Ethernet frame. Bytes after the message's own length are padding.
-    /// The EtherType is not checked, because the socket's filter has done that.
+    /// Reads a whole Ethernet frame. Ignores the bytes after the message, because they are padding. Does not check the
+    /// EtherType, because the socket's filter has already checked it.
     ///
     /// # Errors
-    /// Names the first field that breaks the [format](super#what-is-refused), and its offset in the frame.
+    /// Returns an error that names the first field that breaks the [format](super#refused-frames), and its offset in
+    /// the frame.
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);

@@ -1,6 +1,6 @@
 //! GENERATING_TOKEN, kind 6: a candidate for the next token.
 //!
-//! `token` is the author's candidate. The author owns it if no node objects in time.
+//! `token` is the author's candidate. If no node objects in time, the author owns the candidate.
 //!
 //! ```text
 //!   at  bytes  field

@@ -1,6 +1,6 @@
 //! LEAVING, kind 9: a member is shutting down.
 //!
-//! Nothing follows the header. A node that does not know this kind may ignore it.
+//! The message has no fields after the header. A node that does not know this kind may ignore it.
 //!
 //! ```text
 //!   at  bytes  field

@@ -10,7 +10,7 @@ use crate::messages::messages;
 messages! {
     /// The kind of a message: the first byte after the Ethernet header.
     kind Kind;
-    /// A message. Its variable parts are borrowed from the frame.
+    /// A message. Parts of variable length are borrowed from the frame.
     message Message;
 
     /// Offers the token to a member.
@@ -43,19 +43,19 @@ messages! {
         ip: [u8; 16],
         /// The author's promise to the destination.
         promise: Option<Promise>,
-        /// Whether the author takes part, but owns nothing.
+        /// Whether the author takes part in the ring, but does not own the token.
         paused: bool,
     } in ping;
 
-    /// An answer of a WAITER: the token was heard of recently.
+    /// Answer of a WAITER that has heard of the token recently.
     4 "TOKEN_WAS_HERE_RECENTLY" TokenWasHereRecently {
         /// The strongest token that the author knows.
         token: Token,
-        /// The node that held it.
+        /// The node that held this token.
         holder: MacAddr,
     } in token_was_here_recently;
 
-    /// A question of a LOOSER.
+    /// Question of a LOOSER that looks for the token.
     5 "WHERE_IS_TOKEN" WhereIsToken;
 
     /// A candidate for the next token.
@@ -78,11 +78,12 @@ messages! {
     /// The author is shutting down.
     9 "LEAVING" Leaving;
 
-    /// The author's stamps of jobs that run once in a period.
+    /// The author's stamps of jobs that run once per period.
     10 "STAMPS" Stamps {
-        /// The token of the node that announces or asks; in an answer, that of the asker.
+        /// The token of the node that makes the announcement or asks the question. An answer contains the token of the
+        /// node that asked.
         token: Token,
-        /// The number of the announcement or question, which an answer repeats.
+        /// The number of the announcement or question. An answer repeats this number.
         serial: u32,
         /// The purpose of the frame.
         purpose: Purpose,

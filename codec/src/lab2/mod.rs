@@ -1,31 +1,31 @@
 //! Lab2: token and heartbeat messages in raw Ethernet frames (`docs/wire-formats.md`, "Lab2").
 //!
-//! A frame consists of an Ethernet II header, the 8 bytes of the message's header, and the fields of its kind. Integers
-//! are big-endian. Ethernet pads short payloads, so bytes after the message's own length are ignored. Each kind has a
-//! module with its layout and a worked example. A [`profile`] and a [`card`] may follow the kinds that are mostly
-//! broadcast.
+//! A frame consists of an Ethernet II header, the message's header of 8 bytes, and the fields of its kind. Integers are
+//! big-endian. Ethernet pads short payloads, so the decoder ignores bytes after the message. Each kind has a module
+//! with its layout and a worked example. A [`profile`] and a [`card`] may follow the kinds that are mostly broadcast.
 //!
-//! # What is refused
-//! The checks run in this order, and the first that fails is reported. Field and problem together give the reason:
+//! # Refused frames
+//! The decoder makes the checks in this order, and reports the first check that fails. The field and the problem
+//! together determine the reason:
 //!
 //! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
 //! |---|---|---|
 //! | any | `Truncated` | the frame is shorter than its kind needs |
-//! | `kind` | `Unknown` | none of 1 to 11 |
-//! | `reserved` | `Reserved` | not 0 |
-//! | `messageAuthorMAC` | `NotAStation` | all zero, or a group address (broadcast included) |
-//! | `messageAuthorMAC` | `NotTheSource` | not the Ethernet source address |
-//! | `progress` | `TooLarge` | 2^63 or more |
-//! | `dataLen` | `TooLarge` | above [`DATA_LEN_MAX`] |
-//! | `count` | `TooLarge` | above [`MEMBERS_PER_FRAME_MAX`], or [`FORGOTTEN_PER_FRAME_MAX`] in FORGET |
-//! | `mac` | `NotAStation` | a member's address is zero or a group address |
-//! | `purpose` | `Illegal` | above 4 |
-//! | `stampCount` | `TooLarge` | above [`STAMPS_PER_FRAME_MAX`] |
-//! | `name` | `Illegal` | no name of a job |
-//! | `runnerMAC` | `NotAStation` | all zero, or a group address |
-//! | `outcome` | `Illegal` | above 3 |
+//! | `kind` | `Unknown` | not a number from 1 to 11 |
+//! | `reserved` | `Reserved` | a value other than 0 |
+//! | `messageAuthorMAC` | `NotUnicast` | all zero, or a group address (broadcast included) |
+//! | `messageAuthorMAC` | `NotTheSource` | an address other than the Ethernet source |
+//! | `progress` | `TooLarge` | a number of 2^63 or more |
+//! | `dataLen` | `TooLarge` | a length above [`DATA_LEN_MAX`] |
+//! | `count` | `TooLarge` | a number above [`MEMBERS_PER_FRAME_MAX`], or in FORGET above [`FORGOTTEN_PER_FRAME_MAX`] |
+//! | `mac` | `NotUnicast` | a member's address is zero or a group address |
+//! | `purpose` | `Illegal` | a number above 4 |
+//! | `stampCount` | `TooLarge` | a number above [`STAMPS_PER_FRAME_MAX`] |
+//! | `name` | `Illegal` | bytes that are no name of a job |
+//! | `runnerMAC` | `NotUnicast` | all zero, or a group address |
+//! | `outcome` | `Illegal` | a number above 3 |
 //!
-//! Encoding refuses what decoding would refuse.
+//! The encoder refuses the same values.
 
 mod frame;
 mod message;
@@ -56,19 +56,19 @@ pub use ring_members::Member;
 pub use stamps::{MAX_NAME_LEN, NO_AGE, Purpose, RunOutcome, Stamp};
 pub use token::{Digest, Token};
 
-/// The default EtherType: IEEE 802 local experimental 1.
+/// The default EtherType: the first one that IEEE 802 reserves for local experiments.
 pub const ETHERTYPE: u16 = 0x88b5;
 /// Length of an Ethernet II header (destination, source, EtherType) in bytes.
 pub const ETHERNET_HEADER_LEN: usize = 14;
 /// The longest data that a token carries, in bytes.
 pub const DATA_LEN_MAX: usize = 1024;
-/// The most members of one RING_MEMBERS frame, so that it fits an MTU of 1500.
+/// Largest number of members in one RING_MEMBERS frame, so that the frame fits an MTU of 1500.
 pub const MEMBERS_PER_FRAME_MAX: usize = 66;
-/// The most stamps of one STAMPS frame, so that it fits an MTU of 1500.
+/// Largest number of stamps in one STAMPS frame, so that the frame fits an MTU of 1500.
 pub const STAMPS_PER_FRAME_MAX: usize = 19;
-/// The most members of one FORGET frame.
+/// Largest number of members in one FORGET frame.
 pub const FORGOTTEN_PER_FRAME_MAX: usize = 64;
-/// The largest legal progress. Larger values are refused.
+/// The largest legal progress. The codec refuses larger values.
 pub const PROGRESS_MAX: u64 = (1 << 63) - 1;
 /// Length of the payload of the longest heartbeat without its data, in bytes. Trailer and profile are included.
 pub const HEARTBEAT_LEN: usize = token_is_here::LEN_BESIDE_DATA + Profile::LEN;
@@ -78,5 +78,5 @@ pub const PING_LEN: usize = ping::LEN;
 pub const PROMISE_LEN: usize = ping::LEN_WITH_TRAILER;
 /// Length of the longest frame of this protocol with its Ethernet header, in bytes.
 pub const FRAME_LEN_MAX: usize = ETHERNET_HEADER_LEN + 8 + 12 + 2 + 22 * MEMBERS_PER_FRAME_MAX;
-/// The IP address of a member that has none: `::`.
+/// The address `::`, which stands for a member without an IP address.
 pub const NO_IP: [u8; 16] = [0; 16];

@@ -7,7 +7,7 @@ use crate::layout::layout;
 use crate::writer::Writer;
 use crate::{DecodeError, Field, MacAddr, Problem};
 
-/// The first bytes of a trailer. Padding is mostly zero, so it differs.
+/// The first bytes of a trailer. Padding is mostly zero, so it does not look like a trailer.
 pub(super) const MARK: [u8; 4] = *b"RGD1";
 
 layout! {
@@ -17,7 +17,7 @@ layout! {
         pub destination: MacAddr = Destination,
         /// The sender of the frame.
         pub source: MacAddr = Source,
-        /// The type of its payload.
+        /// The type of the frame's payload.
         pub ethertype: U16 = Ethertype,
     }
 }
@@ -49,7 +49,8 @@ layout! {
 }
 
 impl TokenLayout {
-    /// Returns the token, or an error if it is not legal. `offset` is where the layout begins.
+    /// Returns the token, or an error if the token is not legal. `offset` is the offset of the token in the frame, in
+    /// bytes.
     #[inline]
     pub(super) fn validate(&self, offset: usize) -> Result<Token, DecodeError> {
         let progress = self.progress.get();

@@ -1,8 +1,9 @@
 //! PING, kind 3: introduces the author and its table's digest.
 //!
-//! `ip` is the author's address: an IPv6 address, an IPv4 address mapped as `::ffff:a.b.c.d`, or `::` for none
-//! ([`NO_IP`](super::NO_IP)). A trailer follows only if it has a content. A receiver that does not know trailers takes
-//! it for padding. For one that does, bytes that are no trailer are padding.
+//! `ip` is the author's IPv6 address, or its IPv4 address mapped as `::ffff:a.b.c.d`. An author without an IP address
+//! sends `::` ([`NO_IP`](super::NO_IP)). The author adds a trailer only if it makes a promise or is paused. A receiver
+//! that does not know trailers ignores a trailer as padding. If the bytes at the place of a trailer are not a trailer,
+//! a receiver that knows trailers ignores these bytes as padding.
 //!
 //! ```text
 //!   at  bytes  field
@@ -111,7 +112,7 @@ const PAUSED: u8 = 2;
 const TOKEN_AT: usize = 5;
 
 impl Trailer {
-    /// Whether these bytes are a trailer, and not padding.
+    /// Whether these bytes are a trailer. Otherwise they are padding.
     fn is_trailer(&self) -> bool {
         let nothing = [0; size_of::<Self>() - TOKEN_AT];
         let empty = zerocopy::IntoBytes::as_bytes(self)[TOKEN_AT..] == nothing;
@@ -121,14 +122,15 @@ impl Trailer {
     }
 }
 
-/// A member's promise to confirm no other tenure for a time (`docs/protocol.md`, "Grades").
+/// A member's promise not to confirm any other tenure for some time (`docs/protocol.md`, "Grades").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Promise {
     /// The token of the promised tenure.
     pub token: Token,
     /// The number of the answered TOKEN_IS_HERE.
     pub beat: u32,
-    /// How long it lasts after its author has read that frame, in nanoseconds of the author's clock.
+    /// Duration of the promise in nanoseconds, by its author's clock. The promise begins when the author has read the
+    /// answered TOKEN_IS_HERE.
     pub lasts: u64,
 }
 

@@ -1,8 +1,9 @@
 //! The profile: properties of the author of a frame that other members must know.
 //!
-//! It may follow TOKEN_IS_HERE, PING, WHERE_IS_TOKEN, GENERATING_TOKEN and WANT_TOKEN, after the trailer that begins
-//! with `RGD1`, if there is one. A receiver that does not know profiles takes it for padding. For one that does, bytes
-//! that are no profile are padding. Unknown flags have no meaning.
+//! A profile may follow TOKEN_IS_HERE, PING, WHERE_IS_TOKEN, GENERATING_TOKEN and WANT_TOKEN. If there is a trailer
+//! that begins with `RGD1`, the profile comes after the trailer. A receiver that does not know profiles ignores a
+//! profile as padding. If the bytes at the place of a profile are not a profile, a receiver that knows profiles ignores
+//! these bytes as padding. Unknown flags have no meaning.
 //!
 //! ```text
 //!   at  bytes  field
@@ -75,19 +76,21 @@ layout! {
 /// Properties of a member (`docs/protocol.md`, "Profiles").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Profile {
-    /// [`DEAF`](Self::DEAF), [`UNREACHED`](Self::UNREACHED), [`BACKING`](Self::BACKING). Later versions may add others.
+    /// Flags: [`DEAF`](Self::DEAF), [`UNREACHED`](Self::UNREACHED) and [`BACKING`](Self::BACKING). Later versions may
+    /// add other flags.
     pub flags: u8,
-    /// The MTU of its interface, in bytes.
+    /// The MTU of the author's interface, in bytes.
     pub mtu: u16,
-    /// A digest of its constants. Members with equal digests agree on them.
+    /// A digest of the author's constants. Members with equal digests have the same constants.
     pub constants: u64,
-    /// Its WAITER_TIMEOUT, in nanoseconds.
+    /// The author's WAITER_TIMEOUT, in nanoseconds.
     pub patience: u64,
-    /// The shortest WAITER_TIMEOUT of the author and of all members that have announced theirs to it, in nanoseconds.
+    /// The shortest WAITER_TIMEOUT that the author knows, in nanoseconds. The author's own WAITER_TIMEOUT is one of the
+    /// compared timeouts.
     pub shortest: u64,
-    /// Its TAKE_TIMEOUT, in nanoseconds.
+    /// The author's TAKE_TIMEOUT, in nanoseconds.
     pub take: u64,
-    /// The number of members that it expects; 0 if it expects none.
+    /// The number of members that the author expects; 0 if it expects none.
     pub expect: u32,
 }
 
@@ -95,20 +98,20 @@ pub struct Profile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Backing {
-    /// No other member confirms it, and no program has wanted the token since its election.
+    /// No other member confirms the tenure, and no program has wanted the token since the owner's election.
     Unused = 1,
-    /// No other member confirms it.
+    /// No other member confirms the tenure.
     Used = 2,
-    /// Other members confirm it.
+    /// Other members confirm the tenure.
     Confirmed = 3,
-    /// More than half of the ring confirms it.
+    /// More than half of the ring confirms the tenure.
     Quorum = 4,
 }
 
 impl Profile {
     /// Flag: the author has heard no frame for WAITER_TIMEOUT.
     pub const DEAF: u8 = 1;
-    /// Flag: for long, only unicast frames have reached the author.
+    /// Flag: only unicast frames have reached the author for a long time.
     pub const UNREACHED: u8 = 2;
     /// Flags: the number of the [`Backing`]; 0 if the author announces none.
     pub const BACKING: u8 = 0b1110_0000;
@@ -120,13 +123,13 @@ impl Profile {
         self.flags & Self::DEAF != 0
     }
 
-    /// Whether, for long, only unicast frames have reached the author.
+    /// Whether only unicast frames have reached the author for a long time.
     pub const fn is_unreached(&self) -> bool {
         self.flags & Self::UNREACHED != 0
     }
 
-    /// Returns the backing of the author's tenure; `None` if it is no owner, offers its token, or does not know
-    /// backing.
+    /// Returns the backing of the author's tenure. Returns `None` if the author is no owner, if it offers its token, or
+    /// if its version does not announce a backing.
     pub const fn backing(&self) -> Option<Backing> {
         match (self.flags & Self::BACKING) >> Self::BACKING.trailing_zeros() {
             1 => Some(Backing::Unused),

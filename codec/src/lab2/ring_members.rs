@@ -1,7 +1,7 @@
 //! RING_MEMBERS, kind 7: a part of the author's member table.
 //!
-//! The digest is that of the whole table. A table of more than 66 members is sent in several frames. A node that does
-//! not know this kind may ignore it.
+//! The digest describes the whole table, not only the members in this frame. A table of more than 66 members is sent in
+//! several frames. A node that does not know this kind may ignore it.
 //!
 //! A member is 22 bytes: `mac[6]`, a unicast address, and `ip[16]` as in PING.
 //!

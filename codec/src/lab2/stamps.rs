@@ -1,8 +1,9 @@
-//! STAMPS, kind 10: stamps of jobs that run once in a period (`docs/once.md`).
+//! STAMPS, kind 10: stamps of jobs that run once per period (`docs/once.md`).
 //!
-//! A table of more stamps than fit a frame is sent in several. All but the last announce that more follow. The digest
-//! is that of the whole table: the wrapping 64-bit sum of the XXH3-64 (seed 0) of each stamp's bytes up to its age. A
-//! node that does not know this kind may ignore it.
+//! If one frame cannot hold all stamps of a table, the table is sent in several frames. Each frame except the last
+//! frame announces that more frames follow. The digest describes the whole table. For each stamp, the bytes before the
+//! age are hashed with XXH3-64 (seed 0). The digest is the sum of these hashes as wrapping 64-bit integers. A node that
+//! does not know this kind may ignore it.
 //!
 //! ```text
 //!   at  bytes  field
@@ -87,17 +88,18 @@ layout! {
         pub name: [u8; MAX_NAME_LEN] = Name,
         /// Progress of the token under which the run began.
         pub progress: U64 = Progress,
-        /// Distinguishes runs of equal progress.
+        /// A number that distinguishes runs that began under the same progress.
         pub run: U32 = Run,
-        /// The member that ran it.
+        /// The member that ran the job.
         pub runner: MacAddr = RunnerMAC,
-        /// How it ended, as a [`RunOutcome`].
+        /// Outcome of the run, as a [`RunOutcome`].
         pub outcome: u8 = Outcome,
-        /// How long the run counts, in nanoseconds.
+        /// Length of the period for which the run counts, in nanoseconds.
         pub period: U64 = Period,
-        /// How long ago it began, in nanoseconds, or [`NO_AGE`].
+        /// Time since the run began, in nanoseconds, or [`NO_AGE`].
         pub age: U64 = Age,
-        /// How long ago the youngest earlier run began that this one has replaced, or [`NO_AGE`] if none is known.
+        /// If this run has replaced earlier runs, the time since the youngest of these earlier runs began. [`NO_AGE`]
+        /// if no such run is known.
         pub before: U64 = Before,
     }
 }
@@ -113,17 +115,17 @@ layout! {
     }
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum RunOutcome {
-    /// It has begun, and its end was not reported.
+    /// The run has begun, and its end was not reported.
     Begun,
-    /// It succeeded.
+    /// The run succeeded.
     Done,
-    /// It failed.
+    /// The run failed.
     Failed,
-    /// It never began, although it was announced.
+    /// The run never began, although it was announced.
     Void,
 }
 
@@ -146,11 +148,12 @@ impl RunOutcome {
 pub enum Purpose {
     /// A part of the author's table. Another frame follows.
     More,
-    /// The end of the author's table, as an announcement to members that know less.
+    /// The last frame of the author's table. The author sends this frame to members that may know fewer stamps.
     Tell,
-    /// The end of the author's table, as a question to all members.
+    /// The last frame of the author's table. With this frame, the author asks all members whether they have the same
+    /// stamps.
     Ask,
-    /// The author has stored exactly the stamps of the question, and knows no others.
+    /// The author has stored exactly the stamps of the question, and knows no other stamps.
     Agree,
     /// The author knows other stamps, which this frame contains.
     Differ,
@@ -170,7 +173,7 @@ impl Purpose {
 }
 
 impl Stamp {
-    /// Returns how the run ended; `None` only for a stamp that was not decoded from a frame.
+    /// Returns the outcome of the run. The outcome is `None` only for a stamp that was not decoded from a frame.
     pub const fn outcome(&self) -> Option<RunOutcome> {
         RunOutcome::from_wire(self.outcome)
     }

@@ -1,6 +1,7 @@
-//! TAKE_TOKEN, kind 1: the holder offers the token to a member.
+//! TAKE_TOKEN, kind 1: the owner offers the token to a member.
 //!
-//! `progress` is that of the held token, plus one or more. The data belong to the application, and go with the token.
+//! The offered `progress` is at least one larger than the progress of the token that the owner holds. The data belong
+//! to the application, and go with the token.
 //!
 //! ```text
 //!   at  bytes  field
@@ -66,7 +67,7 @@ layout! {
 /// Length of the body without the data, in bytes.
 pub(super) const LEN_BESIDE_DATA: usize = size_of::<TokenBodyLayout>();
 
-/// Reads a token with the application's data. TOKEN_IS_HERE uses it too.
+/// Reads a token with the application's data. TOKEN_IS_HERE uses this function too.
 #[inline]
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(Token, Digest, &'a [u8]), DecodeError> {
     let offset = reader.offset();

@@ -8,16 +8,16 @@ use crate::MacAddr;
 /// A token, which names one tenure: `(progress, authorMAC, authorTokenNum)` (`docs/protocol.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token {
-    /// Grows with every handover, at most to [`PROGRESS_MAX`](super::PROGRESS_MAX).
+    /// Number that grows with every handover, up to at most [`PROGRESS_MAX`](super::PROGRESS_MAX).
     pub progress: u64,
-    /// The node that created or minted the chain.
+    /// The node that created the chain, or minted it after a failed handover.
     pub author: MacAddr,
     /// The author's number for the chain.
     pub number: u32,
 }
 
 impl Token {
-    /// Returns `[~progress, authorMAC, authorTokenNum]`. The smaller value is the stronger token.
+    /// Returns `[~progress, authorMAC, authorTokenNum]`. The token with the smaller value is the stronger one.
     pub const fn priority(&self) -> [u8; 18] {
         let [p0, p1, p2, p3, p4, p5, p6, p7] = (!self.progress).to_be_bytes();
         let [a0, a1, a2, a3, a4, a5] = self.author.0;
@@ -32,7 +32,7 @@ impl Token {
         self.strength(other) == Ordering::Greater
     }
 
-    /// Compares by strength: [`Ordering::Greater`] if this token is the stronger.
+    /// Compares by strength. The result is [`Ordering::Greater`] if this token is the stronger one.
     pub fn strength(&self, other: &Self) -> Ordering {
         self.progress
             .cmp(&other.progress)
@@ -45,13 +45,13 @@ impl Token {
         !first.is_stronger_than(self) && !self.is_stronger_than(last)
     }
 
-    /// Whether both have the same chain: the same author and number.
+    /// Whether both tokens belong to the same chain: they have the same author and number.
     pub fn same_chain(&self, other: &Self) -> bool {
         self.author == other.author && self.number == other.number
     }
 }
 
-/// Writes `progress-author-number`, as in `1795-02:00:00:00:00:01-7`. This is the only spelling of a token.
+/// Writes `progress-author-number`, as in `1795-02:00:00:00:00:01-7`. A token is never written in another way.
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

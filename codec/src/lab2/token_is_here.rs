@@ -1,8 +1,8 @@
 //! TOKEN_IS_HERE, kind 2: the owner's heartbeat, and the acknowledgement of TAKE_TOKEN.
 //!
-//! The body is that of TAKE_TOKEN, with the held token. A heartbeat has a trailer with its number in the tenure, by
-//! which answers to different heartbeats are distinguished. A receiver that does not know trailers takes it for
-//! padding.
+//! The body has the same fields as TAKE_TOKEN. The token in the message is the token that the owner holds. A heartbeat
+//! has a trailer with its number in the tenure. Answers repeat this number, so the owner can distinguish answers to
+//! different heartbeats. A receiver that does not know trailers ignores the trailer as padding.
 //!
 //! ```text
 //!   at  bytes  field
@@ -50,7 +50,7 @@
 //! # assert_eq!(buf[..len], bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//! With its number:
+//! A heartbeat with its number:
 //! ```
 //! use ring_codec::lab2::{self, Frame, Message};
 //!

@@ -1,6 +1,7 @@
-//! TOKEN_WAS_HERE_RECENTLY, kind 4: the author knows a token. It answers a question or an offer, or objects to a token.
+//! TOKEN_WAS_HERE_RECENTLY, kind 4: the author knows a token. The message answers a question or an offer, or objects to
+//! a token.
 //!
-//! `token` is the strongest token that the author knows, and `holder` the node that held it.
+//! `token` is the strongest token that the author knows. `holder` is the node that held this token.
 //!
 //! ```text
 //!   at  bytes  field

@@ -1,6 +1,6 @@
 //! WANT_TOKEN, kind 8: a member has work for the token.
 //!
-//! Nothing follows the header. A node that does not know this kind may ignore it.
+//! The message has no fields after the header. A node that does not know this kind may ignore it.
 //!
 //! ```text
 //!   at  bytes  field

@@ -1,6 +1,6 @@
-//! WHERE_IS_TOKEN, kind 5: a looser asks who holds the token.
+//! WHERE_IS_TOKEN, kind 5: a LOOSER asks which node has the token.
 //!
-//! Nothing follows the header.
+//! The message has no fields after the header.
 //!
 //! ```text
 //!   at  bytes  field

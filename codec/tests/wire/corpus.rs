@@ -1,5 +1,5 @@
-//! The seeds of the fuzz targets: the worked examples and the inputs that once made a fuzz target fail. Each test run
-//! checks all of them.
+//! The seeds of the fuzz targets: the worked examples, and inputs with which a fuzz target failed once. Each test run
+//! checks all these inputs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

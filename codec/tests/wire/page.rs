@@ -1,5 +1,5 @@
-//! Tests that `docs/wire-formats.md`, the crate's documentation and the seeds contain the same examples. Set
-//! `RING_CODEC_SEEDS=write` to write the seeds again from the page.
+//! Tests that `docs/wire-formats.md`, the crate's documentation and the seeds contain the same examples. To write the
+//! seeds again from the page, set `RING_CODEC_SEEDS=write`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ fn crate_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Returns the page's examples of a format by name. An example is a block that starts with ` ```text format/name`; in
+/// Returns the page's examples of a format, by name. An example is a block that starts with ` ```text format/name`. In
 /// each line the bytes end at the semicolon.
 pub(crate) fn examples(format: &Format) -> BTreeMap<String, Vec<u8>> {
     let page = fs::read_to_string(crate_path("../docs/wire-formats.md")).unwrap();

@@ -1,4 +1,4 @@
-//! Runs the checks on random bytes, on random values and on valid messages with random changes.
+//! Runs the checks on random bytes, on random values, and on valid messages with random changes.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,15 +1,16 @@
 //! Tests how evenly the specified order of servers distributes tokens, and which tokens move when a server fails.
 //!
-//! The order depends only on the name and on the number of servers, so the tests can use more than the 32 servers that a
-//! list may have.
+//! The order depends only on the name and on the number of servers. So the tests can use more than the 32 servers that
+//! a list may have.
 
 use ring_codec::ftn::{hash, server_sequence};
 
 /// The largest number of servers in the tests.
 const SERVERS: usize = 50;
-/// The number of names for which the tests count the first server, for each number of servers.
+/// The number of names for which the tests compute the first server. For each number of servers, the tests count the
+/// names for which each server is the first server.
 const NAMES: u32 = 1_000_000;
-/// The number of names for which the tests make the whole order.
+/// The number of names for which the tests compute the whole order of servers.
 const SAMPLE: usize = 20_000;
 
 /// Makes typical names of three kinds: numbered names, paths with two numbers, and digests.
@@ -29,7 +30,8 @@ fn digest(number: u32) -> String {
     format!("{:016x}", x ^ x >> 31)
 }
 
-/// Computes how much the counts differ from an even distribution. For random names this is about the number of cells.
+/// Returns a measure of the difference between the counts and an even distribution. For random names this measure is
+/// close to the number of counts.
 fn chi_square(counts: &[u32]) -> f64 {
     let total: f64 = counts.iter().copied().map(f64::from).sum();
     let cells: f64 = counts.iter().map(|_| 1.0).sum();
@@ -59,7 +61,8 @@ fn orders(names: &[String], servers: usize) -> impl Iterator<Item = Vec<usize>> 
     })
 }
 
-/// Returns the largest share of a server, relative to an even share.
+/// Returns the share of the server that most names choose first. The unit is an even share, so 1 means an even
+/// distribution.
 fn largest_share(hashes: &[u32], servers: usize) -> f64 {
     let most = first_counts(hashes, servers).into_iter().max().unwrap_or(0);
     f64::from(most) * f64::from(u32::try_from(servers).unwrap()) / f64::from(NAMES)
@@ -85,9 +88,10 @@ fn a_million_names_are_evenly_distributed() {
     }
 }
 
-/// 37, the base of the hash, is 1 modulo 18 and 36, and -1 modulo 19 and 38. There the hash is a sum of the name's bytes
-/// (modulo 19 and 38 with alternating signs), and digits vary little. Modulo 37 mostly the last byte decides. A list has
-/// at most 32 servers, so such names cost at most 9 %.
+/// 37, the base of the hash, is 1 modulo 18 and 36, and -1 modulo 19 and 38. With these numbers of servers the hash is
+/// a sum of the name's bytes, with alternating signs modulo 19 and 38. The digits of numbered names vary little, so
+/// these sums vary little too. Modulo 37 the last byte decides almost everything. A list has at most 32 servers. With
+/// such a list, the largest share of a server is at most 9 % larger than an even share.
 #[test]
 fn numbered_names_are_evenly_distributed_except_for_18_19_36_37_and_38_servers() {
     let numbered = hashes(|number| format!("token-{number}"));

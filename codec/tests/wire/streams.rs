@@ -1,4 +1,5 @@
-//! Tests that the stream decoders distinguish incomplete from illegal messages and report an illegal one at once.
+//! Tests that the stream decoders distinguish incomplete messages from illegal messages, and report an illegal message
+//! at once.
 
 use std::fmt::Debug;
 
@@ -13,7 +14,7 @@ fn tp(bytes: &[u8], max_nodes: u32) -> Result<Streamed<Message<'_>>, DecodeError
     Message::decode_stream(bytes, OPEN, max_nodes)
 }
 
-/// Returns how many bytes are missing.
+/// Returns the number of missing bytes.
 fn missing<M: Debug>(streamed: Result<Streamed<M>, DecodeError>) -> usize {
     match streamed.expect("a legal part of a message") {
         Streamed::Incomplete { more } => more,
@@ -54,7 +55,8 @@ fn the_decoder_separates_the_messages_of_a_stream() {
 fn the_decoder_asks_for_the_bytes_whose_number_it_knows() {
     assert_eq!(missing(tp(&[], MAX_NODES)), 1);
     assert_eq!(missing(tp(&[0x21, 0, 0], MAX_NODES)), 6);
-    // Two nodes have at least 7 bytes each. The first proves to have 19, and the second still has at least 7.
+    // Two nodes have at least 7 bytes each. The first one turns out to have 19, and the second one still has at least
+    // 7.
     assert_eq!(missing(tp(&[0x51, 0, 0, 0, 2], MAX_NODES)), 14);
     assert_eq!(missing(tp(&[0x51, 0, 0, 0, 2, 1, 0, 0], MAX_NODES)), 16 + 7);
     // A TP5 always waits for another byte or the end.

@@ -1,13 +1,13 @@
-//! Tests the error for an incomplete message, at each length of each example: the incomplete field, its offset, its
-//! length and how much of it is there.
+//! Tests the error for an incomplete message, at each length of each example. The error has the incomplete field, its
+//! offset, its length, and the number of its bytes that are present.
 
 use ring_codec::{DecodeError, Problem, StreamState, andrews, ftn, jitterbug, lab2};
 
 use crate::checks::FORMATS;
 use crate::{corpus, page};
 
-/// The fields of an example in order, `name:bytes`. `name~bytes` is an integer whose first byte contains its length, so
-/// without that byte the decoder asks for 1 byte.
+/// The fields of an example in order, as `name:bytes`. `name~bytes` is an integer whose first byte contains its length.
+/// If that first byte is missing, the decoder asks for 1 byte.
 #[derive(Clone)]
 struct Fields {
     format: &'static str,
@@ -64,7 +64,7 @@ fn jitterbug() -> Vec<Fields> {
             "tp4",
             "count:4 meta:1 address:4 port:2 meta:1 address:16 port:2",
         ),
-        // The data has no minimum length, so a cut in it goes unnoticed.
+        // The data have no minimum length, so the decoder cannot notice that they are cut.
         ("tp5", "token_id:4"),
         (
             "tp6",
@@ -185,7 +185,7 @@ fn the_error_for_a_cut_message_names_the_incomplete_field() {
         for field in table.layout.split_whitespace() {
             let (name, len) = field.split_once([':', '~']).unwrap();
             let len: usize = len.parse().unwrap();
-            // A token service's server may omit its terms.
+            // A server of the token service may omit its terms.
             let first = usize::from(name == "client_timeout");
             let without = error(table.format, &bytes[..offset]);
             assert_eq!(

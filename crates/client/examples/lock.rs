@@ -1,4 +1,5 @@
-//! Writes one line per second to a file while this machine has the token of a ring. Stops when the lock is lost.
+//! Writes one line per second to a file while this machine has the token of a ring. The program stops when it loses the
+//! lock.
 //!
 //! `lock SOCKET FILE LINES`, with `ringd eth0` running: `lock /run/ringd/eth0.sock /mnt/shared/lines 10`
 
@@ -27,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut file = OpenOptions::new().create(true).append(true).open(file)?;
     for number in 0..lines.parse::<u32>()? {
         writeln!(file, "{} {number}", lock.fencing())?;
-        // Waits for the daemon during the pause, to learn of renewals and of the loss.
+        // During the pause, waits for messages of the daemon: renewals, or the loss of the lock.
         let mut left = PAUSE;
         while !left.is_zero() {
             let began = std::time::Instant::now();

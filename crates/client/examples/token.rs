@@ -1,4 +1,4 @@
-//! Adds 1 to a counter under a named token of the token service. The counter is the token's data.
+//! Acquires a named token of the token service, and adds 1 to a counter. The token's data contain the counter.
 //!
 //! `token SERVERS NAME`, with the servers of that list running: `token /etc/ringd/ftn.servers counter`
 
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let limits = WaitLimits::limited(Duration::from_secs(30));
     let grant = session.acquire(name.as_bytes(), Access::Exclusive, limits)?;
     let count: u64 = String::from_utf8(grant.data)?.parse().unwrap_or(0);
-    // One call sets the data and releases the token, so another client sees both or neither.
+    // One call sets the data and releases the token, so no other client sees only one of the two changes.
     let data = (count + 1).to_string();
     session.release(name.as_bytes(), Some(data.as_bytes()))?;
     session.log_out()?;

@@ -20,14 +20,14 @@ use thiserror::Error;
 
 use crate::lines::Lines;
 
-/// Maximum time until a daemon accepts a connection, and for each step of the conversation.
+/// Maximum time until a daemon accepts a connection. The same limit applies to the wait for each message of the daemon.
 pub const STEP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The reason why a daemon cannot be asked.
+/// The reason why no request can be sent to a daemon.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// The socket does not accept a connection.
-    #[error("cannot connect_untrusted ringd at {}: {reason}", path.display())]
+    #[error("cannot reach ringd at {}: {reason}", path.display())]
     Unreachable {
         /// The socket.
         path: PathBuf,
@@ -36,8 +36,8 @@ pub enum ConnectError {
     },
     /// A process of an unexpected user listens at the socket.
     #[error(
-        "cannot trust the ringd at {}: the socket belongs to a process of user {uid}; ringd must run as root, as the \
-         user of this process or as the user {service}",
+        "cannot trust the ringd at {}: the socket belongs to a process of user {uid}; run ringd as root, as this \
+         user, or as the user {service}",
         path.display()
     )]
     Stranger {
@@ -45,7 +45,7 @@ pub enum ConnectError {
         path: PathBuf,
         /// The listener's user.
         uid: u32,
-        /// The user that the service of this socket has.
+        /// The user who runs the service to which the socket belongs.
         service: String,
     },
 }
@@ -73,10 +73,11 @@ pub fn connect(path: &Path) -> Result<Lines, ConnectError> {
     }
 }
 
-/// Connects to a listener of any user. Waits at most [`STEP_TIMEOUT`] until it accepts, and as long for each read.
+/// Connects to a listener of any user. Waits at most [`STEP_TIMEOUT`] until the listener accepts. Each later read also
+/// waits at most [`STEP_TIMEOUT`].
 ///
 /// # Errors
-/// Fails if no process listens, or none accepts in time.
+/// Fails if no process listens, or if the listener does not accept in time.
 pub fn connect_untrusted(path: &Path) -> io::Result<UnixStream> {
     let flags = SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
@@ -90,14 +91,15 @@ pub fn connect_untrusted(path: &Path) -> io::Result<UnixStream> {
 
 const LAB2_USER: &str = "ringd";
 
-/// Returns the user of the listener if that user is not trusted at this socket.
+/// Returns the user id of the listener, or `None` if this user is trusted at this socket.
 fn untrusted_user(stream: &UnixStream, socket: &Path) -> io::Result<Option<u32>> {
     let uid = getsockopt(stream, PeerCredentials)?.uid();
     Ok((!is_trusted(uid, socket)).then_some(uid))
 }
 
-/// Returns the user of the service that has the socket. It has the name of the socket's directory, which only root
-/// can create in `/run`. A socket elsewhere is Lab2's.
+/// Returns the name of the user who runs the service of this socket. If the socket's directory is in `/run`, the user
+/// has the name of this directory, because only root can create directories there. Any other socket belongs to the
+/// service of Lab2.
 fn service_user(socket: &Path) -> &str {
     system_directory(socket)
         .and_then(Path::file_name)
@@ -105,7 +107,7 @@ fn service_user(socket: &Path) -> &str {
         .unwrap_or(LAB2_USER)
 }
 
-/// Returns the directory of a socket, if it is the directory of a system.
+/// Returns the directory of a socket. Returns `None` if no system uses this directory for its sockets.
 fn system_directory(socket: &Path) -> Option<&Path> {
     let directory = socket.parent()?;
     let rest = directory.to_str()?.strip_prefix(CONTROL_DIR)?;
@@ -113,8 +115,8 @@ fn system_directory(socket: &Path) -> Option<&Path> {
     is_system_directory.then_some(directory)
 }
 
-/// Whether a user is trusted at a socket: root, the caller, the owner of the socket's directory, or the service's
-/// user.
+/// Whether a user is trusted at a socket. The trusted users are root, the caller, the owner of the socket's directory,
+/// and the service's user.
 fn is_trusted(uid: u32, socket: &Path) -> bool {
     let directory = system_directory(socket).unwrap_or(Path::new(CONTROL_DIR));
     let owns_sockets = || fs::metadata(directory).is_ok_and(|found| found.uid() == uid);

@@ -1,7 +1,7 @@
-//! A lock from its holder's side: requested, granted, renewed, lost.
+//! A lock as its holder sees it: the holder requests the lock, and learns of the grant, of renewals, and of a loss.
 //!
-//! The granter sends the replies of `docs/control.md` over any [`Lines`]. That is a daemon's socket, or a pair of
-//! sockets to a process that grants locks in another way.
+//! The granter is a daemon, or another process that grants locks over a pair of sockets. In both cases the granter
+//! sends the replies of `docs/control.md` over [`Lines`].
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -29,7 +29,7 @@ pub enum LockMessage {
     Error(String),
     /// The lease lasts longer.
     Renewed,
-    /// The lock is lost. The rest of the lease is for ending the work.
+    /// The lock is lost. The holder must end its work before the lease ends.
     Lost(Loss),
     /// Another request of the holder succeeded.
     Done,
@@ -37,26 +37,28 @@ pub enum LockMessage {
     Failed(String),
 }
 
-/// A lock that was requested. After the grant it is held.
+/// A lock that was requested, and, after the grant, is held.
 #[derive(Debug)]
 pub struct HeldLock {
     lines: Lines,
     answer_deadline: Option<Instant>,
     margins: Margins,
     lease: Option<Lease>,
-    /// The clocks of the granter and of this process; `None` if both have no offset.
+    /// The clocks of the granter and of this process. `None` if the granter did not send its clock: then times need no
+    /// conversion.
     clocks: Option<(BootClock, BootClock)>,
 }
 
 impl HeldLock {
-    /// Requests the lock. The granter must answer before `answer_deadline`, if there is one.
+    /// Requests the lock. If `answer_deadline` is given, the granter must answer before this time.
     pub fn request(
         mut lines: Lines,
         request: &impl Serialize,
         answer_deadline: Option<Instant>,
         margins: Margins,
     ) -> Self {
-        // A daemon without room for another client answers without reading, so the answer counts and not this error.
+        // A daemon without room for another client answers before it reads the request. So ignore this error, and use
+        // the answer.
         let _ = lines.send(request);
         Self {
             lines,
@@ -67,7 +69,7 @@ impl HeldLock {
         }
     }
 
-    /// Creates a lock that is held already.
+    /// Creates the value for a lock that this process already holds.
     pub const fn already_held(lines: Lines, lease: Lease) -> Self {
         Self {
             lines,
@@ -83,35 +85,35 @@ impl HeldLock {
         self.lease
     }
 
-    /// Returns when to check the lock again if no message comes: when the work must be warned, or when the answer is
-    /// late.
+    /// Returns the time at which the caller must check the lock if no message comes before. After the grant, this is
+    /// the time at which the work gets its warning. Before the grant, this is the deadline for the answer.
     pub fn deadline(&self) -> Option<Instant> {
         self.lease
             .map_or(self.answer_deadline, |lease| Some(lease.warn_at()))
     }
 
-    /// Whether the lease was not renewed in time, as far as messages were read.
+    /// Whether the time for the warning has come, because no message that was read has renewed the lease.
     pub fn is_overdue(&self, now: Instant) -> bool {
         self.lease.is_some_and(|lease| now >= lease.warn_at())
     }
 
-    /// Whether the deadline for the first answer has passed without an answer.
+    /// Whether the deadline for the first answer has passed and the granter has not answered.
     pub fn is_unanswered(&self, now: Instant) -> bool {
         self.lease.is_none() && self.answer_deadline.is_some_and(|by| now >= by)
     }
 
-    /// Whether no more messages will come.
+    /// Whether the connection has ended, so that no more messages will come.
     pub const fn has_ended(&self) -> bool {
         self.lines.has_ended()
     }
 
-    /// Reads available bytes, or waits for some.
+    /// Reads available bytes. If no bytes are available, waits for bytes.
     pub fn fill(&mut self) {
         self.lines.fill();
     }
 
-    /// Reads available bytes, or waits for some until `by`, if it is given. Returns whether any came. With a past
-    /// time it does not wait.
+    /// Reads available bytes. If no bytes are available, waits for bytes. If `by` is given, waits at most until then,
+    /// and does not wait if `by` has passed. Returns whether any bytes came.
     ///
     /// # Errors
     /// Fails if the system cannot wait.
@@ -119,7 +121,8 @@ impl HeldLock {
         self.lines.fill_by(by)
     }
 
-    /// Returns the next message of the bytes that were read, and applies it to the lease.
+    /// Takes the next message from the bytes that were read. If the message changes the lease, updates the lease.
+    /// Returns the message.
     pub fn next_message(&mut self) -> Option<LockMessage> {
         while let Some(reply) = self.lines.next_message() {
             if let (Reply::Granted(Grant { clock, .. }), None) = (&reply, self.lease) {
@@ -149,7 +152,7 @@ impl HeldLock {
                 }
                 (Reply::Done {}, Some(_)) => LockMessage::Done,
                 (Reply::Error(text), Some(_)) => LockMessage::Failed(text),
-                // An answer to another request.
+                // This is the answer to another request of the holder.
                 _ => continue,
             };
             return Some(message);
@@ -169,9 +172,9 @@ impl HeldLock {
         self.lines.send_with(request, descriptors)
     }
 
-    /// Releases the lock, and waits up to a second for the confirmation, so that the next request does not find it
-    /// still held. Sends `report` before, if there is one, and the exit code of the lock's command. The work has
-    /// ended, so a missing confirmation does no harm.
+    /// Releases the lock, and waits up to a second for the confirmation. When the release is confirmed, the lock is
+    /// free for the next request. If `report` is given, sends the report before the release. Also sends the exit code
+    /// of the lock's command. A missing confirmation does no harm, because the work has ended.
     ///
     /// # Errors
     /// Fails only if a system call fails that every program needs.
@@ -192,16 +195,16 @@ impl HeldLock {
     }
 }
 
-/// Returns the clocks of the granter and of this process. Returns `None` if the granter does not know its clock, and
-/// this process's clock has no offset.
+/// Returns the clocks of the granter and of this process. Returns `None` if the granter sent no clock, and this
+/// process's clock has no offset.
 ///
 /// # Errors
-/// Returns a sentence with the reason if the clocks cannot be compared. Then the end of the lease is unknown.
+/// If the clocks cannot be compared, the end of the lease is unknown. In this case, returns a sentence with the reason.
 fn compare_clocks(theirs: Option<BootClock>) -> Result<Option<(BootClock, BootClock)>, String> {
     let unknown = |why: &str| {
         format!(
-            "cannot hold the lock: its lease ends by a clock that this process does not know ({why}); run ringctl in the \
-             time namespace of ringd"
+            "cannot hold the lock: this process does not know the clock of the lock's lease ({why}); run ringctl in \
+             the time namespace of ringd"
         )
     };
     let own = clock::boot_clock_offset().map_err(|error| unknown(&error.to_string()))?;
@@ -248,7 +251,7 @@ mod tests {
         kill: Margin::at_most(Duration::ZERO),
     };
 
-    /// Returns a requested lock and the granter's end of its connection.
+    /// Returns a requested lock, and the granter's end of the connection.
     fn requested_lock(answer_deadline: Option<Instant>) -> (HeldLock, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
         let request = RawJson::encode(&"a lock");
@@ -309,7 +312,7 @@ mod tests {
         assert!(lock.is_overdue(clock::now().monotonic));
     }
 
-    /// Returns a grant by a clock that is `ahead_ns` ahead of this process's.
+    /// Returns a grant whose times come from another clock. That clock is `ahead_ns` ahead of this process's clock.
     fn grant_by_another_clock(until: Instant, ahead_ns: i64, boot: Option<&str>) -> Reply {
         let (own, offset_ns) = clock::boot_clock_offset().expect("it is known");
         let Reply::Granted(grant) = grant(until) else {
@@ -327,7 +330,7 @@ mod tests {
     #[test]
     fn a_lease_of_another_time_namespace_is_converted() {
         let (mut lock, mut granter) = requested_lock(None);
-        // Both times are the same moment: by the granter's clock, and by this process's.
+        // Both times mean the same moment: one by the granter's clock, the other by this process's clock.
         let (theirs, own) = (later(1060), later(60));
         let ahead = 1_000_000_000_000;
         let message = deliver(

@@ -5,25 +5,25 @@ use std::time::Duration;
 use ring_proto::time::Instant;
 use serde::{Deserialize, Serialize};
 
-/// The reason for a loss because the lease was not renewed in time.
+/// The reason of a loss when the lease was not renewed in time.
 pub const OVERDUE_TEXT: &str =
-    "ringd did not renew the lease in time: it is stopped or cannot be reached";
+    "ringd did not renew the lease in time: ringd is stopped or cannot be reached";
 
-/// A time before the end of a lease: a share of the lease's length, up to a maximum.
+/// A span of time at the end of a lease. The span is a fraction of the lease's length, but at most `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Margin {
-    /// The divisor of the lease's length.
+    /// The number by which the lease's length is divided.
     divisor: u32,
     max: Duration,
 }
 
 impl Margin {
-    /// Creates a margin of a share of the length: divisor 4 is a quarter.
+    /// Creates a margin that is a share of the lease's length: with the divisor 4 a quarter.
     pub const fn share(divisor: u32, max: Duration) -> Self {
         Self { divisor, max }
     }
 
-    /// Creates a margin that is the same for every lease that is long enough.
+    /// Creates a margin of the length `max`. In a lease that is shorter than `max`, the margin is as long as the lease.
     pub const fn at_most(max: Duration) -> Self {
         Self::share(1, max)
     }
@@ -38,13 +38,13 @@ impl Margin {
     }
 }
 
-/// The margins at the end of a lease, which are not for work. They depend on the granter: how often it renews the
-/// lease, and how exactly it keeps the lease's end.
+/// The margins at the end of a lease. A program must not work during the margins. Their lengths depend on the granter's
+/// time between two renewals, and on the precision with which the end of the lease is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Margins {
-    /// Time before the end at which the work gets SIGTERM, unless the lease is renewed.
+    /// If the lease is not renewed, the work gets SIGTERM this long before the end of the lease.
     pub warning: Margin,
-    /// Time before the end at which the work is killed, so that no process is left at the end.
+    /// The work is killed this long before the end of the lease, so that none of its processes is left at the end.
     pub kill: Margin,
 }
 
@@ -57,7 +57,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Creates a lease that ends at `until`, as known at `now`.
+    /// Creates a lease from `now` until `until`.
     pub const fn new(until: Instant, now: Instant, margins: Margins) -> Self {
         Self {
             until,
@@ -88,14 +88,15 @@ impl Lease {
         self.until <= now
     }
 
-    /// Returns when to warn the work, unless the lease is renewed.
+    /// Returns the time at which the work must be warned if the lease is not renewed before.
     pub fn warn_at(&self) -> Instant {
         self.until
             .before(self.margins.warning.before_end(self.length))
     }
 
-    /// Returns when to kill work that got SIGTERM at `terminated_at`. That is after `grace`, but early enough that no
-    /// process is left at the end of the lease.
+    /// Returns the time at which the work must be killed if it got SIGTERM at `terminated_at`. The work has the time
+    /// `grace` to end. The work has less time if a process of the work could otherwise still exist at the end of the
+    /// lease.
     pub fn kill_at(&self, terminated_at: Instant, grace: Duration) -> Instant {
         let margin = self.margins.kill.before_end(self.length);
         (terminated_at + grace).min(self.until.before(margin))

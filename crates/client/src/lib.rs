@@ -1,11 +1,11 @@
-//! A client library of `ringd`: with it a program does its work on only one machine at a time.
+//! A client library of `ringd`. A program that uses this library does its work on only one machine at a time.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`lock`] | the token of this machine's ring, which exactly one machine of the segment has |
 //! | [`token`] | named tokens, which the servers of the token service grant to clients anywhere |
-//! | [`fencing`] | fencing tokens and their record, with which a resource refuses a late holder |
-//! | [`daemon`], [`lines`], [`held_lock`], [`lease`] | the parts of a [`lock`], for programs with their own event loop |
+//! | [`fencing`] | fencing tokens, and a record that lets a resource refuse a late holder |
+//! | [`daemon`], [`lines`], [`held_lock`], [`lease`] | parts of a [`lock`], for programs with their own event loop |
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -24,10 +24,11 @@
 //! # }
 //! ```
 //!
-//! **A lock is a lease.** The daemon or the servers renew it as long as they can, and grant it to no other program
-//! before it ends, on `CLOCK_BOOTTIME`. A program must count its lock as lost when the lease has ended, even if it
-//! was stopped or cut off meanwhile. No lock can prevent that a process wakes up later and continues as if it still
-//! held the lock. Only the resource can refuse its writes, by the [fencing token](lock::Lock::fencing).
+//! **A lock is a lease.** The daemon or the servers renew the lease as long as they can. Before the lease ends, on
+//! `CLOCK_BOOTTIME`, they grant the lock to no other program. When the lease has ended, a program must count its lock
+//! as lost, even if the program was stopped or cut off. No lock can stop a process that wakes up later and continues as
+//! if it still held the lock. Only the resource can refuse the writes of such a process, by the [fencing
+//! token](lock::Lock::fencing).
 //!
 //! Two examples are complete programs: `examples/lock.rs` and `examples/token.rs`.
 

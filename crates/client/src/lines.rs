@@ -17,17 +17,18 @@ use serde::de::DeserializeOwned;
 /// Maximum length of a line in bytes. Lines between a keeper and its parent may contain long file names, and 32 KiB
 /// of data in hexadecimal digits.
 const LINE_MAX: usize = 128 << 10;
-/// Maximum length of a daemon's line in bytes, far more than the status of the largest ring.
+/// Maximum length of a daemon's line in bytes. The status of the largest ring is far shorter.
 const DAEMON_LINE_MAX: usize = 64 << 20;
 const READ_SIZE: usize = 16 << 10;
 
-/// A stream of lines in both directions. It skips unknown messages, because a later version may send more.
+/// A stream of lines in both directions. The reader skips messages of unknown kinds, because a later version may send
+/// new kinds of messages.
 #[derive(Debug)]
 pub struct Lines {
     stream: UnixStream,
-    /// Received bytes that were not taken yet.
+    /// The bytes that were received, but not yet taken by the program.
     bytes: Vec<u8>,
-    /// The number of leading bytes without a newline.
+    /// The number of bytes at the beginning of `bytes` that were already searched. They contain no newline.
     searched: usize,
     line_max: usize,
     ended: bool,
@@ -45,7 +46,7 @@ impl Lines {
         }
     }
 
-    /// Creates a connection with a daemon, whose lines may be longer.
+    /// Creates a connection with a daemon. The lines of a daemon may be longer than other lines.
     pub fn with_daemon(stream: UnixStream) -> Self {
         Self {
             line_max: DAEMON_LINE_MAX,
@@ -74,7 +75,8 @@ impl Lines {
         self.stream.write_all(&line[sent..])
     }
 
-    /// Reads available bytes, or waits for some. An error counts as the end.
+    /// Reads available bytes. If no bytes are available, waits for bytes. If reading fails, the connection counts as
+    /// ended.
     pub fn fill(&mut self) {
         let mut part = [0; READ_SIZE];
         match self.stream.read(&mut part) {
@@ -85,14 +87,15 @@ impl Lines {
         }
     }
 
-    /// Reads available bytes, or waits for some until `by`, if it is given. Returns `false` if none came by then.
+    /// Reads available bytes. If no bytes are available, waits for bytes. If `by` is given, waits at most until then.
+    /// Returns `false` if no bytes came in this time.
     ///
     /// # Errors
     /// Fails if the system cannot wait.
     pub fn fill_by(&mut self, by: Option<Instant>) -> io::Result<bool> {
         if let Some(by) = by {
             let left = by.since(clock::now().monotonic);
-            // Rounded up: a shorter wait would end before `by`.
+            // The wait is rounded up, because a shorter wait would end before `by`.
             let left = left.as_millis().saturating_add(1);
             let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
             let mut readable = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
@@ -130,7 +133,7 @@ impl Lines {
         None
     }
 
-    /// Waits for the next message; `None` if the other end has closed the connection.
+    /// Waits for the next message. Returns `None` if the other end has closed the connection.
     pub fn wait_for_message<T: DeserializeOwned>(&mut self) -> Option<T> {
         loop {
             if let Some(message) = self.next_message() {
@@ -143,7 +146,7 @@ impl Lines {
         }
     }
 
-    /// Reads replies until `is_last` accepts one, or none has come for `timeout`.
+    /// Reads replies until `is_last` accepts a reply, or until no reply has come for the time `timeout`.
     ///
     /// # Errors
     /// Fails only if a system call fails that every program needs.
@@ -161,7 +164,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Whether no more lines will come.
+    /// Whether the connection has ended, so that no more lines will come.
     pub const fn has_ended(&self) -> bool {
         self.ended
     }

@@ -1,4 +1,5 @@
-//! The token of a ring, held by this program. It is the library's counterpart of `ringctl run` (`docs/control.md`).
+//! A lock: this program holds the token of a ring. The lock has the same rules as the lock of a command under `ringctl
+//! run` (`docs/control.md`).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,11 +18,11 @@ use crate::lease::{Margin, Margins, OVERDUE_TEXT};
 
 pub use ring_control::lab2::Grade;
 
-/// The margins of a ring's leases. Each confirmed heartbeat renews the lease, with the defaults four times in its
-/// length.
+/// The margins of a ring's leases. Each heartbeat that the members confirm renews the lease. With the defaults, a lease
+/// is as long as four heartbeats.
 pub const MARGINS: Margins = Margins {
     warning: Margin::share(4, Duration::MAX),
-    // At most the time that the kernel needs for a SIGKILL.
+    // The kernel needs at most this time for a SIGKILL.
     kill: Margin::share(8, Duration::from_secs(1)),
 };
 
@@ -39,11 +40,11 @@ pub enum LockError {
     Rejected(String),
     /// The daemon has closed the connection.
     #[error(
-        "ringd has closed the connection: it has ended, or serves too many clients; check it with ringctl status"
+        "ringd has closed the connection: ringd has ended, or serves too many clients; run ringctl status"
     )]
     Closed,
-    /// No answer came in time.
-    #[error("no answer from ringd in time: it is stopped, or hangs")]
+    /// The daemon did not answer in time.
+    #[error("no answer from ringd in time: ringd is stopped, or hangs")]
     NoAnswer,
     /// The system cannot wait.
     #[error("cannot wait for ringd: {0}")]
@@ -55,30 +56,32 @@ pub enum LockError {
 pub struct LockOptions {
     /// The label that `ringctl status` shows: at most [`LABEL_LEN_MAX`](ring_control::LABEL_LEN_MAX) bytes.
     pub label: String,
-    /// Maximum wait; `None` is unlimited. Zero succeeds only if no program of this machine uses the token.
+    /// Maximum time to wait for the lock; `None` means no limit. With zero, the request succeeds only if no program of
+    /// this machine uses the token.
     pub wait: Option<Duration>,
-    /// Maximum time to hold the lock; `None` if only the ring limits it.
+    /// Maximum time to hold the lock. `None` if the program sets no limit; the ring may still have a limit.
     pub max_hold: Option<Duration>,
     /// The grade that the lock must have while it is held (`docs/guarantees.md`).
     pub require: Option<Grade>,
 }
 
-/// The reason for the end of a wait.
+/// The reason why a wait has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wake {
     /// The lease lasts longer.
     Renewed,
-    /// The lock is lost: the reason, as a sentence. The work must end before [`Lock::remaining`] is zero.
+    /// The lock is lost: the reason, as a sentence. The work must end before [`Lock::remaining`] returns zero.
     Lost(String),
-    /// The time of the wait is over.
+    /// The maximum time of the wait is over.
     TimedOut,
 }
 
-/// A lock on the ring's token. Dropping it releases it; [`release`](Self::release) also waits until others can have
-/// it.
+/// A lock on the ring's token. Dropping the value releases the lock. [`release`](Self::release) also waits until others
+/// can get the lock.
 ///
-/// The holder must call [`wait`](Self::wait) again and again: it reads renewals and the loss of the lock. Work is
-/// safe while [`remaining`](Self::remaining) is not zero.
+/// The holder must call [`wait`](Self::wait) again and again, because only [`wait`](Self::wait) reads the messages
+/// about renewals and about the loss of the lock. Work is safe while [`remaining`](Self::remaining) does not return
+/// zero.
 #[derive(Debug)]
 pub struct Lock {
     held: HeldLock,
@@ -91,10 +94,11 @@ pub fn socket_path(interface: &str) -> PathBuf {
 }
 
 impl Lock {
-    /// Requests the token from the daemon at `socket`, and waits for it as `options` say.
+    /// Requests the token from the daemon at `socket`, and waits until the token is granted, at most as long as
+    /// `options` permits.
     ///
     /// # Errors
-    /// Fails if the daemon cannot be reached, refuses, or does not answer.
+    /// Fails if the daemon cannot be reached, refuses the request, or does not answer.
     pub fn acquire(socket: &Path, options: &LockOptions) -> Result<Self, LockError> {
         let millis = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
         let request: Request<RingRequest> = Request::Lock(LockRequest {
@@ -121,12 +125,13 @@ impl Lock {
         }
     }
 
-    /// Returns the fencing token. A resource refuses the writes of all older tokens (`docs/fencing.md`).
+    /// Returns the fencing token. A resource that knows this token refuses writes under all older tokens
+    /// (`docs/fencing.md`).
     pub fn fencing(&self) -> &str {
         &self.grant.fencing
     }
 
-    /// Returns how long work under the lock is safe, unless the lease is renewed meanwhile.
+    /// Returns the time for which work under the lock is safe, even without another renewal of the lease.
     pub fn remaining(&self) -> Duration {
         let end = self
             .held
@@ -135,7 +140,7 @@ impl Lock {
         end.since(clock::now().monotonic)
     }
 
-    /// Waits for news about the lock, but at most `pause`.
+    /// Waits for a message about the lock, but at most for `pause`.
     ///
     /// # Errors
     /// Fails if the system cannot wait.
@@ -151,7 +156,7 @@ impl Lock {
             let now = clock::now().monotonic;
             if self.held.has_ended() {
                 return Ok(Wake::Lost(
-                    "ringd has ended, and so has the lock".to_owned(),
+                    "ringd has ended, so the lock is lost".to_owned(),
                 ));
             }
             if self.held.is_overdue(now) {
@@ -175,7 +180,7 @@ impl Lock {
 }
 
 impl AsFd for Lock {
-    /// Becomes readable when [`wait`](Lock::wait) can return news.
+    /// Becomes readable when [`wait`](Lock::wait) can return a message.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.held.as_fd()
     }

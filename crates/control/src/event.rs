@@ -1,13 +1,13 @@
-//! The messages of a watch, which are the same for every system.
+//! The messages that a client gets when it watches a node. They are the same for all systems.
 
 use serde::{Deserialize, Serialize};
 
 use super::{NodeStatus, RawJson};
 
-/// The whole state after an event.
+/// The complete status of the node after an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The number of the last event before the snapshot.
+    /// The number of the last event before this snapshot.
     pub number: u64,
     /// The status at that time.
     pub status: NodeStatus,
@@ -16,24 +16,25 @@ pub struct Snapshot {
 /// The keys that every event has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventHead {
-    /// The event's number, which grows by one per event, including routine events.
+    /// The event's number. Each event has the next number. Routine events count too.
     pub number: u64,
     /// The time in milliseconds since 1970.
     pub time_ms: u64,
     /// The event's name in `snake_case`.
     pub event: String,
-    /// The event as a sentence for people. If it is absent, the reader builds one from the system's keys.
+    /// The event as a sentence for people. If the text is absent, the reader builds a sentence from the system's keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// An event: a JSON object with the keys of [`EventHead`] and the system's keys, unchanged.
+/// An event: a JSON object with the keys of [`EventHead`] and the system's keys. The text of the object is kept
+/// unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EventMessage(RawJson);
 
 impl EventMessage {
-    /// Creates an event. `own` is an object without the head's keys.
+    /// Creates an event. `own` is an object with the keys of the system. It must not contain the keys of `head`.
     pub fn new(head: &EventHead, own: &impl Serialize) -> Self {
         #[derive(Serialize)]
         struct Combined<'a, T> {

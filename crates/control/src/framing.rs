@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Maximum length of a request in bytes, including its newline.
 pub const REQUEST_LEN_MAX: usize = 4096;
 
-/// The reason why a line is not a message.
+/// The reason why a line is not a valid message.
 #[derive(Debug, Error)]
 pub enum FramingError {
     /// The line is longer than a request may be.
@@ -18,7 +18,8 @@ pub enum FramingError {
     Json(#[from] serde_json::Error),
 }
 
-/// A buffer that collects bytes and returns lines. It holds at most `MAX` bytes, so a line cannot be longer.
+/// A buffer that collects bytes and returns lines. The buffer holds at most `MAX` bytes, so a line can have at most
+/// `MAX` bytes.
 #[derive(Debug)]
 pub struct LineBuffer<const MAX: usize = REQUEST_LEN_MAX> {
     bytes: Box<[u8; MAX]>,
@@ -34,8 +35,8 @@ impl<const MAX: usize> LineBuffer<MAX> {
         }
     }
 
-    /// Returns the free space for the next bytes. It is never empty after [`next_line`](Self::next_line) returned
-    /// `None`.
+    /// Returns the free space for the next bytes. After [`next_line`](Self::next_line) has returned `None`, the free
+    /// space has at least one byte.
     pub fn space(&mut self) -> &mut [u8] {
         &mut self.bytes[self.filled..]
     }
@@ -50,10 +51,11 @@ impl<const MAX: usize> LineBuffer<MAX> {
         self.filled == MAX || self.bytes[..self.filled].contains(&b'\n')
     }
 
-    /// Removes the next complete line and parses it; `None` if no line is complete.
+    /// Removes the next complete line from the buffer and parses it. Returns `None` if no line is complete.
     ///
     /// # Errors
-    /// Fails if the line is not a message, or too long. After a too long line the rest cannot be parsed.
+    /// Fails if the line is not a message, or if the line is too long. In the second case, the rest of the buffer
+    /// cannot be parsed.
     pub fn next_line<T: DeserializeOwned>(&mut self) -> Option<Result<T, FramingError>> {
         let held = &self.bytes[..self.filled];
         let Some(end) = held.iter().position(|&byte| byte == b'\n') else {

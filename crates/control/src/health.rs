@@ -1,4 +1,4 @@
-//! The health of a node: one verdict for every system, for `status` and for monitors.
+//! The health of a node, for `status` and for monitors. All systems have the same kinds of health.
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -30,8 +30,9 @@ pub enum Health {
 }
 
 impl Health {
-    /// Returns the health of a node whose status contains none: degraded, because the node may be ill.
-    pub(super) const fn unreported() -> Self {
+    /// Returns the health of a node whose status contains no health. The result is degraded, because the node may have
+    /// a problem.
+    pub(super) const fn default_when_absent() -> Self {
         Self::Degraded
     }
 
@@ -44,20 +45,20 @@ impl Health {
 /// A problem of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The health of the node with this problem.
+    /// The health of a node that has this problem and no other.
     pub health: Health,
     /// The problem and the remedy, as a sentence.
     pub text: String,
 }
 
 impl Finding {
-    /// Creates a finding that needs attention.
-    pub fn degraded(text: impl Into<String>) -> Self {
+    /// Creates a finding about a problem that needs attention.
+    pub fn with_problem(text: impl Into<String>) -> Self {
         let (health, text) = (Health::Degraded, text.into());
         Self { health, text }
     }
 
-    /// Creates a finding that keeps the node or its ring from working.
+    /// Creates a finding about a problem that keeps the node or its ring from working.
     pub fn critical(text: impl Into<String>) -> Self {
         let (health, text) = (Health::Critical, text.into());
         Self { health, text }
@@ -85,11 +86,12 @@ impl Verdict {
         }
     }
 
-    /// Creates the verdict for a status without a health that this program knows.
-    pub(super) fn unreported(mut troubles: Vec<String>) -> Self {
-        let why = "this daemon does not report a health that this ringctl knows: install the same version of both, and restart the daemon";
+    /// Creates the verdict for a status that has no health, or has a health that this program does not know.
+    pub(super) fn without_health(mut troubles: Vec<String>) -> Self {
+        let why = "this daemon reports no health that this ringctl knows: install the same version of both, and \
+                   restart the daemon";
         troubles.insert(0, why.to_owned());
-        let health = Health::unreported();
+        let health = Health::default_when_absent();
         Self { health, troubles }
     }
 }
@@ -101,7 +103,7 @@ mod tests {
     #[test]
     fn the_worst_finding_decides_and_is_first() {
         assert_eq!(Verdict::from_findings(Vec::new()).health, Health::Healthy);
-        let findings = ["a", "b"].map(Finding::degraded);
+        let findings = ["a", "b"].map(Finding::with_problem);
         let [a, b] = findings;
         let verdict = Verdict::from_findings(vec![a, b, Finding::critical("c")]);
         assert_eq!(verdict.health, Health::Critical);

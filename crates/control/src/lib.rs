@@ -3,10 +3,10 @@
 //! The client sends a [`Request`] as one line of JSON, at most [`REQUEST_LEN_MAX`] bytes. The daemon answers with a
 //! [`Reply`] as one line of JSON. Then the client may send the next request.
 //!
-//! The messages that all systems share are here: the envelope, locks and names. The messages of one system are in a
-//! folder of its name. Its requests are an [`SystemRequest`]. Its status and events are types that convert to
-//! [`NodeStatus`] and [`EventMessage`], and can be read from them. This crate opens no sockets. Start reading with
-//! `message.rs`.
+//! The files next to this one contain what all systems share: the envelope of messages, the messages about locks, and
+//! the names of nodes. If only one system has a message, the message is in the folder with the system's name. The
+//! requests of a system implement [`SystemRequest`]. The status and the events of a system are types that convert to
+//! and from [`NodeStatus`] and [`EventMessage`]. This crate opens no sockets. Start reading with `message.rs`.
 
 #![forbid(unsafe_code)]
 
@@ -37,10 +37,12 @@ pub use raw_json::RawJson;
 pub use status::{NodeStatus, Percentiles};
 pub use text::escape_control_characters;
 
-/// The directory of the control sockets of Lab2's nodes. The user of the service has the same name.
+/// The directory that contains the control sockets of Lab2's nodes. The user who runs the service has the same name as
+/// this directory.
 pub const CONTROL_DIR: &str = "/run/ringd";
 
-/// Returns the directory of the control sockets of a system's nodes. The user of the service has the same name.
+/// Returns the directory that contains the control sockets of a system's nodes. The user who runs the service has the
+/// same name as this directory.
 pub fn control_dir(system: &str) -> PathBuf {
     PathBuf::from(format!("{CONTROL_DIR}-{system}"))
 }

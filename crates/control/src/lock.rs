@@ -4,16 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use super::RawJson;
 
-/// Maximum length of a label in bytes, which is that of a file's name.
+/// Maximum length of a label in bytes. File names have the same maximum length.
 pub const LABEL_LEN_MAX: usize = 255;
 
-/// A request for a lock. `R` is the type of the requirement.
+/// A request for a lock. `R` is the type of the required grade.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockRequest<R> {
     /// The label that users see: at most [`LABEL_LEN_MAX`] bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub label: String,
-    /// Maximum wait in milliseconds; unlimited if it is absent. 0 succeeds only if no program uses the token.
+    /// Maximum time to wait for the lock, in milliseconds. If this key is absent, the wait has no limit. With 0, the
+    /// request succeeds only if no program uses the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
     /// Maximum time to hold the lock, in milliseconds.
@@ -22,7 +23,8 @@ pub struct LockRequest<R> {
     /// The grade that the lock must have while it is held.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub require: Option<R>,
-    /// The fencing token of the lock under which the client runs. Without it, the client would wait for its own end.
+    /// The fencing token of the lock under which the client runs. Without this token, the client could wait for its own
+    /// end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
 }
@@ -46,28 +48,30 @@ impl<R> Default for LockRequest<R> {
 /// A granted lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The token as the system shows it; absent if it is only a fencing token.
+    /// The token. Each system has its own JSON for a token. Absent if the system's token is only a fencing token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<RawJson>,
     /// The fencing token.
     pub fencing: String,
-    /// The lock's grade, in the system's word; absent if the system has no grades.
+    /// The grade of the lock, as the system names it. Absent if the system has no grades.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<String>,
     /// The token's data, in hexadecimal digits.
     #[serde(default)]
     pub data: String,
-    /// The daemon grants the token to no other client before this time of CLOCK_BOOTTIME, in nanoseconds.
+    /// The end of the lease on CLOCK_BOOTTIME, in nanoseconds. Before this time, the daemon grants the token to no
+    /// other client.
     pub until_ns: u64,
-    /// The clock of this and all later times of the lock; absent if the daemon does not know it.
+    /// The clock that shows `until_ns`, and also all times in later messages about the lock. Absent if the daemon does
+    /// not know its clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<BootClock>,
 }
 
-/// A CLOCK_BOOTTIME. Each kernel has one, and each time namespace adds an offset.
+/// A clock CLOCK_BOOTTIME. Each kernel has one such clock, and each time namespace adds an offset to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootClock {
-    /// The boot id of its kernel; absent if unknown.
+    /// The boot id of the clock's kernel. Absent if the boot id is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
     /// The offset from the clock of the first time namespace, in nanoseconds.
@@ -75,16 +79,17 @@ pub struct BootClock {
 }
 
 impl BootClock {
-    /// Whether both clocks may belong to the same kernel. The two ends of a Unix socket always do, as far as is
-    /// known.
+    /// Whether this clock and `other` may belong to the same kernel. Also true if one of the boot ids is unknown,
+    /// because both ends of a Unix socket are usually on one kernel.
     pub fn may_share_kernel(&self, other: &Self) -> bool {
         self.boot.is_none() || other.boot.is_none() || self.boot == other.boot
     }
 
-    /// Returns the time of this clock at the moment when the `other` one, of the same kernel, shows `ns`.
+    /// Converts a time to this clock: returns the time that this clock shows when `other` shows `ns`. Both clocks must
+    /// belong to the same kernel.
     pub fn convert_from(&self, other: &Self, ns: u64) -> u64 {
         let shown = i128::from(ns) - i128::from(other.offset_ns) + i128::from(self.offset_ns);
-        // A time before this clock's start has passed in any case.
+        // A time before the start of this clock has certainly passed, so 0 is a correct substitute.
         u64::try_from(shown.max(0)).unwrap_or(u64::MAX)
     }
 }
@@ -92,11 +97,12 @@ impl BootClock {
 /// The refusal of a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The reason for programs, in the system's word.
+    /// The reason, as a single word that programs can compare. The system defines the words.
     pub why: String,
-    /// The reason for people, as a sentence.
+    /// The reason as a sentence for people.
     pub text: String,
-    /// Whether the requested job was begun on another machine and lost, so that its progress is unknown.
+    /// Whether another machine began the requested job and then lost the token. If so, the progress of the job is
+    /// unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
 }
@@ -111,11 +117,11 @@ pub struct Renewal {
 /// The loss of a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
-    /// The reason for programs, in the system's word.
+    /// The reason as a word for programs. The system defines the words.
     pub why: String,
-    /// The reason for people, as a sentence.
+    /// The reason as a sentence for people.
     pub text: String,
-    /// The time by which the work must have ended, on CLOCK_BOOTTIME in nanoseconds. It may have passed.
+    /// The work must have ended before this time of CLOCK_BOOTTIME, in nanoseconds. This time may already have passed.
     pub until_ns: u64,
 }
 

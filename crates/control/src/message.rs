@@ -1,5 +1,5 @@
-//! Requests and replies of the control socket (`docs/control.md`): the envelope, and the messages that all systems
-//! share.
+//! Requests and replies of the control socket (`docs/control.md`). This file has the envelope of all messages, and the
+//! messages that all systems share.
 
 use std::fmt::Debug;
 
@@ -14,17 +14,18 @@ use super::{
 /// The version of this protocol.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// The requests that are specific to one system: an enum without the names of [`Request`].
+/// An enum of the requests that only one system has. No variant of the enum may have the same name as a variant of
+/// [`Request`].
 pub trait SystemRequest: Debug + Serialize + DeserializeOwned {
-    /// The requirement of a lock ([`LockRequest::require`]).
+    /// The type of a lock's requirement ([`LockRequest::require`]).
     type Require: Debug + Clone + PartialEq + Serialize + DeserializeOwned;
 
-    /// Whether the request is executed only while its client waits for the answer ([`Request::needs_its_client`]).
+    /// Whether the daemon may execute the request only while the client waits for the answer
+    /// ([`Request::needs_its_client`]).
     fn needs_its_client(&self) -> bool;
 }
 
-/// A request to a node whose system has no requests of its own. It was meant for another system, and the node refuses
-/// it with its own text.
+/// A request that the node's system does not have. The request was meant for another system, so the node refuses it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoRequest {
     /// The request's name.
@@ -52,30 +53,33 @@ pub enum Request<O: SystemRequest> {
     Version,
     /// Asks for the status of the node.
     Status,
-    /// Requests the token for this connection, until [`Request::Unlock`] or the connection's end.
+    /// Requests the token for this connection. The connection keeps the token until [`Request::Unlock`], or until the
+    /// connection ends.
     Lock(LockRequest<O::Require>),
-    /// Passes descriptors by which the daemon ends the work of this connection, which holds the token, if the
-    /// connection ends without [`Request::Unlock`].
+    /// Passes descriptors to the daemon. This connection holds the token. If the connection ends without
+    /// [`Request::Unlock`], the daemon uses the descriptors to end the work under the token.
     Bind,
-    /// Releases the lock, or stops waiting for it.
+    /// Releases the lock. If the lock is not granted yet, withdraws the request for it.
     Unlock {
         /// The exit code of the lock's command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit: Option<u8>,
     },
-    /// Asks for the token's data, as far as the node knows them.
+    /// Asks for the token's data. The node returns the data that it knows.
     DataGet,
     /// Sets the token's data.
     DataSet {
         /// The data in hexadecimal digits.
         hex: String,
-        /// The fencing token of the lock for the change. The connection that holds the lock does not need it.
+        /// The fencing token of the lock under which the client changes the data. A connection that holds the lock
+        /// itself need not send the fencing token.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<String>,
     },
     /// Starts a watch of all later events.
     Watch {
-        /// The number of the first event, if the node still has it.
+        /// The number of the first event that the client wants. If the node no longer has this event, the node sends a
+        /// snapshot instead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<u64>,
         /// Whether to include routine events, such as the handovers of the token.
@@ -93,8 +97,8 @@ const COMMON: [&str; 8] = [
 ];
 
 impl<O: SystemRequest> Request<O> {
-    /// Whether the request is executed only while its client waits for the answer. A client that has given up reports
-    /// that the request had no effect.
+    /// Whether the daemon may execute the request only while the client waits for the answer. A client that gives up
+    /// reports that its request had no effect. So the daemon must not execute the request later.
     pub fn needs_its_client(&self) -> bool {
         match self {
             Self::Lock(_) | Self::DataSet { .. } => true,
@@ -119,7 +123,8 @@ impl<O: SystemRequest> Serialize for Request<O> {
 }
 
 impl<'de, O: SystemRequest> Deserialize<'de> for Request<O> {
-    /// Selects the type by the name first, so that the error describes the right type.
+    /// Reads the name of the request first, and then parses the type that belongs to this name. So an error message
+    /// describes this type.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let request = Value::deserialize(from)?;
         let name = request.get("request").and_then(Value::as_str);
@@ -148,25 +153,25 @@ pub enum Reply {
     Version(Version),
     /// The answer to [`Request::Status`].
     Status(NodeStatus),
-    /// The answer to [`Request::Lock`]: the lock is granted.
+    /// The answer to [`Request::Lock`] if the lock is granted.
     Granted(Grant),
-    /// The answer to [`Request::Lock`]: the lock is refused.
+    /// The answer to [`Request::Lock`] if the lock is refused.
     Refused(Refusal),
-    /// Unasked: the lease lasts longer.
+    /// The daemon has renewed the lease. The daemon sends this message without a request.
     Renewed(Renewal),
-    /// Unasked: the lock is lost.
+    /// The lock is lost. The daemon sends this message without a request.
     Lost(Loss),
     /// The answer to [`Request::Unlock`].
     Unlocked {},
-    /// The request is done.
+    /// The daemon has executed the request.
     Done {},
-    /// The request has begun, but is not complete at the end of the client's wait.
+    /// The daemon has begun to execute the request, but had not finished when the client's maximum wait was over.
     Pending(Pending),
     /// The answer to [`Request::DataGet`].
     Data(TokenData),
     /// The first answer to [`Request::Watch`].
     Snapshot(Box<Snapshot>),
-    /// Unasked, after [`Request::Watch`].
+    /// An event. After [`Request::Watch`], the daemon sends such messages without further requests.
     Event(EventMessage),
     /// The request failed: the reason, as a sentence.
     Error(String),
@@ -179,15 +184,15 @@ pub struct Version {
     pub protocol: u32,
     /// The program's version.
     pub ringd: String,
-    /// The node's interface; absent if it has none or several.
+    /// The node's interface. Absent if the node has no interface, or has several interfaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
 }
 
-/// The reason why a request is not complete.
+/// The reason why the execution of a request is not complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
-    /// The reason for programs, in the system's word.
+    /// The reason as a word for programs. The system defines the words.
     pub why: String,
     /// The reason for people, as a sentence.
     pub text: String,
@@ -198,7 +203,7 @@ pub struct Pending {
 pub struct TokenData {
     /// The data in hexadecimal digits.
     pub hex: String,
-    /// The token that the data belong to, as the system shows it.
+    /// The token to which the data belong. Each system has its own JSON for a token.
     pub token: Option<RawJson>,
 }
 

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A node's name on this machine, which its files have too. A node of Lab2 has the name of its ring; a node of
-/// another system has the name that [`new`](Self::new) returns.
+/// The name of a node on this machine. The names of the node's files contain this text. A node of Lab2 has the name of
+/// its ring. For a node of any other system, [`of_system`](Self::of_system) returns the name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeName(String);
 
@@ -14,8 +14,8 @@ impl NodeName {
         Self(name.into())
     }
 
-    /// Returns the name of a system's node, as in `note-7`. The place distinguishes it from the system's other nodes
-    /// on this machine: an interface or a number.
+    /// Returns the name of a node of this system, such as `note-7`. `place` is an interface or a number. It
+    /// distinguishes the node from other nodes of the system on the same machine.
     pub fn of_system(system: &str, place: &str) -> Self {
         Self(format!("{system}-{place}"))
     }
@@ -25,7 +25,8 @@ impl NodeName {
         directory.join(format!("{}.sock", self.0))
     }
 
-    /// Returns the name of the node of a control socket; `None` if the path is no control socket.
+    /// Returns the name of the node that has the control socket at this path. Returns `None` if the path does not name
+    /// a control socket.
     pub fn from_socket_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_suffix(".sock")?;
         Some(Self(name.to_owned()))

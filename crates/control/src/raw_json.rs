@@ -1,4 +1,4 @@
-//! JSON of a system, which the envelope passes on without parsing it.
+//! JSON that only one system understands. Code for all systems passes this JSON on without parsing it.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// A JSON value, unchanged to the byte. Code that knows the system reads it as a type.
+/// The unchanged bytes of a JSON value. Code of the system decodes these bytes into one of its types.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
-    /// Encodes a value, whose maps must have text as keys.
+    /// Encodes a value. If the value contains maps, all their keys must be text.
     pub fn encode(value: &impl Serialize) -> Self {
         Self(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
@@ -20,7 +20,7 @@ impl RawJson {
     /// Decodes the value as a type.
     ///
     /// # Errors
-    /// Fails if the value has another type.
+    /// Fails if the JSON is not a value of the type `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(self.text())
     }
@@ -30,7 +30,7 @@ impl RawJson {
         self.0.get()
     }
 
-    /// Returns the fields of an object in their order; `None` if the value is no object.
+    /// Returns the fields of an object in their order. Returns `None` if the value is not an object.
     pub fn fields(&self) -> Option<Vec<(String, RawJson)>> {
         let fields: Result<Fields, _> = self.decode();
         Some(fields.ok()?.0)
@@ -51,7 +51,7 @@ impl fmt::Debug for RawJson {
     }
 }
 
-/// The fields of an object in their order, which maps of `serde_json` do not keep.
+/// The fields of an object in their order. The maps of `serde_json` do not keep this order.
 struct Fields(Vec<(String, RawJson)>);
 
 impl<'de> Deserialize<'de> for Fields {

@@ -1,14 +1,14 @@
-//! The answer to `status`, which is the same for every system.
+//! The answer to `status`. All systems use the same type for the answer.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Health, RawJson, Verdict};
 
-/// A node's status: a JSON object with the system's keys, unchanged.
+/// A node's status: a JSON object with the keys of the node's system. The text of the object is kept unchanged.
 ///
-/// Programs that do not know the system read some keys. `system` is the system's name. `health` is the node's health,
-/// and `troubles` the reasons. If a system's own document defines the keys of its status, the system's name may be in
-/// `protocol` instead.
+/// Programs that do not know the system can still read three keys. `system` is the system's name. `health` is the
+/// node's health, and `troubles` are the reasons for it. In a system whose protocol document defines all keys of the
+/// status, `protocol` may contain the system's name instead of `system`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodeStatus(RawJson);
@@ -27,7 +27,8 @@ struct CommonKeys {
 }
 
 impl NodeStatus {
-    /// Creates the status of a node of `system`. `own` is an object without the key `system`.
+    /// Creates the status of a node of `system`. `own` is an object with the other keys; it must not contain the key
+    /// `system`.
     pub fn new(system: &str, own: &impl Serialize) -> Self {
         #[derive(Serialize)]
         struct Combined<'a, T> {
@@ -48,24 +49,24 @@ impl NodeStatus {
         &self.0
     }
 
-    /// Returns the system's name; `None` if neither `system` nor `protocol` contains one.
+    /// Returns the system's name. Returns `None` if neither `system` nor `protocol` contains a name.
     pub fn system(&self) -> Option<String> {
         let keys = self.0.decode::<CommonKeys>().ok()?;
         keys.system.or(keys.protocol)
     }
 
-    /// Returns the health that the node reports. Without one, the verdict is degraded.
+    /// Returns the health that the node reports. If the node reports no health, the verdict is degraded.
     pub fn verdict(&self) -> Verdict {
         let keys = self.0.decode::<CommonKeys>().ok();
         let (health, troubles) = keys.map_or((None, Vec::new()), |it| (it.health, it.troubles));
         match health {
             Some(health) => Verdict { health, troubles },
-            None => Verdict::unreported(troubles),
+            None => Verdict::without_health(troubles),
         }
     }
 }
 
-/// Percentiles of a time, in nanoseconds; all 0 before the first measurement.
+/// Percentiles of a measured time, in nanoseconds. All are 0 before the first measurement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Percentiles {
     /// The shortest time.

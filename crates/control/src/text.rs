@@ -1,6 +1,6 @@
 //! Texts from other machines and programs.
 
-/// Escapes a text for a terminal, which would execute its control characters.
+/// Escapes the control characters of a text, because a terminal would execute them.
 pub fn escape_control_characters(text: &str) -> String {
     let shown = |char| match char {
         '\'' | '"' => String::from(char),

@@ -1,5 +1,5 @@
-//! Checks the rate of the machine's clock against the hardware counter. NTP, for example, can change that rate by
-//! more than the members of a ring may differ.
+//! Compares the rate of the machine's clock with the hardware counter. For example, NTP can change this rate. The
+//! change may be larger than the permitted difference between the clocks of a ring.
 
 use std::time::Duration;
 
@@ -10,9 +10,10 @@ const ERROR_MAX_MILLIONTHS: i64 = 10_000;
 
 #[derive(Debug)]
 pub(crate) struct ClockRate {
-    /// The last readings of the clock and the counter.
+    /// Last readings of the clock and the counter.
     last: Option<(Duration, Duration)>,
-    /// The error of the clock in millionths, if it is above the maximum. Positive: too fast.
+    /// Error of the clock in millionths, if the error is above the maximum. A positive error means that the clock is
+    /// too fast.
     error_millionths: Option<i64>,
 }
 
@@ -24,8 +25,8 @@ impl ClockRate {
         }
     }
 
-    /// Takes readings of the clock, `CLOCK_MONOTONIC`, and of the counter, `CLOCK_MONOTONIC_RAW`. Returns whether the
-    /// clock has become wrong or right.
+    /// Handles readings of the clock (`CLOCK_MONOTONIC`) and of the counter (`CLOCK_MONOTONIC_RAW`). Returns whether
+    /// the clock has become wrong or right.
     pub(crate) fn update(&mut self, clock: Duration, counter: Duration) -> bool {
         let Some((clock_then, counter_then)) = self.last else {
             self.last = Some((clock, counter));
@@ -43,7 +44,7 @@ impl ClockRate {
         before.is_some() != self.error_millionths.is_some()
     }
 
-    /// Describes the problem and a remedy; `None`: the clock is right.
+    /// Returns a text about the problem and a remedy; `None` if the clock is right.
     pub(crate) fn problem(&self) -> Option<String> {
         let per_cent = self.error_millionths?.unsigned_abs() / 10_000;
         let direction = if self.error_millionths > Some(0) {
@@ -58,7 +59,7 @@ impl ClockRate {
     }
 }
 
-/// Returns by how many millionths `shown` is longer than `counted`.
+/// Returns the difference between `shown` and `counted`, in millionths of `counted`.
 fn millionths_longer(shown: Duration, counted: Duration) -> i64 {
     let micros = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
     let (shown, counted) = (micros(shown), micros(counted).max(1));
@@ -70,7 +71,7 @@ mod tests {
     use super::ClockRate;
     use std::time::Duration;
 
-    /// Takes readings for a number of seconds while the clock is wrong by this many millionths.
+    /// Passes readings to `rate` for a number of seconds. During this time the clock is wrong by `millionths`.
     fn feed(
         rate: &mut ClockRate,
         at: &mut (Duration, Duration),
@@ -91,11 +92,15 @@ mod tests {
     fn a_clock_that_is_off_by_more_than_a_hundredth_is_reported_once() {
         let mut rate = ClockRate::new();
         let mut at = (Duration::ZERO, Duration::ZERO);
-        assert_eq!(feed(&mut rate, &mut at, 100, 500), 0, "NTP does that");
+        assert_eq!(
+            feed(&mut rate, &mut at, 100, 500),
+            0,
+            "NTP may change the rate by this much"
+        );
         assert_eq!(feed(&mut rate, &mut at, 100, -9_000), 0);
         assert_eq!(rate.problem(), None);
         assert_eq!(feed(&mut rate, &mut at, 100, -50_000), 1);
-        let problem = rate.problem().expect("it is too slow");
+        let problem = rate.problem().expect("the clock is too slow");
         assert!(
             problem.contains("too slow") && problem.contains(" 5 %"),
             "{problem}"

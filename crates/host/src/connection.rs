@@ -18,9 +18,9 @@ use ring_runtime::wait::Interest;
 
 use ring_process::{Client, ClientId};
 
-/// Maximum time for a client to send its request, and again to read its reply.
+/// Maximum time for a client to send its request. After the request, the client has the same time to read its reply.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum unread bytes of a client, in addition to one reply.
+/// Maximum number of bytes that the client has not read yet, in addition to one reply.
 const UNREAD_MAX: usize = 64 << 10;
 
 /// The server's next action for a client.
@@ -30,7 +30,7 @@ pub(crate) enum NextAction {
     Close,
 }
 
-/// A client's connection. Its memory is bounded: one request, one reply, and a limited number of unsolicited
+/// A client's connection. The memory of a connection is limited to one request, one reply and some unsolicited
 /// messages.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -42,13 +42,14 @@ pub(crate) struct Connection {
     /// Whether the client may send descriptors.
     accepts_descriptors: bool,
     output: VecDeque<Rc<[u8]>>,
-    /// Number of bytes of the first line that are already written.
+    /// Number of bytes of the first line that were already written.
     written: usize,
     /// Number of bytes in `output`.
     unread: usize,
-    /// Whether to close the connection once all output is written.
+    /// Whether to close the connection after all output is written.
     closes_when_written: bool,
-    /// Whether the client may be silent for any time: it holds or awaits a lock, or watches.
+    /// Whether the client may be silent for any time. A client may be silent if it holds a lock, waits for a lock, or
+    /// watches events.
     may_be_silent: bool,
     deadline: Instant,
 }
@@ -77,7 +78,7 @@ impl Connection {
         &self.stream
     }
 
-    /// Returns the client's process and user, as far as the kernel knows them.
+    /// Returns the client's process and user, if the kernel knows them.
     pub(crate) fn client(&self, id: ClientId) -> Client {
         Client {
             id,
@@ -86,7 +87,7 @@ impl Connection {
         }
     }
 
-    /// Returns when the client must have done something; `None`: it has any time.
+    /// Returns the time by which the client must act; `None` if the client has no time limit.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         (!self.may_be_silent || !self.output.is_empty()).then_some(self.deadline)
     }
@@ -99,17 +100,17 @@ impl Connection {
         self.may_be_silent = may_be_silent;
     }
 
-    /// Accepts descriptors from the client until it may no longer be silent.
+    /// Accepts descriptors from the client until the client may no longer be silent.
     pub(crate) const fn accept_descriptors(&mut self) {
         self.accepts_descriptors = true;
     }
 
-    /// Does everything that is possible without waiting: at most one read and one request, and all writes that the
+    /// Does everything that is possible without waiting: at most one read, at most one request, and all writes that the
     /// stream takes.
     ///
-    /// `answer` gets a request and its descriptors, takes the descriptors that it keeps, and returns the reply, or
-    /// `None` if the reply follows later. If the client has `hung_up`, only requests that have an effect without the
-    /// client are answered.
+    /// `answer` gets a request and its descriptors, and takes the descriptors that it keeps. `answer` returns the
+    /// reply, or `None` if the reply follows later. If the client has `hung_up`, this function answers a request only
+    /// if the request has an effect even without the client.
     pub(crate) fn serve<O: SystemRequest>(
         &mut self,
         now: Instant,
@@ -153,7 +154,7 @@ impl Connection {
                     return Ok(NextAction::Close);
                 }
                 let len = if !with_descriptors {
-                    // Only the bytes that come before any descriptors.
+                    // The read takes only the bytes before the first byte that has descriptors.
                     (&*self.stream).read(&mut space[..len])?
                 } else if !self.accepts_descriptors {
                     return self.refuse(now, "only the holder of the token may send descriptors");
@@ -189,8 +190,8 @@ impl Connection {
         self.write(now)
     }
 
-    /// Sends the reason and closes the connection. Leaves the client's bytes unread: reading them would mean to wait
-    /// until the kernel has closed the descriptors that come with them.
+    /// Sends the reason and closes the connection. Leaves the client's bytes unread: a read would wait until the kernel
+    /// has closed the descriptors that come with the bytes.
     fn refuse(&mut self, now: Instant, why: &str) -> io::Result<NextAction> {
         let line = to_line(&Reply::Error(why.to_owned())).unwrap_or_default();
         self.enqueue(now, line.into());
@@ -223,9 +224,9 @@ impl Connection {
         })
     }
 
-    /// Returns the event that the poller should wait for.
+    /// Returns the event for which the poller has to wait.
     fn next_wait(&self) -> NextAction {
-        // A waiting request is answered as soon as the client reads replies.
+        // The server answers a waiting request as soon as the client reads replies.
         if !self.output.is_empty() || self.input.has_line() {
             NextAction::Wait(Interest::Write)
         } else {

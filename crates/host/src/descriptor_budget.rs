@@ -1,17 +1,19 @@
-//! Divides the process's descriptors: clients never get descriptors that the ring needs.
+//! Divides the process's descriptors, so that clients never get descriptors that the ring needs.
 
 use ring_process::descriptors::raise_limit;
 use tracing::warn;
 
-/// Maximum number of clients, with any number of descriptors.
+/// Maximum number of clients, however many descriptors the process has.
 const CLIENTS_MAX: u64 = 512;
-/// Descriptors per client: its connection, two that it has sent, and two that are about to replace them.
+/// Number of descriptors per client: its connection, two descriptors that it has sent, and two that are about to
+/// replace them.
 const DESCRIPTORS_PER_CLIENT: u64 = 5;
-/// Descriptors for everything else: the interface and its successor, the log, the state file, a running hook, the
-/// life lines of past holders, and descriptors that are slow to close.
+/// Number of descriptors for all other uses. The daemon needs them for the interface, a new interface that replaces it,
+/// the log, the state file, and a running hook. It also needs them for the life lines of past holders, and for
+/// descriptors that take long to close.
 const OTHER_DESCRIPTORS: u64 = 72;
 
-/// The limit of descriptors, and the number of clients that it allows.
+/// The limit of descriptors, and the number of clients that this limit allows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DescriptorBudget {
     limit: u64,
@@ -19,7 +21,7 @@ pub(crate) struct DescriptorBudget {
 }
 
 impl DescriptorBudget {
-    /// Raises the process's limit of descriptors to the number that it needs, or as far as the system allows.
+    /// Raises the process's limit of descriptors to the number that the process needs, or as far as the system allows.
     pub(crate) fn raise_limit_for_clients() -> Self {
         let limit = raise_limit(OTHER_DESCRIPTORS + CLIENTS_MAX * DESCRIPTORS_PER_CLIENT);
         let clients = clients(limit);
@@ -39,13 +41,14 @@ impl DescriptorBudget {
                 limit,
                 clients,
                 "only {clients} clients can connect at a time: the limit of open files is {limit}; \
-                 raise it with ulimit -n or LimitNOFILE="
+                 raise this limit with ulimit -n or LimitNOFILE="
             );
         }
     }
 }
 
-/// Returns the number of clients. It is at least one, so that a client can be told to try again.
+/// Returns the number of clients that a limit of descriptors allows. The number is at least one, so that the daemon can
+/// tell a client to try again.
 fn clients(limit: u64) -> u64 {
     (limit.saturating_sub(OTHER_DESCRIPTORS) / DESCRIPTORS_PER_CLIENT).clamp(1, CLIENTS_MAX)
 }

@@ -1,8 +1,8 @@
-//! Makes the file of the control socket, and removes it at the end.
+//! Makes the file of the control socket, and removes the file at the end.
 //!
-//! Another user may own its directory and change the directory's contents at any moment. So the directory is opened
-//! once, and later steps do not use the path, which may lead elsewhere by then. Files of other users are left as they
-//! are.
+//! Another user may own the directory of this file and change its contents at any moment. So this module opens the
+//! directory once. Later steps do not use the path, because the path may then lead to a different directory. This
+//! module does not change files of other users.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -28,18 +28,19 @@ const SOCKET_LIST: &str = "/proc/thread-self/net/unix";
 /// The flags of a listening socket in that list.
 const LISTENING_FLAG: &str = "00010000";
 
-/// A listening socket. Dropping it removes its file.
+/// A listening socket. The drop of this value removes the socket's file.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     listener: UnixListener,
     path: PathBuf,
     entry: DirectoryEntry,
-    /// Device and inode of the file, so that no other file is removed.
+    /// Device and inode of the file. With these numbers, this process does not remove a different file at the same
+    /// path.
     file: (u64, u64),
 }
 
 impl Endpoint {
-    /// Listens at `path`, for the owner and the group. Makes the directory if it is missing.
+    /// Listens at `path`, for clients of this user and group. Makes the directory if it is missing.
     ///
     /// # Errors
     /// The path cannot be used, or another process listens there.
@@ -67,7 +68,7 @@ impl Endpoint {
         &self.path
     }
 
-    /// Whether clients that use the path reach this socket. The path may lead to another directory by now.
+    /// Whether clients that use the path reach this socket. The path may now lead to a different directory.
     pub(crate) fn is_in_place(&self) -> bool {
         let found = fs::symlink_metadata(&self.path);
         found.is_ok_and(|found| (found.dev(), found.ino()) == self.file)
@@ -82,13 +83,13 @@ impl Drop for Endpoint {
     fn drop(&mut self) {
         let found = self.entry.stat();
         if matches!(found, Ok(Some(found)) if identity(&found) == self.file) {
-            // If the file stays, the next process removes it as stale.
+            // If the file stays, the next process removes it as a stale file.
             let _ = self.entry.remove();
         }
     }
 }
 
-/// A name in a directory that stays open, whatever happens to the directory's path.
+/// A name in a directory. The directory stays open, whatever happens to its path.
 #[derive(Debug)]
 struct DirectoryEntry {
     directory: OwnedFd,
@@ -96,7 +97,7 @@ struct DirectoryEntry {
 }
 
 impl DirectoryEntry {
-    /// Opens the directory of a path. Makes it if it is missing.
+    /// Opens the directory of a path. Makes the directory if it is missing.
     fn open(path: &Path) -> io::Result<Self> {
         let directory = match path.parent() {
             Some(parent) if parent != Path::new("") => parent,
@@ -110,7 +111,7 @@ impl DirectoryEntry {
         })
     }
 
-    /// Returns the file's status; `None`: there is no file.
+    /// Returns the file's status; `None` if there is no file.
     fn stat(&self) -> io::Result<Option<FileStat>> {
         let flags = AtFlags::AT_SYMLINK_NOFOLLOW;
         match fstatat(&self.directory, self.name.as_os_str(), flags) {
@@ -142,15 +143,15 @@ fn identity(found: &FileStat) -> (u64, u64) {
 fn directory_changed() -> io::Error {
     io::Error::new(
         ErrorKind::NotFound,
-        "another process has changed its directory",
+        "another process has changed the socket's directory",
     )
 }
 
-/// Binds a listener whose file has its mode from the start: a chmod by path could hit another file.
+/// Binds a listener whose file has the right mode from the start. A chmod by path could change a different file.
 fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let listener = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    // The file gets the mode of the socket, less the mask.
+    // The file gets the mode of the socket without the bits of the mask.
     fchmod(&listener, Mode::from_bits_truncate(0o660))?;
     let address = UnixAddr::new(path)?;
     runtime_directory::with_file_mask(Mode::empty(), || bind(listener.as_raw_fd(), &address))?;
@@ -158,8 +159,9 @@ fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
     Ok(listener.into())
 }
 
-/// Removes a socket that an earlier process has left at `path` and that nobody listens at. It must be this user's. In
-/// a directory that only this user can change it may also be root's, from a run by hand.
+/// Removes a socket that an earlier process has left at `path`, if no process listens at it. The socket must belong to
+/// this user. In a directory that only this user can change, the socket may also belong to root, for example after a
+/// manual start as root.
 fn remove_stale(entry: &DirectoryEntry, path: &Path, found: &FileStat) -> Result<(), Error> {
     let failed = |source| Error::Control {
         path: path.to_owned(),
@@ -169,11 +171,11 @@ fn remove_stale(entry: &DirectoryEntry, path: &Path, found: &FileStat) -> Result
     if kind != SFlag::S_IFSOCK {
         return Err(failed(io::Error::new(
             ErrorKind::AlreadyExists,
-            "the file there is not a socket",
+            "the existing file is not a socket",
         )));
     }
     let is_in_use = match has_listener_at(path) {
-        // This user may not connect to root's socket, which is for root and its group.
+        // This user may not connect to a socket of root, which is only for root and root's group.
         Err(error) if error.kind() == ErrorKind::PermissionDenied && entry.is_private() => {
             is_listed(&entry.name)
         }
@@ -190,7 +192,8 @@ fn remove_stale(entry: &DirectoryEntry, path: &Path, found: &FileStat) -> Result
     entry.remove().map_err(failed)
 }
 
-/// Whether a process listens at the path. It counts even if it is too busy to accept, so this must not wait for it.
+/// Whether a process listens at the path. A process also counts if it listens but is too busy to accept. So this
+/// function does not wait until the process accepts.
 fn has_listener_at(path: &Path) -> io::Result<bool> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let probe = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
@@ -201,7 +204,7 @@ fn has_listener_at(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether the kernel lists a listening socket of this name, in any directory. Returns `true` if there is no such
+/// Whether the kernel lists a listening socket of this name, in any directory. Returns `true` if the kernel has no such
 /// list.
 fn is_listed(name: &OsStr) -> bool {
     let list = fs::read_to_string(SOCKET_LIST);
@@ -229,8 +232,8 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
-    /// Leaves a socket that has never listened. A process that another test starts at this moment may have a copy of
-    /// a listening socket, which would keep it listening.
+    /// Makes a stale socket file, from a socket that has never listened. A socket that has listened is not suitable.
+    /// Another test may start a process at this moment, and this process would keep a copy of the listening socket.
     fn leave_stale(path: &Path) {
         let flags = SockFlag::SOCK_CLOEXEC;
         let stale = socket(AddressFamily::Unix, SockType::Stream, flags, None).unwrap();
@@ -300,7 +303,7 @@ mod tests {
         assert!(listens("eth1.sock") && !listens("eth0.sock"));
     }
 
-    /// Removes a stale socket of another user, in a directory with this mode.
+    /// Tries to remove a stale socket of another user in a directory with this mode.
     fn remove_stale_of_another(mode: u32) -> (Result<(), Error>, bool) {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), Permissions::from_mode(mode)).unwrap();

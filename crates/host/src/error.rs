@@ -1,4 +1,4 @@
-//! The errors that end a daemon, each with a text for the operator and an exit code.
+//! The errors that end a daemon. Each has a text for the operator and an exit code.
 
 use std::error;
 use std::io;
@@ -7,17 +7,17 @@ use std::path::PathBuf;
 use ring_runtime::wait::SystemCallError;
 use thiserror::Error;
 
-/// An error of one system's node. Its text is for the operator: the failure, the cause and a remedy.
+/// An error of the node of one system. The error's text tells the operator the failure, the cause and a remedy.
 pub trait SystemError: error::Error + Send + Sync + 'static {
     /// Returns the process's exit code, as listed in the program's `--help`.
     fn exit_code(&self) -> u8;
 }
 
-/// The error that ends the daemon. Its text is for the operator: the failure, the cause and a remedy.
+/// The error that ends the daemon. The error's text tells the operator the failure, the cause and a remedy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The command line cannot work. The text gives the reason and a remedy.
+    /// The daemon cannot use the command line. The text gives the reason and a remedy.
     #[error("{0}")]
     Usage(String),
     /// An error of the system.
@@ -27,9 +27,9 @@ pub enum Error {
     #[error("cannot make the control socket {}: {source}; choose another path with --control PATH",
         path.display())]
     Control {
-        /// Its path, or that of its directory.
+        /// Path of the socket, or of its directory.
         path: PathBuf,
-        /// The error of the system call.
+        /// Error of the system call.
         source: io::Error,
     },
     /// Another process listens at the control socket's path.
@@ -38,13 +38,13 @@ pub enum Error {
         path.display()
     )]
     ControlInUse {
-        /// Its path.
+        /// Path of the socket.
         path: PathBuf,
     },
-    /// A second signal came before the shutdown was complete.
+    /// A second signal arrived before the shutdown was complete.
     #[error("stopped by a second signal before the shutdown was complete")]
     Interrupted,
-    /// A system call failed that does not fail on a healthy system.
+    /// A system call failed, although this call does not fail on a healthy system.
     #[error(transparent)]
     System(#[from] SystemCallError),
 }
@@ -60,7 +60,7 @@ impl Error {
         }
     }
 
-    /// Returns a function for `map_err`, which names the action that failed.
+    /// Returns a function for `map_err`. The function adds the name of the action that failed.
     pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System(SystemCallError::to(what)(source))
     }

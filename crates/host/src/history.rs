@@ -1,4 +1,4 @@
-//! The latest events as texts with a system's own keys, numbered, for watchers.
+//! The latest events, for watchers. Each event has a number, a text, and the keys that are specific to its system.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Priority, Recent};
 
-/// An event with its time. `K` are the keys that only its system has.
+/// An event with its time. `K` has the keys that are specific to the event's system.
 #[derive(Debug)]
 pub struct HistoryEntry<K> {
     time_ms: u64,
@@ -37,14 +37,14 @@ impl<K> HistoryEntry<K> {
         self.time_ms
     }
 
-    /// Returns the keys that only its system has.
+    /// Returns the keys that are specific to the event's system.
     pub fn keys(&self) -> &K {
         &self.text.keys
     }
 }
 
 impl<K: Serialize> HistoryEntry<K> {
-    /// Makes the message that watchers get.
+    /// Makes the message about this event for watchers.
     pub fn message(&self, number: u64) -> EventMessage {
         let EventText { event, text, keys } = &*self.text;
         let head = EventHead {
@@ -67,7 +67,7 @@ impl<K> History<K> {
         Self(Recent::new(now))
     }
 
-    /// Returns the events, by number.
+    /// Returns the events by their numbers.
     pub const fn recent(&self) -> &Recent<HistoryEntry<K>> {
         &self.0
     }
@@ -89,7 +89,7 @@ impl<K> History<K> {
 }
 
 impl<K: Default> History<K> {
-    /// Adds an event about a problem of this machine, or its end.
+    /// Adds an event about a problem of this machine, or about the end of such a problem.
     pub fn add_problem(&mut self, now: Now, event: &'static str, text: String) {
         self.add(now, (event, text), K::default(), Priority::News);
     }

@@ -12,14 +12,14 @@ use ring_proto::time::Instant;
 
 use ring_runtime::worker::{WakeUp, Worker};
 
-/// Does jobs, one at a time, in a thread.
+/// A task does jobs in a thread, one at a time.
 pub trait Task: Send + 'static {
-    /// The input of a job.
+    /// The type of a job's input.
     type Job: Send + 'static;
-    /// The result of a job, for the machine.
+    /// The type of a job's result, for the machine.
     type Answer: Send + 'static;
 
-    /// Does a job. `bell` tells when a long job has to stop; it may be cancelled before it begins.
+    /// Does a job. `bell` tells when a long job has to stop. A job may be cancelled before it begins.
     fn run_job(&mut self, job: Self::Job, bell: &WakeUp) -> Self::Answer;
 }
 
@@ -29,11 +29,11 @@ pub(crate) struct Jobs<T: Task> {
     worker: Worker<VecDeque<(u64, T::Job)>>,
     next: u64,
     answers: Receiver<T::Answer>,
-    /// The bell that rings when there is an answer, and at the thread's end.
+    /// Bell that rings when there is an answer, and when the thread ends.
     answer_bell: Arc<WakeUp>,
 }
 
-/// Rings its bell when it is dropped.
+/// A value that rings its bell when it is dropped.
 struct RingOnDrop(Arc<WakeUp>);
 
 impl Drop for RingOnDrop {
@@ -52,7 +52,7 @@ impl<T: Task> Jobs<T> {
         let (sender, answers) = mpsc::channel();
         let ring_on_drop = RingOnDrop(Arc::clone(&answer_bell));
         let worker = Worker::start("jobs", move |mailbox, mut poller| {
-            // The bell is dropped after the sender: when it rings, the loop finds the channel closed.
+            // The sender is dropped before the bell, so the loop finds the channel closed when the bell rings.
             let ring_on_drop = ring_on_drop;
             let sender = sender;
             while let Some((number, job)) = mailbox.next(&mut poller) {
@@ -72,23 +72,23 @@ impl<T: Task> Jobs<T> {
         })
     }
 
-    /// Adds a job to be [posted](Self::post).
+    /// Adds a job for the next [`post`](Self::post).
     pub(crate) fn add(&mut self, job: T::Job) {
         self.worker.hold((self.next, job));
         self.next += 1;
     }
 
-    /// Cancels all jobs that were added. Each still has an answer.
+    /// Cancels all jobs that were added. Each of these jobs still has an answer.
     pub(crate) fn cancel(&self) {
         self.worker.bell().cancel_before(self.next);
     }
 
-    /// Passes jobs to the worker. Never waits.
+    /// Passes the added jobs to the worker. Never waits.
     pub(crate) fn post(&mut self, now: Instant) {
         self.worker.post(now);
     }
 
-    /// Returns when to call [`post`](Self::post) again at the latest.
+    /// Returns the latest time for the next call of [`post`](Self::post).
     pub(crate) const fn deadline(&self) -> Option<Instant> {
         self.worker.deadline()
     }
@@ -111,7 +111,8 @@ impl<T: Task> Jobs<T> {
         self.answer_bell.silence();
     }
 
-    /// Ends the current job and drops the others. There will be no more jobs, and no answers to these.
+    /// Ends the current job and drops the others. The dropped jobs get no answers. After this call, the caller must not
+    /// add jobs.
     pub(crate) fn cancel_all(&self) {
         self.worker.cancel();
     }
@@ -123,13 +124,13 @@ impl<T: Task> Jobs<T> {
 }
 
 impl<T: Task> AsFd for Jobs<T> {
-    /// Readable when there are answers.
+    /// The descriptor is readable when there are answers.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.answer_bell.as_fd()
     }
 }
 
-/// The task of a machine without jobs, whose commands are `A`.
+/// The task of a machine without jobs. `A` is the type of the machine's commands.
 #[derive(Debug)]
 pub struct NoTask<A> {
     _never: Infallible,
@@ -164,7 +165,7 @@ mod tests {
         }
     }
 
-    /// Waits for the next answer. Fails if there will be none.
+    /// Waits for the next answer. Fails if there is no answer within a minute.
     fn next_answer<T: Task>(jobs: &Jobs<T>) -> io::Result<T::Answer> {
         let mut poller = Poller::new()?;
         poller.add(jobs, 0, Interest::Read)?;
@@ -195,7 +196,7 @@ mod tests {
         }
     }
 
-    /// Reports that a job has begun, and works until it is cancelled. A `short` job ends at once.
+    /// A task that reports the beginning of a job and works until the job is cancelled. A `short` job ends at once.
     struct Endless(mpsc::Sender<&'static str>);
 
     impl Task for Endless {

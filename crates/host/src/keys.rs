@@ -1,8 +1,8 @@
-//! The keys of the loop's descriptors, in addition to that of the link.
+//! The keys of the loop's descriptors, except the key of the link.
 
 /// The key for changes of the network.
 pub const NETWORK: u64 = 1;
-/// The key for the system's descriptor, with which its other threads wake the loop.
+/// The key for the descriptor with which other threads of the system wake the loop.
 pub const SYSTEM: u64 = 2;
 pub(crate) const SIGNALS: u64 = 3;
 /// The key for the control socket and its clients.

@@ -1,4 +1,4 @@
-//! The clock of the times in grants.
+//! The clock that defines the times in grants.
 
 use std::sync::OnceLock;
 
@@ -6,7 +6,7 @@ use ring_control::BootClock;
 use ring_runtime::clock;
 use tracing::warn;
 
-/// Returns the clock of this process, as grants name it; `None`: it is unknown.
+/// Returns the clock of this process, in the form that grants use; `None` if the clock is unknown.
 pub fn lease_clock() -> Option<BootClock> {
     static CLOCK: OnceLock<Option<BootClock>> = OnceLock::new();
     let find = || match clock::boot_clock_offset() {
@@ -14,7 +14,8 @@ pub fn lease_clock() -> Option<BootClock> {
         Err(error) => {
             warn!(
                 event = "clock_unknown",
-                "cannot determine the clock of leases: {error}; in another time namespace ringctl takes no lock"
+                "cannot determine the clock that defines leases: {error}; a ringctl in another time namespace cannot \
+                 take a lock"
             );
             None
         }

@@ -1,6 +1,6 @@
-//! Runs any system as a daemon: the loop, signals, the control socket, hooks, jobs and the log.
+//! Runs any system as a daemon. The crate has the loop, signals, the control socket, hooks, jobs and the log.
 //!
-//! It makes no decisions of a protocol. Start with [`System`] and `run.rs`.
+//! The crate makes no decisions of a protocol. Start with [`System`] and `run.rs`.
 
 #![forbid(unsafe_code)]
 

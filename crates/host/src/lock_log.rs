@@ -1,4 +1,4 @@
-//! Logs the locks of this machine: the holder, the duration, and the reason of the end.
+//! Logs the locks of this machine, each with its holder, its duration and the reason of its end.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,34 +10,35 @@ use tracing::{info, warn};
 use crate::observe::RateLimit;
 use ring_process::{Client, ClientId};
 
-/// Locks may be granted thousands of times per second. A burst of them is logged, and then one per second.
+/// Rate limit of lines about granted locks. Locks may be granted thousands of times per second. The log shows a burst
+/// of these lines, and then one line per second.
 const GRANTS_LIMIT: RateLimit = RateLimit::new(100, Duration::from_secs(1));
-/// A lock that lasts at least this long is always logged.
+/// Minimum duration of a long lock. The log has every long lock.
 const LONG_LOCK_MIN: Duration = Duration::from_secs(1);
 
 /// A lock that is held on this machine.
 #[derive(Debug, Clone)]
 pub struct HeldLock {
-    /// The client that holds it.
+    /// Client that holds the lock.
     pub client: Client,
-    /// The client's name for itself.
+    /// Name that the client has given itself.
     pub label: String,
-    /// The job that the lock is for.
+    /// Job for which the client holds the lock.
     pub job: Option<String>,
-    /// Its fencing token.
+    /// Fencing token of the lock.
     pub token: String,
-    /// When it was granted.
+    /// Time of the grant.
     pub since: Instant,
 }
 
-/// Logs each lock twice: when it is granted and when it ends.
+/// A log of locks. Each lock has two lines: one at its grant and one at its end.
 #[derive(Debug)]
 pub struct LockLog {
     grants: RateLimit,
-    /// Limits the lines about locks that are lost within [`LONG_LOCK_MIN`].
+    /// Limit of the lines about locks that are lost before they have lasted [`LONG_LOCK_MIN`].
     losses: RateLimit,
     held: Option<HeldLock>,
-    /// Whether the grant of the held lock was logged.
+    /// Whether the log has the grant of the held lock.
     is_logged: bool,
 }
 
@@ -68,13 +69,13 @@ impl LockLog {
         self.held = Some(lock);
     }
 
-    /// Returns when to call [`log_long_lock`](Self::log_long_lock).
+    /// Returns the time for the next call of [`log_long_lock`](Self::log_long_lock).
     pub fn deadline(&self) -> Option<Instant> {
         let hidden = self.held.as_ref().filter(|_| !self.is_logged);
         hidden.map(|lock| lock.since + LONG_LOCK_MIN)
     }
 
-    /// Logs the grant of a lock that has become long, unless it was logged.
+    /// Logs the grant of a lock that has become long, unless the log already has the grant.
     pub fn log_long_lock(&mut self, now: Instant) {
         if self.deadline().is_none_or(|at| at > now) {
             return;
@@ -96,8 +97,8 @@ impl LockLog {
         );
     }
 
-    /// Records that a client has released its lock, after a command with this exit code if it gave one. Returns the
-    /// lock, unless it was lost before.
+    /// Records that a client has released its lock. `exit` is the exit code of the client's command, if the client gave
+    /// one. Returns the lock, unless it was already lost.
     pub fn on_released(
         &mut self,
         now: Instant,
@@ -128,8 +129,8 @@ impl LockLog {
         Some(lock)
     }
 
-    /// Records that a client's lock has ended before the client released it. The reason is a name and a text.
-    /// `is_wrong`: the end was not requested.
+    /// Records that a client's lock has ended before the client released it. The reason has a name and a text.
+    /// `is_wrong` tells whether the lock ended although no user requested its end.
     pub fn on_lost(
         &mut self,
         now: Instant,

@@ -1,5 +1,5 @@
-//! The local holder of the token and the clients that wait for it: the part of a lock queue that is the same in every
-//! system. No sockets, no clock.
+//! The local holder of the token, and the clients that wait for the token. This part of a lock queue is the same in
+//! every system, and uses neither sockets nor a clock.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,35 +11,37 @@ use ring_process::{Client, ClientId};
 
 /// Maximum number of waiting clients.
 pub const WAITING_CLIENTS_MAX: usize = 400;
-/// Time for a holder to end its work when its lock must end, also at its own maximum hold.
+/// Time that a holder has to end its work when its lock must end. If the holder has requested a maximum hold, it gets
+/// notice at most this long before the end of the hold.
 pub const ENDING_NOTICE: Duration = Duration::from_secs(1);
 
 /// The reason why a client may not wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotQueued {
-    /// A client of this machine holds or awaits the token, and this client does not want to wait.
+    /// Another client of this machine holds the token or waits for it, and this client does not want to wait.
     Busy,
-    /// Too many clients wait already.
+    /// Too many clients already wait.
     QueueFull,
 }
 
-/// A waiting client. `R` are the requirements of a lock in a system, `O` the system's own data about the client.
+/// A waiting client. `R` has the requirements of a lock in a system. `O` has further data about the client, which only
+/// the system needs.
 #[derive(Debug)]
 pub struct Waiter<R, O> {
-    /// The client.
+    /// Client that waits.
     pub client: Client,
-    /// The requested lock.
+    /// Lock that the client has requested.
     pub request: LockRequest<R>,
-    /// When it began to wait.
+    /// Time at which the client began to wait.
     pub since: Instant,
-    /// When it stops waiting.
+    /// Time at which the client stops waiting.
     pub until: Option<Instant>,
-    /// The system's own data.
+    /// Data that only the system needs.
     pub own: O,
 }
 
 impl<R, O> Waiter<R, O> {
-    /// Whether it still waits.
+    /// Whether the client still waits.
     pub fn still_waits(&self, now: Instant) -> bool {
         self.until.is_none_or(|until| until > now)
     }
@@ -48,15 +50,15 @@ impl<R, O> Waiter<R, O> {
 /// The client that holds the token. `T` describes the granted token.
 #[derive(Debug)]
 pub struct Holder<R, O, T> {
-    /// The client as it has waited.
+    /// Client, and the data that were stored about the client while it waited.
     pub waiter: Waiter<R, O>,
-    /// When it was granted the token.
+    /// Time at which the token was granted to the client.
     pub since: Instant,
-    /// The granted token.
+    /// Granted token.
     pub token: T,
-    /// The end of the last lease that it knows. No other client gets the token before then.
+    /// End of the last lease that the client knows. No other client gets the token before this time.
     pub until: Instant,
-    /// When its work must have ended, if it was told to end.
+    /// Time by which the client's work must have ended, if the client was told to end its work.
     pub ends_by: Option<Instant>,
 }
 
@@ -65,19 +67,22 @@ impl<R, O, T> Holder<R, O, T> {
         self.ended_at().or_else(|| Some(self.notice_at()?.0))
     }
 
-    /// Returns when none of its work is left, if it was told to end. The client may not have read that, for example
-    /// because the process that would end its work is stalled. Then the end of its last lease ends its work.
+    /// Returns the time at which all of the client's work has ended; `None` if the client was not told to end its work.
+    /// The client may not have read this message, for example because the process that would end the work is stalled.
+    /// If the client has not read the message, the end of its last lease ends the work.
     pub fn ended_at(&self) -> Option<Instant> {
         self.ends_by.map(|ends_by| ends_by.max(self.until))
     }
 
-    /// Returns the end of its maximum hold, if it must get notice of that at `now`.
+    /// Returns the end of the client's maximum hold. Returns `None` if the client need not yet get notice of this end
+    /// at `now`.
     pub fn due_notice(&self, now: Instant) -> Option<Instant> {
         let (notice_at, end) = self.notice_at()?;
         (notice_at <= now).then_some(end)
     }
 
-    /// Returns when it gets notice of its end, and the end.
+    /// Returns two times for a client with a maximum hold: the time at which the client gets notice, and the end of the
+    /// hold.
     fn notice_at(&self) -> Option<(Instant, Instant)> {
         let max_hold = self.waiter.request.max_hold_ms.map(Duration::from_millis)?;
         let warning = ENDING_NOTICE.min(max_hold / 4);
@@ -86,13 +91,13 @@ impl<R, O, T> Holder<R, O, T> {
     }
 }
 
-/// The local holder and the local queue. The system decides which waiting client is next,
-/// and notifies the holder.
+/// The local holder and the local queue. The system decides which waiting client is the next holder, and notifies the
+/// holder.
 #[derive(Debug)]
 pub struct LockQueue<R, O, T> {
-    /// The holder of the token.
+    /// Holder of the token.
     pub holder: Option<Holder<R, O, T>>,
-    /// The waiting clients, in order.
+    /// Waiting clients, in order.
     pub waiting: VecDeque<Waiter<R, O>>,
 }
 
@@ -107,7 +112,7 @@ impl<R, O, T> Default for LockQueue<R, O, T> {
 
 impl<R, O, T> LockQueue<R, O, T> {
     /// Adds a client to the queue. A client that does not want to wait for other clients still waits for
-    /// `fetch_timeout`, the maximum time to fetch an idle token.
+    /// `fetch_timeout`. `fetch_timeout` is the maximum time in which the node fetches an idle token.
     ///
     /// # Errors
     /// The reason why the client may not wait.
@@ -139,7 +144,7 @@ impl<R, O, T> LockQueue<R, O, T> {
         Ok(())
     }
 
-    /// Makes a client that has waited the holder.
+    /// Makes a waiting client the holder.
     pub fn hold(&mut self, now: Instant, waiter: Waiter<R, O>, token: T, until: Instant) {
         self.holder = Some(Holder {
             waiter,
@@ -155,7 +160,7 @@ impl<R, O, T> LockQueue<R, O, T> {
         self.holder.is_none() && self.waiting.is_empty()
     }
 
-    /// Returns the holder's token, unless the holder was told to end.
+    /// Returns the holder's token, unless the holder was told to end its work.
     pub fn held_token(&self) -> Option<&T> {
         let holder = self.holder.as_ref().filter(|it| it.ends_by.is_none());
         holder.map(|holder| &holder.token)
@@ -172,7 +177,7 @@ impl<R, O, T> LockQueue<R, O, T> {
         self.holds(client) || self.waiting.iter().any(|it| it.client.id == client)
     }
 
-    /// Removes a client that holds the token or waits for it. Returns whether it did.
+    /// Removes a client that holds the token or waits for it. Returns whether the client held the token or waited.
     pub fn release(&mut self, client: ClientId) -> bool {
         let was_involved = self.involves(client);
         self.holder.take_if(|it| it.waiter.client.id == client);
@@ -180,11 +185,11 @@ impl<R, O, T> LockQueue<R, O, T> {
         was_involved
     }
 
-    /// Handles a client that has disconnected. Returns the client whose lock this has ended, unless it was ending
-    /// before.
+    /// Handles a client that has disconnected. Returns the client if the disconnection ends the client's lock. Returns
+    /// `None` if the client had no lock, or if the lock was already about to end.
     ///
-    /// If the client held the token and did not report the end of its work, the work may continue until the end of its
-    /// lease. Its keeper or the kernel is about to end the work.
+    /// If the client held the token and did not report the end of its work, the work may continue until the end of the
+    /// lease. During this time, the work is ended by the kernel, or by the process that keeps the lock.
     pub fn on_client_gone(&mut self, now: Instant, client: ClientId) -> Option<&Waiter<R, O>> {
         if !self.holds(client) {
             self.release(client);

@@ -1,4 +1,5 @@
-//! Periodic checks of the loop: about once per second while it is awake, and rarely while it is not.
+//! Periodic checks of the loop. The checks run about once per second while the loop is awake, and rarely while it
+//! sleeps.
 
 use std::time::Duration;
 
@@ -9,10 +10,10 @@ use tracing::{Level, debug, warn};
 use crate::observe::RateLimit;
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// The interval of checks in a loop that nothing else wakes.
+/// The interval of checks while no other event wakes the loop.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Logs problems of the process, at a limited rate.
+/// A log of the process's problems, at a limited rate.
 #[derive(Debug)]
 pub(crate) struct LoopHealth {
     last_check: Instant,
@@ -33,8 +34,8 @@ impl LoopHealth {
         }
     }
 
-    /// Records that the loop woke up `late` after its deadline. Beyond `limit` peers act as if this process were
-    /// dead; far below it there is no harm.
+    /// Records that the loop woke up `late` after its deadline. If `late` is longer than `limit`, peers act as if this
+    /// process were dead. If `late` is much shorter than `limit`, there is no harm.
     pub(crate) fn on_late_wake_up(&mut self, now: Instant, late: Duration, limit: Duration) {
         self.late_times += 1;
         let level = level(late, limit);
@@ -55,7 +56,7 @@ impl LoopHealth {
         }
     }
 
-    /// Returns whether the next check is due. If so, schedules another one.
+    /// Returns whether the next check is due. If the check is due, schedules another check.
     pub(crate) fn take_due_check(&mut self, now: Instant) -> bool {
         let is_due = now.since(self.last_check) >= CHECK_INTERVAL;
         if is_due {
@@ -64,12 +65,12 @@ impl LoopHealth {
         is_due
     }
 
-    /// Returns when to check at the latest.
+    /// Returns the latest time for the next check.
     pub(crate) fn deadline(&self) -> Instant {
         self.last_check + IDLE_CHECK_INTERVAL
     }
 
-    /// Logs that log lines were lost, if the total number of lost lines has grown.
+    /// Logs the loss of log lines, if the total number of lost lines has grown.
     pub(crate) fn report_lost_lines(&mut self, lost: usize) {
         let count = lost.saturating_sub(self.lost_lines);
         self.lost_lines = lost;
@@ -82,8 +83,8 @@ impl LoopHealth {
     }
 }
 
-/// Returns the level at which a late wake-up is logged: debug below a quarter of `limit`, from which on peers act as
-/// if this process were dead.
+/// Returns the log level of a late wake-up. The level is debug if `late` is less than a quarter of `limit`, and
+/// otherwise warning. After `limit`, peers act as if this process were dead.
 fn level(late: Duration, limit: Duration) -> Level {
     if late < limit / 4 {
         Level::DEBUG
@@ -96,10 +97,12 @@ fn describe_lateness(late: Duration, times: u64, limit: Duration) -> String {
     let (time, shown) = (ordinal(times), format_duration(late));
     if late < limit {
         let below = format_duration(limit);
-        format!("woke up {shown} late ({time} time); harmless below {below}")
+        format!("woke up {shown} late, for the {time} time; a delay below {below} is harmless")
     } else {
         let limit = format_duration(limit);
-        format!("woke up {shown} late ({time} time); after {limit} other members elect a new owner")
+        format!(
+            "woke up {shown} late, for the {time} time; after {limit}, other members elect a new owner"
+        )
     }
 }
 
@@ -125,11 +128,11 @@ mod tests {
         let limit = Duration::from_millis(400);
         assert_eq!(
             describe_lateness(Duration::from_micros(5_500), 2, limit),
-            "woke up 5.5 ms late (2nd time); harmless below 400 ms"
+            "woke up 5.5 ms late, for the 2nd time; a delay below 400 ms is harmless"
         );
         assert_eq!(
             describe_lateness(Duration::from_millis(450), 3, limit),
-            "woke up 450 ms late (3rd time); after 400 ms other members elect a new owner"
+            "woke up 450 ms late, for the 3rd time; after 400 ms, other members elect a new owner"
         );
     }
 

@@ -1,4 +1,4 @@
-//! Names of machines for log lines, by the MAC addresses in the lines.
+//! Names of machines for log lines. The MAC addresses in the lines tell which machines they are.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use ring_text::{Names, has_mac, name_macs};
 
-/// How long the names that were read stay valid.
+/// The time for which names stay valid after they were read.
 const NAMES_LIFETIME: Duration = Duration::from_secs(60);
 
-/// The IP addresses of machines by their MAC addresses, as far as this process knows them.
+/// The known IP addresses of machines, by their MAC addresses.
 static ADDRESSES: Mutex<BTreeMap<[u8; 6], IpAddr>> = Mutex::new(BTreeMap::new());
 
-/// Replaces the IP addresses by which later log lines name machines.
+/// Replaces the known IP addresses. Later log lines name machines by the new addresses.
 pub fn note_addresses(addresses: impl Iterator<Item = ([u8; 6], IpAddr)>) {
     *ADDRESSES.lock().unwrap_or_else(PoisonError::into_inner) = addresses.collect();
 }
 
-/// The names in this machine's files, which are read again periodically.
+/// The names in this machine's files. The files are read again periodically.
 #[derive(Debug, Default)]
 pub(super) struct MachineNames {
     names: Names,
@@ -26,7 +26,7 @@ pub(super) struct MachineNames {
 }
 
 impl MachineNames {
-    /// Adds the name of its machine to each MAC address in a text, if there is one.
+    /// Adds to each MAC address in a text the name of its machine, if the machine has a name.
     pub(super) fn add_names(&mut self, text: &str) -> String {
         if !has_mac(text) {
             return text.to_owned();
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_line_names_the_machines_that_have_a_name() {
-        let ip = "127.0.0.1".parse().expect("it is one");
+        let ip = "127.0.0.1".parse().expect("the text is an IP address");
         note_addresses([([2, 0, 0, 0, 0, 0xaa], ip)].into_iter());
         let line = "owner is 02:00:00:00:00:aa, not 02:00:00:00:00:ab";
         let expected = "owner is 02:00:00:00:00:aa (localhost), not 02:00:00:00:00:ab";

@@ -1,12 +1,12 @@
-//! Checks a node's environment about once per second, only while the loop is awake: drops of the kernel, and the
-//! clock's rate.
+//! Checks a node's environment: messages that the kernel drops, and the clock's rate. The checks run about once per
+//! second, but only while the loop is awake.
 
 use ring_runtime::clock;
 use tracing::{info, warn};
 
 use super::{ClockRate, Program};
 
-/// Logs problems of the link and the clock.
+/// A log of problems of the link and the clock.
 #[derive(Debug)]
 pub struct NodeHealth {
     program: Program,
@@ -16,7 +16,7 @@ pub struct NodeHealth {
 }
 
 impl NodeHealth {
-    /// Makes the checks of a program whose link carries `messages` (frames or datagrams).
+    /// Makes the checks for a program whose link carries `messages` (frames or datagrams).
     pub const fn new(program: Program, messages: &'static str) -> Self {
         Self {
             program,
@@ -26,7 +26,7 @@ impl NodeHealth {
         }
     }
 
-    /// Takes the total number of messages that the kernel has dropped, and logs new drops.
+    /// Compares the total number of messages that the kernel has dropped with the last number. Logs new drops.
     pub fn update_drops(&mut self, dropped: u64) {
         let count = dropped.saturating_sub(self.kernel_drops);
         self.kernel_drops = dropped;
@@ -40,8 +40,8 @@ impl NodeHealth {
         }
     }
 
-    /// Checks the rate of the clock. If it has become wrong or right, logs that and calls `tell` with the event's
-    /// name and a text, for watchers.
+    /// Checks the rate of the clock. If the rate has become wrong or right, logs the change and calls `tell` with the
+    /// event's name and a text, for watchers.
     pub fn check_clock(&mut self, tell: impl FnOnce(&'static str, String)) {
         let Some((clock, counter)) = clock::read_rates() else {
             return;
@@ -62,7 +62,7 @@ impl NodeHealth {
         tell(event, text);
     }
 
-    /// Describes a wrong rate of the clock, and a remedy; `None`: it is right.
+    /// Returns a text about a wrong rate of the clock and a remedy; `None` if the rate is right.
     pub fn clock_problem(&self) -> Option<String> {
         self.clock.problem()
     }

@@ -17,7 +17,7 @@ use crate::observe::RateLimit;
 
 #[derive(Debug)]
 pub(crate) struct Notifier<C> {
-    /// The channel to the service manager, if there is one.
+    /// Channel to the service manager, if there is one.
     channel: Option<Channel>,
     last_condition: Option<C>,
     limit: RateLimit,
@@ -41,8 +41,8 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
         }
     }
 
-    /// Reports that the daemon is up. Waits until the service manager has taken the message: nothing runs yet that
-    /// could be late.
+    /// Reports that the daemon is up. Waits until the service manager has taken the message. The wait delays no node,
+    /// because no node runs yet.
     pub(crate) fn send_ready(&self) {
         if self.channel.is_some()
             && let Err(error) = sd_notify::notify(&[NotifyState::Ready])
@@ -56,18 +56,18 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
         self.send(&NotifyState::Status(status));
     }
 
-    /// Reports that the daemon is shutting down: from then on the watchdog no longer expects the loop to run.
+    /// Reports that the daemon is shutting down. From then on, the watchdog no longer expects the loop to run.
     pub(crate) fn stopping(&self, status: &str) {
         self.send(&NotifyState::Stopping);
         self.send(&NotifyState::Status(status));
     }
 
-    /// Returns when to call [`feed`](Self::feed) at the latest.
+    /// Returns the latest time for the next call of [`feed`](Self::feed).
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.watchdog.as_ref().map(|watchdog| watchdog.next)
     }
 
-    /// Feeds the service manager's watchdog when that is due.
+    /// Feeds the service manager's watchdog if the time has come.
     pub(crate) fn feed(&mut self, now: Instant) {
         if self.watchdog.as_mut().is_some_and(|it| it.take_due(now)) {
             self.send(&NotifyState::Watchdog);
@@ -98,8 +98,9 @@ fn log_failure(error: &io::Error) {
     debug!(event = "notify_failed", "cannot notify systemd: {error}");
 }
 
-/// The socket to the service manager. It stays open: a process that cannot open more descriptors must not be taken
-/// for one that hangs. It never blocks on a service manager that does not read.
+/// The socket to the service manager. The socket stays open, because a process may reach its limit of descriptors.
+/// Without this socket, the process could not feed the watchdog, and the service manager would take it for a process
+/// that hangs. A write never blocks if the service manager does not read.
 #[derive(Debug)]
 struct Channel {
     socket: UnixDatagram,
@@ -125,7 +126,7 @@ impl Channel {
     }
 }
 
-/// Messages per watchdog timeout: one or two may get lost.
+/// Number of messages per watchdog timeout. One or two of them may get lost.
 const FEEDS_PER_TIMEOUT: u32 = 3;
 
 #[derive(Debug)]

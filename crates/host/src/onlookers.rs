@@ -1,4 +1,4 @@
-//! Clients that only observe a node: they ask for the status, or watch events.
+//! Clients that only observe a node: they ask for the status, or they watch events.
 
 use ring_control::{Reply, Request, SystemRequest};
 use ring_proto::time::{Instant, Now};
@@ -6,13 +6,13 @@ use ring_proto::time::{Instant, Now};
 use super::{Reaction, Recent, Server, Watchers};
 use ring_process::ClientId;
 
-/// The clients of the control socket of a system whose nodes answer no other requests.
+/// The clients of a control socket whose node answers only requests for the status and for events.
 #[derive(Debug)]
 pub struct Onlookers {
     watchers: Watchers,
-    /// Clients whose connections may be silent from now on.
+    /// Clients whose connections may be silent, and that must still be reported to the server.
     silent_clients: Vec<ClientId>,
-    /// The reply to any other request.
+    /// Reply to any request except those for the status and for events.
     refusal: &'static str,
 }
 
@@ -26,7 +26,7 @@ impl Onlookers {
         }
     }
 
-    /// Returns how to answer a request.
+    /// Returns the answer to a request.
     pub fn answer<R: SystemRequest, E: Clone, C>(
         &mut self,
         client: ClientId,

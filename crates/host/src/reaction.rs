@@ -1,10 +1,10 @@
-//! The reaction to a client's request, before the node's status is determined.
+//! The reaction to a client's request. The host adds the node's status later.
 
 use ring_control::{NodeStatus, PROTOCOL_VERSION, Reply, Snapshot, Version};
 
 use super::Answer;
 
-/// How to answer a request.
+/// The way to answer a request.
 #[derive(Debug)]
 pub enum Reaction<C> {
     /// Send this reply.
@@ -25,7 +25,8 @@ impl<C> Reaction<C> {
         Self::Reply(Reply::Error(text.to_owned()))
     }
 
-    /// Replies with the versions of the protocol and of this program, and the interface of a node that has one.
+    /// Replies with the version of the protocol, the version of this program, and the node's interface if it has an
+    /// interface.
     pub fn version(interface: Option<&str>) -> Self {
         Self::Reply(Reply::Version(Version {
             protocol: PROTOCOL_VERSION,
@@ -34,8 +35,8 @@ impl<C> Reaction<C> {
         }))
     }
 
-    /// Converts it into the host's answer. `latest` is the number of the latest event; `status` makes the node's
-    /// status.
+    /// Converts the reaction into the host's answer. `latest` is the number of the latest event. `status` makes the
+    /// node's status.
     pub fn answer(self, latest: u64, status: impl FnOnce() -> NodeStatus) -> Answer<C> {
         Answer::Reply(match self {
             Self::Reply(reply) => reply,

@@ -1,34 +1,35 @@
-//! The latest events, numbered, for watchers and hooks.
+//! The latest events with their numbers, for watchers and hooks.
 
 use std::collections::VecDeque;
 
 use ring_proto::time::Now;
 
-/// Maximum number of retained events, and again of retained news. Turns of the token and granted locks come too often
-/// to be retained for long.
+/// Maximum number of retained events. Hops of the token and granted locks displace other events quickly. So a second
+/// collection retains the same number of events with the priority `News`.
 pub const RETAINED_EVENTS_MAX: usize = 1024;
 
-/// The receivers of an event, and how long it is retained.
+/// The priority of an event. The priority decides who receives an event and how long the event is retained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// Everybody gets it. Only other news displace it.
+    /// An event for all receivers. Only later events with this priority displace the event.
     News,
-    /// Everybody gets it. Any event displaces it.
+    /// An event for all receivers. Any later event displaces the event.
     Passing,
-    /// Only watchers that asked for routine get it. Any event displaces it.
+    /// An event only for watchers that asked for routine events. Any later event displaces the event.
     Routine,
 }
 
-/// The retained events. Their numbers count up from the daemon's start in microseconds since 1970. So a watcher that
-/// asks for events after a number of an earlier run never gets events of this run by mistake.
+/// The retained events. The numbers count up from the time of the daemon's start, in microseconds since 1970. So no
+/// event of this run has a number of an earlier run. A watcher that asks for events after a number of an earlier run
+/// gets no wrong events.
 #[derive(Debug)]
 pub struct Recent<E> {
     events: VecDeque<E>,
-    /// News, with their numbers.
+    /// News with their numbers.
     news: VecDeque<(u64, E)>,
-    /// The numbers of the passing events among `events`.
+    /// Numbers of the events with the priority `Passing` in `events`.
     passing: VecDeque<u64>,
-    /// The number of the last news that is no longer retained.
+    /// Number of the last news that is no longer retained.
     last_forgotten: u64,
     latest: u64,
 }
@@ -51,7 +52,8 @@ impl<E: Clone> Recent<E> {
         self.latest
     }
 
-    /// Whether all events from this number on are retained. Without `routine`, only news count.
+    /// Whether all events from this number on are retained. If `routine` is false, this function checks only events
+    /// with the priority `News`.
     pub fn retains_from(&self, from: u64, routine: bool) -> bool {
         let last_forgotten = if routine {
             self.latest - self.events.len() as u64
@@ -61,7 +63,8 @@ impl<E: Clone> Recent<E> {
         from > last_forgotten && from <= self.latest + 1
     }
 
-    /// Returns the first event with this number or a later one, and its number; with `routine`, of any priority.
+    /// Returns the first event whose number is `from` or larger, and the event's number. With `routine`, the event may
+    /// have any priority.
     pub fn next(&self, from: u64, routine: bool) -> Option<(u64, &E)> {
         if routine {
             return Some((from, self.get(from)?));

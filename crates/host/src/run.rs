@@ -1,8 +1,8 @@
 //! The daemon's only loop, in one thread.
 //!
-//! Each iteration waits until a descriptor is ready or a deadline has passed. Then it does a bounded amount of work,
-//! the most urgent first: messages, timeouts, changes of the network, signals, answers of jobs, and last the control
-//! socket.
+//! Each iteration waits until a descriptor is ready or a deadline has passed. After the wait, the iteration does a
+//! bounded amount of work in the order of urgency. Messages and timeouts come first, and then changes of the network,
+//! signals, and answers of jobs. The control socket comes last.
 
 use std::path::Path;
 
@@ -27,22 +27,22 @@ use crate::observe::LogOutput;
 use ring_runtime::EventLoop;
 use ring_runtime::wait::{Reactor, ReadyKeys};
 
-/// Maximum changes of the network handled in one loop iteration.
+/// Maximum number of network changes that one loop iteration handles.
 const NETWORK_CHANGES_MAX: usize = 2;
-/// Maximum commands of clients in one loop iteration.
+/// Maximum number of client commands that one loop iteration handles.
 const CLIENT_COMMANDS_MAX: usize = 8;
-/// Timer slack, in nanoseconds: how late the kernel may wake the loop. The default, 50 µs, is long compared with a
-/// hop.
+/// Timer slack in nanoseconds: the maximum delay that the kernel may add to a wake-up of the loop. The kernel's
+/// default, 50 µs, is long compared with a hop.
 const TIMER_SLACK: u32 = 1_000;
 
-/// A process that can run a system: its control socket, signals and log.
+/// A process that can run a system. It has the control socket, the signals and the log.
 #[derive(Debug)]
 pub struct Host {
     program: Program,
     waiting: Reactor,
     signals: Signals,
     server: Server,
-    /// When the process was started.
+    /// Time at which the process was started.
     started: Now,
     descriptors: DescriptorBudget,
     /// Whether the process runs at an urgent nice value.
@@ -51,10 +51,10 @@ pub struct Host {
 }
 
 impl Host {
-    /// Makes the control socket, catches signals and starts the log.
+    /// Makes the control socket, starts to catch signals and starts the log.
     ///
     /// # Errors
-    /// The socket cannot be made, or a system call failed that does not fail on a healthy system.
+    /// The socket cannot be made. Or a system call failed, although this call does not fail on a healthy system.
     pub fn start(
         program: Program,
         control: &Path,
@@ -75,7 +75,8 @@ impl Host {
         let log = log
             .map_err(std::io::Error::other)
             .map_err(Error::system("start the log"))?;
-        // Only after the log's thread has started: it may wait.
+        // The priority rises only after the log's thread has started. That thread must not inherit the priority,
+        // because log lines may wait.
         let is_prioritized = nice::raise_priority(nice::URGENT_NICE).is_ok();
         Ok(Self {
             program,
@@ -89,8 +90,8 @@ impl Host {
         })
     }
 
-    /// Returns when the process was started.
-    pub const fn started(&self) -> Now {
+    /// Returns the time at which the process was started.
+    pub const fn start_time(&self) -> Now {
         self.started
     }
 
@@ -136,14 +137,15 @@ impl Host {
 #[derive(Debug)]
 enum Shutdown<C> {
     No,
-    /// It waits for a local client to end its work.
+    /// The shutdown begins when a local client has ended its work.
     WhenReleased,
-    /// The machine shuts down. If it takes longer than this time, it gets this last command and the loop ends.
+    /// The machine shuts down. If the shutdown is not complete at this time, the loop gives the machine this last
+    /// command, and ends.
     Now(Instant, Option<C>),
 }
 
-/// Everything that runs. Fields are dropped in this order: the server before the system, whose lock keeps other
-/// daemons from the socket's path, and the log last.
+/// Everything that runs. Rust drops the fields in this order. The server is dropped before the system, because the
+/// system's lock keeps other daemons from the socket's path. The log is dropped last.
 struct Daemon<S: System> {
     program: Program,
     cycle: EventLoop<S::Machine>,
@@ -173,7 +175,7 @@ impl<S: System> Daemon<S> {
 
     fn run(&mut self) -> Result<(), Error> {
         self.notifier.send_ready();
-        // Stored requests of an earlier run (a pause) take effect before the first message.
+        // Stored requests of an earlier run, such as a pause, take effect before the first message.
         self.apply_client_commands(clock::now());
         let now = self.poll_network(clock::now())?;
         self.dispatch_jobs(now);
@@ -191,7 +193,8 @@ impl<S: System> Daemon<S> {
                 break Err(error);
             }
         };
-        self.notifier.stopping("running hooks for the end");
+        self.notifier
+            .stopping("running the hooks for the daemon's end");
         if let Some(jobs) = &self.jobs {
             jobs.cancel_all();
         }
@@ -210,7 +213,7 @@ impl<S: System> Daemon<S> {
         result
     }
 
-    /// Returns the time and the machine's last command, if a shutdown has taken too long.
+    /// Returns the current time and the last command for the machine; `None` if the shutdown has not taken too long.
     fn take_last_command(&mut self) -> Option<(Now, <S::Machine as Machine>::Command)> {
         let Shutdown::Now(at, last_word) = &mut self.shutdown else {
             return None;
@@ -248,7 +251,7 @@ impl<S: System> Daemon<S> {
         Ok(())
     }
 
-    /// Returns the earliest deadline, except the machine's.
+    /// Returns the earliest deadline of all parts except the machine.
     fn deadline(&self) -> Option<Instant> {
         let give_up = match self.shutdown {
             Shutdown::Now(at, _) => Some(at),
@@ -265,7 +268,7 @@ impl<S: System> Daemon<S> {
         deadlines.into_iter().flatten().min()
     }
 
-    /// Counts and logs a late wake-up: peers may act as if this node were dead.
+    /// Counts and logs a late wake-up, because peers may act as if this node were dead.
     fn check_lateness(&mut self, now: Instant) {
         let Some(due) = self.cycle.driver.deadline() else {
             return;
@@ -291,12 +294,12 @@ impl<S: System> Daemon<S> {
         }
     }
 
-    /// Handles changes of the network. Returns the time after them.
+    /// Handles changes of the network. Returns the time after these changes.
     fn poll_network(&mut self, mut now: Now) -> Result<Now, Error> {
         for _ in 0..NETWORK_CHANGES_MAX {
             let looked = self.system.poll_network(now.monotonic, &self.cycle.waiting);
             let Some(net) = looked? else { break };
-            // Opening a socket took time, in which this node could not answer.
+            // A change of the network may open a socket, and this node cannot answer while it opens a socket.
             now = clock::now();
             self.cycle
                 .driver
@@ -332,7 +335,7 @@ impl<S: System> Daemon<S> {
             return Ok(());
         };
         jobs.drain();
-        // There is one answer per job, and the machine bounds the number of jobs.
+        // The loop ends, because there is one answer per job and the machine limits the number of jobs.
         while let Some(answer) = jobs.next_answer().map_err(Error::system("do jobs"))? {
             self.cycle
                 .driver

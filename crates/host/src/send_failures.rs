@@ -1,4 +1,4 @@
-//! The peers that cannot be sent to. Each lasting failure is logged once.
+//! The peers to which this node cannot send. Each lasting failure is logged once.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -40,12 +40,12 @@ impl SendFailures {
         }
     }
 
-    /// Whether all peers can be sent to.
+    /// Whether this node can send to all peers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the peers that cannot be sent to, each with the reason.
+    /// Returns the peers to which this node cannot send, each with the reason.
     pub fn iter(&self) -> impl Iterator<Item = (SocketAddr, &str)> {
         self.0.iter().map(|(to, why)| (*to, &**why))
     }

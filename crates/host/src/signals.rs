@@ -12,11 +12,11 @@ use ring_proto::time::Instant;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
-/// Signals within this time count as one: `timeout` and shells send the same signal to the process and then to its
-/// group.
+/// The time within which several signals count as one. `timeout` and shells send the same signal first to the process
+/// and then to its group.
 const SAME_REQUEST_WINDOW: Duration = Duration::from_millis(100);
 
-/// The signals that are caught: all that people send to daemons.
+/// The signals that the daemon catches: all signals that people send to daemons.
 const CAUGHT_SIGNALS: [Signal; 6] = [
     Signal::SIGTERM,
     Signal::SIGINT,
@@ -34,21 +34,21 @@ pub(crate) enum SignalAction {
     ExitNow,
     /// Log the status.
     Report,
-    /// No action: the signal has no meaning here.
+    /// No action, because the signal has no meaning for this daemon.
     Nothing(Signal),
 }
 
-/// Catches signals while it exists.
+/// A value that catches signals while it exists.
 #[derive(Debug)]
 pub(crate) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
-    /// Whether there is a controlling terminal, which may be closed.
+    /// Whether the process has a controlling terminal, which may be closed.
     has_terminal: bool,
     first: Option<Instant>,
 }
 
 impl Signals {
-    /// Starts to catch signals. Signals that were ignored stay ignored (`nohup`).
+    /// Starts to catch signals. A signal that was already ignored stays ignored, as `nohup` requires.
     pub(crate) fn new() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let ignored = IgnoredSignals::read()?;
@@ -58,7 +58,7 @@ impl Signals {
         let caught = caught.map(|&signal| signal as i32);
         Ok(Self {
             delivery: SignalDelivery::with_pipe(read, write, SignalOnly, caught)?,
-            // This name is the controlling terminal, if there is one.
+            // This name leads to the controlling terminal, if the process has one.
             has_terminal: File::open("/dev/tty").is_ok(),
             first: None,
         })
@@ -94,7 +94,8 @@ fn action(
             Some(SignalAction::ShutDown)
         }
         Some(first) if now.since(first) < SAME_REQUEST_WINDOW => None,
-        // The kernel and the shell both report a closed terminal. That is one request, not an urgent one.
+        // Both the kernel and the shell report a closed terminal. The two signals are one request, so the second one is
+        // not urgent.
         Some(_) if signal == Signal::SIGHUP => None,
         Some(_) => Some(SignalAction::ExitNow),
     }

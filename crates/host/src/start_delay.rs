@@ -1,4 +1,4 @@
-//! Waiting before a node can start, while the service manager sees a daemon that is up.
+//! A wait before a node can start. During this wait, the service manager sees a daemon that is up.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,10 +10,12 @@ use ring_runtime::wait::{Interest, Poller};
 
 use super::notify::Notifier;
 
-/// Minimum time between two waits: the descriptor may be readable all the time.
+/// Minimum time between two waits. Without this minimum, a descriptor that is readable all the time would keep the
+/// processor busy.
 const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A daemon that waits before its node can start. Signals end it as usual: there is nothing to hand over.
+/// A daemon that waits before its node can start. Signals end the process as usual, because the process has no token to
+/// hand over.
 #[derive(Debug)]
 pub struct StartDelay(Notifier<&'static str>);
 

@@ -29,54 +29,59 @@ pub enum Answer<C> {
 /// The limits for a late wake-up of the loop.
 #[derive(Debug, Clone, Copy)]
 pub struct LateLimits {
-    /// A wake-up that is later than this is counted and logged.
+    /// If a wake-up is later than this time, the host counts and logs it.
     pub log_after: Duration,
-    /// From here on peers act as if this process were dead.
+    /// If a wake-up is later than this time, peers act as if this process were dead.
     pub fail_after: Duration,
 }
 
-/// How to shut a machine down.
+/// The commands and the timeout that shut a machine down.
 #[derive(Debug)]
 pub struct ShutDown<C> {
-    /// Starts an orderly shutdown.
+    /// Command that starts an orderly shutdown.
     pub command: C,
-    /// The maximum time of an orderly shutdown.
+    /// Maximum time of an orderly shutdown.
     pub timeout: Duration,
-    /// The last command if it takes longer. It tells peers at least that this node is gone.
+    /// Command that the machine gets if the shutdown takes longer. This command at least tells peers that this node
+    /// ends.
     pub last_command: C,
 }
 
-/// One node of a system: the environment of its machine, and the requests of its clients.
+/// One node of a system. A node has a state machine with its environment, and it handles the requests of its clients.
 ///
-/// The host calls all methods from one thread. No method may block. A call that can find much to do does a bounded
-/// part of it.
+/// The host calls all methods from one thread. No method may block. A call that finds much work does only a limited
+/// part of the work.
 pub trait System: Sized {
-    /// The protocol's state machine.
+    /// The type of the protocol's state machine.
     type Machine: Machine;
-    /// The link that carries its messages.
+    /// The type of the link that carries the machine's messages.
     type Link: Link<<Self::Machine as Machine>::Peer>;
-    /// The store for everything that must survive a restart.
+    /// The type of the store for the data that must survive a restart.
     type Store: Store<<Self::Machine as Machine>::Durable>;
-    /// The observer of its events.
+    /// The type of the observer of the machine's events.
     type Observer: Observe<<Self::Machine as Machine>::Event>;
-    /// The task that does its jobs, in the worker's thread; [`NoTask`](super::NoTask) for a machine without jobs.
+    /// The type of the task that does the machine's jobs in the worker's thread; [`NoTask`](super::NoTask) for a
+    /// machine without jobs.
     type Task: Task<Job = <Self::Machine as Machine>::Job, Answer = <Self::Machine as Machine>::Command>;
-    /// The requests that only its clients make; [`NoRequest`](ring_control::NoRequest) if there are none.
+    /// The type of the requests that only this system's clients make; [`NoRequest`](ring_control::NoRequest) if there
+    /// are none.
     type Request: SystemRequest;
-    /// The node's condition in a few words, for the service manager. It must not change with each turn of a token.
+    /// The type of the node's condition. The host reports the condition to the service manager in a few words. The
+    /// condition must not change with each hop of a token.
     type Condition: Copy + PartialEq + Debug + Display;
 
-    /// Returns the parts that the driver works with.
+    /// Returns the parts that the driver uses.
     fn environment(&mut self) -> Environment<'_, Self::Link, Self::Store, Self::Observer>;
 
-    /// Returns the task that does the machine's jobs. It is called once. `None`: the machine has no jobs.
+    /// Returns the task that does the machine's jobs; `None` if the machine has no jobs. The host calls this method
+    /// once.
     fn task(&mut self) -> Option<Self::Task>;
 
     /// Registers descriptors with the loop:
     ///
-    /// - the link's under [`LINK`](ring_runtime::wait::LINK), if it is open
-    /// - those that report changes of the network under [`NETWORK`](super::NETWORK)
-    /// - the one with which the system's threads wake the loop under [`SYSTEM`](super::SYSTEM)
+    /// - the link's descriptors under [`LINK`](ring_runtime::wait::LINK), if the link is open
+    /// - the descriptors that report changes of the network under [`NETWORK`](super::NETWORK)
+    /// - the descriptor with which the system's threads wake the loop under [`SYSTEM`](super::SYSTEM)
     ///
     /// # Errors
     /// A system call failed.
@@ -88,8 +93,8 @@ pub trait System: Sized {
     /// The descriptor is broken.
     fn on_network_readable(&mut self) -> Result<(), Error>;
 
-    /// Handles a readable descriptor under [`SYSTEM`](super::SYSTEM). Commands that follow come from
-    /// [`poll_clients`](Self::poll_clients), in the same loop iteration.
+    /// Handles a readable descriptor under [`SYSTEM`](super::SYSTEM). In the same loop iteration,
+    /// [`poll_clients`](Self::poll_clients) returns the resulting commands.
     ///
     /// # Errors
     /// The descriptor is broken.
@@ -107,17 +112,18 @@ pub trait System: Sized {
         waiting: &Reactor,
     ) -> Result<Option<<Self::Machine as Machine>::Net>, Error>;
 
-    /// Handles a link that cannot receive. Returns the network's new state.
+    /// Handles the failure of a link that cannot receive. Returns the network's new state.
     fn on_link_failed(
         &mut self,
         now: Instant,
         error: &io::Error,
     ) -> <Self::Machine as Machine>::Net;
 
-    /// Returns when the host must run the next loop iteration at the latest.
+    /// Returns the latest time for the next loop iteration.
     fn deadline(&self) -> Option<Instant>;
 
-    /// Answers a client's request. It may take descriptors that came with it. The host closes the others.
+    /// Answers a client's request. The system may take descriptors that came with the request. The host closes the
+    /// other descriptors.
     fn answer(
         &mut self,
         now: Now,
@@ -127,8 +133,8 @@ pub trait System: Sized {
         machine: &Self::Machine,
     ) -> Answer<<Self::Machine as Machine>::Command>;
 
-    /// Sends clients their late replies, and returns the next command that they cause. The host calls it again after
-    /// each command.
+    /// Sends clients their late replies. Returns the next command that results from requests of clients. The host calls
+    /// this method again after each command.
     fn poll_clients(
         &mut self,
         now: Now,
@@ -139,7 +145,7 @@ pub trait System: Sized {
     /// Ends a loop iteration.
     fn on_iteration_end(&mut self, now: Now, machine: &Self::Machine);
 
-    /// Does periodic work: about a second has passed.
+    /// Does periodic work. The host calls this method about once per second.
     fn on_second(&mut self, now: Now);
 
     /// Counts a wake-up that was later than [`LateLimits::log_after`].
@@ -154,19 +160,19 @@ pub trait System: Sized {
     /// Logs the full status.
     fn report(&mut self, now: Now, machine: &Self::Machine);
 
-    /// Begins a shutdown: refuses new clients and asks the others to finish. Returns the next step in a few words,
-    /// for the service manager.
+    /// Begins a shutdown. Refuses new clients and asks the other clients to finish. Returns a few words about the next
+    /// step of the shutdown, for the service manager.
     fn begin_shutdown(&mut self) -> &'static str;
 
     /// Whether a client still holds something that the machine needs before it can shut down.
     fn is_busy(&self) -> bool;
 
-    /// Returns how to shut the machine down.
+    /// Returns the commands and the timeout that shut the machine down.
     fn shut_down(machine: &Self::Machine) -> ShutDown<<Self::Machine as Machine>::Command>;
 
     /// Whether the machine has shut down.
     fn is_finished(machine: &Self::Machine) -> bool;
 
-    /// Ends the system after the loop: flushes pending output, and stops as soon as `is_over` returns `true`.
+    /// Ends the system after the loop has ended. Writes pending output, but stops as soon as `is_over` returns `true`.
     fn finish(&mut self, now: Now, is_over: &mut dyn FnMut() -> bool);
 }

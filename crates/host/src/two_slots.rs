@@ -1,7 +1,7 @@
-//! Stores a record in two slots of a file, which are written in turn, with one `pwrite` each. Whenever the process
-//! dies, the other slot has the previous record.
+//! Stores a record in two slots of a file. The slots are written in turn, each with one `pwrite`. If the process dies
+//! during a write, the other slot still has the previous record.
 //!
-//! Each record can be checked:
+//! Each record has a checksum:
 //!
 //! ```text
 //! 0      magic and format   six bytes, and two digits; a greater number is a newer version's
@@ -10,14 +10,14 @@
 //! LEN - 8 XXH3-64 of all before it, big-endian
 //! ```
 //!
-//! The record of fencing tokens (`crates/client/src/fencing/slots.rs`) also has two slots with checksums, but shares
-//! no code with this one, because the requirements differ:
+//! The record of fencing tokens (`crates/client/src/fencing/slots.rs`) also has two slots with checksums. That record
+//! shares no code with this module, because the requirements differ:
 //!
-//! - Here a sequence number orders the slots. A damaged slot gives way to the other one: a node that has lost
-//!   its last step starts from the one before.
-//! - There the tokens themselves order the slots, and a slot is a line of text for people and other programs.
-//!   A single damaged byte makes the whole record invalid, because the lost token may be the one that keeps a stale
-//!   holder out.
+//! - Here a sequence number orders the slots. If one slot is damaged, the record in the other slot is used. A node that
+//!   has lost its newest record starts from the record before.
+//! - In the record of fencing tokens, the tokens order the slots, and a slot is a line of text for people and other
+//!   programs. A single damaged byte makes the whole record invalid, because the lost token may be the token that keeps
+//!   a stale holder out.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -29,14 +29,14 @@ pub(crate) const BODY_OFFSET: usize = 16;
 /// The length of the checksum in bytes.
 const CHECKSUM_LEN: usize = 8;
 
-/// Both slots of a record of `LEN` bytes.
+/// The two slots of a record of `LEN` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TwoSlots<const LEN: usize> {
-    /// The first bytes of a record. The last two are digits, its format.
+    /// First bytes of a record. The last two of these bytes are digits, and give the record's format.
     magic: [u8; 8],
-    /// The offsets of the slots.
+    /// Offsets of the slots.
     slots: [u64; 2],
-    /// The sequence number of the record that was read or written last.
+    /// Sequence number of the record that this process has last read or written.
     sequence: u64,
 }
 
@@ -45,14 +45,15 @@ pub struct TwoSlots<const LEN: usize> {
 pub enum Contents<T> {
     /// Records of this version, or none.
     Known {
-        /// The newest record, decoded.
+        /// Newest record, decoded.
         newest: Option<T>,
-        /// Number of slots with bytes that are not a record.
+        /// Number of slots whose bytes are not a valid record.
         damaged: usize,
     },
-    /// Bytes that are not a record of any version: most likely another program's file.
+    /// The slots contain bytes that are not a record of any version. The file most likely belongs to another program.
     Foreign,
-    /// A record of this newer format, which this version does not know.
+    /// The file has a record of a newer format, which this version does not know. The value is the number of this
+    /// format.
     Newer(u8),
 }
 
@@ -65,8 +66,8 @@ enum Slot<T> {
 }
 
 impl<const LEN: usize> TwoSlots<LEN> {
-    /// Reads both slots. `read` decodes a record in the format of `magic` or an older one. It returns `None` for
-    /// impossible values.
+    /// Reads both slots. `read` decodes a record in the format of `magic` or in an older format. `read` returns `None`
+    /// for impossible values.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -111,7 +112,7 @@ impl<const LEN: usize> TwoSlots<LEN> {
         at: u64,
         read: impl Fn(&[u8; LEN]) -> Option<T>,
     ) -> io::Result<Slot<T>> {
-        // Bytes past the end of the file count as zeros, like those in its gaps.
+        // Bytes after the end of the file count as zeros, like bytes in a gap of the file.
         let mut bytes = [0; LEN];
         match file.read_exact_at(&mut bytes, at) {
             Ok(()) => {}
@@ -134,10 +135,10 @@ impl<const LEN: usize> TwoSlots<LEN> {
         })
     }
 
-    /// Writes a record with this body over the older one of the two.
+    /// Writes a record with this body over the older of the two records.
     ///
     /// # Errors
-    /// The file cannot be written. The newest record is still the previous one.
+    /// The file cannot be written. The previous record is still the newest record.
     pub fn write(&mut self, file: &File, mut bytes: [u8; LEN]) -> io::Result<()> {
         let next = self.sequence.wrapping_add(1);
         self.write_slot(file, &mut bytes, next)?;
@@ -162,7 +163,7 @@ impl<const LEN: usize> TwoSlots<LEN> {
     }
 }
 
-/// Returns the format of a record that begins with the first six bytes of `magic`.
+/// Returns the format of a record, if the record begins with the first six bytes of `magic`.
 fn format_of(bytes: &[u8], magic: [u8; 8]) -> Option<u8> {
     let digits = bytes.strip_prefix(&magic[..6])?.get(..2)?;
     let [tens, ones] = [digits[0], digits[1]].map(|digit| char::from(digit).to_digit(10));
@@ -209,14 +210,14 @@ mod tests {
         TwoSlots::open(file, MAGIC, SLOTS, body).expect("the file can be read")
     }
 
-    const fn known(newest: Option<u8>, damaged: usize) -> Contents<u8> {
+    const fn contents(newest: Option<u8>, damaged: usize) -> Contents<u8> {
         Contents::Known { newest, damaged }
     }
 
     #[test]
     fn the_newest_record_is_found_and_if_it_is_damaged_the_previous_one() {
         let file = tempfile::tempfile().unwrap();
-        assert_eq!(open(&file).1, known(None, 0));
+        assert_eq!(open(&file).1, contents(None, 0));
         for last in 1..=4 {
             let (mut pair, _) = open(&file);
             pair.write(&file, record(last)).unwrap();
@@ -226,15 +227,15 @@ mod tests {
                 let mut old = [0];
                 file.read_exact_at(&mut old, at + byte).unwrap();
                 file.write_all_at(&[old[0] ^ 0x10], at + byte).unwrap();
-                // If these bytes of the only record are damaged, it no longer looks like a record.
+                // If these bytes of the only record are damaged, the record no longer looks like a record.
                 let expected = match before {
                     None if byte < MAGIC.len() as u64 => Contents::Foreign,
-                    _ => known(before, 1),
+                    _ => contents(before, 1),
                 };
                 assert_eq!(open(&file).1, expected, "byte {byte}");
                 file.write_all_at(&old, at + byte).unwrap();
             }
-            assert_eq!(open(&file).1, known(Some(last), 0));
+            assert_eq!(open(&file).1, contents(Some(last), 0));
         }
     }
 
@@ -242,7 +243,7 @@ mod tests {
     fn an_impossible_record_is_damaged_even_with_a_valid_checksum() {
         let file = tempfile::tempfile().unwrap();
         open(&file).0.write(&file, record(100)).unwrap();
-        assert_eq!(open(&file).1, known(None, 1));
+        assert_eq!(open(&file).1, contents(None, 1));
     }
 
     #[test]
@@ -257,7 +258,7 @@ mod tests {
             }
             let file = tempfile::tempfile().unwrap();
             file.write_all_at(b"RINGXX02", slot).unwrap();
-            assert_eq!(open(&file).1, known(None, 1));
+            assert_eq!(open(&file).1, contents(None, 1));
         }
     }
 
@@ -269,7 +270,7 @@ mod tests {
             assert_eq!(open(&file).1, Contents::Foreign);
             let other = SLOTS[usize::from(slot == SLOTS[0])];
             file.write_all_at(&MAGIC, other).unwrap();
-            assert_eq!(open(&file).1, known(None, 2));
+            assert_eq!(open(&file).1, contents(None, 2));
         }
     }
 
@@ -284,6 +285,6 @@ mod tests {
         assert_eq!(other, [0; LEN]);
         pair.rewrite(&file, record(2)).unwrap();
         file.read_exact_at(&mut other, SLOTS[0]).unwrap();
-        assert_eq!((other, open(&file).1), ([0; LEN], known(Some(2), 0)));
+        assert_eq!((other, open(&file).1), ([0; LEN], contents(Some(2), 0)));
     }
 }

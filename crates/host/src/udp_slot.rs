@@ -1,4 +1,4 @@
-//! A UDP socket at one address, which is bound again when it is lost.
+//! A UDP socket at one address. If the socket is lost, its address is bound again.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,20 +16,20 @@ use super::last_failure::LastFailure;
 /// The time between two attempts to bind an address.
 pub const REBIND_PAUSE: Duration = Duration::from_secs(1);
 
-/// Numbers of datagrams that the machine never saw.
+/// Numbers of received datagrams that did not reach the state machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DatagramDrops {
-    /// Datagrams that came faster than this process reads.
+    /// Number of datagrams that arrived faster than this process reads.
     pub kernel: u64,
-    /// Datagrams that were longer than any message.
+    /// Number of datagrams that were longer than any message.
     pub cut: u64,
 }
 
 impl DatagramDrops {
-    /// Returns the numbers of a socket since it was bound.
+    /// Returns the numbers of dropped datagrams of a socket, since the socket was bound.
     pub fn of(socket: &mut UdpLink) -> Self {
         Self {
-            // If the socket is broken, receiving shows that.
+            // If the socket is broken, the next receive call reports the error.
             kernel: socket.kernel_drops().unwrap_or(0),
             cut: socket.cut(),
         }
@@ -47,14 +47,14 @@ impl Add for DatagramDrops {
     }
 }
 
-/// The socket at an address. While it is lost, nothing can be sent or received.
+/// The socket at an address. While the socket is lost, this node can neither send nor receive datagrams.
 #[derive(Debug)]
 pub struct UdpSlot {
     address: SocketAddr,
     options: UdpOptions,
-    /// The socket; `None`: it was lost.
+    /// Socket of the slot; `None` if it was lost.
     socket: Option<UdpLink>,
-    /// Whether the loop does not wait for the socket yet.
+    /// Whether the socket is not yet registered with the loop.
     is_unregistered: bool,
     retry: Option<Instant>,
     last_failure: LastFailure,
@@ -66,7 +66,7 @@ impl UdpSlot {
     /// Binds an address.
     ///
     /// # Errors
-    /// Those of [`UdpLink::bind`].
+    /// The same errors as those of [`UdpLink::bind`].
     pub fn bind(address: SocketAddr, options: UdpOptions) -> io::Result<Self> {
         let socket = UdpLink::bind(address, &options)?;
         Ok(Self {
@@ -81,17 +81,18 @@ impl UdpSlot {
         })
     }
 
-    /// Returns its address.
+    /// Returns the address of the slot.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the peers that cannot be sent to.
+    /// Returns the peers to which this node cannot send.
     pub const fn failures(&self) -> &SendFailures {
         &self.failures
     }
 
-    /// Changes the address, if the new one can be bound. Otherwise keeps the old one and logs that once.
+    /// Changes the address of the slot. If the new address cannot be bound, keeps the old address and logs the failure
+    /// once.
     pub fn move_to(&mut self, address: SocketAddr) {
         if address == self.address {
             return;
@@ -108,7 +109,7 @@ impl UdpSlot {
             }
             Err(error) => {
                 let text = format!(
-                    "cannot move to {address}, to which this server's name resolves: {error}; staying at {}",
+                    "cannot move to {address}, the new address of this server's name: {error}; the server stays at {}",
                     self.address
                 );
                 if self.last_failure.record(&text) {
@@ -128,7 +129,8 @@ impl UdpSlot {
         self.socket.is_some()
     }
 
-    /// Returns the size of the kernel's receive buffer and the requested size; `None`: it is as large as requested.
+    /// Returns the size of the kernel's receive buffer and the requested size; `None` if the buffer is as large as
+    /// requested.
     pub fn shortage(&self) -> Option<(usize, usize)> {
         let (has, _) = self.socket.as_ref()?.buffers().ok()?;
         let requested = self.options.receive_buffer?;
@@ -145,7 +147,7 @@ impl UdpSlot {
         self.earlier + now
     }
 
-    /// Closes the socket, which cannot receive. The address is bound again after a pause.
+    /// Closes the socket, because it cannot receive. The address is bound again after a pause.
     pub fn fail(&mut self, now: Instant, error: &io::Error) {
         let address = self.address;
         warn!(
@@ -158,12 +160,13 @@ impl UdpSlot {
         self.retry = Some(now + REBIND_PAUSE);
     }
 
-    /// Returns when to call [`poll_socket`](Self::poll_socket) at the latest.
+    /// Returns the latest time for the next call of [`poll_socket`](Self::poll_socket).
     pub const fn deadline(&self) -> Option<Instant> {
         self.retry
     }
 
-    /// Binds the address again if that is due. Returns a socket that the loop does not wait for yet.
+    /// Binds the address again if the pause has passed. Returns the socket if the loop does not yet wait for this
+    /// socket.
     pub fn poll_socket(&mut self, now: Instant) -> Option<&UdpLink> {
         if self.retry.is_some_and(|retry| retry <= now) {
             self.rebind(now);
@@ -239,10 +242,10 @@ mod tests {
     fn a_failed_socket_is_bound_again_after_a_pause_as_soon_as_possible() {
         let any = (Ipv4Addr::LOCALHOST, 0).into();
         let mut slot = UdpSlot::bind(any, UdpOptions::default()).unwrap();
-        // The port that the kernel has chosen, so that another socket can take it.
+        // The test needs the port that the kernel has chosen, so that another socket can take this port.
         slot.address = slot.socket().unwrap().address().unwrap();
         let at = Instant::default() + REBIND_PAUSE;
-        assert!(slot.poll_socket(at).is_some(), "it is told once");
+        assert!(slot.poll_socket(at).is_some(), "the failure is logged once");
         assert!(slot.poll_socket(at).is_none() && slot.is_up() && slot.deadline().is_none());
         slot.fail(at, &io::Error::from(io::ErrorKind::NetworkDown));
         assert!(!slot.is_up() && slot.poll_socket(at).is_none());
@@ -250,7 +253,7 @@ mod tests {
         let other = UdpSocket::bind(slot.address()).unwrap();
         assert!(
             slot.poll_socket(at + REBIND_PAUSE).is_none(),
-            "somebody has the port"
+            "another socket has the port"
         );
         drop(other);
         assert_eq!(slot.deadline(), Some(at + REBIND_PAUSE * 2));

@@ -6,30 +6,30 @@ use ring_proto::time::Instant;
 use super::{Reaction, Recent, Server};
 use ring_process::ClientId;
 
-/// Maximum events that one client gets in one loop iteration.
+/// Maximum number of events that one client gets in one loop iteration.
 const EVENTS_PER_ITERATION: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
 struct Watcher {
     client: ClientId,
     next: u64,
-    /// Whether it gets routine events.
+    /// Whether the client gets routine events.
     routine: bool,
 }
 
-/// All clients that watch.
+/// All clients that watch events.
 #[derive(Debug, Default)]
 pub struct Watchers(Vec<Watcher>);
 
 impl Watchers {
-    /// Whether a client watches.
+    /// Whether a client watches events.
     pub fn contains(&self, client: ClientId) -> bool {
         self.0.iter().any(|watcher| watcher.client == client)
     }
 
-    /// Adds a client. If event `from` is still retained, the client gets all events from it on, otherwise a snapshot
-    /// and all later events. The caller must allow its connection to be silent. A client that watches already gets an
-    /// error.
+    /// Adds a client. If the history still retains event `from`, the client gets this event and all later ones.
+    /// Otherwise the client gets a snapshot and all events after the snapshot. The caller must allow the client's
+    /// connection to be silent. A client that already watches events gets an error.
     pub fn add<E: Clone, C>(
         &mut self,
         client: ClientId,
@@ -38,7 +38,9 @@ impl Watchers {
         events: &Recent<E>,
     ) -> Reaction<C> {
         if self.contains(client) {
-            return Reaction::error("this connection already watches; open another one");
+            return Reaction::error(
+                "this connection already watches events; open another connection",
+            );
         }
         let known = from.filter(|&from| events.retains_from(from, routine));
         self.0.push(Watcher {

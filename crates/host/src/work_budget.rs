@@ -1,31 +1,32 @@
-//! Limits the share of the loop's time for work that is not the ring's.
+//! Limits the share of its time that the loop spends on work for clients.
 
 use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-/// Maximum work at once after a pause.
+/// Maximum amount of work at once after a pause.
 const BURST_MAX: Duration = Duration::from_millis(1);
-/// The work gets one part in this many of the time.
+/// Divisor of the loop's time. The quotient is the share of this time that work may take.
 const SHARE_DIVISOR: u32 = 10;
-/// Work up to this length is free: it delays a frame no more than another frame would. A program that repeatedly takes
-/// and releases the token needs no more at a time.
+/// Maximum duration of work that is not charged. Work of this duration delays a frame no more than another frame would.
+/// If a program repeatedly takes and releases the token, each of its requests needs no more work than this.
 const FREE_WORK_MAX: Duration = Duration::from_micros(30);
-/// Maximum charge for one piece of work. If the work seems to have taken longer, the process or machine was stopped,
-/// and clients should not pay for it with ten times that wait.
+/// Maximum charge for one piece of work. If the work seems to have taken longer, the process or the machine was stopped
+/// meanwhile. Clients should not have to wait ten times the length of such a stop.
 const CHARGE_MAX: Duration = Duration::from_millis(20);
 
-/// A budget of time. Short bursts of work run at once, and so does each very short piece. Continuous work gets a
-/// tenth of the time.
+/// A budget of time. Short bursts of work and very short pieces of work run at once. Continuous work gets a tenth of
+/// the time.
 #[derive(Debug, Default)]
 pub struct WorkBudget {
-    /// The time at which the work done is a tenth of all time.
+    /// Time at which the work done so far will amount to a tenth of the elapsed time, if no more work is done until
+    /// then.
     balanced_at: Instant,
     resume: Option<Instant>,
 }
 
 impl WorkBudget {
-    /// Charges work that was done from `start` to `end`.
+    /// Charges the budget for work that was done from `start` to `end`.
     pub fn charge(&mut self, start: Instant, end: Instant) {
         let took = end.since(start).min(CHARGE_MAX);
         if took <= FREE_WORK_MAX {
@@ -36,7 +37,7 @@ impl WorkBudget {
         self.resume = (resume > end).then_some(resume);
     }
 
-    /// Returns when work may be done again; `None`: at any time.
+    /// Returns the time at which work may be done again; `None` if it may be done at any time.
     pub const fn resume(&self) -> Option<Instant> {
         self.resume
     }
@@ -75,7 +76,7 @@ mod tests {
         budget.charge(at(100 * MS), at(102 * MS));
         assert_eq!(budget.resume(), Some(at(110 * MS)));
         assert!(!budget.end_pause(at(110 * MS - 1)) && budget.end_pause(at(110 * MS)));
-        assert_eq!(budget.resume(), None, "it is made up for");
+        assert_eq!(budget.resume(), None, "the budget is balanced again");
         let (mut now, mut used) = (110 * MS, 0);
         while now < 10_000 * MS {
             budget.charge(at(now), at(now + MS));
@@ -100,7 +101,7 @@ mod tests {
         budget.charge(at(now), at(now + 2 * MS));
         let resume = budget.resume();
         budget.charge(at(now + 3 * MS), at(now + 3 * MS + 30_000));
-        assert_eq!(budget.resume(), resume, "what is due stays due");
+        assert_eq!(budget.resume(), resume, "the pause stays as long as before");
     }
 
     #[test]

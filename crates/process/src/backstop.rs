@@ -1,4 +1,4 @@
-//! Backstops: they end the work of a holder that disappears without releasing the lock.
+//! Backstops. A backstop ends the work of a holder that disappears without releasing the lock.
 
 use std::mem;
 use std::os::fd::OwnedFd;
@@ -9,20 +9,20 @@ use tracing::warn;
 
 use crate::{Client, ClientId};
 
-/// Maximum number of life lines that are kept after their holders have ended.
+/// Maximum number of life lines that the daemon keeps after their holders have ended.
 const LINES_MAX: usize = 8;
 
 #[derive(Debug, Default)]
 struct Backstop {
     line: Option<KeptLine>,
-    /// The other end of a life line whose both ends the holder has. It is for a holder that is frozen and does not
-    /// end.
+    /// A copy of one end of a second life line. The holder has both ends of this line. If the holder is frozen and does
+    /// not end, the daemon uses the copy to signal the holder's work.
     trigger: Option<KeptLine>,
     kill: Option<KillFile>,
 }
 
 impl Backstop {
-    /// Stores a life line. A holder may pass two.
+    /// Stores a life line. A holder may pass two life lines.
     fn store_line(&mut self, line: KeptLine) -> Result<(), &'static str> {
         let place = if self.line.is_none() {
             &mut self.line
@@ -30,21 +30,22 @@ impl Backstop {
             &mut self.trigger
         };
         if place.is_some() {
-            return Err("there are more than two Unix sockets");
+            return Err("the client has sent more than two Unix sockets");
         }
         *place = Some(line);
         Ok(())
     }
 }
 
-/// The descriptors of all holders. The daemon uses them if a holder disappears without a release: its process was
-/// killed, and the processes that would have ended its work may be dead too.
+/// The descriptors of all holders. If a holder disappears without a release, the daemon uses the holder's descriptors
+/// to end its work. A holder that disappears in this way was killed. The processes that should end its work may also be
+/// dead.
 #[derive(Debug)]
 pub struct Backstops {
     hierarchy: Option<Hierarchy>,
     of_holders: Vec<(ClientId, Backstop)>,
-    /// Life lines of holders that have ended. The kernel closes a process's descriptors one after the other, so the
-    /// other end of the line may close a little later than the connection.
+    /// Life lines of holders that have ended. The kernel closes a process's descriptors one after the other. So the
+    /// holder's end of its line may close a little later than its connection to the daemon.
     lines: Vec<KeptLine>,
 }
 
@@ -64,10 +65,11 @@ impl Backstops {
         }
     }
 
-    /// Stores the descriptors of a holder. They replace its earlier ones. Refused descriptors stay in `descriptors`.
+    /// Stores the descriptors of a holder, and drops the holder's earlier descriptors. Refused descriptors stay in
+    /// `descriptors`.
     ///
     /// # Errors
-    /// Returns a sentence with the reason if a descriptor is refused. The others are stored.
+    /// If a descriptor is refused, returns a sentence with the reason. The other descriptors are stored.
     pub fn store(
         &mut self,
         client: Client,
@@ -121,7 +123,7 @@ impl Backstops {
         self.end_unless(|holder| holder != client);
     }
 
-    /// Ends the work of all clients that do not hold the lock any more and have not released it.
+    /// Ends the work of all clients that have lost the lock without a release.
     pub fn end_unless(&mut self, holds: impl Fn(ClientId) -> bool) {
         if self.of_holders.iter().all(|(holder, _)| holds(*holder)) {
             return;
@@ -146,7 +148,7 @@ impl Backstops {
 
 fn end_group(kill: &KillFile) {
     let Err(error) = kill.kill() else { return };
-    // A removed group has no processes.
+    // The control group was removed, so it has no processes.
     if error.raw_os_error() != Some(Errno::ENODEV as i32) {
         warn!(
             event = "holder_not_ended",
@@ -174,7 +176,7 @@ mod tests {
         uid: None,
     };
 
-    /// Returns a life line to a process, as the daemon gets it, and the line's other end.
+    /// Makes a life line whose target is a process, and returns both ends. The first end is for the daemon.
     fn line_to(process: &Child) -> (OwnedFd, OwnedFd) {
         let (line, end) = Lifeline::new().expect("a line");
         let pid = Pid::from_raw(process.id().cast_signed());

@@ -1,9 +1,10 @@
-//! The effect of SIGPIPE that this process was started with. The standard library ignores SIGPIPE before `main`, and
-//! resets it in processes that it starts. So this module reads the effect earlier.
+//! Stores the effect that SIGPIPE had at the start of this process. Before `main`, the standard library makes this
+//! process ignore SIGPIPE. In the processes that it starts, the standard library resets SIGPIPE to its default effect.
+//! So this module reads the effect before the standard library starts.
 #![allow(
     unsafe_code,
-    reason = "only code before the start of the standard library can read it, and only code between fork and exec \
-              can restore it"
+    reason = "only code before the start of the standard library can read the original effect of SIGPIPE, and only \
+              code between fork and exec can restore this effect"
 )]
 
 use std::io;
@@ -36,7 +37,7 @@ extern "C" fn read_effect() {
     WAS_IGNORED.store(was_ignored, Ordering::Relaxed);
 }
 
-/// Lets the process of `command` ignore SIGPIPE if this process was started so.
+/// Lets the process of `command` ignore SIGPIPE. Does nothing if this process did not ignore SIGPIPE at its start.
 pub fn pass_on(command: &mut Command) {
     if !WAS_IGNORED.load(Ordering::Relaxed) {
         return;

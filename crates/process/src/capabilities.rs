@@ -13,14 +13,16 @@ pub const FRAMES: CapabilitySet = CapabilitySet::NET_RAW;
 pub const PORTS: CapabilitySet = CapabilitySet::NET_BIND_SERVICE;
 /// Permission to end programs of other users, such as hooks that changed their user.
 pub const PROGRAMS: CapabilitySet = CapabilitySet::KILL;
-/// Permission to give files to the owner of the files next to them, as SQLite does.
+/// Permission to change the owner of files. SQLite gives the files that it creates next to a database to the owner of
+/// the database.
 pub const FILES: CapabilitySet = CapabilitySet::CHOWN;
 /// Permission to use the directories of a service's user, and to run with a higher priority.
 const COMMON: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::SYS_NICE);
 
-/// Gives up all capabilities except `needed` and those of every daemon. It affects the calling thread and the threads
-/// that it starts later. Without [`PROGRAMS`] the daemon and its programs lose the others permanently. With
-/// [`PROGRAMS`] they are only ineffective in the daemon, and its programs have all of root's.
+/// Gives up all capabilities except `needed` and the capabilities that every daemon needs. The call affects the calling
+/// thread, and the threads that this thread starts later. Without [`PROGRAMS`], the daemon and its programs lose all
+/// other capabilities permanently. With [`PROGRAMS`], the other capabilities have no effect in the daemon, and its
+/// programs have all capabilities of root.
 ///
 /// # Errors
 /// Fails if the kernel refuses.
@@ -35,8 +37,8 @@ pub fn keep_only(needed: CapabilitySet) -> io::Result<()> {
             }
         }
     }
-    // If a program may have more capabilities than its parent, the kernel does not kill it when its parent ends. So
-    // the permitted set must stay.
+    // The permitted set must stay. Otherwise a program could have more capabilities than its parent, and the kernel
+    // does not kill such a program when its parent ends.
     let permitted = if kept.contains(PROGRAMS) {
         before.permitted
     } else {
@@ -47,7 +49,7 @@ pub fn keep_only(needed: CapabilitySet) -> io::Result<()> {
         permitted,
         inheritable: before.inheritable & kept,
     };
-    // The filter of system calls in the units forbids this call. There is nothing to give up there.
+    // The system call filter of the units forbids this call. A daemon in a unit has no capabilities to give up.
     if after != before {
         set_capabilities(None, after)?;
     }
@@ -63,7 +65,8 @@ mod tests {
 
     use super::{COMMON, FRAMES, PORTS, PROGRAMS, keep_only};
 
-    /// Returns the effective sets of a thread after `keep`, and of a program that it starts.
+    /// Returns the effective set of a thread after `keep_only`, and the effective set of a program that this thread
+    /// starts.
     fn kept(needed: CapabilitySet) -> (CapabilitySet, CapabilitySet) {
         let in_thread = move || {
             keep_only(needed).unwrap();

@@ -1,5 +1,5 @@
-//! Control groups (version 2): a group for a command, which processes cannot leave by changing their process group or
-//! parent, and the groups of other processes.
+//! Control groups (version 2): a group for a command, and the groups of other processes. A process stays in its control
+//! group if it changes its process group or its parent.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -14,21 +14,22 @@ use nix::unistd::Pid;
 use rustix::fs::{AtFlags, StatxFlags, statx};
 
 const MOUNTS: &str = "/proc/self/mountinfo";
-/// The file of a control group that kills all its processes when it is written.
+/// Name of a file in each control group. A write to this file kills all processes of the group.
 const KILL_FILE: &str = "cgroup.kill";
 
-/// Maximum number of groups that processes of the same number can leave behind.
+/// Maximum number of names that are tried for a group. Earlier processes with the same number may have left groups
+/// behind, and each such group takes one name.
 const LEFT_GROUPS_MAX: u32 = 100;
 
-/// A control group for a command and all that it starts.
+/// A control group for a command and all processes that the command starts.
 #[derive(Debug)]
 pub(super) struct Cgroup {
     path: PathBuf,
 }
 
 impl Cgroup {
-    /// Creates a group below this process's, with a name from `program` and this process. Returns `None` without
-    /// version 2, without permission, or on a kernel before 5.14, which has no `cgroup.kill`.
+    /// Creates a group below the group of this process. The name consists of `program` and this process's number.
+    /// Returns `None` without version 2, without permission, or on a kernel before 5.14, which has no `cgroup.kill`.
     pub(super) fn create(program: &str) -> Option<Self> {
         let mounts = fs::read_to_string(MOUNTS).ok()?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -36,14 +37,15 @@ impl Cgroup {
     }
 
     fn create_in(parent: &Path, program: &str) -> Option<Self> {
-        // The name contains the PID namespace, because containers may see the same groups and have processes of the
-        // same number.
+        // The name contains the PID namespace, because two containers may see the same groups and have processes with
+        // the same number.
         let namespace = fs::metadata("/proc/self/ns/pid").ok()?.ino();
         let name_prefix = format!("{program}-{namespace}-");
         remove_left_groups(parent, &name_prefix);
         let names =
             (0..LEFT_GROUPS_MAX).map(|n| format!("{name_prefix}{}-{n}", std::process::id()));
-        // An existing group belongs to an earlier process of this number, which left processes in it.
+        // An existing group belongs to an earlier process with this number. That process left other processes in the
+        // group.
         let made = names.map(|name| parent.join(name)).find_map(|path| {
             let made = fs::create_dir(&path).map(|()| Self { path });
             let is_taken = |error: &io::Error| error.kind() == ErrorKind::AlreadyExists;
@@ -79,7 +81,7 @@ impl Cgroup {
         found
     }
 
-    /// Whether no process is left except zombies.
+    /// Whether only zombies are left in the group.
     pub(super) fn is_empty(&self) -> bool {
         fs::read_to_string(self.path.join("cgroup.events"))
             .is_ok_and(|events| events.lines().any(|line| line == "populated 0"))
@@ -89,7 +91,7 @@ impl Cgroup {
         File::options().write(true).open(self.path.join(KILL_FILE))
     }
 
-    /// Kills all processes of the group at once, even those that are being created.
+    /// Kills all processes of the group at once, even processes that are just being created.
     pub(super) fn kill(&self) -> io::Result<()> {
         KillFile(self.kill_file()?).kill()
     }
@@ -103,8 +105,8 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes the empty groups that killed keepers with this prefix have left. A living keeper may be about to put its
-/// command into its group.
+/// Removes the empty groups with this prefix that killed keepers have left. Does not remove the group of a living
+/// keeper, because this keeper may be about to put a command into its group.
 fn remove_left_groups(parent: &Path, name_prefix: &str) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -119,7 +121,7 @@ fn remove_left_groups(parent: &Path, name_prefix: &str) {
     }
 }
 
-/// Returns a group and all groups below it, each after its parent.
+/// Returns a group and all groups below it. Each group comes after its parent.
 fn groups_below(path: &Path) -> Vec<PathBuf> {
     let mut found = vec![path.to_owned()];
     let mut next = 0;
@@ -141,14 +143,15 @@ fn own_path(mounts: &str, own: &str) -> Option<PathBuf> {
     Some(Path::new(mounted_at).join(below))
 }
 
-/// The file system of control groups, identified by its device. All its mounts have this device.
+/// The file system of control groups, identified by its device. All mounts of this file system have the same device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hierarchy {
     major: u32,
     minor: u32,
 }
 
-/// A `cgroup.kill` that another process has opened for writing. A write kills all processes of the group at once.
+/// A file `cgroup.kill` that another process has opened for writing. A write to this file kills all processes of the
+/// control group at once.
 #[derive(Debug)]
 pub struct KillFile(File);
 
@@ -167,11 +170,11 @@ impl Hierarchy {
         })
     }
 
-    /// Converts a descriptor into a kill file. It does not query the file system of the descriptor, because the
-    /// client may have passed one that answers slowly.
+    /// Converts a descriptor into a kill file. The function does not query the descriptor's file system, because a
+    /// client may pass a descriptor of a file system that answers slowly.
     ///
     /// # Errors
-    /// Returns the descriptor if it is something else.
+    /// Returns the descriptor if it is not a `cgroup.kill`.
     pub fn kill_file(self, descriptor: OwnedFd) -> Result<KillFile, OwnedFd> {
         if self.has_kill_file(&descriptor) {
             Ok(KillFile(descriptor.into()))
@@ -202,7 +205,7 @@ impl KillFile {
     }
 }
 
-/// Returns the first mount of version 2: its device, its root within the file system, and its mount point.
+/// Finds the first mount of version 2. Returns the device, the root within the file system, and the mount point.
 fn unified_mount(mounts: &str) -> Option<[&str; 3]> {
     mounts.lines().find_map(|line| {
         let (fields, kind) = line.split_once(" - ")?;
@@ -242,7 +245,7 @@ mod tests {
             .ino();
         let first = format!("ringctl-{namespace}-{}-0", process::id());
         fs::create_dir(parent.path().join(&first)).expect("made");
-        // A plain directory has no files in it, like a group of an old kernel.
+        // Like the group of an old kernel, a plain directory has no `cgroup.kill`.
         assert!(Cgroup::create_in(parent.path(), "ringctl").is_none());
         assert!(parent.path().join(&first).exists());
     }

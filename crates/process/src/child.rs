@@ -1,7 +1,7 @@
-//! Child processes that inherit no descriptors from the thread that starts them, and do not outlive it.
+//! Child processes that inherit no descriptors from the thread that starts them, and do not outlive this thread.
 #![allow(
     unsafe_code,
-    reason = "only code between fork and exec can do that in time"
+    reason = "only code between fork and exec can isolate the child before the program starts"
 )]
 
 use std::io;
@@ -16,14 +16,15 @@ use nix::unistd::getppid;
 /// The first descriptor after the standard streams.
 const FIRST_OTHER: libc::c_uint = 3;
 
-/// Lets the process of `command` inherit only its three standard streams, and kills it when the calling thread ends,
-/// in whatever way. It does not kill the processes that this process starts in turn.
+/// Lets the process of `command` inherit only its three standard streams. Lets the kernel kill this process when the
+/// calling thread ends for any reason. The kernel does not kill processes that this process starts.
 pub fn isolate(command: &mut Command) {
     let parent = process::id();
     let prepare = move || {
         close_on_exec()?;
         prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // If the parent ended before the call above, the child must end by itself.
+        // If the parent ended before the call above, the kernel does not kill the child, so the child must end by
+        // itself.
         if u32::try_from(getppid().as_raw()) == Ok(parent) {
             Ok(())
         } else {
@@ -36,8 +37,8 @@ pub fn isolate(command: &mut Command) {
     }
 }
 
-/// Marks all other descriptors as close-on-exec, even those that this process inherited. The standard library still
-/// needs its own until then.
+/// Marks all descriptors except the standard streams as close-on-exec, even descriptors that this process inherited.
+/// Does not close them, because the standard library needs some of them until the exec.
 fn close_on_exec() -> nix::Result<()> {
     // SAFETY: the call takes no pointers, and closes nothing in this process.
     let done = unsafe {

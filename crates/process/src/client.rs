@@ -27,7 +27,7 @@ impl Client {
         }
     }
 
-    /// Returns the user's number, or a number that no user has.
+    /// Returns the user's number. If the user is unknown, returns a number that no user has.
     pub fn user(&self) -> u32 {
         self.uid.unwrap_or(u32::MAX)
     }
@@ -54,8 +54,8 @@ impl fmt::Display for Client {
     }
 }
 
-/// Returns a user's name from /etc/passwd. Other sources of names may take seconds, and the event loop that asks may
-/// hold the token.
+/// Returns a user's name from /etc/passwd. Does not use other sources of names: they may take seconds, and the calling
+/// event loop may hold the token.
 fn user_name(uid: u32) -> Option<String> {
     let users = fs::read_to_string("/etc/passwd").ok()?;
     find_user_name(&users, uid).map(str::to_owned)

@@ -4,10 +4,10 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the limit to `wanted` descriptors if the process is allowed to. Never lowers it. Returns the limit in
-/// force.
+/// Raises the limit to `wanted` descriptors, as far as the process has permission. Never lowers the limit. Returns the
+/// limit after the call.
 pub fn raise_limit(wanted: u64) -> u64 {
-    // An absent limit means unlimited.
+    // If a limit is absent, the number is not limited.
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let (now, most) = (current.unwrap_or(u64::MAX), maximum.unwrap_or(u64::MAX));
     let next = wanted.min(most);
@@ -22,7 +22,7 @@ pub fn raise_limit(wanted: u64) -> u64 {
         },
     )
     .map_err(Into::into);
-    // A sandbox may forbid even a value that the limits allow.
+    // A sandbox may forbid the call even if the limits allow the value.
     raised.map_or(now, |()| next)
 }
 

@@ -1,8 +1,8 @@
 //! The freezer of cgroup version 1.
 //!
-//! A frozen process gets no signals. A SIGKILL waits until the process is thawed, and then comes before the program's
-//! next instruction. If the sender was frozen together with the process, the signal comes too late. Version 2 does
-//! not have this problem: a frozen process can be killed there.
+//! A frozen process gets no signals. A SIGKILL waits until the process is thawed, and ends the process before the
+//! program's next instruction. If the sender of the SIGKILL is frozen together with the process, the sender sends the
+//! signal too late. Version 2 does not have this problem, because a SIGKILL also ends a frozen process.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -21,7 +21,8 @@ pub fn can_freeze() -> bool {
     group_of("self").is_some_and(|own| !is_root(&own))
 }
 
-/// Whether one group can freeze this process and another one together, as far as is known.
+/// Whether one group can freeze this process and the process `other` together. Returns `false` if the groups are
+/// unknown.
 pub fn can_freeze_with(other: Pid) -> bool {
     let (own, other) = (group_of("self"), group_of(&other.to_string()));
     own.zip(other).is_some_and(|(own, other)| {
@@ -44,7 +45,7 @@ fn freezer_in(groups: &str) -> Option<&str> {
     })
 }
 
-/// Whether a group is the root, which cannot be frozen. The root of another namespace can.
+/// Whether a group is the root group, which cannot be frozen. The root of another namespace can be frozen.
 fn is_root(group: &str) -> bool {
     group == "/" && is_in_first_namespace()
 }

@@ -1,4 +1,5 @@
-//! Process groups: a leader, and the processes that it has started and that have not left the group.
+//! Process groups. A group consists of a leader, and of the processes that the leader has started, unless they have
+//! left the group.
 
 use std::fs;
 
@@ -10,25 +11,27 @@ use rustix::process::setpriority_pgrp;
 /// The nice value that every process may get.
 const NICE_MAX: i32 = 19;
 
-/// The processes of a group that `/proc` may hide, in addition to its [`members`].
+/// The kind of processes that `/proc` may hide in a group. These processes are not among the [`members`] of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hidden {
-    /// There are none: `/proc` shows all.
+    /// `/proc` hides no processes.
     Nothing,
-    /// There are processes that this one may not signal.
+    /// `/proc` may hide processes that this process has no permission to signal.
     OutOfReach,
-    /// Unknown, while the group contains a process that this one may signal, even a zombie.
+    /// It is unknown whether `/proc` hides processes. It stays unknown as long as the group contains a process that
+    /// this process can signal, even a zombie.
     Unknown,
 }
 
 /// Whether a process group contains only zombies. If `/proc` hides processes, the group counts as not empty until the
 /// kernel reports it as gone.
 pub fn is_empty(group: Pid) -> bool {
-    members(group).next().is_none() && hidden(group) == Hidden::Nothing
+    members(group).next().is_none() && find_hidden(group) == Hidden::Nothing
 }
 
-/// Returns which processes of a group `/proc` hides. It asks the kernel with a signal that has no effect.
-pub fn hidden(group: Pid) -> Hidden {
+/// Returns the kind of processes that `/proc` hides in a group. For this purpose, this function sends the group a
+/// signal without effect.
+pub fn find_hidden(group: Pid) -> Hidden {
     match killpg(group, None) {
         Err(Errno::ESRCH) => Hidden::Nothing,
         Err(_) if has_zombies_only(group) => Hidden::Nothing,
@@ -38,25 +41,26 @@ pub fn hidden(group: Pid) -> Hidden {
     }
 }
 
-/// Returns the same as [`hidden`] for a group that was killed. Zombies of this user may stay in it, if their parents
-/// do not wait for them. So it asks the kernel by lowering the priority of the whole group, which harms no killed
-/// process.
-pub fn hidden_among_killed(group: Pid) -> Hidden {
-    match hidden(group) {
+/// Returns the kind of processes that `/proc` hides in a killed group. Zombies of this user may stay in such a group if
+/// their parents do not wait for them, and then [`find_hidden`] cannot know the kind. So this function also lowers the
+/// priority of the whole group. A lower priority does not harm killed processes.
+pub fn find_hidden_among_killed(group: Pid) -> Hidden {
+    match find_hidden(group) {
         Hidden::Unknown if has_other_users(group) => Hidden::OutOfReach,
         found => found,
     }
 }
 
-/// Whether a group has a process of another user, including zombies. It gives all other processes of the group the
+/// Whether a group has a process of another user. Zombies count too. Gives all processes of this user in the group the
 /// lowest priority.
 fn has_other_users(group: Pid) -> bool {
     let group = rustix::process::Pid::from_raw(group.as_raw());
-    // Without a group, the call would change this process's group.
+    // With the number 0, the call would change this process's group.
     group.is_some() && setpriority_pgrp(group, NICE_MAX) == Err(rustix::io::Errno::PERM)
 }
 
-/// Whether `/proc` uses this process's numbers. It may be the one of an outer PID namespace.
+/// Whether `/proc` belongs to this process's PID namespace. Otherwise it belongs to an outer namespace, and its process
+/// numbers differ.
 fn has_same_numbers() -> bool {
     let own = fs::read_link("/proc/self");
     own.is_ok_and(|own| own.to_str() == Some(&std::process::id().to_string()))
@@ -68,8 +72,8 @@ fn shows_all() -> bool {
     has_same_numbers() && mounts.is_ok_and(|mounts| !is_mounted_to_hide(&mounts))
 }
 
-/// Whether `/proc` is mounted with an option that hides processes, from the contents of `/proc/self/mountinfo`. The
-/// last mount at a place counts.
+/// Whether `/proc` is mounted with an option that hides processes. `mounts` is the contents of `/proc/self/mountinfo`.
+/// If several file systems are mounted at `/proc`, the last mount counts.
 fn is_mounted_to_hide(mounts: &str) -> bool {
     let options = mounts.lines().rev().find_map(|line| {
         let (fields, kind) = line.split_once(" - ")?;
@@ -89,13 +93,13 @@ pub fn members(group: Pid) -> impl Iterator<Item = Pid> {
     shown_members(group).filter_map(|(pid, lives)| lives.then_some(pid))
 }
 
-/// Whether `/proc` shows only zombies of a group, and at least one.
+/// Whether `/proc` shows at least one process of a group, and all shown processes are zombies.
 fn has_zombies_only(group: Pid) -> bool {
     let mut shown = shown_members(group).peekable();
     shown.peek().is_some() && !shown.any(|(_, lives)| lives)
 }
 
-/// Returns the members of a process group that `/proc` shows, and whether each one lives.
+/// Returns the members of a process group that `/proc` shows. The second value tells whether the member lives.
 fn shown_members(group: Pid) -> impl Iterator<Item = (Pid, bool)> {
     let is_there = killpg(group, None) != Err(Errno::ESRCH) && has_same_numbers();
     let entries = is_there.then(|| fs::read_dir("/proc").into_iter().flatten().flatten());
@@ -106,7 +110,8 @@ fn shown_members(group: Pid) -> impl Iterator<Item = (Pid, bool)> {
     })
 }
 
-/// Returns whether a process lives, from its `/proc/PID/stat`; `None` if it is not in the group.
+/// Returns whether a process lives, or `None` if the process is not in the group. `stat` is the contents of
+/// `/proc/PID/stat` of the process.
 fn lives_in(stat: &str, group: Pid) -> Option<bool> {
     // The process's name, in brackets, may contain any characters.
     let (_, fields) = stat.rsplit_once(") ")?;

@@ -1,12 +1,13 @@
-//! Signals that a process has ignored since its start.
+//! The signals that a process has ignored since its start.
 
 use std::fs;
 use std::io;
 
 use nix::sys::signal::Signal;
 
-/// The signals that this process ignores. If it has caught none yet, its parent ignored them (`nohup`), and wants the
-/// process to continue when they come.
+/// The signals that this process ignores. Read them before the process sets any handler. Then they are the signals that
+/// the parent ignored, for example because of `nohup`. The parent wants the process to continue when such a signal
+/// comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IgnoredSignals(u64);
 

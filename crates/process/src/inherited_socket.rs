@@ -1,7 +1,7 @@
-//! A socket that a program inherited under a number.
+//! A socket that a program inherited as a descriptor with a known number.
 #![allow(
     unsafe_code,
-    reason = "the standard library cannot know that a number is a descriptor without another owner"
+    reason = "the standard library cannot know that no other value owns the descriptor with this number"
 )]
 
 use std::io;
@@ -11,21 +11,21 @@ use nix::errno::Errno;
 use nix::sys::socket::{UnixAddr, getsockname};
 use rustix::io::{FdFlags, fcntl_setfd};
 
-/// The last of the standard descriptors: input, output and errors.
+/// The largest number of a standard descriptor: standard error.
 const LAST_STANDARD: RawFd = 2;
 
-/// Takes ownership of the Unix socket that the parent passed under a number. The socket closes when this program
-/// becomes a command. Call this once per number, before this program opens any descriptor itself.
+/// Takes ownership of the Unix socket that the parent passed as the descriptor with this number. When this process
+/// executes a command, the socket closes. Call this once per number, before this program opens any descriptor.
 ///
 /// # Errors
-/// Fails if there is no such descriptor, or if it is not a Unix socket.
+/// Fails if there is no descriptor with this number, or if the descriptor is not a Unix socket.
 pub fn take_over(descriptor: RawFd) -> io::Result<OwnedFd> {
     if descriptor <= LAST_STANDARD {
         return Err(Errno::EBADF.into());
     }
     getsockname::<UnixAddr>(descriptor)?;
-    // SAFETY: the call above has shown that it is open. This program has opened no descriptor itself yet, so it has
-    // no other owner.
+    // SAFETY: the call above has shown that the descriptor is open. This program has not opened any descriptor yet, so
+    // the descriptor has no other owner.
     let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
     fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
     Ok(socket)

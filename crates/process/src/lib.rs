@@ -1,7 +1,7 @@
-//! A process's means on its machine: capabilities, descriptors, private files and locks, and the control of the
-//! processes that it starts.
+//! Functions for a process on its machine: capabilities, descriptors, private files and locks, and the control of child
+//! processes.
 //!
-//! This crate knows no protocol. `unsafe` is denied; each file that needs it allows it at its head with a reason.
+//! This crate knows no protocol. The crate forbids `unsafe`, except in files that allow it at their head with a reason.
 //! Start reading with `tree.rs` and `lifeline.rs`, which end a command.
 
 #![deny(unsafe_code)]

@@ -1,5 +1,5 @@
-//! A life line: a pair of connected sockets. When one end closes because its process ends, the kernel signals the
-//! process that is tied to the other end. This works even if all processes are stopped.
+//! A life line: a pair of connected sockets. When a process ends, its end of the line closes, and the kernel signals
+//! the process that is tied to the other end. The signal comes even if all processes are stopped.
 #![allow(
     unsafe_code,
     reason = "no library offers the call that ties a descriptor to a process or its group"
@@ -28,15 +28,15 @@ pub enum SignalTarget {
     Group(Pid),
 }
 
-/// The end of the line that the target is tied to.
+/// The end of a life line to which the target is tied.
 #[derive(Debug)]
 pub struct Lifeline(UnixStream);
 
 impl Lifeline {
-    /// Creates a line. Nothing may be written to its other end, which is also returned.
+    /// Creates a line. Returns the end for a target, and the other end. No process may write to the other end.
     ///
-    /// If one process has both ends, the kernel closes the other end first when the process ends: it closes the
-    /// highest descriptor first.
+    /// One process may have both ends. When this process ends, the kernel closes the other end first, because the
+    /// kernel closes the highest descriptor first.
     ///
     /// # Errors
     /// Fails if too many files are open.
@@ -45,17 +45,17 @@ impl Lifeline {
         Ok((Self(line), end.into()))
     }
 
-    /// Lets processes that start from now on inherit this end. Then the line exists as long as one of them lives,
-    /// even if this process is killed.
+    /// Lets processes that start after this call inherit this end. Then the line exists as long as one of these
+    /// processes lives. Even a SIGKILL to this process does not end the line earlier.
     ///
     /// # Errors
-    /// Fails never while the descriptor is open.
+    /// Never fails while the descriptor is open.
     pub fn make_inheritable(&self) -> io::Result<()> {
         fcntl(&self.0, FcntlArg::F_SETFD(FdFlag::empty()))?;
         Ok(())
     }
 
-    /// Ties a target: the kernel signals it when the other end closes.
+    /// Ties a target to this end: when the other end closes, the kernel signals the target.
     ///
     /// # Errors
     /// Fails if the other end is closed already, if the target does not exist, or if the kernel refuses.
@@ -72,7 +72,7 @@ impl Lifeline {
             &self.0,
             FcntlArg::F_SETFL(OFlag::O_ASYNC | OFlag::O_NONBLOCK),
         )?;
-        // The kernel sends no signal for an end that was closed before.
+        // If the other end was closed before the call, the kernel sends no signal.
         match (&self.0).read(&mut [0]) {
             Ok(_) => Err(io::ErrorKind::BrokenPipe.into()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
@@ -80,9 +80,10 @@ impl Lifeline {
         }
     }
 
-    /// Unties the target: the kernel sends no signal from now on, even if another process has this end.
+    /// Unties the target from this end. After this call the kernel sends no signal to the target, even if another
+    /// process has this end.
     pub fn untie(&self) {
-        // This cannot fail for a socket.
+        // This call cannot fail for a socket.
         let _ = fcntl(&self.0, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
     }
 }
@@ -93,8 +94,8 @@ impl AsFd for Lifeline {
     }
 }
 
-/// A line that a user has tied, and that this process keeps open. Dropping it does not wait for descriptors that the
-/// user may have sent over it.
+/// One end of a life line that this process keeps open for a user. The user has tied a target to the other end. The
+/// user may have sent descriptors over the line. The drop of this end does not wait until these descriptors are closed.
 #[derive(Debug)]
 pub struct KeptLine {
     line: Option<OwnedFd>,
@@ -122,12 +123,13 @@ impl KeptLine {
             let flags = fcntl(line, FcntlArg::F_GETFL).map_or(OFlag::O_NONBLOCK, |flags| {
                 OFlag::from_bits_truncate(flags).difference(OFlag::O_ASYNC)
             });
-            // This cannot fail for a socket.
+            // This call cannot fail for a socket.
             let _ = fcntl(line, FcntlArg::F_SETFL(flags));
         }
     }
 
-    /// Lets the kernel signal the target of the other end, even if other processes have either end.
+    /// Lets the kernel signal the target that is tied to the other end. This also works if other processes have copies
+    /// of the two ends.
     pub fn signal_target(&self) {
         if let Some(line) = &self.line {
             // A socket without a connection has no target to signal.
@@ -135,7 +137,7 @@ impl KeptLine {
         }
     }
 
-    /// Whether the other end is closed, so that the target was signaled.
+    /// Whether the other end is closed. If so, the kernel has signaled the target.
     pub fn is_closed(&self) -> bool {
         self.line.as_ref().is_none_or(|line| {
             let mut ended = [PollFd::new(line.as_fd(), PollFlags::empty())];
@@ -150,7 +152,7 @@ impl Drop for KeptLine {
     }
 }
 
-/// Linux's number of the call that selects the signal.
+/// The number of Linux's `fcntl` command that selects the signal.
 const F_SETSIG: libc::c_int = 10;
 
 #[cfg(test)]

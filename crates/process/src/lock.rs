@@ -1,4 +1,4 @@
-//! Lock files. The lock is held as long as its process lives, however it ends.
+//! Lock files. When the process that holds a lock ends for any reason, the lock ends too.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -15,7 +15,8 @@ use super::{private_files, runtime_directory};
 /// Maximum length of a process number with its newline, plus one byte.
 const NUMBER_LEN_MAX: u64 = 13;
 
-/// A locked file. Dropping it removes the file. A killed process leaves an unlocked file.
+/// A locked file. The drop of this value removes the file. If the process is killed, the file stays, but is no longer
+/// locked.
 #[derive(Debug)]
 pub struct FileLock {
     file: Flock<File>,
@@ -25,7 +26,7 @@ pub struct FileLock {
 /// The reason why a file could not be locked.
 #[derive(Debug, Error)]
 pub enum FileLockError {
-    /// Another process holds the lock. It is named as well as possible.
+    /// Another process holds the lock. [`Holder`] describes this process as far as it is known.
     #[error("it is held {0}")]
     Held(Holder),
     /// The file cannot be used.
@@ -37,7 +38,8 @@ impl FileLock {
     /// Locks the file at `path`, and creates it if it is missing.
     ///
     /// # Errors
-    /// Fails if another process or another value of this process holds the lock, or if the file is not this user's.
+    /// Fails if another process holds the lock, or another `FileLock` of this process. Also fails if the file belongs
+    /// to another user.
     pub fn acquire(path: &Path) -> Result<Self, FileLockError> {
         loop {
             let file = private_files::open(path)?;
@@ -48,7 +50,7 @@ impl FileLock {
                 }
                 Err((_, error)) => return Err(FileLockError::Io(error.into())),
             };
-            // The last holder may have removed the file between the opening and the locking.
+            // The last holder may have removed the file after this process opened it and before it was locked.
             if private_files::is_at(&file, path).unwrap_or(false) {
                 check_contents(&file)?;
                 let path = path.to_owned();
@@ -60,7 +62,7 @@ impl FileLock {
     }
 
     fn write_holder(&self) {
-        // The number is only for the error message of later processes.
+        // Later processes use the number only for their error messages.
         let _ = self.file.set_len(0);
         let line = format!("{}\n", std::process::id());
         let _ = self.file.write_all_at(line.as_bytes(), 0);
@@ -70,26 +72,28 @@ impl FileLock {
 impl Drop for FileLock {
     fn drop(&mut self) {
         if private_files::is_at(&self.file, &self.path).unwrap_or(false) {
-            // A file that stays is unlocked.
+            // If the file cannot be removed, it stays, but it is not locked.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Refuses a file that is not a lock: a lock file contains its holder's number or nothing.
+/// Refuses a file that is not a lock file. A lock file contains its holder's process number, or is empty.
 fn check_contents(file: &File) -> io::Result<()> {
     let mut text = String::new();
     let read = file.take(NUMBER_LEN_MAX).read_to_string(&mut text);
     if read.is_ok() && (text.is_empty() || text.trim_end().parse::<i32>().is_ok()) {
         return Ok(());
     }
-    Err(private_files::refused("the file there is not a lock"))
+    Err(private_files::refusal(
+        "the existing file is not a lock file",
+    ))
 }
 
 /// The holder of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holder {
-    /// The holder's process number in its own PID namespace; `None` if unknown.
+    /// The holder's process number in the holder's PID namespace. `None` if it is unknown.
     pub pid: Option<i32>,
     /// The holder's user.
     pub uid: u32,
@@ -98,7 +102,7 @@ pub struct Holder {
 impl Holder {
     fn read(mut file: &File) -> io::Result<Self> {
         let mut text = String::new();
-        // An incomplete number gives no holder.
+        // If the number is incomplete, the holder's process stays unknown.
         let _ = file.read_to_string(&mut text);
         Ok(Self {
             pid: text.trim_end().parse().ok(),
@@ -116,9 +120,9 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The lock of a daemon on a ring. While it lives, no second daemon can use the ring.
+/// The lock of a daemon on a ring. While this value exists, no second daemon can use the ring.
 ///
-/// Each network namespace has its own interfaces, and its own locks.
+/// Each network namespace has separate interfaces, so it has separate locks.
 #[derive(Debug)]
 pub struct RingLock {
     _lock: FileLock,
@@ -154,7 +158,7 @@ impl RingLock {
     /// [directory](runtime_directory::directory). Two users have two files, so their locks do not exclude each other.
     ///
     /// # Errors
-    /// [`LockError::Held`] if another process or this one holds the lock.
+    /// [`LockError::Held`] if another process holds the lock, or if this process already holds it.
     pub fn acquire(system: &Path, ring: &str) -> Result<Self, LockError> {
         let fail = |path: &Path, source| LockError::Io {
             ring: ring.to_owned(),
@@ -163,7 +167,7 @@ impl RingLock {
         };
         let directory =
             runtime_directory::directory(system).map_err(|source| fail(system, source))?;
-        // This is the namespace of the thread, because tests use several namespaces in one process.
+        // Use the namespace of this thread, because tests use several namespaces in one process.
         let network = Path::new("/proc/thread-self/ns/net");
         let network = fs::metadata(network).map_err(|source| fail(network, source))?;
         let user = runtime_directory::user_suffix(&directory);

@@ -1,9 +1,9 @@
-//! Descriptors that other users have passed to this process. Closing one may take long: its file system may never
-//! answer, and a socket may linger. So threads close them, one thread per user, and no user waits for another's
-//! descriptors.
+//! Descriptors that other users have passed to this process. To close such a descriptor may take long: its file system
+//! may never answer, and a socket may linger. So threads close the descriptors, with one thread per user, so that no
+//! user waits for another user's descriptors.
 //!
-//! A connection with unread bytes is closed in the same way. The bytes may have come with descriptors, which the
-//! kernel closes together with the connection.
+//! A connection with unread bytes is closed in the same way. Descriptors may have arrived together with the bytes. The
+//! kernel closes these descriptors together with the connection.
 
 use std::net::Shutdown;
 use std::ops::Deref;
@@ -16,15 +16,15 @@ use std::thread;
 
 use nix::sys::socket::{MsgFlags, recv, setsockopt, sockopt};
 
-/// Maximum number of one user's descriptors that wait to be closed. At this number no more are accepted from the
-/// user.
+/// Maximum number of one user's descriptors that wait to be closed. At this number, this process accepts no more
+/// descriptors from the user.
 const PER_USER_MAX: usize = 8;
 /// Maximum number of users whose descriptors are being closed, each by a thread.
 const USERS_MAX: usize = 4;
-/// Maximum number of descriptors that wait to be closed. At this number no more connections are accepted.
+/// Maximum number of all descriptors that wait to be closed. At this number, this process accepts no more connections.
 const WAITING_MAX: usize = PER_USER_MAX * USERS_MAX;
 
-/// The closing threads. Each is started when its user first needs one.
+/// The closing threads. A user's thread starts when the user's first descriptor must be closed.
 static CLOSERS: Mutex<Vec<Closer>> = Mutex::new(Vec::new());
 /// The number of descriptors that wait to be closed or are being closed.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
@@ -47,7 +47,7 @@ impl Closer {
                     l_onoff: 0,
                     l_linger: 0,
                 };
-                // For other descriptors than sockets this fails without harm.
+                // For a descriptor that is not a socket, this call fails without harm.
                 let _ = setsockopt(&descriptor, sockopt::Linger, &at_once);
                 drop(descriptor);
                 done.fetch_sub(1, Ordering::Relaxed);
@@ -74,7 +74,8 @@ impl Closer {
     }
 }
 
-/// Returns the closer of a user; `None` if the closers of other users are all busy.
+/// Returns the thread that closes the descriptors of a user. Returns `None` if all closers are busy with descriptors of
+/// other users.
 fn closer_of(closers: &mut Vec<Closer>, uid: u32) -> Option<&Closer> {
     let known = closers.iter().position(|closer| closer.uid == uid);
     let at = if let Some(at) = known {
@@ -82,7 +83,7 @@ fn closer_of(closers: &mut Vec<Closer>, uid: u32) -> Option<&Closer> {
     } else {
         if closers.len() == USERS_MAX {
             let idle = closers.iter().position(|closer| closer.waiting() == 0)?;
-            // Dropping the sender ends the idle thread.
+            // When the sender is dropped, the idle thread ends.
             closers.swap_remove(idle);
         }
         closers.push(Closer::start(uid)?);
@@ -91,7 +92,7 @@ fn closer_of(closers: &mut Vec<Closer>, uid: u32) -> Option<&Closer> {
     closers.get(at)
 }
 
-/// Closes a user's descriptors without waiting for it.
+/// Starts to close a user's descriptors, and does not wait until they are closed.
 pub fn close(uid: u32, descriptors: impl IntoIterator<Item = OwnedFd>) {
     for descriptor in descriptors {
         let mut closers = CLOSERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,12 +110,13 @@ pub fn has_room(uid: u32) -> bool {
     closer_of(&mut closers, uid).is_some_and(|closer| closer.waiting() < PER_USER_MAX)
 }
 
-/// Whether so many descriptors wait to be closed that no connections can be accepted.
+/// Whether the number of descriptors that wait to be closed has reached the maximum. If so, this process must accept no
+/// connections.
 pub fn is_full() -> bool {
     WAITING.load(Ordering::Relaxed) >= WAITING_MAX
 }
 
-/// A connection from a user's process. Dropping it does not wait for its unread descriptors.
+/// A connection from a user's process. Dropping the connection does not wait until its unread descriptors are closed.
 #[derive(Debug)]
 pub struct ClientStream {
     stream: Option<UnixStream>,
@@ -122,7 +124,7 @@ pub struct ClientStream {
 }
 
 impl ClientStream {
-    /// Creates a connection of that user.
+    /// Creates a connection of the user `uid`.
     pub const fn new(stream: UnixStream, uid: u32) -> Self {
         Self {
             stream: Some(stream),
@@ -137,7 +139,7 @@ impl Deref for ClientStream {
     fn deref(&self) -> &UnixStream {
         self.stream
             .as_ref()
-            .expect("the stream exists until the drop")
+            .expect("the stream exists until this value is dropped")
     }
 }
 
@@ -189,7 +191,7 @@ mod tests {
         (stream.into(), other)
     }
 
-    /// Returns one end of a connection that contains an unread descriptor which is slow to close.
+    /// Returns one end of a connection with an unread descriptor. To close this descriptor takes long.
     fn slow_inside(listener: &TcpListener) -> (UnixStream, TcpStream) {
         let (near, far) = UnixStream::pair().unwrap();
         let (slow, other) = slow_to_close(listener);

@@ -1,7 +1,7 @@
 //! Files that no other user can have prepared.
 //!
-//! A daemon of root may get paths in directories of other users. They can put there a link to a file of root, a file
-//! that they keep open, or a program.
+//! A daemon that runs as root may get a path in the directory of another user. At this path, this user can place a link
+//! to one of root's files, a file that the user has open, or a program.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -15,7 +15,8 @@ use thiserror::Error;
 
 /// The write permissions of the group and of others.
 const OTHERS_WRITE: u32 = 0o022;
-/// In a sticky directory only its owner and a file's owner can remove or rename the file.
+/// The sticky bit. In a sticky directory, only the owner of the directory and the owner of a file can remove or rename
+/// the file.
 const STICKY: u32 = 0o1000;
 const A_LINK: &str = "it is a symbolic link";
 /// Maximum number of symbolic links, the same as the kernel's.
@@ -24,13 +25,13 @@ const LINKS_MAX: u32 = 40;
 /// Opens the file at `path` for reading and writing, or creates it with access for only this user.
 ///
 /// # Errors
-/// Fails if the file is a symbolic link, not a regular file, another user's, or has a second name, or if the system
-/// refuses.
+/// Fails if the file is a symbolic link, is not a regular file, belongs to another user, or has a second name. Fails
+/// also if the system refuses.
 pub fn open(path: &Path) -> io::Result<File> {
     open_or_make(path).map(|(file, _)| file)
 }
 
-/// Opens the file at `path` as [`open`] does. Returns whether it was created.
+/// Opens the file at `path` as [`open`] does. Also returns whether this call created the file.
 ///
 /// # Errors
 /// The errors of [`open`].
@@ -46,7 +47,7 @@ pub fn open_or_make(path: &Path) -> io::Result<(File, bool)> {
         made => made,
     };
     let file = file.map_err(|error| match error.raw_os_error() {
-        Some(libc::ELOOP) => refused(A_LINK),
+        Some(libc::ELOOP) => refusal(A_LINK),
         _ => error,
     })?;
     check(&file.metadata()?)?;
@@ -80,19 +81,19 @@ fn check(found: &Metadata) -> io::Result<()> {
 
 fn check_for(own: u32, found: &Metadata) -> io::Result<()> {
     if found.is_symlink() {
-        return Err(refused(A_LINK));
+        return Err(refusal(A_LINK));
     }
     if !found.is_file() {
-        return Err(refused("it is not a regular file"));
+        return Err(refusal("it is not a regular file"));
     }
     check_owner_for(own, found.uid())?;
     if found.nlink() > 1 {
-        return Err(refused("the same file has another name, by a hard link"));
+        return Err(refusal("the same file has another name, by a hard link"));
     }
     Ok(())
 }
 
-/// Refuses a file of another user than this process's.
+/// Checks that the user `uid` of a file is the user of this process.
 ///
 /// # Errors
 /// Fails if the users differ.
@@ -104,33 +105,35 @@ fn check_owner_for(own: u32, uid: u32) -> io::Result<()> {
     if uid == own {
         return Ok(());
     }
-    Err(refused(&format!(
+    Err(refusal(&format!(
         "it belongs to user {uid}, and this process runs as user {own}"
     )))
 }
 
-/// The refusal of an existing file, with the reason. Only a person can remove the cause.
+/// The refusal of an existing file, with the reason. Only a person can remove the cause of such a refusal.
 #[derive(Debug, Error)]
 #[error("{0}")]
 struct Refused(String);
 
 /// Returns the error for an existing file that must stay unchanged.
-pub fn refused(why: &str) -> io::Error {
+pub fn refusal(why: &str) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, Refused(why.to_owned()))
 }
 
-/// Whether an error of [`open`] or [`exists`] means that an existing file is not private to this user.
+/// Whether an error of [`open`] or [`exists`] has this cause: the file exists, but it is not private to this user.
 pub fn is_refused(error: &io::Error) -> bool {
     matches!(error.get_ref(), Some(inner) if inner.is::<Refused>())
 }
 
-/// Returns the first file, directory or link on the way to `path` that belongs to another user than root and this
-/// user, or that others can write. So others can change the file at `path`. Returns `None` if they cannot.
+/// Looks for a part of `path` through which other users can change the file at `path`. This is a file, directory or
+/// link that other users can write, or whose owner is neither root nor this user. Returns the first part of this kind,
+/// or `None`.
 ///
 /// # Errors
 /// Fails if there is no such file, or if it cannot be examined.
 pub fn find_changeable_part(path: &Path) -> io::Result<Option<PathBuf>> {
-    // In a user namespace root may have no number. But the owner of the root directory can change everything.
+    // In a user namespace, the machine's root may have no number. The owner of the root directory can change everything
+    // anyway, so trust it.
     let root = fs::metadata("/")?.uid();
     changeable_unless_by(&[0, geteuid().as_raw(), root], path)
 }
@@ -255,7 +258,7 @@ mod tests {
             assert!(is_refused(&open(&path).unwrap_err()));
             assert!(is_refused(&exists(&path).unwrap_err()));
         } else {
-            // This file is root's, and every user can examine it.
+            // This file belongs to root, and every user can examine it.
             assert!(is_refused(&exists(Path::new("/proc/version")).unwrap_err()));
         }
     }
@@ -296,7 +299,7 @@ mod tests {
         let path = directory.path().join("file");
         fs::write(&path, "").unwrap();
         assert_eq!(find_changeable_part(&path).unwrap(), None);
-        // It returns the first part that belongs to no trusted user.
+        // The function returns the first part that belongs to no trusted user.
         let found = changeable_unless_by(&[NOBODY], &path).unwrap();
         assert!(path.starts_with(found.expect("its owner is not trusted")));
         if geteuid().is_root() {

@@ -1,4 +1,4 @@
-//! The directory of sockets and locks that only their user can create.
+//! The directory of a user's sockets and locks. No other ordinary user can create files in it.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -11,9 +11,9 @@ use nix::sys::stat::{Mode, umask};
 use nix::unistd::{AccessFlags, access};
 use rustix::process::geteuid;
 
-/// Returns the directory of this user's sockets and locks, and creates it if it is missing. It is `system` if this
-/// user is root or owns it, and can write it. Otherwise it has the same name in `$XDG_RUNTIME_DIR`, or in
-/// `/run/user/UID`.
+/// Returns the directory of this user's sockets and locks, and creates it if it is missing. If this user is root or
+/// owns `system`, and can write `system`, the directory is `system`. Otherwise the directory is in `$XDG_RUNTIME_DIR`
+/// or `/run/user/UID`, and has the same name as `system`.
 ///
 /// # Errors
 /// Fails if there is no such directory, or if other users can write it.
@@ -42,8 +42,9 @@ pub fn directory(system: &Path) -> io::Result<PathBuf> {
     Ok(directory)
 }
 
-/// Returns a suffix that makes a file's name unique to this user. It is empty if the directory is this user's. Root
-/// uses other users' directories too, where they cannot open root's files.
+/// Returns a suffix that makes a file's name unique to this user. The suffix is empty if the directory belongs to this
+/// user. Root also uses directories of other users, and the owner of such a directory cannot open root's files. So
+/// root's files need names other than those of the owner's files.
 pub fn user_suffix(directory: &Path) -> String {
     let own = geteuid().as_raw();
     match fs::metadata(directory) {
@@ -59,7 +60,7 @@ pub fn is_private(directory: &Path) -> bool {
     })
 }
 
-/// Creates a directory and its missing parents. Only their owner can write them.
+/// Creates a directory and its missing parents. Only the owner can write the new directories.
 ///
 /// # Errors
 /// Fails if the system refuses.
@@ -69,8 +70,8 @@ pub fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
     with_file_mask(Mode::S_IWGRP | Mode::S_IWOTH, || directory.create(path))
 }
 
-/// Calls `act` with another file mode mask. The mask belongs to the whole process, so no other thread may create
-/// files meanwhile whose mode depends on it.
+/// Calls `act` with another file mode mask. The mask belongs to the whole process. So, during the call, no other thread
+/// may create files whose mode depends on the mask.
 pub fn with_file_mask<T>(mask: Mode, act: impl FnOnce() -> T) -> T {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

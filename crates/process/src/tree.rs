@@ -1,4 +1,4 @@
-//! The processes of a command, and their end.
+//! The processes of a command: how to find them, and how to end them.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use nix::unistd::{Pid, getpgid};
 use super::cgroup::Cgroup;
 use super::group::{self, Hidden};
 
-/// The processes of a command. They are in its control group, if one can be created, and in its process group. A
-/// process can leave either: the process group with `setsid`, the control group with `systemd-run --scope` or `su -`.
-/// A process that has left both is not found.
+/// The processes of a command. A command has a process group and, if it can be created, a control group. A process can
+/// leave the process group with `setsid`, and the control group with `systemd-run --scope` or `su -`. If a process has
+/// left both groups, this type does not find it.
 #[derive(Debug, Default)]
 pub struct Tree {
     cgroup: Option<Cgroup>,
@@ -20,8 +20,8 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Creates a tree for a command that has not started, with a control group if possible. The group's name contains
-    /// `program` and this process's number.
+    /// Creates a tree for a command that has not started, with a control group if possible. The name of the control
+    /// group contains `program` and this process's number.
     pub fn in_cgroup(program: &str) -> Self {
         Self {
             cgroup: Cgroup::create(program),
@@ -29,8 +29,8 @@ impl Tree {
         }
     }
 
-    /// Returns the tree of the leader of a process group, and of its control group, if it has one. Another process
-    /// may have created both.
+    /// Returns the tree of a process group, given by its leader, and of a control group, if there is one. Another
+    /// process may have created the groups.
     pub fn existing(leader: Pid, cgroup: Option<PathBuf>) -> Self {
         Self {
             cgroup: cgroup.map(Cgroup::at),
@@ -48,7 +48,8 @@ impl Tree {
         self.cgroup.as_ref()?.kill_file().ok()
     }
 
-    /// Adds the leader of a process group, which must not have started any process yet.
+    /// Adds a process group, given by its leader. At the time of this call, the leader must not have started any
+    /// process.
     pub fn adopt(&mut self, leader: Pid) {
         self.leader = Some(leader);
         if self
@@ -60,11 +61,11 @@ impl Tree {
         }
     }
 
-    /// Sends SIGTERM to all processes. Stopped processes are continued so that they get it.
+    /// Sends SIGTERM to all processes. Continues stopped processes, so that they get the signal.
     pub fn terminate(&self) {
         for signal in [Signal::SIGTERM, Signal::SIGCONT] {
             for pid in self.outside_group() {
-                // It fails only if the process has ended.
+                // The call fails only if the process has ended.
                 let _ = kill(pid, signal);
             }
             self.signal_group(signal);
@@ -73,7 +74,7 @@ impl Tree {
 
     /// Kills all processes that this process may signal.
     pub fn kill(&self) -> Killed {
-        // Killed processes stay in their process group for a moment, so their numbers are read before.
+        // Killed processes stay in their process group for a moment. So read their numbers before the kill.
         let killed = self.cgroup.as_ref().and_then(|cgroup| {
             let processes = cgroup.processes();
             cgroup.kill().is_ok().then_some(processes)
@@ -84,26 +85,26 @@ impl Tree {
         };
         let by_group = killed.is_some();
         let killed = killed.unwrap_or_default();
-        // A signal to the group fails only if this process may signal none of its members. So each member is checked.
+        // A signal to the group fails only if this process may not signal any member. So check each member.
         let refuses = |&pid: &Pid| kill(pid, None) == Err(Errno::EPERM);
         let mut left = group::members(leader).filter(|pid| !killed.contains(pid));
         if let Some(pid) = left.find(refuses) {
             return Killed::AllBut(Survivor(Some(pid)));
         }
-        match group::hidden_among_killed(leader) {
+        match group::find_hidden_among_killed(leader) {
             Hidden::Nothing => Killed::All,
             Hidden::OutOfReach if !by_group => Killed::AllBut(Survivor(None)),
             hidden => Killed::Unknown { hidden },
         }
     }
 
-    /// Returns which processes of the killed process group `/proc` may hide.
-    pub fn hidden(&self) -> Hidden {
+    /// Returns the kind of processes that `/proc` may hide in the killed process group.
+    pub fn find_hidden(&self) -> Hidden {
         self.leader
-            .map_or(Hidden::Nothing, group::hidden_among_killed)
+            .map_or(Hidden::Nothing, group::find_hidden_among_killed)
     }
 
-    /// Whether no process is left except zombies.
+    /// Whether only zombies are left.
     pub fn is_empty(&self) -> bool {
         let Some(leader) = self.leader else {
             return true;
@@ -125,7 +126,7 @@ impl Tree {
     /// being created.
     fn signal_group(&self, signal: Signal) {
         if let Some(leader) = self.leader {
-            // It fails only if all of them have ended.
+            // The call fails only if all processes of the group have ended.
             let _ = killpg(leader, signal);
         }
     }
@@ -134,19 +135,19 @@ impl Tree {
 /// The outcome of [`Tree::kill`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Killed {
-    /// All processes are killed. One that still appears is about to disappear.
+    /// All processes have been killed. If `/proc` still shows a process, the process is about to disappear.
     All,
     /// A process cannot be killed.
     AllBut(Survivor),
-    /// Unknown until the killed processes have disappeared, because `/proc` does not show all processes.
+    /// The outcome is unknown until the killed processes have disappeared, because `/proc` does not show all processes.
     Unknown {
-        /// The hidden processes, as far as they are known.
+        /// The kind of the hidden processes, as far as it is known.
         hidden: Hidden,
     },
 }
 
-/// A process that cannot be killed, with its number if `/proc` shows it. It runs as another user, usually root, and
-/// is in no control group that this user can kill.
+/// A process that cannot be killed, with its number if `/proc` shows the process. The process runs as another user,
+/// usually root, and is in no control group that this user can kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Survivor(pub Option<Pid>);
 

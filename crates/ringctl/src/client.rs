@@ -19,9 +19,10 @@ use super::connection::{Connection, Received};
 /// A request that is not specific to one system.
 pub(super) type CommonRequest = Request<NoRequest>;
 
-pub(super) const HUNG_UP_TEXT: &str = "ringd has closed the connection: it has ended, or serves too many clients; check it with ringctl status";
+pub(super) const HUNG_UP_TEXT: &str = "ringd has closed the connection: it has ended, or serves too many clients; \
+     check it with ringctl status";
 
-/// Sends the request to the daemon at `path` and waits for its reply.
+/// Sends the request to the daemon at `path` and waits for the reply.
 ///
 /// # Errors
 /// Fails if the daemon cannot be reached, does not answer within 5 s, or sends an unknown reply.
@@ -36,7 +37,7 @@ pub(super) fn ask<O: SystemRequest>(path: &Path, request: &Request<O>) -> Result
         Received::Line(line) => line,
         Received::TimedOut => {
             let text = format!(
-                "it sent nothing for {}: it is stopped, or hangs{}",
+                "ringd sent nothing for {}: it is stopped, or hangs{}",
                 format_duration(STEP_TIMEOUT),
                 effect_warning(request)
             );
@@ -44,7 +45,7 @@ pub(super) fn ask<O: SystemRequest>(path: &Path, request: &Request<O>) -> Result
         }
         Received::Closed => {
             sent.map_err(failed)?;
-            let text = "it has closed the connection: it has ended, or serves too many clients";
+            let text = "ringd has closed the connection: it has ended, or serves too many clients";
             return Err(failed(io::Error::new(ErrorKind::UnexpectedEof, text)));
         }
     };
@@ -60,11 +61,11 @@ pub(super) fn request_done<O: SystemRequest>(
 ) -> Result<(), Error> {
     match ask(path, request)? {
         Reply::Done {} => Ok(()),
-        other => Err(Error::unexpected(other)),
+        other => Err(Error::from_unexpected_reply(other)),
     }
 }
 
-// The daemon counts `wait_ms` itself, but a stopped daemon counts nothing.
+// The daemon itself watches `wait_ms`, but a stopped daemon watches no time.
 pub(super) fn answer_deadline(wait_ms: Option<u64>) -> Option<Instant> {
     let wait = wait_ms.map(Duration::from_millis);
     wait.map(|wait| clock::now().monotonic + wait + STEP_TIMEOUT)
@@ -72,24 +73,24 @@ pub(super) fn answer_deadline(wait_ms: Option<u64>) -> Option<Instant> {
 
 pub(super) fn no_answer_text() -> String {
     format!(
-        "no answer from ringd {} after the wait: it is stopped, or hangs",
+        "no answer from ringd {} after the wait: ringd is stopped, or hangs",
         format_duration(STEP_TIMEOUT)
     )
 }
 
-/// Returns [`no_answer_text`] with a warning for a request that the daemon may have begun.
+/// Returns [`no_answer_text`]. Adds a warning if the daemon may have begun the request.
 pub(super) fn no_answer_text_for<O: SystemRequest>(request: &Request<O>) -> String {
     format!("{}{}", no_answer_text(), effect_warning(request))
 }
 
-/// Returns a warning for a request that may still take effect. A daemon drops a request if its client is gone before
-/// the daemon reads it.
+/// Returns a warning for a request that may still take effect. If the client is gone before the daemon reads a request,
+/// the daemon drops the request.
 fn effect_warning<O: SystemRequest>(request: &Request<O>) -> &'static str {
     match request {
-        // A lock ends with its connection.
+        // A lock request has no later effect, because a lock ends with its connection.
         Request::Lock(_) => "",
         request if request.needs_its_client() => {
-            "; if it has not read the request yet, it drops it: ringctl status shows the result"
+            "; if ringd has not read the request yet, it drops the request; ringctl status shows the result"
         }
         _ => "",
     }
@@ -103,8 +104,8 @@ pub(super) fn deadline_after(wait: Duration) -> Instant {
     clock::now().monotonic + wait + STEP_TIMEOUT
 }
 
-/// Sends a daemon a `version` request on a new connection. Waits neither for the answer nor for a daemon that does
-/// not accept.
+/// Sends a daemon a `version` request on a new connection. Does not wait for the answer. Also does not wait for the
+/// daemon to accept the connection.
 pub(super) fn probe(path: &Path) -> io::Result<UnixStream> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;

@@ -1,4 +1,5 @@
-//! Completions for a shell: names of nodes, and values that the command line already has.
+//! Completions for a shell: names of nodes. Also finds the values of options in the command line that the user has
+//! typed.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,7 +10,7 @@ use ring_control::CONTROL_DIR;
 use super::discover;
 
 pub(super) fn node_candidates() -> Vec<CompletionCandidate> {
-    // A shell shows no error while it completes.
+    // An error returns no candidates, because a shell shows no error while it completes.
     let names = discover::node_names(Path::new(CONTROL_DIR)).unwrap_or_default();
     names.into_iter().map(CompletionCandidate::new).collect()
 }

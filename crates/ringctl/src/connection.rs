@@ -1,4 +1,4 @@
-//! A connection to the daemon. While the daemon does not answer, it tells the user why.
+//! A connection to the daemon. The connection warns the user while the daemon does not answer.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,13 +14,13 @@ use ring_client::daemon::connect;
 use ring_client::lines::Lines;
 
 pub(super) enum Received {
-    /// A line, without its newline.
+    /// A line without the newline at its end.
     Line(Vec<u8>),
     TimedOut,
     Closed,
 }
 
-/// A connection with a prober, which finds out why the daemon is silent.
+/// A connection with a prober. The prober finds out why the daemon is silent.
 pub(super) struct Connection<'a> {
     lines: Lines,
     prober: Prober<'a>,
@@ -31,7 +31,7 @@ impl<'a> Connection<'a> {
         Self::open_with(socket, Prober::new(socket))
     }
 
-    /// Connects to request the token. The prober also tells the user why the token does not come.
+    /// Connects to the daemon for a request for the token. The prober also prints why the token does not come.
     pub(super) fn open_for_token(socket: &'a Path, reasons: Reasons) -> Result<Self, Error> {
         Self::open_with(socket, Prober::new_explaining(socket, reasons))
     }
@@ -51,13 +51,13 @@ impl<'a> Connection<'a> {
         self.prober.stop_explaining();
     }
 
-    /// Sends a request. After a failure an answer may still come: a daemon without room for another client sends an
+    /// Sends a request. If sending fails, an answer may still come: a daemon without room for another client sends an
     /// error and closes the connection without reading.
     pub(super) fn send(&mut self, request: &impl Serialize) -> io::Result<()> {
         self.lines.send(request)
     }
 
-    /// Waits for the next line until `by`, which is called again after each read.
+    /// Waits for the next line until the time that `by` returns. Calls `by` again after each read.
     pub(super) fn receive(&mut self, by: impl Fn() -> Option<Instant>) -> io::Result<Received> {
         loop {
             if let Some(line) = self.lines.next_line() {
@@ -73,7 +73,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Sends a request and waits for its answer until `by`. Skips messages that the daemon sends unasked.
+    /// Sends a request and waits for its answer until `by`. Skips messages that are not answers.
     pub(super) fn ask<O: SystemRequest>(
         &mut self,
         request: &Request<O>,
@@ -88,7 +88,7 @@ impl<'a> Connection<'a> {
             };
             match serde_json::from_slice(&line) {
                 Ok(Reply::Lost(loss)) => return Err(Error::Lost(loss.text)),
-                // Unknown replies are skipped: a later version of the daemon may send more.
+                // Unknown replies are skipped, because a later version of the daemon may send more kinds of replies.
                 Ok(Reply::Renewed(_)) | Err(_) => {}
                 Ok(reply) => return Ok(reply),
             }

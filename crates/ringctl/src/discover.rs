@@ -14,9 +14,10 @@ use ring_client::daemon::connect_untrusted;
 
 /// Returns the path of a node's control socket. `base` is the directory of Lab2's sockets.
 ///
-/// A name SYSTEM-PLACE means a node of another system if the directory BASE-SYSTEM exists. Only the user of that
-/// system's service can create that directory. Otherwise the name is an interface's, which may contain a `-` too. A
-/// node has the primary name of its interface, and its other names find the node as well.
+/// If the directory BASE-SYSTEM exists, a name SYSTEM-PLACE means a node of another system. Only the user of that
+/// system's service can create that directory. If this directory does not exist, the name means an interface. The name
+/// of an interface may also contain a `-`. The name of a node contains the primary name of its interface. An
+/// alternative name of the interface also finds the node.
 pub(crate) fn socket_path(base: &Path, name: &NodeName) -> PathBuf {
     let text = name.to_string();
     let of_system = text
@@ -45,11 +46,11 @@ fn system_directory(base: &Path, system: &str) -> PathBuf {
     path.into()
 }
 
-/// Finds the only control socket whose node can serve the command. `serves` says whether a system can; `None` is
-/// Lab2.
+/// Finds the only control socket whose node can serve the command. `serves` returns whether nodes of a system can serve
+/// the command; `None` is Lab2.
 ///
 /// # Errors
-/// Fails if there is none or several, or if a directory cannot be read.
+/// Fails if there is no such socket, if there are several, or if a directory cannot be read.
 pub(crate) fn only_socket(
     base: &Path,
     serves: impl Fn(Option<&str>) -> bool,
@@ -89,7 +90,8 @@ fn names_of(sockets: &[impl AsRef<Path>]) -> Vec<String> {
     names.map(|name| name.to_string()).collect()
 }
 
-/// Returns the sockets in `base`, and those in the directory of each other system if their names match it.
+/// Returns the sockets in `base`, and the sockets in the directories of the other systems. In the directory of a
+/// system, only sockets with names of this system count.
 fn all_sockets(base: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = sockets(base)?;
     let start = system_directory(base, "");
@@ -100,7 +102,7 @@ fn all_sockets(base: &Path) -> Result<Vec<PathBuf>, Error> {
     };
     let siblings = base.parent().map(entries).transpose()?.unwrap_or_default();
     for directory in siblings.iter().filter(|path| is_system_directory(path)) {
-        // A directory of such a name may belong to something else, and be unreadable.
+        // A directory with such a name may belong to another program and be unreadable.
         found.extend(sockets(directory).unwrap_or_default());
     }
     found.retain(|path| node_name(path).is_some_and(|name| socket_path(base, &name) == *path));
@@ -126,7 +128,8 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     paths.map_err(|error| Error::Directory(directory.to_owned(), error))
 }
 
-/// Whether a daemon listens at the socket. A killed daemon leaves its socket file behind.
+/// Whether a daemon listens at the socket. An existing file does not prove this, because a killed daemon leaves its
+/// socket file behind.
 fn has_listener(path: &Path) -> bool {
     !connect_untrusted(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
@@ -192,8 +195,8 @@ mod tests {
     fn a_socket_without_a_listener_does_not_count() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("eth0.sock");
-        // This socket has never listened. A socket that had listened would listen on for a moment in a child that
-        // another test forks now.
+        // This socket has never listened. If another test forks now, its child keeps a copy of each open socket for a
+        // moment. A socket that had listened would still listen in that child.
         let flags = SockFlag::SOCK_CLOEXEC;
         let unused = socket(AddressFamily::Unix, SockType::Stream, flags, None).unwrap();
         let address = UnixAddr::new(&directory.path().join("eth1.sock")).unwrap();
@@ -216,7 +219,7 @@ mod tests {
         let path = board.join("board-1.sock");
         let _daemon = UnixListener::bind(&path).unwrap();
         assert_eq!(only_socket(&base).unwrap(), path);
-        // A process of the board's user must not pass for the ring's daemon.
+        // A process of the board's user must not be accepted as the ring's daemon.
         let _other = UnixListener::bind(board.join("eth0.sock")).unwrap();
         assert_eq!(node_names(&base).unwrap(), ["board-1"]);
         let _ring = UnixListener::bind(base.join("eth0.sock")).unwrap();

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::nodes;
 
-/// The exit code for wrong usage, the same as clap's.
+/// The exit code for wrong usage, which clap uses too.
 const USAGE_CODE: u8 = 2;
 /// The exit code for a pause that is not complete.
 const PENDING_CODE: u8 = 6;
@@ -19,19 +19,19 @@ const LOST_CODE: u8 = 75;
 /// The exit code for a fencing token that is not the newest.
 const STALE_CODE: u8 = 76;
 
-/// The reason why `ringctl` gave up. The text contains the cause, so no error has a `source`: it would be printed
-/// twice. Each string is a sentence with the cause.
+/// The reason why `ringctl` gave up. The text contains the cause, so no error has a `source`. With a `source`, the
+/// cause would be printed twice. Each string in a variant is a sentence with the cause.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     #[error(
-        "cannot find a ringd: none listens at a socket in {CONTROL_DIR} or {CONTROL_DIR}-SYSTEM; start one with \
+        "cannot find a ringd: no ringd listens at a socket in {CONTROL_DIR} or {CONTROL_DIR}-SYSTEM; start one with \
          sudo ringd IFACE, or name its socket with --socket PATH"
     )]
     NoneRuns,
     #[error("cannot choose a ringd: several run on this machine; choose one with -i {}", .interfaces.join(" or -i "))]
     Several { interfaces: Vec<String> },
     #[error(
-        "no ringd on this machine can do that: only {} runs; start one that can with {start}",
+        "no ringd on this machine can serve the command: only {} runs; start a suitable ringd with {start}",
         .nodes.join(" and ")
     )]
     NoneCan {
@@ -44,7 +44,10 @@ pub(crate) enum Error {
     Connect(#[from] ConnectError),
     #[error("no answer from ringd at {}: {reason}", path.display())]
     Exchange { path: PathBuf, reason: io::Error },
-    #[error("cannot read the answer of ringd at {}: {reason}; run the same version of ringd and ringctl", path.display())]
+    #[error(
+        "cannot read the answer of ringd at {}: {reason}; run the same version of ringd and ringctl",
+        path.display()
+    )]
     Reply {
         path: PathBuf,
         reason: serde_json::Error,
@@ -66,13 +69,13 @@ pub(crate) enum Error {
         "several members of the ring are called '{0}': give an address that ringctl status shows"
     )]
     SeveralMembers(String),
-    /// The command line asks for something impossible.
+    /// The command line requests something impossible.
     #[error("{0}")]
     Usage(String),
     #[error("{text}")]
     NotAcquired {
         text: String,
-        /// The exit code that the user chose for this case.
+        /// The exit code that the user chose for a token that is not granted.
         code: u8,
     },
     /// The job has already run in its period.
@@ -85,7 +88,9 @@ pub(crate) enum Error {
         "cannot see the calling process: it is in another PID namespace; name a process with --pid PID"
     )]
     NoCaller,
-    #[error("no lock is held for that process: it was never acquired, was lost, or was released")]
+    #[error(
+        "no lock is held for that process: the lock was never acquired, was lost, or was released"
+    )]
     NotHeld,
     #[error(
         "cannot use --pipe: standard output is not a pipe; ringctl lock --help shows an example"
@@ -123,14 +128,14 @@ pub(crate) enum Error {
 
 impl Error {
     /// Converts a reply of the wrong kind into an error.
-    pub(super) fn unexpected(reply: Reply) -> Self {
+    pub(super) fn from_unexpected_reply(reply: Reply) -> Self {
         match reply {
             Reply::Error(why) => Self::Refused(why),
             other => Self::Unexpected(format!("{other:?}")),
         }
     }
 
-    /// Whether this is a negative answer and no failure. With `--quiet` the exit code is enough.
+    /// Whether this is a negative answer and not a failure. With `--quiet`, negative answers are not printed.
     pub(crate) const fn is_answer(&self) -> bool {
         matches!(
             self,
@@ -138,7 +143,7 @@ impl Error {
         )
     }
 
-    /// Returns the process's exit code, as `ringctl --help` lists them.
+    /// Returns the exit code of the process. `ringctl --help` lists the codes.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Fencing(FencingError::Stale { .. }) => STALE_CODE,
@@ -182,8 +187,8 @@ fn connect_error_text(error: &ConnectError) -> String {
             advice(path, reason)
         ),
         ConnectError::Stranger { path, uid, service } => format!(
-            "cannot trust the ringd at {}: the socket belongs to a process of user {uid}; ringctl asks only a ringd \
-             that runs as root, as its own user or as the user {service}",
+            "cannot trust the ringd at {}: the socket belongs to a process of user {uid}; ringctl trusts only root, \
+             its own user and the user {service}",
             path.display()
         ),
     }
@@ -192,7 +197,7 @@ fn connect_error_text(error: &ConnectError) -> String {
 fn advice(socket: &Path, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "try sudo, or join the socket's group".to_owned(),
-        io::ErrorKind::WouldBlock => "it is busy or stopped".to_owned(),
+        io::ErrorKind::WouldBlock => "ringd is busy or stopped".to_owned(),
         _ => format!("start it with {}", start_command(socket)),
     }
 }

@@ -12,7 +12,7 @@ use ring_client::fencing::{FencingToken, Record};
 use super::Error;
 use super::gate::{become_command, cannot_run};
 
-/// Environment variable with the fencing token. Hooks also get it, but hold no lock.
+/// Environment variable with the fencing token. Hooks also get this variable, but hold no lock.
 pub(super) const TOKEN_VARIABLE: &str = "RINGD_TOKEN";
 /// Environment variable of programs that run under a lock: the lock's fencing token.
 pub(super) const LOCK_VARIABLE: &str = "RINGD_LOCK";
@@ -22,14 +22,13 @@ const EVENT_VARIABLE: &str = "RINGD_EVENT";
 const TOKEN_TEXT_MAX: usize = 128;
 
 const GUARD_HELP: &str = "\
-ringctl keeps FILE locked as flock does while the command runs, so a newer \
-holder waits until it ends. FILE contains only the record of tokens, and no \
-other data. All holders need the same FILE: put it next to the data that it \
-protects.
+While the command runs, ringctl keeps FILE locked, as flock does. So a newer \
+holder waits until the command ends. FILE contains only the record of tokens. \
+All holders need the same FILE: put it next to the data that it protects.
 
-Exit codes: those of the command, and
+The exit code is that of the command. Other exit codes:
   1    there is no token, or FILE cannot be used
-  76   the token is stale: FILE records a newer one
+  76   the token is stale: FILE records a newer token
   126  the command cannot be run
   127  there is no such command
 
@@ -46,23 +45,23 @@ pub(crate) struct GuardOptions {
 
     /// Repair a damaged FILE from its newest readable token.
     ///
-    /// If the damage destroyed a newer token, an older holder can pass. Make sure that no older holder is at
-    /// work. An undamaged FILE is not changed.
+    /// If the damage destroyed a newer token, an older holder can pass the check. Make sure that no older holder still
+    /// works. An undamaged FILE is not changed.
     #[arg(long)]
     pub repair: bool,
 
-    /// The file that records the newest token; created if it is missing.
+    /// Record the newest token in this file.
     ///
-    /// A symbolic link, an empty file and a damaged file are refused.
+    /// If the file is missing, ringctl creates it. If FILE is a symbolic link, is empty or is damaged, ringctl fails.
     pub file: PathBuf,
 
-    /// The command and its arguments.
+    /// Run this command with these arguments.
     #[arg(value_name = "CMD", trailing_var_arg = true, required = true)]
     pub command: Vec<OsString>,
 }
 
-/// Replaces this process by the command, which inherits the lock on the record. So the lock lasts as long as the
-/// command and all processes that it starts. Returns an exit code only if the command cannot be run.
+/// Replaces this process by the command, which inherits the lock on the record. So the lock lasts until the command and
+/// all processes of the command have ended. Returns an exit code only if the command cannot be run.
 pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
     let token = match options.token {
         Some(token) => token,
@@ -75,10 +74,10 @@ pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
     };
     if record.was_damaged() {
         let readable = record.newest().map(|token| token.to_string());
-        // Standard error may be closed; the repair is done anyway.
+        // If standard error is closed, the repair still counts.
         let _ = writeln!(
             io::stderr(),
-            "ringctl: {} was damaged and is repaired; its newest readable token is {}",
+            "ringctl: {} was damaged and is repaired now; its newest readable token is {}",
             options.file.display(),
             readable.as_deref().unwrap_or("none")
         );
@@ -97,8 +96,8 @@ pub(super) fn caller_lock() -> Result<Option<FencingToken>, Error> {
     token_from(LOCK_VARIABLE)
 }
 
-/// Returns the fencing token in this program's environment, as its granter spells it. Returns `None` in a hook: a
-/// hook has the token of the ring's owner, but no lock.
+/// Returns the fencing token in this program's environment, in the spelling of the granter. Returns `None` in a hook:
+/// the environment of a hook has the token of the ring's owner, but a hook has no lock.
 pub(super) fn caller_token() -> Option<String> {
     // ringctl never sets a longer value, so a longer one comes from another program.
     let token = |variable| {

@@ -1,8 +1,9 @@
 //! The gate: a process that waits for permission, and then becomes a command.
 //!
-//! The keeper, which ends the command on a loss, must know the command's process before it runs anything. And the
-//! terminal must be the command's before the command reads from it. So the process starts first, as another
-//! `ringctl`, and becomes the command when the gate opens. If no process is left to open the gate, it ends.
+//! The keeper ends the command when the lock is lost, so it must know the command's process before this process runs
+//! anything. In addition, the command must have the terminal before it reads from the terminal. So the process starts
+//! as another `ringctl`, and becomes the command when the gate opens. If no process is left that could open the gate,
+//! the waiting process ends.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -53,7 +54,7 @@ impl Gate {
         })
     }
 
-    /// Returns the number of the process, which stays the same when it becomes the command.
+    /// Returns the number of the process. This number stays the same when the process becomes the command.
     pub(super) const fn pid(&self) -> Pid {
         self.pid
     }
@@ -62,14 +63,14 @@ impl Gate {
         self.is_open
     }
 
-    /// Whether the process, which has ended, failed to become the command after the gate opened. Its exit code does
-    /// not show that: a command that did begin may end with the same code.
+    /// Whether the ended process failed to become the command after the gate opened. The exit code does not show this
+    /// failure, because a command that did begin may end with the same code.
     pub(super) fn failed_to_exec(&self) -> bool {
         let flags = MsgFlags::MSG_DONTWAIT;
         self.is_open && recv(self.opener.as_raw_fd(), &mut [0], flags) == Ok(1)
     }
 
-    /// Opens the gate. If its process was killed, nothing happens.
+    /// Opens the gate. Has no effect if the waiting process was killed.
     pub(super) fn open(&mut self) {
         self.is_open = true;
         let _ = self.opener.write_all(b"!");
@@ -85,7 +86,7 @@ pub(crate) fn become_when_opened(gate: RawFd, command: &[OsString]) -> u8 {
         return CANNOT_RUN_CODE;
     };
     if gate.read_exact(&mut [0]).is_err() {
-        // No process is left that could open it.
+        // No process is left that could open the gate.
         return CANNOT_RUN_CODE;
     }
     let Err(error) = become_command(program, arguments);
@@ -94,7 +95,7 @@ pub(crate) fn become_when_opened(gate: RawFd, command: &[OsString]) -> u8 {
     cannot_run(program, &error)
 }
 
-/// Prints that a command cannot be run, and returns the exit code that shells use.
+/// Prints an error for a command that cannot be run, and returns the exit code that shells use.
 pub(super) fn cannot_run(program: &OsStr, error: &io::Error) -> u8 {
     // If standard error is closed, the exit code still reports the failure.
     let program = program.display();

@@ -1,4 +1,4 @@
-//! Long help texts that consist of parts from several systems.
+//! Long help texts that combine parts of several systems.
 
 use super::jitterbug::help as jitterbug_help;
 use super::lab2::help as ring_help;

@@ -1,5 +1,5 @@
-//! A kernel timer that kills the keeper at the end of its lease. It works even if every process of the machine is
-//! stopped, because the kernel's clock continues. The command is killed with the keeper (see
+//! A kernel timer that kills the keeper at the end of its lease. The timer works even if every process of the machine
+//! is stopped, because the kernel's clock continues. When the keeper is killed, the kernel also kills the command (see
 //! [`Lifeline`](ring_process::Lifeline)).
 
 use std::time::Duration;
@@ -10,7 +10,7 @@ use nix::sys::timer::{Expiration, Timer, TimerSetTimeFlags};
 use nix::time::ClockId;
 use ring_proto::time::Instant;
 
-/// A kernel timer that kills this process. Dropping it disarms it.
+/// A kernel timer that kills this process. Dropping the timer disarms it.
 #[derive(Debug)]
 pub(super) struct KillTimer(Timer);
 
@@ -23,10 +23,10 @@ impl KillTimer {
         Timer::new(ClockId::CLOCK_BOOTTIME, SigEvent::new(notify)).map(Self)
     }
 
-    /// Arms the timer for `at`, instead of any earlier time.
+    /// Arms the timer for `at`. This time replaces the time of the last call.
     pub(super) fn set(&mut self, at: Instant) {
         let at = TimeSpec::from_duration(Duration::from_nanos(at.as_nanos().max(1)));
-        // It fails only for invalid times.
+        // Setting the timer fails only for invalid times.
         let _ = self.0.set(
             Expiration::OneShot(at),
             TimerSetTimeFlags::TFD_TIMER_ABSTIME,

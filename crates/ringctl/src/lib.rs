@@ -1,8 +1,8 @@
 //! `ringctl`: finds a daemon, sends it a request and prints the answer.
 //!
-//! Code that all systems share is in this folder and names no system. Code for one system is in a folder of its name,
-//! here and in `render/`. `systems.rs` lists the systems. `ringctl` holds no lock itself: a keeper process does
-//! (`keeper/mod.rs`). Start with `options.rs` (the command line) and [`run_process`].
+//! The code that all systems share is in this folder. It names no system. The code for one system is in a folder with
+//! the name of the system, here and in `render/`. `systems.rs` lists the systems. `ringctl` itself holds no lock: a
+//! keeper process holds it (`keeper/mod.rs`). Start with `options.rs` (the command line) and [`run_process`].
 
 #![forbid(unsafe_code)]
 
@@ -44,18 +44,18 @@ use error::Error;
 use options::{Command, Options};
 use status::Format;
 
-/// Environment variable that a shell sets to request completions. No other program uses this name, so a variable that
-/// is set for another program never makes `ringctl` print completions.
+/// Environment variable that a shell sets to request completions. Only `ringctl` uses this name. So a variable for
+/// another program never makes `ringctl` print completions.
 const COMPLETION_VARIABLE: &str = "RINGCTL_COMPLETE";
 
-/// Returns the command line's declaration, from which manual pages are generated.
+/// Returns the declaration of the command line, from which manual pages are generated.
 pub fn command() -> clap::Command {
     Options::command()
 }
 
 /// Runs `ringctl` with the command line of this process, and returns the exit code.
 pub fn run_process() -> ExitCode {
-    // Ends the process if a shell requests completions.
+    // If a shell requests completions, this call prints them and ends the process.
     CompleteEnv::with_factory(command)
         .var(COMPLETION_VARIABLE)
         .complete();
@@ -80,7 +80,7 @@ pub fn run_process() -> ExitCode {
     }
 }
 
-/// Whether the error means only that the reader closed the output, as `head` does.
+/// Whether the cause of the error is only that the reader, for example `head`, has closed the output.
 fn is_closed_by_reader(error: &anyhow::Error) -> bool {
     let io: Option<&io::Error> = error.downcast_ref();
     io.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)

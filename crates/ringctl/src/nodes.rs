@@ -1,4 +1,4 @@
-//! Facts about the nodes of each system: names, states and the command that starts one.
+//! Facts about the nodes of each system: their names, their states and the command that starts a node.
 
 use ring_control::NodeName;
 use ring_control::ftn::SYSTEM as FTN;
@@ -8,8 +8,8 @@ use ring_control::lab2::parse_ring_name;
 /// The default list of servers of the token service.
 pub(super) const SERVERS: &str = "/etc/ringd/ftn.servers";
 
-/// Returns the states that `ringctl wait` can wait for at a node of a system; `None` is Lab2. They are values of
-/// `state` in its status and events, and `held`.
+/// Returns the states that `ringctl wait` can wait for at a node of a system; `None` is Lab2. The states are `held` and
+/// the values of `state` in the node's status and events.
 pub(super) fn waitable_states(system: Option<&str>) -> &'static [&'static str] {
     match system {
         None => &["OWNER", "WAITER", "LOOSER", "GENERATING", "held"],
@@ -23,7 +23,7 @@ pub(super) fn has_waitable_state(system: Option<&str>, state: &str) -> bool {
     known.iter().any(|name| name.eq_ignore_ascii_case(state))
 }
 
-/// Returns the command that starts the node of this name, or any node of a ring.
+/// Returns the command that starts the node of this name; without a name, the command that starts a node of a ring.
 pub(super) fn start_command(name: Option<&NodeName>) -> String {
     let Some(name) = name.map(NodeName::to_string) else {
         return "sudo ringd IFACE".to_owned();
@@ -52,12 +52,13 @@ pub(super) fn start_command_for(serves: impl Fn(Option<&str>) -> bool) -> &'stat
     }
 }
 
-/// Parses the name of a node: a ring's, or `SYSTEM-PLACE`.
+/// Parses the name of a node: the name of a ring's node, or `SYSTEM-PLACE`.
 ///
 /// # Errors
 /// Returns the reason as a sentence.
 pub(super) fn parse_name(name: &str) -> Result<NodeName, String> {
-    // Only a ring's name can be spelled in several ways, and only after a colon. Other names stay unchanged.
+    // Only the name of a ring's node can have several spellings, which differ after the colon. Other names stay
+    // unchanged.
     parse_ring_name(name)
 }
 

@@ -16,49 +16,51 @@ use super::systems::SystemCommand;
 use super::usage;
 use super::values::parse_event_number;
 
-const LONG_HELP: &str = "\
-ringctl asks the ringd of this machine. If several ringd can serve the command, \
-name one with -i or --socket. \
-If ringd does not answer, ringctl reports that after 2 s, and gives up after 5 s \
-plus the time of -w. watch, and commands that wait without -w or -n, keep \
-waiting. If an option is given twice, the last one counts.
+const LONG_HELP: &str = concat!(
+    "\
+ringctl sends each command to the ringd of this machine. If several ringd can \
+serve the command, choose one with -i or --socket. If ringd does not answer, \
+ringctl prints a warning after 2 s. It gives up after 5 s plus the time of -w. \
+Commands that wait without -w or -n keep waiting, and so does ringctl watch. If you \
+give an option twice, the last one counts.
 
-Examples:
-  ringctl status                     show the ring as the ringd here sees it
-  ringctl status -i eth0             show the ring of the ringd on eth0
-  ringctl status --json | jq .owner  print JSON; times are in nanoseconds
-  ringctl status --check             one line for a monitor; exit code 0, 1 or 2
-  ringctl run -- backup /srv         run a command on one machine at a time
-  ringctl run -n -- backup /srv      the same, without waiting for the token
-  ringctl run -nq -- backup /srv     the same, without a message, for cron
-  ringctl once nightly --every 20h -- backup /srv
-                                     run a command once a night on one machine
-
-For completion of commands, options, nodes and names of tokens in bash:
-  source <(RINGCTL_COMPLETE=bash ringctl)
-For zsh and fish, replace bash by zsh or fish.
-
-Exit codes:
-  0  done
-  1  ringd answered with an error, or a system call failed
-  2  wrong usage
-  3  no ringd runs here, or it cannot be reached or does not answer
-  4  several ringd run here: choose one with -i
-  5  status: the node's health is critical; the status contains the reason
-
-The help of each command lists its other exit codes.";
+",
+    "Examples:\n",
+    "  ringctl status                     show the ring as the ringd here sees it\n",
+    "  ringctl status -i eth0             show the ring of the ringd on eth0\n",
+    "  ringctl status --json | jq .owner  print JSON; times are in nanoseconds\n",
+    "  ringctl status --check             print a line for a monitor; exit code 0 to 2\n",
+    "  ringctl run -- backup /srv         run a command on one machine at a time\n",
+    "  ringctl run -n -- backup /srv      the same, without waiting for the token\n",
+    "  ringctl run -nq -- backup /srv     the same, without a message, for cron\n",
+    "  ringctl once nightly --every 20h -- backup /srv\n",
+    "                                     run a command once a night on one machine\n",
+    "\nTo complete commands, options, nodes and names of tokens in bash:\n",
+    "  source <(RINGCTL_COMPLETE=bash ringctl)\n",
+    "In zsh or fish, write zsh or fish instead of bash.\n",
+    "\nExit codes:\n",
+    "  0  done\n",
+    "  1  ringd answered with an error, or a system call failed\n",
+    "  2  wrong usage\n",
+    "  3  no ringd runs here, ringctl cannot reach it, or it does not answer\n",
+    "  4  several ringd run here: choose one with -i\n",
+    "  5  status: the node's health is critical; the status contains the reason\n",
+    "\nThe help of each command lists its other exit codes."
+);
 
 const WATCH_HELP: &str = "\
-Shows changes of owners, members and grades, and the locks of this machine. \
-A handover of the token is shown only if the owner had the token for 10 seconds \
-or longer; --turns shows every handover.
+Shows changes of owners, members and grades, and the locks of this machine. It \
+shows a handover of the token only if the owner had the token for 10 seconds or \
+longer. With --turns it shows every handover.
 
-Each event has a number, also each handover. ringd keeps the last 1,024 events. \
-It also keeps the last 1,024 events that are neither handovers nor granted or \
-refused locks. If ringd no longer has all events from N on, watch first prints \
-the whole state with the number of the event before it.
+Each event has a number, and so does each handover. The daemon keeps the last \
+1,024 events. Handovers, granted locks and refused locks are frequent. So the daemon \
+also keeps the last 1,024 events of all other kinds. If the daemon no longer has all \
+events from number N on, watch first prints the whole state. With the state, it prints \
+the number of the last event before the state.
 
-Exit codes: 3 when ringd ends; the message contains the --from to continue with.";
+The exit code is 3 when ringd ends. The message then shows the option --from \
+with which you continue.";
 
 /// Show a ring, and run commands under its token.
 #[derive(Debug, Clone, Parser)]
@@ -74,29 +76,42 @@ pub(crate) struct Options {
     #[command(subcommand)]
     pub command: Command,
 
-    /// The control socket of the ringd to ask. That ringd must run as root, as you or as the user ringd.
+    /// Ask the ringd that listens at this socket.
+    ///
+    /// The ringd must run as root, as you, or as the user ringd.
     #[arg(long, value_name = "PATH", global = true, conflicts_with = "interface")]
     pub socket: Option<PathBuf>,
 
-    /// Print neither a status nor a refusal: use the exit code. Errors are still printed.
+    /// Print errors, but no status or refusal: use the exit code.
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
-    /// The interface of the ringd to ask, at /run/ringd/IFACE.sock. With --ethertype TYPE, give IFACE:TYPE. For a node
-    /// of another system, give SYSTEM-PLACE, at /run/ringd-SYSTEM/SYSTEM-PLACE.sock.
-    #[arg(short, long, value_name = "IFACE", global = true, value_parser = parse_name, add = ArgValueCandidates::new(node_candidates))]
+    /// Ask the ringd of this interface.
+    ///
+    /// The control socket of this ringd is /run/ringd/IFACE.sock. If ringd runs with --ethertype TYPE, give IFACE:TYPE.
+    /// For a node of another system, give SYSTEM-PLACE, which means /run/ringd-SYSTEM/SYSTEM-PLACE.sock.
+    #[arg(
+        short,
+        long,
+        value_name = "IFACE",
+        global = true,
+        value_parser = parse_name,
+        add = ArgValueCandidates::new(node_candidates)
+    )]
     pub interface: Option<NodeName>,
 }
 
 impl Options {
-    /// Parses the command line of this process. Prints help or an error, and ends the process, if that is all to do.
+    /// Parses the command line of this process. If the command line requests help, prints the help and ends the
+    /// process. If it is wrong, prints an error and ends the process.
     pub(crate) fn of_process() -> Self {
         let given: Vec<_> = env::args_os().collect();
         let parsed = Self::try_parse_from(&given);
         parsed.unwrap_or_else(|error| usage::explain(error, Self::command(), &given).exit())
     }
 
-    /// Whether the command needs the calling process, so that no other process may stand between the two.
+    /// Whether the command needs the process that called `ringctl`. If so, no other process may be between the caller
+    /// and `ringctl`.
     pub(crate) const fn depends_on_caller(&self) -> bool {
         match &self.command {
             Command::System(command) => command.depends_on_caller(),
@@ -110,12 +125,14 @@ impl Options {
 pub(crate) enum Command {
     /// Show health, state, token, members, locks and counters.
     ///
-    /// The exit code is 5 while the node's health is critical: the node or its ring does not work.
+    /// The exit code is 5 while the node's health is critical, because the node or its ring does not work.
     Status {
-        /// Print one line for a monitoring system: OK (exit code 0), WARNING (1) or CRITICAL (2), and the reason.
+        /// Print one line for a monitoring system.
+        ///
+        /// The line has OK (exit code 0), WARNING (1) or CRITICAL (2), and the reason.
         #[arg(long, conflicts_with_all = ["json", "quiet"])]
         check: bool,
-        /// Print JSON for programs: one object, times in nanoseconds.
+        /// Print one JSON object, with times in nanoseconds.
         #[arg(long)]
         json: bool,
     },
@@ -125,13 +142,15 @@ pub(crate) enum Command {
     /// Print the state of the ring, then each event.
     #[command(after_long_help = WATCH_HELP)]
     Watch {
-        /// Print JSON for programs: one object per line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
-        /// Begin with event N if ringd still has it.
+        /// Begin with event N if ringd still keeps this event.
         #[arg(long, value_name = "N", value_parser = parse_event_number, allow_negative_numbers = true)]
         from: Option<u64>,
-        /// Print every handover of the token too, ten or more per second.
+        /// Also print every handover of the token.
+        ///
+        /// An idle ring has ten or more handovers per second.
         #[arg(long)]
         turns: bool,
     },
@@ -140,10 +159,10 @@ pub(crate) enum Command {
     /// The keeper process, which `ringctl` starts to hold a lock.
     #[command(hide = true)]
     Keep,
-    /// The process that `ringctl run` starts to become the command.
+    /// Become the command that `ringctl run` starts.
     #[command(hide = true)]
     Become {
-        /// The file descriptor to wait at.
+        /// The file descriptor of the gate. The process waits until the gate opens.
         #[arg(long)]
         gate: RawFd,
         /// The command.
@@ -153,7 +172,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether nodes of a system can serve the command; `None` is Lab2.
+    /// Whether nodes of `system` can serve the command. For Lab2, `system` is `None`.
     pub(super) fn is_served_by(&self, system: Option<&str>) -> bool {
         match self {
             Self::System(command) => command.is_served_by(system),

@@ -18,11 +18,11 @@ const DAEMON: u64 = 0;
 const READER: u64 = 1;
 const ALARM: u64 = 2;
 
-/// Requests the lock, waits `wait_ms` for it, and prints its fencing token. Then holds the lock while any process has
-/// the other end of standard output open.
+/// Requests the lock, and waits up to `wait_ms` for it. Prints the fencing token of the lock. Then holds the lock while
+/// any process has the other end of standard output open.
 ///
 /// # Errors
-/// Fails with the error of `not_acquired` if the lock is not granted. Fails also if the lock is lost.
+/// Fails with the error that `not_acquired` returns if the lock is not granted. Also fails if the lock is lost.
 pub(super) fn hold_while_read(
     connection: Connection<'_>,
     request: &RawJson,
@@ -38,7 +38,7 @@ pub(super) fn hold_while_read(
     let mut kill_timer = KillTimer::new().map_err(io::Error::from)?;
     poller.add(&connection, DAEMON, Interest::Read)?;
     poller.add(&alarm, ALARM, Interest::Read)?;
-    // For the write end of a pipe, the poller reports that the read end was closed.
+    // The poller reports the write end of a pipe when all read ends are closed.
     let stdout = io::stdout();
     poller
         .add(stdout.as_fd(), READER, Interest::Nothing)
@@ -86,7 +86,7 @@ pub(super) fn hold_while_read(
             return Err(Error::Gone(client::no_answer_text()).into());
         }
         if lock.has_ended() {
-            return Err(Error::Gone("ringd has ended, and so has the lock".to_owned()).into());
+            return Err(Error::Gone("ringd has ended, so the lock is lost".to_owned()).into());
         }
     }
 }

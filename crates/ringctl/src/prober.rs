@@ -1,4 +1,4 @@
-//! Probes a daemon that does not answer, and tells the user why a wait lasts.
+//! Probes a daemon that does not answer, and prints the reason why a wait lasts.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,25 +15,25 @@ use ring_runtime::clock;
 use super::client::{self, CommonRequest};
 use super::render::{self, Obstacle};
 
-/// Time without a message until the daemon is probed.
+/// Time without a message after which the daemon is probed.
 const PROBE_AFTER: Duration = Duration::from_secs(1);
-/// Time without an answer to a probe until a warning is printed.
+/// Time without an answer to a probe after which a warning is printed.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time from an answer to the next probe, and between two checks of the obstacle.
+/// Time between an answer and the next probe, and between two checks of the obstacle.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// Time that the user waits for the token without an explanation.
+/// Time after which the reason for a wait for the token is printed.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// The reasons for a wait that are printed.
+/// The kinds of reasons that are printed during a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reasons {
-    /// Each reason, even that another program holds the token.
+    /// All reasons, even the reason that another program holds the token.
     All,
-    /// Only reasons that do not pass by themselves.
+    /// Only reasons that last until a person acts.
     Lasting { requires_quorum: bool },
 }
 
-/// The time of the next explanation, and the last one.
+/// The time of the next explanation, and the text of the last explanation.
 struct ExplanationSchedule {
     at: Instant,
     reasons: Reasons,
@@ -44,21 +44,21 @@ struct ExplanationSchedule {
 pub(super) struct Prober<'a> {
     socket: &'a Path,
     phase: Phase,
-    /// `None` if the user is not told why the token does not come.
+    /// `None` if the reasons for a wait are not printed.
     explanations: Option<ExplanationSchedule>,
 }
 
 enum Phase {
-    /// The next probe starts at this time.
+    /// No probe is under way. The next probe starts at this time.
     Idle(Instant),
-    /// A probe waits for an answer until this time. There is no stream if the daemon did not accept it.
+    /// A probe waits for an answer until this time. `None` means that the daemon did not accept the connection.
     Probing(Option<UnixStream>, Instant),
-    /// The probe was not answered, and the user was told.
+    /// The probe was not answered, and the warning was printed.
     Reported(Option<UnixStream>),
 }
 
 impl<'a> Prober<'a> {
-    /// Creates a prober for the daemon at `socket`, which got a request now.
+    /// Creates a prober for the daemon at `socket`. The daemon has just got a request.
     pub(super) fn new(socket: &'a Path) -> Self {
         Self {
             socket,
@@ -67,8 +67,8 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// Creates a prober for a request for the token. It also tells the user what the token waits for, and tells it
-    /// again when that changes.
+    /// Creates a prober for a request for the token. The prober also prints the obstacle that delays the token, and
+    /// each change of the obstacle.
     pub(super) fn new_explaining(socket: &'a Path, reasons: Reasons) -> Self {
         Self {
             explanations: Some(ExplanationSchedule {
@@ -80,12 +80,12 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// Stops explaining after the grant. From now on it only probes.
+    /// Stops explaining after the grant. From now on the prober only probes.
     pub(super) fn stop_explaining(&mut self) {
         *self = Self::new(self.socket);
     }
 
-    /// Waits until `fd` is readable, but not beyond `by`. Returns whether it is readable.
+    /// Waits until `fd` is readable, but at most until `by`. Returns whether `fd` is readable.
     pub(super) fn wait(&mut self, fd: impl AsFd, by: Option<Instant>) -> io::Result<bool> {
         loop {
             let now = clock::now().monotonic;
@@ -112,8 +112,9 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// Returns when to explain next. There is no explanation while a probe is unanswered, because the daemon would
-    /// not answer the question either. A late answer is followed by an explanation at once.
+    /// Returns the time of the next explanation. While a probe is unanswered, there is no explanation, because the
+    /// daemon would not answer a question about the obstacle. After a late answer to the probe, the explanation comes
+    /// at once.
     fn explain_at(&self) -> Option<Instant> {
         let is_idle = matches!(self.phase, Phase::Idle(_));
         let explanations = self.explanations.as_ref().filter(|_| is_idle);
@@ -146,7 +147,7 @@ impl<'a> Prober<'a> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     Phase::Probing(None, now + ANSWER_TIMEOUT)
                 }
-                // The socket's file is gone. The open connection may still work.
+                // The socket's file is gone, but the open connection may still work.
                 Err(_) => Phase::Idle(now + RETRY_INTERVAL),
             },
             Phase::Probing(probe, _) => {
@@ -178,7 +179,7 @@ fn ask_obstacle(socket: &Path, reasons: Reasons) -> Option<Obstacle> {
 }
 
 impl Phase {
-    /// Delays the next probe after a message on the other connection.
+    /// Delays the next probe, because a message has arrived on the connection of the waiting request.
     fn on_message(&mut self) {
         if let Self::Idle(at) = self {
             *at = clock::now().monotonic + PROBE_AFTER;
@@ -192,7 +193,7 @@ impl Phase {
         }
     }
 
-    /// Waits until that time. Returns whether `fd` is readable and whether the probe was answered.
+    /// Waits until the time `until`. Returns whether `fd` is readable and whether the probe was answered.
     fn poll(
         &self,
         fd: BorrowedFd<'_>,
@@ -204,7 +205,7 @@ impl Phase {
             waiting.push(PollFd::new(probe.as_fd(), PollFlags::POLLIN));
         }
         let timeout = until.map_or(PollTimeout::NONE, |until| {
-            // Rounded up: a shorter wait would end before the deadline.
+            // Rounds up, because a shorter wait would end before the deadline.
             let left = until.since(now).as_nanos().div_ceil(1_000_000);
             PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
         });

@@ -27,7 +27,7 @@ pub(super) fn status(socket: &Path, format: Format, output: &mut impl Write) -> 
     Ok(if is_critical { CRITICAL } else { 0 })
 }
 
-/// Prints one line for a monitor. Returns the exit code that monitoring plugins use for it.
+/// Prints one line for a monitor. Returns the exit code that monitoring plugins use for this health.
 pub(super) fn check(socket: Result<PathBuf, Error>, output: &mut impl Write) -> anyhow::Result<u8> {
     let (health, text) = match socket.and_then(|socket| fetch_view(&socket)) {
         Ok(view) => {
@@ -68,7 +68,7 @@ fn fetch_view(socket: &Path) -> Result<Box<dyn View>, Error> {
             path: socket.to_owned(),
             reason,
         }),
-        other => Err(Error::unexpected(other)),
+        other => Err(Error::from_unexpected_reply(other)),
     }
 }
 

@@ -19,13 +19,14 @@ pub(crate) enum SystemCommand {
     Ring(RingCommand),
     /// Hold tokens of the token service; get and set their data.
     Token(TokenOptions),
-    /// The granter process, which a keeper starts to hold a token.
+    /// Run the granter process, which a keeper starts.
     #[command(hide = true)]
     GrantToken,
 }
 
 impl SystemCommand {
-    /// Executes the command at the node of `socket`, if it needs one. Prints to `output` and returns the exit code.
+    /// Executes the command. If the command needs a node, sends the command to the node of `socket`. Prints to `output`
+    /// and returns the exit code.
     pub(super) fn execute(
         &self,
         socket: Result<PathBuf, Error>,

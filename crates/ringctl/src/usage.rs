@@ -1,4 +1,4 @@
-//! Usage errors of `ringctl` that say what to type instead.
+//! Usage errors of `ringctl` that show the correct command line.
 
 use std::ffi::OsString;
 
@@ -6,13 +6,13 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use ring_text::usage::{PartialParse, context_texts};
 
-/// Maximum number of characters that an error shows of a wrong value.
+/// Maximum number of characters of a wrong value that an error shows.
 const VALUE_CHARS_MAX: usize = 40;
-/// The clap id of the arguments that form the command to run.
+/// The clap id of the argument that contains the command to run.
 const COMMAND_ID: &str = "command";
 
-/// Returns the error with a better explanation, if there is one. `command` declares the options; `given` is the
-/// command line, including the program's name.
+/// Returns the error, with a better explanation if one exists. `command` declares the options; `given` is the command
+/// line, including the program's name.
 pub(super) fn explain(error: Error, command: Command, given: &[OsString]) -> Error {
     let error = shorten_value(error);
     if error.kind() != ErrorKind::MissingRequiredArgument {
@@ -30,8 +30,8 @@ pub(super) fn explain(error: Error, command: Command, given: &[OsString]) -> Err
     }
 }
 
-/// Shortens the wrong value in an error. The reason follows the value, and readers would not find it after thousands
-/// of bytes.
+/// Shortens the wrong value in an error. The reason follows the value, and readers would not find a reason after
+/// thousands of bytes.
 fn shorten_value(mut error: Error) -> Error {
     if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue)
         && value.chars().count() > VALUE_CHARS_MAX
@@ -46,7 +46,7 @@ fn shorten_value(mut error: Error) -> Error {
     error
 }
 
-/// Explains an option that follows the command to run, and so is the command's.
+/// Explains an option that follows the command to run. Such an option was read as an option of that command.
 fn explain_misplaced_option(understood: &PartialParse, missing: &[String]) -> Option<String> {
     let words = words(understood, COMMAND_ID);
     let program = words.first()?;
@@ -66,7 +66,7 @@ fn explain_misplaced_option(understood: &PartialParse, missing: &[String]) -> Op
     ))
 }
 
-/// Explains that the command to run is missing because it was read as the argument before it.
+/// Explains why the command to run is missing: it was read as the argument before the command.
 fn explain_missing_command(understood: &PartialParse, missing: &[String]) -> Option<String> {
     let takes_command = understood.read.try_contains_id(COMMAND_ID).is_ok();
     if !takes_command || !missing.iter().all(|it| it.starts_with("<CMD>")) {
@@ -79,7 +79,8 @@ fn explain_missing_command(understood: &PartialParse, missing: &[String]) -> Opt
     ))
 }
 
-/// Returns each argument before the command to run: its name in the help, and its words.
+/// Returns the arguments that stand before the command to run. Each item is the name of an argument in the help, and
+/// the words that were given for this argument.
 fn arguments_before_command(
     understood: &PartialParse,
 ) -> impl Iterator<Item = (String, Vec<String>)> {

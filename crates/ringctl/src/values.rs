@@ -1,4 +1,4 @@
-//! Parsers for the values of options. Their errors name the cause and an example.
+//! Parsers for the values of options. The errors of a parser contain the cause and an example.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -22,25 +22,26 @@ pub(super) fn parse_wait(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Parses the period of a job. It is at least 1 ms, because it is sent in whole milliseconds.
+/// Parses the period of a job. The period is at least 1 ms, because a request contains it in whole milliseconds.
 pub(super) fn parse_period(text: &str) -> Result<Duration, String> {
     let zero = "a period cannot be 0: give 1ms or more, as in 20h";
     parse_at_least_1ms(text, zero)
 }
 
-/// Parses the maximum time to hold a lock. It is at least 1 ms, because it is sent in whole milliseconds.
+/// Parses the maximum time to hold a lock. This time is at least 1 ms, because a request contains it in whole
+/// milliseconds.
 pub(super) fn parse_max_hold(text: &str) -> Result<Duration, String> {
-    let zero = "it cannot be 0: give 1ms or more, as in 30s";
+    let zero = "the time cannot be 0: give 1ms or more, as in 30s";
     parse_at_least_1ms(text, zero)
 }
 
-/// Parses a client timeout. A renewal of the session must fit into it.
+/// Parses a client timeout. The timeout must be long enough for a renewal of the session.
 pub(super) fn parse_client_timeout(text: &str) -> Result<Duration, String> {
     let timeout = parse_duration_or_seconds(text)?;
     if timeout < CLIENT_TIMEOUT_MIN {
         let least = format_duration(CLIENT_TIMEOUT_MIN);
         return Err(format!(
-            "it cannot be below {least}: give the servers' timeout, as in 15s"
+            "the timeout cannot be below {least}: give the servers' timeout, as in 15s"
         ));
     }
     Ok(timeout)
@@ -89,7 +90,8 @@ pub(super) fn program_name(command: &[OsString]) -> Cow<'_, str> {
     name.unwrap_or_default().to_string_lossy()
 }
 
-/// Reads up to `most` bytes from standard input, and one more byte so that the caller sees too long data.
+/// Reads up to `most` + 1 bytes from standard input. If the result is longer than `most`, the caller knows that the
+/// data are too long.
 pub(super) fn read_data(most: usize) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(most + 1).unwrap_or(u64::MAX);

@@ -12,10 +12,10 @@ use super::client::CommonRequest;
 use super::connection::{Connection, Received};
 use super::render::{self, View};
 
-/// Prints events until the daemon ends. `turns` includes the handovers of the token.
+/// Prints events until the daemon ends. With `turns`, also prints the handovers of the token.
 ///
 /// # Errors
-/// Always fails in the end: with an [`Error`] when the daemon ends, or if `output` cannot be written.
+/// Never returns without an error. Returns an [`Error`] when the daemon ends. Also fails if `output` cannot be written.
 pub(super) fn watch(
     socket: &Path,
     json: bool,
@@ -25,7 +25,7 @@ pub(super) fn watch(
 ) -> anyhow::Result<()> {
     let mut events = EventStream::open(socket, from, turns)?;
     let mut next = from;
-    // The view of the snapshot has the names of the members.
+    // The names of the members come from the view of the snapshot.
     let mut view = None;
     while let WatchInput::Reply(line, reply) = events.next(None)? {
         match reply {
@@ -64,7 +64,7 @@ pub(super) fn watch(
 }
 
 pub(super) enum WatchInput {
-    /// A message: its line, and the decoded line.
+    /// A message: the received line, and its decoded form.
     Reply(Vec<u8>, Reply),
     TimedOut,
     Closed,
@@ -73,15 +73,15 @@ pub(super) enum WatchInput {
 pub(super) struct EventStream<'a>(Connection<'a>);
 
 impl<'a> EventStream<'a> {
-    /// Starts a watch, from the event of number `from` if there is one.
+    /// Starts a watch. Begins with the event that has the number `from`, if `from` is given.
     pub(super) fn open(socket: &'a Path, from: Option<u64>, turns: bool) -> Result<Self, Error> {
         let mut daemon = Connection::open(socket)?;
-        // A daemon without room for another client answers although sending failed.
+        // Errors are ignored: even if sending failed, a daemon without room for another client answers.
         let _ = daemon.send(&CommonRequest::Watch { from, turns });
         Ok(Self(daemon))
     }
 
-    /// Returns the next message before the deadline. Skips messages that this version does not know.
+    /// Returns the next message before the deadline. Skips messages that this version of `ringctl` does not know.
     pub(super) fn next(&mut self, deadline: Option<Instant>) -> Result<WatchInput, Error> {
         loop {
             let line = match self.0.receive(|| deadline).map_err(Error::System)? {

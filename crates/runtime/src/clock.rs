@@ -8,18 +8,18 @@ use nix::sys::prctl;
 use nix::time::{ClockId, clock_gettime};
 use ring_proto::time::{Instant, Now, nanos};
 
-/// Maximum time between two readings that count as simultaneous.
+/// Longest time between two readings that count as simultaneous.
 const SIMULTANEOUS_MAX: Duration = Duration::from_millis(1);
 
 /// Returns the current time.
 ///
-/// The monotonic part is `CLOCK_BOOTTIME`, which continues while the machine is suspended; `CLOCK_MONOTONIC` stops.
-/// The other members' clocks continue too: a laptop that wakes up must find that its timeouts have passed, not that
-/// it still owns the token.
+/// The monotonic time is read from `CLOCK_BOOTTIME`, which continues while the machine is suspended. `CLOCK_MONOTONIC`
+/// would stop, but the clocks of the other members continue. So a laptop that wakes up finds that its timeouts have
+/// passed, and does not believe that it still owns the token.
 pub fn now() -> Now {
-    // The kernel rejects only a clock that it does not have. It has had this one since 2.6.39.
+    // The call fails only for a clock that the kernel does not have. Linux has this clock since 2.6.39.
     let since_boot = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
-    // A wall clock before 1970 is clearly wrong: it counts as zero.
+    // A wall clock before 1970 is clearly wrong, so it counts as zero.
     let since_1970 = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -29,23 +29,26 @@ pub fn now() -> Now {
     }
 }
 
-/// Returns the boot id of the running kernel, and the offset of this process's CLOCK_BOOTTIME from that of the
-/// initial time namespace, in nanoseconds. The boot id is `None` where `/proc` shows only processes, as under the
-/// systemd units.
+/// Returns two values: the boot id of the running kernel, and an offset in nanoseconds. The offset is the difference
+/// between CLOCK_BOOTTIME in this process and CLOCK_BOOTTIME in the initial time namespace. The boot id is `None` if
+/// `/proc` shows this process nothing but processes, for example under the systemd units.
 /// # Errors
-/// `/proc` is not mounted, or this process's children will have another time namespace.
+/// `/proc` is not mounted, or the children of this process will have a different time namespace.
 pub fn boot_clock_offset() -> io::Result<(Option<String>, i64)> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
     let boot = boot.map(|boot| boot.trim_end().to_owned());
-    // Without `/proc` it is unknown whether there are time namespaces.
+    // Without `/proc`, this process cannot know whether the kernel has time namespaces.
     fs::metadata("/proc/self/ns")?;
     let offset = match fs::read_link("/proc/self/ns/time") {
         // This kernel has no time namespaces.
         Err(error) if error.kind() == ErrorKind::NotFound => 0,
         own => {
-            // The kernel shows the offsets of the namespace of this process's children, which must be the same.
+            // The kernel shows the offsets for the children of this process. So the children must have the same
+            // namespace as this process.
             if own? != fs::read_link("/proc/self/ns/time_for_children")? {
-                return Err(io::Error::other("its children have another time namespace"));
+                return Err(io::Error::other(
+                    "the children of this process have a different time namespace",
+                ));
             }
             let offsets = fs::read_to_string("/proc/self/timens_offsets")?;
             boot_offset(&offsets).ok_or_else(|| io::Error::other("unknown offsets"))?
@@ -58,18 +61,18 @@ pub fn boot_clock_offset() -> io::Result<(Option<String>, i64)> {
 fn boot_offset(offsets: &str) -> Option<i64> {
     offsets.lines().find_map(|line| {
         let mut words = line.split_whitespace();
-        // Early kernels write the clock's number.
+        // Old kernels write the number of the clock instead of its name.
         let is_boot_time = matches!(words.next()?, "boottime" | "7");
         let mut number = || words.next()?.parse::<i64>().ok();
         is_boot_time.then(|| number()?.checked_mul(1_000_000_000)?.checked_add(number()?))?
     })
 }
 
-/// Returns the readings of CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW: the machine's uptime without suspends, once by
-/// the clock whose rate NTP may change, once by the hardware counter. `None`: a long time passed between the
-/// readings.
+/// Returns the readings of CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW. Both clocks show the machine's uptime without the
+/// time for which it was suspended. NTP may change the rate of CLOCK_MONOTONIC. CLOCK_MONOTONIC_RAW is the hardware
+/// counter. Returns `None` if a long time passed between the two readings.
 pub fn read_rates() -> Option<(Duration, Duration)> {
-    // As in `now`: Linux has both clocks.
+    // As in `now`, the call does not fail, because Linux has both clocks.
     let read = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
     let before = read(ClockId::CLOCK_MONOTONIC);
     let counter = read(ClockId::CLOCK_MONOTONIC_RAW);
@@ -77,11 +80,11 @@ pub fn read_rates() -> Option<(Duration, Duration)> {
     (after.saturating_sub(before) < SIMULTANEOUS_MAX).then_some((before, counter))
 }
 
-/// Lets the kernel wake this thread up to `ns` nanoseconds late, to save wake-ups. The default, 50 µs, is long
-/// compared with a token's hop.
+/// Allows the kernel to wake this thread up to `ns` nanoseconds late, which saves wake-ups. The default, 50 µs, is long
+/// compared with a hop of the token.
 ///
-/// A timeout of [`Poller::wait`](crate::wait::Poller::wait) may still be late by a thousandth of its length: the
-/// kernel adds that much slack to all such calls.
+/// Even with a smaller slack, a timeout of [`Poller::wait`](crate::wait::Poller::wait) may be late by a thousandth of
+/// its length. The kernel gives every such wait at least this slack.
 ///
 /// # Errors
 /// The kernel refused the value.

@@ -1,4 +1,4 @@
-//! One iteration of a loop around a state machine: wait, read the clocks, handle input.
+//! One iteration of a loop around a state machine: it waits, reads the clocks and handles input.
 
 use std::io;
 
@@ -9,18 +9,18 @@ use ring_proto::time::{Instant, Now};
 
 use crate::wait::{LINK, Reactor, ReadyKeys, SystemCallError};
 
-/// A state machine, and the reactor that its loop waits in.
+/// A state machine, and the reactor in which its loop waits.
 #[derive(Debug)]
 pub struct EventLoop<M: Machine> {
-    /// The driver of the state machine.
+    /// Driver of the state machine.
     pub driver: Driver<M>,
-    /// The descriptors and the timer that the loop waits for.
+    /// Descriptors and timer for which the loop waits.
     pub waiting: Reactor,
 }
 
 impl<M: Machine> EventLoop<M> {
-    /// Waits until a descriptor is ready, or the machine's deadline or `until` has come. Returns what is ready,
-    /// and the time.
+    /// Waits until a descriptor is ready, the machine's deadline passes, or the time `until` is reached. Returns the
+    /// ready descriptors and the time.
     ///
     /// # Errors
     /// A system call failed.
@@ -36,11 +36,12 @@ impl<M: Machine> EventLoop<M> {
             [self.driver.deadline(), until].into_iter().flatten().min()
         };
         let ready = self.waiting.wait(deadline)?;
-        // Reading the clocks costs a hundredth of a hop: once per iteration is enough.
+        // Reading the clocks takes a hundredth of the time of a hop, so one reading per iteration is enough.
         Ok((ready, clock::now()))
     }
 
-    /// Handles messages if the link is `ready`, events of connections, and timeouts.
+    /// Handles the timeouts and the events of connections. If `ready` contains the link, first handles the link's
+    /// messages.
     ///
     /// # Errors
     /// The link cannot receive.

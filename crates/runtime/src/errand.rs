@@ -1,4 +1,4 @@
-//! Runs a state machine in a program that is no daemon: without a control socket, clients or a log.
+//! Runs a state machine in a program that is not a daemon. Such a program has no control socket, no clients and no log.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,8 +13,8 @@ use crate::wait::{Reactor, ReadyKeys, SystemCallError};
 
 const FIRST_CALLER_KEY: u64 = 1;
 
-/// A state machine with its link. Its user calls [`step`](Self::step) in a loop, and checks the machine and its own
-/// descriptors after each call.
+/// A state machine with its link. The caller runs [`step`](Self::step) in a loop. After each step, the caller checks
+/// the machine and the caller's own descriptors.
 #[derive(Debug)]
 pub struct MachineRunner<M: Machine, L, S, O> {
     cycle: EventLoop<M>,
@@ -26,9 +26,10 @@ pub struct MachineRunner<M: Machine, L, S, O> {
 /// The result of a step.
 #[derive(Debug)]
 pub struct StepResult {
-    /// The time after the wait.
+    /// Time after the wait.
     pub now: Now,
-    /// The error for which the link was dropped: it could not receive. The machine does not know of it yet.
+    /// The error with which the link failed to receive. After this error, the runner has dropped the link, but the
+    /// machine does not know this yet.
     pub link_failed: Option<io::Error>,
     ready: ReadyKeys,
 }
@@ -61,8 +62,8 @@ where
         })
     }
 
-    /// Replaces the machine's link, and reports the network's new state to the machine. `register` adds the link's
-    /// descriptors under [`LINK`](crate::wait::LINK).
+    /// Replaces the machine's link and reports the network's new state to the machine. `register` adds the link's
+    /// descriptors under the key [`LINK`](crate::wait::LINK).
     ///
     /// # Errors
     /// A system call failed.
@@ -72,7 +73,7 @@ where
         net: M::Net,
         register: impl FnOnce(&L, &Reactor) -> Result<(), SystemCallError>,
     ) -> Result<(), SystemCallError> {
-        // Closing the old link also removes its descriptors from the wait.
+        // The old link closes first, because this also removes its descriptors from the wait.
         self.link = None;
         register(&link, &self.cycle.waiting)?;
         self.link = Some(link);
@@ -90,8 +91,8 @@ where
         (&mut self.cycle.driver, environment)
     }
 
-    /// Waits for a descriptor of the caller as well, until it is closed or [removed](Self::remove). A step reports
-    /// with this key that it is readable.
+    /// Adds a descriptor of the caller to the wait, until the descriptor is closed or [removed](Self::remove). When the
+    /// descriptor is readable, a step reports this key.
     ///
     /// # Errors
     /// A system call failed.
@@ -101,7 +102,7 @@ where
             .add(fd, FIRST_CALLER_KEY + u64::from(key))
     }
 
-    /// Stops waiting for a descriptor of the caller.
+    /// Removes a descriptor of the caller from the wait.
     ///
     /// # Errors
     /// A system call failed.
@@ -109,7 +110,7 @@ where
         self.cycle.waiting.remove(fd)
     }
 
-    /// Waits for input of the machine or the caller, at most until `until`. Then handles the machine's messages and
+    /// Waits for input of the machine or of the caller, at most until `until`. Then handles the machine's messages and
     /// timeouts.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
-//! Runs the state machines of `ring-proto` on Linux: the driver, its links and connections, the one wait for all of
-//! them, and the clocks.
+//! Runs the state machines of `ring-proto` on Linux. The crate has the driver, its links and connections, a single wait
+//! for all of them, and the clocks.
 //!
-//! It contains no protocol. `unsafe` is denied; each file that needs it gives the reason at its head. Start with
-//! [`driver`].
+//! The crate contains no protocol. The crate denies `unsafe`, and each file that needs `unsafe` gives the reason at its
+//! head. Start with [`driver`].
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The CPU share of a thread or session.
+//! The share of CPU time of a thread or session.
 
 use std::fs;
 use std::io;
@@ -6,25 +6,28 @@ use std::io;
 use rustix::process::{getpriority_process, setpriority_process};
 
 /// The nice value for threads that a busy machine must not delay. If an owner of the token waits for the CPU longer
-/// than its lease, it is replaced. If the keeper of a lock waits that long, the work under the lock ends. Neither the
-/// machine nor the network is broken then.
+/// than its lease, the ring replaces this owner. If the process that renews a lock waits that long, the work under the
+/// lock ends. Such a delay is avoidable, because neither the machine nor the network is broken.
 pub const URGENT_NICE: i32 = -10;
 
-/// Sets the CPU share of the calling process's session, compared with other sessions, to that of the nice value
-/// `nice`. Many kernels divide CPU time among sessions first, and then among the processes of a session by their nice
-/// values (autogroup). There, a session that mostly sleeps may wait for seconds while another one is busy.
+/// Sets the CPU share of the calling process's session, compared with other sessions. The session gets the share that
+/// the nice value `nice` stands for. Many kernels first divide CPU time among sessions, and then among the processes of
+/// a session by their nice values (autogroup). With such a kernel, a session that usually sleeps may wait for seconds
+/// while another session is busy.
 ///
 /// # Errors
-/// The kernel refused it: a larger share needs `CAP_SYS_NICE` or a resource limit. Or the kernel has no autogroups.
+/// The kernel refused the value, because a larger share needs `CAP_SYS_NICE` or a resource limit. Another possible
+/// cause is that the kernel has no autogroups.
 pub fn set_session_priority(nice: i32) -> io::Result<()> {
     fs::write("/proc/self/autogroup", nice.to_string())
 }
 
-/// Raises the calling thread's CPU share to that of the nice value `nice`: -20 is the largest share, 19 the smallest,
-/// 0 the default. A thread with a larger share keeps it.
+/// Raises the calling thread's CPU share to the share that the nice value `nice` stands for. The nice value of the
+/// largest share is -20, of the smallest share 19, and of the default share 0. A thread that already has a larger share
+/// keeps it.
 ///
 /// # Errors
-/// The kernel refused it: a larger share needs `CAP_SYS_NICE` or a resource limit.
+/// The kernel refused the value, because a larger share needs `CAP_SYS_NICE` or a resource limit.
 pub fn raise_priority(nice: i32) -> io::Result<()> {
     if current()? <= nice {
         Ok(())
@@ -33,11 +36,11 @@ pub fn raise_priority(nice: i32) -> io::Result<()> {
     }
 }
 
-/// Lowers the CPU share of the calling thread, and of all that it starts later, to that of the nice value `nice`. A
-/// thread with a smaller share keeps it.
+/// Lowers the CPU share of the calling thread to the share that the nice value `nice` stands for. All threads and
+/// processes that the thread starts later inherit this share. A thread that already has a smaller share keeps it.
 ///
 /// # Errors
-/// The kernel refused it: a filter of system calls is active.
+/// The kernel refused the call, because a filter of system calls is active.
 pub fn lower_priority(nice: i32) -> io::Result<()> {
     if current()? >= nice {
         Ok(())

@@ -11,8 +11,8 @@ use rustix::rand::{GetRandomFlags, getrandom};
 pub fn random() -> io::Result<u64> {
     let mut bytes = [0; 8];
     loop {
-        // Up to 256 bytes come in one piece, unless a signal interrupts the wait for the source after the machine's
-        // start.
+        // The kernel returns up to 256 bytes in one piece. Only shortly after the machine's start, the call waits for
+        // the random source, and a signal may interrupt it.
         match getrandom(&mut bytes, GetRandomFlags::empty()) {
             Ok(_) => return Ok(u64::from_ne_bytes(bytes)),
             Err(rustix::io::Errno::INTR) => {}
@@ -28,6 +28,9 @@ mod tests {
     #[test]
     fn two_numbers_differ() {
         let [first, second] = [(); 2].map(|()| random().unwrap());
-        assert_ne!(first, second, "once in 2^64 times");
+        assert_ne!(
+            first, second,
+            "two numbers are equal only once in 2^64 times"
+        );
     }
 }

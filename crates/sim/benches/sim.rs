@@ -13,7 +13,7 @@ const NODES: usize = 8;
 /// The simulated time of one measurement.
 const TIME: Duration = Duration::from_secs(1);
 
-/// Returns a formed ring of eight.
+/// Returns a ring of eight nodes that has already formed.
 fn ring(idle_hold: Duration) -> World<Lab2> {
     let constants = Constants {
         idle_hold,
@@ -25,8 +25,8 @@ fn ring(idle_hold: Duration) -> World<Lab2> {
     sim
 }
 
-/// Measures the frames that nodes read per second of real time: in a ring at rest, and in one that rotates as fast
-/// as its segment allows.
+/// Measures the number of frames that nodes read per second of real time. One of the two measured rings is idle. In the
+/// second ring, the token moves as fast as the network segment allows.
 fn bench_delivery(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("frames delivered, 8 nodes");
     let holds = [

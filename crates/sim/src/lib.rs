@@ -1,7 +1,7 @@
 //! Deterministic simulations of the four systems: virtual time, networks with faults, and the real state machines.
 //!
-//! A simulation reads no clock, starts no thread and draws all chance from the seed. So the same seed makes the
-//! same run, to the byte. Only `command` does input and output.
+//! A simulation reads no clock and starts no thread, and all random numbers come from the seed. So the same seed makes
+//! the same run, byte by byte. Only `command` does input and output.
 //!
 //! [`kernel`] runs any state machine on any network and knows no protocol. Each system has a module with its
 //! schedules, rules and exemptions. Start with `kernel::world`, then `lab2::run`.

@@ -15,7 +15,7 @@ use ring_sim::command::{self, Options};
 
 /// The exit code if a rule is broken.
 const VIOLATION_EXIT_CODE: u8 = 1;
-/// The variable that a shell sets to ask for completions.
+/// The variable that a shell sets to request completions.
 const COMPLETION_VAR: &str = "RING_SIM_COMPLETE";
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! The manual page agrees with `--help`: both are made from the same declarations.
+//! Checks that the manual page and `--help` agree: both are generated from the same declarations.
 
 #![allow(
     clippy::disallowed_methods,
@@ -12,7 +12,7 @@ mod pages;
 use clap::CommandFactory;
 use ring_sim::command::Options;
 
-use pages::{check, check_lines, pages};
+use pages::{check, check_help, pages};
 
 #[test]
 fn the_manual_page_agrees_with_the_help() {
@@ -22,6 +22,6 @@ fn the_manual_page_agrees_with_the_help() {
 }
 
 #[test]
-fn no_line_of_help_is_broken_twice() {
-    check_lines(&Options::command());
+fn help_has_short_summaries_and_no_line_that_a_terminal_breaks() {
+    check_help(&Options::command());
 }

@@ -14,7 +14,7 @@ pub fn format_bytes(count: usize) -> String {
 /// Parses a number of bytes, as in `256MiB`.
 ///
 /// # Errors
-/// Returns the cause and the units.
+/// If the text is not a valid number of bytes, returns a text with the cause and the possible units.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let wrong =
         || "not a size: give a whole number and one of KiB, MiB, GiB, as in 256MiB".to_owned();
@@ -28,7 +28,8 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "too large: it is larger than any memory".to_owned())
 }
 
-/// Returns as much of a text as fits into `max` bytes.
+/// Returns the beginning of a text, cut between two characters so that it is as long as possible but has at most `max`
+/// bytes.
 pub fn truncate_to_bytes(text: &str, max: usize) -> &str {
     let ends = (0..=max.min(text.len())).rev();
     let end = { ends }.find(|&end| text.is_char_boundary(end));

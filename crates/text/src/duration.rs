@@ -4,9 +4,9 @@ use std::time::Duration;
 
 const UNITS: &str = "ns, us, ms, s, m, h, d, w";
 
-/// Parses a duration with a unit. Months and years have no fixed length, so they are no units.
+/// Parses a duration with a unit. Months and years are not accepted as units, because they have no fixed length.
 ///
-/// The daemons' options need the unit: most are a few milliseconds, and `--heartbeat 100` would be 100 s.
+/// The daemons' options require a unit: most values are a few milliseconds, and `--heartbeat 100` would mean 100 s.
 ///
 /// # Errors
 /// Returns the cause and the units.
@@ -36,7 +36,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// Parses a duration with a unit, or a number of seconds, which flock(1), sleep(1) and systemd accept too.
+/// Parses a duration with a unit. A number without a unit is a number of seconds, as in flock(1), sleep(1) and systemd.
 ///
 /// # Errors
 /// Returns the cause and the units.

@@ -11,7 +11,7 @@ pub fn encode(bytes: &[u8]) -> String {
     })
 }
 
-/// Decodes hexadecimal digits; `None` if they are invalid.
+/// Decodes hexadecimal digits. Returns `None` if the text has any other characters, or an odd number of digits.
 pub fn decode(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     pairs

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-/// The length of an address: six pairs of digits with colons.
+/// The length of a MAC address as text: six pairs of digits, separated by colons.
 const MAC_LEN: usize = 17;
 
-/// Adds a name in parentheses after each MAC address of a text, if `name_of` returns one. The address in a fencing
-/// token, between two hyphens, gets no name, because readers do not see it as an address.
+/// Adds names to the MAC addresses in a text. After each address follows, in parentheses, the name that `name_of`
+/// returns for it. A fencing token contains an address between two hyphens. This address gets no name, because readers
+/// do not see it as an address.
 pub fn name_macs(text: &str, name_of: impl Fn([u8; 6]) -> Option<String>) -> String {
     let mut named = String::with_capacity(text.len());
     let mut rest = text;
@@ -64,7 +65,7 @@ fn parse_colon_mac(text: &[u8]) -> Option<[u8; 6]> {
 mod tests {
     use super::{has_mac, name_macs};
 
-    fn named(text: &str) -> String {
+    fn replace_names(text: &str) -> String {
         name_macs(text, |mac| {
             (mac == [2, 0, 0, 0, 0, 0xab]).then(|| "beta".to_owned())
         })
@@ -81,7 +82,7 @@ mod tests {
             ),
             ("é 02:00:00:00:00:ab é", "é 02:00:00:00:00:ab (beta) é"),
         ] {
-            assert_eq!(named(text), expected);
+            assert_eq!(replace_names(text), expected);
         }
     }
 
@@ -95,7 +96,7 @@ mod tests {
             "at 02:00:00",
             "02-00-00-00-00-ab",
         ] {
-            assert_eq!(named(text), text);
+            assert_eq!(replace_names(text), text);
         }
         assert!(has_mac("x 02:00:00:00:00:01") && !has_mac("12:30:00"));
     }

@@ -1,10 +1,10 @@
-//! Names of machines: `/etc/ethers` has names by MAC address, and `/etc/hosts` by IP address. It reads no other
-//! source, so that it never waits for a name server.
+//! Names of machines. `/etc/ethers` contains a name for each MAC address, and `/etc/hosts` a name for each IP address.
+//! This module uses only these two files, so that it never waits for a name server.
 
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The names from both files.
+/// The names in both files.
 #[derive(Debug, Default)]
 pub struct Names {
     by_mac: Vec<([u8; 6], String)>,
@@ -12,7 +12,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Reads both files. A file that cannot be read has no names.
+    /// Reads both files. A file that cannot be read counts as a file without names.
     pub fn read() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self::parse(&read("/etc/ethers"), &read("/etc/hosts"))
@@ -23,14 +23,15 @@ impl Names {
             let is_name = name.parse::<IpAddr>().is_err();
             Some((parse_mac(mac)?, name.to_owned())).filter(|_| is_name)
         };
-        let ip = |(ip, name): (&str, &str)| Some((mapped(ip.parse().ok()?), name.to_owned()));
+        let ip = |(ip, name): (&str, &str)| Some((to_ipv6(ip.parse().ok()?), name.to_owned()));
         Self {
             by_mac: entries(ethers).filter_map(mac).collect(),
             by_ip: entries(hosts).filter_map(ip).collect(),
         }
     }
 
-    /// Returns the name of a machine with this MAC address or this IP address.
+    /// Returns the name of the machine that has this MAC address. If the MAC address has no name, returns the name of
+    /// the machine that has this IP address.
     pub fn of_machine(&self, mac: [u8; 6], ip: Option<IpAddr>) -> Option<&str> {
         let by_mac = self.by_mac.iter().find(|(known, _)| *known == mac);
         by_mac
@@ -40,7 +41,7 @@ impl Names {
 
     /// Returns the name of a machine with this IP address.
     pub fn of_ip(&self, ip: IpAddr) -> Option<&str> {
-        let ip = mapped(ip);
+        let ip = to_ipv6(ip);
         let by_ip = self.by_ip.iter().find(|(known, _)| *known == ip);
         by_ip.map(|(_, name)| name.as_str())
     }
@@ -57,7 +58,7 @@ pub fn parse_mac(text: &str) -> Option<[u8; 6]> {
     parts.next().is_none().then_some(mac)
 }
 
-/// Returns the first two words of each line that has them.
+/// Returns the first two words of each line that has at least two words.
 fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|line| {
         let mut words = line.split('#').next()?.split_whitespace();
@@ -65,7 +66,7 @@ fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-fn mapped(ip: IpAddr) -> Ipv6Addr {
+fn to_ipv6(ip: IpAddr) -> Ipv6Addr {
     match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
         IpAddr::V6(ip) => ip,

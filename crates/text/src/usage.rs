@@ -1,11 +1,11 @@
-//! The valid part of a wrong command line, for an error that says what to type instead.
+//! Parses the valid part of a wrong command line. Error messages use this part to show the correct command line.
 
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command, Error};
 
-/// The parsed part of a wrong command line.
+/// The valid part of a wrong command line.
 pub struct PartialParse {
     /// The innermost subcommand.
     pub command: Command,
@@ -14,7 +14,8 @@ pub struct PartialParse {
 }
 
 impl PartialParse {
-    /// Parses a command line, including the program's name, and skips wrong words; `None` if all are wrong.
+    /// Parses a command line and skips its wrong words. `given` begins with the program's name. Returns `None` if all
+    /// words are wrong.
     pub fn of(command: Command, given: &[OsString]) -> Option<Self> {
         let mut command = command.ignore_errors(true);
         let mut read = command.try_get_matches_from_mut(given).ok()?;
@@ -25,18 +26,19 @@ impl PartialParse {
         Some(Self { command, read })
     }
 
-    /// Returns the command as users type it.
+    /// Returns the command with its subcommands, as users type it.
     pub fn name(&self) -> &str {
         self.command.get_bin_name().unwrap_or_default()
     }
 
-    /// Returns the error with another text and the command's usage.
+    /// Returns an error of the same kind as `error`. The new error has the text `text`, and shows the usage of this
+    /// command.
     pub fn error(mut self, error: &Error, text: String) -> Error {
         self.command.error(error.kind(), text)
     }
 }
 
-/// Returns the texts of a part of an error.
+/// Returns the texts that an error has for this kind of context.
 pub fn context_texts(error: &Error, kind: ContextKind) -> &[String] {
     match error.get(kind) {
         Some(ContextValue::String(text)) => std::slice::from_ref(text),

@@ -5,26 +5,26 @@ use super::Outcome;
 /// An input that the caller gives to a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// A job has ended. The node ignores an outcome of a job that it does not wait for.
+    /// A job has ended. The node ignores the outcome of a job that it does not know.
     Done {
         /// The job's id.
         job: u64,
-        /// The outcome of its transaction.
+        /// The outcome of the job's transaction.
         outcome: Outcome,
     },
     /// A client wants to read or write the table of posts. The request waits for the token, and gets one
     /// [answer](super::Event::Answered).
     Request(Request),
-    /// Whether at least one client listens for new posts. If so, each visit of the token reads the new posts.
+    /// Whether at least one client listens for new posts. If so, the node reads new posts at each visit of the token.
     Listeners(bool),
-    /// The node passes on a token that it holds, and then ends.
+    /// The node ends. If the node holds the token, it first passes the token to its successor.
     ShutDown,
 }
 
-/// A client's request. The caller keeps its content.
+/// A client's request. The caller keeps the content of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// The id, chosen by the caller and never used twice.
+    /// The id of the request. The caller never uses an id twice.
     pub id: u64,
     /// Whether the request writes a post.
     pub is_post: bool,
@@ -33,24 +33,25 @@ pub struct Request {
 /// The result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestAnswer {
-    /// The request was committed under this sequence.
+    /// The request was committed.
     Done {
         /// The token's sequence.
         sequence: u64,
     },
-    /// The token did not arrive in time: nothing was written.
+    /// The token did not arrive in time. No post was written.
     Token,
-    /// The database did not answer: nothing was written.
+    /// The database did not answer, or the transaction failed. No post was written.
     Database,
-    /// The database did not confirm the commit in time: the post may have been written.
+    /// The database did not confirm the commit. The post may have been written.
     Unknown,
-    /// Too many requests wait: nothing was written.
+    /// Too many requests wait. No post was written.
     Crowded,
 }
 
 impl RequestAnswer {
-    /// Returns the word of the error, or `None` for a request that was carried out.
+    /// Returns the error as one word, or `None` if the request was carried out.
     pub const fn error(self) -> Option<&'static str> {
+        // The page's server sends these words to browsers, so they are part of its interface.
         match self {
             Self::Done { .. } => None,
             Self::Token => Some("token"),

@@ -6,7 +6,7 @@ use super::Reason;
 use crate::counter_macros::counters;
 
 counters! {
-    /// Numbers since the start of a node.
+    /// Counts since the start of a node.
     pub struct Counters;
     arrays {
         dropped: Reason::ALL.len(),
@@ -14,22 +14,21 @@ counters! {
         sent: Kind::ALL.len(),
     }
 
-    /// Looks in which this node was no longer in the ring.
+    /// Removals of this node from the ring.
     removed,
     /// Nodes that this node removed from the ring.
     removals,
     /// Claims that were committed.
     claims,
-    /// Tokens made here.
+    /// Tokens that this node made.
     tokens_made,
-    /// Tokens that this node had and discarded: a newer one was used, the database refused it, or the node left the
-    /// ring.
+    /// Tokens that this node discarded, for example because a newer token was used or because the node was removed.
     tokens_lost,
     /// Passes without an acknowledgement, after which the node took the token back.
     passes_failed,
-    /// Posts committed.
+    /// Posts of this node's clients that were committed.
     posts,
-    /// Elections started here.
+    /// Elections that this node started.
     elections_started,
     /// Elections that this node has won.
     elections_won,
@@ -37,12 +36,12 @@ counters! {
 
 impl Counters {
     /// Returns how many frames were dropped for this reason.
-    pub const fn dropped(&self, reason: Reason) -> u64 {
+    pub const fn drop_count(&self, reason: Reason) -> u64 {
         self.dropped[reason as usize]
     }
 
     /// Returns how many frames of this type were received and could be decoded, whether or not they were dropped.
-    pub const fn received(&self, kind: Kind) -> u64 {
+    pub const fn receive_count(&self, kind: Kind) -> u64 {
         self.received[place(kind)]
     }
 

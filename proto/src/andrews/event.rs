@@ -33,14 +33,14 @@ pub enum Event {
         /// The successor.
         id: u32,
     },
-    /// The successor is lost. A look decides what the node does next.
+    /// The successor is lost. The next look decides the next step of the node.
     SuccessorLost {
         /// The successor.
         id: u32,
-        /// How the node noticed it.
+        /// The sign by which the node noticed that the successor is lost.
         why: SuccessorLoss,
     },
-    /// The successor has failed, and is to be removed from the ring.
+    /// The successor has failed and must be removed from the ring.
     SuccessorFailed {
         /// The successor.
         id: u32,
@@ -55,19 +55,19 @@ pub enum Event {
         /// The predecessor.
         id: u32,
     },
-    /// The database has a row of a node that the list lacks.
+    /// The database has a row for a node that is not in the list.
     UnknownRow {
         /// The node.
         id: u32,
     },
-    /// A node sends from an address that differs from its address in the list.
+    /// A node sends from another address than the address in the list.
     UnknownSender {
-        /// The node that the frame names.
+        /// The node that the frame names as its sender.
         id: u32,
         /// The address that the frame came from.
         from: IpAddr,
     },
-    /// The coordinator answers no request of this node although its beat in the database moves.
+    /// The coordinator answers no request of this node, although the coordinator's beat in the database moves.
     Unanswered {
         /// The coordinator.
         id: u32,
@@ -88,12 +88,12 @@ pub enum Event {
     Claimed,
     /// The node holds the token.
     TokenHeld {
-        /// Its sequence.
+        /// The token's sequence.
         sequence: u64,
     },
     /// The successor has acknowledged the token.
     TokenPassed {
-        /// The sequence with which it was passed.
+        /// The sequence with which the token was passed.
         sequence: u64,
     },
     /// A pass was not acknowledged, and the node holds the token again.
@@ -108,19 +108,19 @@ pub enum Event {
     },
     /// The node has made a token.
     TokenMade {
-        /// Its sequence.
+        /// The token's sequence.
         sequence: u64,
-        /// Whether the token belongs to a new ring. Otherwise it replaces a lost one.
+        /// Whether the token is the first one of a new ring. Otherwise the token replaces a lost token.
         is_first: bool,
     },
     /// The node has started an election.
     ElectionStarted {
-        /// Its method.
+        /// The method of the election.
         method: Method,
     },
     /// This node has won an election.
     ElectionWon {
-        /// Its method.
+        /// The method of the election.
         method: Method,
     },
     /// The result of an election has arrived.
@@ -144,7 +144,7 @@ pub enum Event {
     PostsRead,
     /// A frame was dropped, or a connection was closed.
     Dropped {
-        /// The address that it came from.
+        /// The address of the sender.
         from: IpAddr,
         /// The reason.
         reason: Reason,
@@ -153,7 +153,7 @@ pub enum Event {
     ShutDown,
 }
 
-/// How a node noticed that its successor is lost.
+/// The way in which a node noticed the loss of its successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuccessorLoss {
     /// No connection could be opened: it was refused, timed out, or had no route.
@@ -165,10 +165,10 @@ pub enum SuccessorLoss {
 }
 
 impl SuccessorLoss {
-    /// Returns a clause for people, whose subject is the successor.
+    /// Returns a clause for a message about the successor.
     pub const fn text(self) -> &'static str {
         match self {
-            Self::NotConnected => "it cannot be connected to",
+            Self::NotConnected => "no connection to it could be opened",
             Self::Ended => "its connection has ended",
             Self::NotAcknowledged => "it has not acknowledged the token in time",
         }

@@ -1,4 +1,5 @@
-//! Frames with owned content. They outlive the received bytes, for example while an election waits for a successor.
+//! Frames with owned content. Such a frame may be kept longer than the received bytes, for example while it waits for a
+//! successor.
 
 use ring_codec::U32;
 use ring_codec::andrews::{Election, Frame, HEADER_LEN, Kind, MAX_PAYLOAD_LEN, Message, Method};
@@ -49,7 +50,8 @@ impl OwnedMessage {
         }
     }
 
-    /// Encodes the message as a frame of the sender `src_id`. Returns no bytes if an election has more ids than fit.
+    /// Encodes the message as a frame of the sender `src_id`. If an election has more ids than a frame can hold,
+    /// returns no bytes.
     pub(crate) fn encode(&self, src_id: u32) -> Vec<u8> {
         let message = match self {
             Self::Join => Message::Join,
@@ -72,6 +74,7 @@ impl OwnedMessage {
         };
         let frame = Frame { src_id, message };
         let mut bytes = vec![0; frame.encoded_len()];
+        // One ELECTION has room for the ids of the longest list, so each message of this node fits.
         let len = frame.encode(&mut bytes).unwrap_or_default();
         bytes.truncate(len);
         bytes

@@ -1,22 +1,22 @@
-//! A node of the coordinated ring as a pure state machine (`docs/board.md`). Its protocol is that of the Andrews
+//! A node of the coordinated ring as a pure state machine (`docs/board.md`). The node's protocol is that of the Andrews
 //! document.
 //!
-//! [`Andrews`] is a [`Machine`](crate::Machine) on datagrams and connections. It starts with [`Options`] and a
-//! [`NodeList`], and gives transactions to the database as [`Job`]s. Their outcomes, and requests of clients, are
-//! [`Command`]s. It reports [`Event`]s and [`Counters`], and its status is a [`Snapshot`]. It has no clock, no sockets
-//! and no database. Start reading in `machine/mod.rs`.
+//! [`Andrews`] is a [`Machine`](crate::Machine) on datagrams and connections. The state machine starts with [`Options`]
+//! and a [`NodeList`], and gives transactions to the database as [`Job`]s. The outcomes of jobs and the requests of
+//! clients arrive as [`Command`]s. The node reports [`Event`]s and [`Counters`], and its status is a [`Snapshot`]. The
+//! state machine has no clock, no sockets and no database. Start reading in `machine/mod.rs`.
 //!
 //! | folder | holds |
 //! |---|---|
 //! | `machine` | the state machine: it owns the parts below and connects them |
-//! | `database` | whether the database answers, its jobs, and the rows that were read last |
+//! | `database` | the state of the database, its jobs, and the rows that were read last |
 //! | `ring` | the place of the node in the ring: its state, its connections, its requests to the coordinator |
 //! | `token` | the token, and the requests that wait for it |
 //! | `coordinator` | the duties of a coordinator |
 //! | `election` | the three methods of election |
-//! | `diagnostics` | values that people read; the state machine decides nothing on them |
+//! | `diagnostics` | values that people read; the state machine bases no decision on them |
 //!
-//! No part uses another part. The files next to the folders define types that all parts share.
+//! No part uses another part. The files next to the folders define the types that several parts use.
 
 mod command;
 mod coordinator;

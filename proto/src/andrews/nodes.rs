@@ -6,16 +6,16 @@ use std::net::{IpAddr, SocketAddr};
 use ring_codec::andrews::MAX_IDS;
 use thiserror::Error;
 
-/// Nodes by id. Ids are unique, and so are address and port together.
+/// The nodes by their ids. No two nodes have the same id, or the same pair of address and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeList {
     addresses: BTreeMap<u32, SocketAddr>,
 }
 
-/// The reason for which a list of nodes is refused.
+/// The reason why a list of nodes is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ListError {
-    /// The list is longer than the longest message of an election.
+    /// The list has more nodes than fit the longest message of an election.
     #[error("the list has more than {MAX_IDS} nodes")]
     TooMany,
     /// An id is 0.
@@ -33,28 +33,31 @@ pub enum ListError {
 }
 
 impl NodeList {
-    /// Creates the list of these nodes. The address of a node is that of its UDP socket and of its TCP listener.
+    /// Creates the list of these nodes. A node has the same address for its UDP socket and its TCP listener.
     ///
     /// # Errors
-    /// Returns an error that names the first node that the list cannot have.
+    /// Returns an error that describes the first fault of the list.
     pub fn new(nodes: impl IntoIterator<Item = (u32, SocketAddr)>) -> Result<Self, ListError> {
         let mut addresses = BTreeMap::new();
         let mut taken = BTreeSet::new();
         for (id, address) in nodes {
-            let address = SocketAddr::new(address.ip().to_canonical(), address.port());
             // A dual-stack socket shows IPv4 senders as mapped addresses.
+            let address = SocketAddr::new(address.ip().to_canonical(), address.port());
             if id == 0 {
                 return Err(ListError::Id);
             }
+            // With port 0 the kernel would choose a port that the other nodes do not know.
             if address.port() == 0 {
                 return Err(ListError::Port(id));
             }
             if addresses.insert(id, address).is_some() {
                 return Err(ListError::SameId(id));
             }
+            // Two nodes cannot bind the same port of one address.
             if !taken.insert(address) {
                 return Err(ListError::SameAddress(address));
             }
+            // An ELECTION of RING_BASED has the ids of all nodes in one frame.
             if addresses.len() > MAX_IDS {
                 return Err(ListError::TooMany);
             }
@@ -77,8 +80,10 @@ impl NodeList {
         self.addresses.is_empty()
     }
 
-    /// Whether a frame of this node may come from this address. Its port does not matter.
+    /// Whether a frame of the node may come from this IP address, because the list gives this address to the node. The
+    /// port of the sender does not matter.
     pub(crate) fn is_from(&self, id: u32, source: IpAddr) -> bool {
+        // The kernel chooses the port of an outgoing connection, so only the address identifies a node.
         self.address(id)
             .is_some_and(|address| address.ip() == source.to_canonical())
     }

@@ -10,35 +10,36 @@ use super::NodeList;
 /// The options of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// This node's id, which the list must have.
+    /// This node's id. The list of nodes must contain this id.
     pub id: u32,
     /// The method of the elections that this node starts.
     pub election: Method,
-    /// Whether the node empties the topology first.
+    /// Whether the node empties the topology at its start.
     pub drop: bool,
-    /// How long the node keeps a token without work.
+    /// The time for which the node keeps a token if the node has no work for it.
     pub hold: Duration,
-    /// How long the node waits for a TOKEN_ACK. It is also the interval of JOIN and SUCCESSOR_REQUEST.
+    /// The time limit of a TOKEN_ACK. The node repeats JOIN and SUCCESSOR_REQUEST at this interval too.
     pub ack_timeout: Duration,
     /// The fixed part of [`token_loss_timeout`](Self::token_loss_timeout).
     pub token_timeout: Duration,
-    /// How long a connection may take to open, and how long its first frame may take.
+    /// The time limit for opening a connection, and for the first frame of a connection.
     pub connect_timeout: Duration,
-    /// How long a frame may take to arrive once it has begun.
+    /// The time limit for the rest of a frame that has begun.
     pub liveness: Duration,
     /// T1, the time limit of an answer in an election.
     pub election_timeout: Duration,
     /// The interval of looks.
     pub poll: Duration,
-    /// How long a job may take before the database counts as slow.
+    /// The time limit of a job. If a job takes longer, the database counts as slow.
     pub database_timeout: Duration,
-    /// How long the coordinator's beat must not move to count as dead without proof of the network.
+    /// After this time without a move of its beat, the coordinator counts as dead. No proof that the network works is
+    /// needed.
     pub alone_timeout: Duration,
-    /// How long a request waits for the token.
+    /// The maximum time for which a request waits for the token.
     pub request_timeout: Duration,
 }
 
-/// The reason for which options are refused.
+/// The reason why options are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OptionsError {
     /// A period is zero.
@@ -69,11 +70,12 @@ impl Options {
         }
     }
 
-    /// Checks that the options can work.
+    /// Checks that the node can work with these options.
     ///
     /// # Errors
     /// Returns an error that names the first option that cannot work.
     pub fn check(&self, list: &NodeList) -> Result<(), OptionsError> {
+        // `hold` may be zero: a node without work then passes the token at once.
         let periods = [
             ("--ack-timeout", self.ack_timeout),
             ("--token-timeout", self.token_timeout),
@@ -88,27 +90,33 @@ impl Options {
         if let Some((name, _)) = periods.into_iter().find(|(_, period)| period.is_zero()) {
             return Err(OptionsError::Zero(name));
         }
+        // The other nodes accept frames only from nodes of the list.
         if list.address(self.id).is_none() {
             return Err(OptionsError::NotInList(self.id));
         }
         Ok(())
     }
 
-    /// Returns Q, after which a beat that does not move counts as dead, with proof of the network.
+    /// Returns Q. If the coordinator's beat has not moved for Q, a node may claim the place of the coordinator. For
+    /// such a claim, the node needs proof that the network works.
     pub fn beat_timeout_with_proof(&self) -> Duration {
         // One poll for the writer, one for the reader, and the time within which a write must be answered.
         let polls = self.poll.saturating_mul(2);
         polls.saturating_add(self.database_timeout)
     }
 
-    /// Returns how long the beat must not move to count as dead without proof of the network.
+    /// Returns a time. If the coordinator's beat has not moved for this time, a node may claim without proof that the
+    /// network works.
     pub fn beat_timeout_without_proof(&self) -> Duration {
+        // Proof shortens the wait. A short `alone_timeout` must not reverse this.
         self.alone_timeout.max(self.beat_timeout_with_proof())
     }
 
-    /// Returns R for a ring of `members` nodes. The coordinator makes a token after R without one.
+    /// Returns R for a ring of `members` nodes. If the coordinator sees no token for R, the coordinator makes a new
+    /// token.
     pub fn token_loss_timeout(&self, members: usize) -> Duration {
         let members = u32::try_from(members).unwrap_or(u32::MAX);
+        // In one rotation each member may keep the token for `hold`.
         let holds = self.hold.saturating_mul(members);
         self.token_timeout.saturating_add(holds)
     }

@@ -3,7 +3,7 @@
 /// The state of a node, as its status shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
-    /// The node has not decided what it is.
+    /// The node has not yet decided which state to enter.
     Starting,
     /// The node asks for a place in the ring.
     Joining,
@@ -31,7 +31,7 @@ pub enum DatabaseState {
     /// The database answers.
     #[default]
     Up,
-    /// A job was not answered in time.
+    /// The database has not answered a job in time.
     Slow,
     /// A job has failed.
     Gone,

@@ -2,7 +2,8 @@
 
 use super::Request;
 
-/// A job for the database. The node waits for at most two at a time, and one of them is [`Work::Serve`].
+/// A job for the database. A node waits for the outcomes of at most two jobs at a time. At most one of these jobs is
+/// [`Work::Serve`], and at most one job is of another kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     /// The job's id, which the caller returns with the outcome.
@@ -16,15 +17,15 @@ pub struct Job {
 pub enum Work {
     /// Creates missing tables, inserts missing rows of the list, and updates the address in this node's row.
     Prepare {
-        /// Whether to empty the topology: no successors, no coordinator, term + 1.
+        /// Whether to empty the topology: all successors and the coordinator are removed, and the term grows by 1.
         drop: bool,
     },
     /// Reads all members, the coordinator's row and token.sequence, in one snapshot.
     ReadRing,
     /// Changes the topology.
     Write(Write),
-    /// Uses the token. The guard comes first, even if all requests only read: `UPDATE token SET sequence = :s, holder =
-    /// :self WHERE sequence < :s OR (sequence = :s AND holder = :self)`. Then come the requests, in order.
+    /// Uses the token. The job begins with its guard, even if no request writes a post: `UPDATE token SET sequence =
+    /// :s, holder = :self WHERE sequence < :s OR (sequence = :s AND holder = :self)`. The requests follow in order.
     Serve {
         /// The token's sequence.
         sequence: u64,
@@ -35,7 +36,8 @@ pub enum Work {
     },
 }
 
-/// The coordinator's row as it was read. A compare-and-swap names it as the expected value.
+/// The coordinator's row as a look read it. A job changes the row only if the row still has this value
+/// (compare-and-swap).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CoordinatorRow {
     /// The coordinator.
@@ -44,11 +46,12 @@ pub struct CoordinatorRow {
     pub term: u64,
 }
 
-/// A change of the topology with its guard. If the guard matches no row, nothing is written: [`Outcome::Refused`].
+/// A change of the topology with its guard. If the guard matches no row, the job writes nothing and is
+/// [refused](Outcome::Refused).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Write {
-    /// Founds a ring, if the row is still `seen` and there is no member. Sets the row to (this node, `term`, `acting`), this
-    /// node's successor to itself, and the token to (`term` × 2^32, this node).
+    /// Founds a ring, if the row is still `seen` and no node is a member. The row becomes (this node, `term`,
+    /// `acting`), and the token becomes (`term` × 2^32, this node). This node becomes its own successor.
     Found {
         /// The row as read.
         seen: CoordinatorRow,
@@ -57,58 +60,62 @@ pub enum Write {
         /// Whether the new coordinator is an acting one.
         acting: bool,
     },
-    /// If the row is still `seen`: it is (this node, seen term + 1, acting), and the change is made.
+    /// Claims the coordinator's place: if the row is still `seen`, sets the row to (this node, seen term + 1, acting),
+    /// and makes the change.
     Claim {
         /// The row as read.
         seen: CoordinatorRow,
-        /// The change that made the claim necessary. If it cannot be made, nothing is written.
+        /// The change that only a coordinator may make. If the job cannot make this change, the job writes nothing.
         change: Option<Change>,
     },
-    /// If the row is still `seen`: it is (this node, seen term + 1, not acting).
+    /// Records the result of an election: if the row is still `seen`, sets the row to (this node, seen term + 1, not
+    /// acting).
     Elected {
         /// The row as read.
         seen: CoordinatorRow,
     },
-    /// If the row is (this node, `term`): beat + 1, and the change.
+    /// If the row is (this node, `term`), adds 1 to the beat and makes the change.
     Change {
-        /// The term of this coordinator.
+        /// The term in which this node is coordinator.
         term: u64,
-        /// The change of the ring. If it cannot be made, nothing is written.
+        /// The change of the ring. If the change cannot be made, the job writes nothing.
         change: Change,
     },
-    /// Writes this node's row unchanged, to show whether the database can be written.
+    /// Writes this node's row unchanged, to find out whether the database accepts writes.
     Test,
-    /// If the row is (this node, `term`): beat + 1.
+    /// If the row is (this node, `term`), adds 1 to the beat.
     Beat {
         /// The term of this coordinator.
         term: u64,
     },
-    /// If the row is (this node, `term`): its term is `new`, and the token is (`new` × 2^32, this node).
+    /// If the row is (this node, `term`), sets its term to `new`, and the token to (`new` × 2^32, this node).
     Token {
-        /// The present term of this coordinator.
+        /// The term in which this node is coordinator now.
         term: u64,
-        /// The new one.
+        /// The term in which this node is coordinator after the write.
         new: u64,
     },
 }
 
-/// A change of the ring. Successors are unique, so a successor is removed before another row may name it.
+/// A change of the ring. No two rows may name the same successor. So a row gives up its successor before another row
+/// names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// If `after` → `before` still holds and `node` has no successor: `node` → `before` and `after` → `node`.
+    /// If `after` → `before` still holds and `node` has no successor, puts `node` between the two.
     Insert {
         /// The node that joins.
         node: u32,
-        /// Its predecessor after the change.
+        /// The predecessor of the node after the change.
         after: u32,
-        /// Its successor after the change.
+        /// The successor of the node after the change.
         before: u32,
     },
-    /// If `after` → `node` still holds: `after` → the successor of `node`, and `node` has no successor.
+    /// If `after` → `node` still holds, makes the successor of `node` the successor of `after`. After this, `node` has
+    /// no successor.
     Remove {
         /// The node that has failed.
         node: u32,
-        /// Its predecessor.
+        /// The predecessor of the failed node.
         after: u32,
     },
 }
@@ -120,7 +127,8 @@ pub enum Outcome {
     Done,
     /// The rows of a look.
     Rows(Rows),
-    /// The guard, or a row that the change depends on, matched no row. The transaction was rolled back.
+    /// The guard matched no row, or a row on which the change depends has changed or is gone. The transaction was
+    /// rolled back.
     Refused,
     /// The transaction failed, and nothing was written.
     Failed,

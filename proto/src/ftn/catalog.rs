@@ -1,24 +1,25 @@
-//! Entries of a CATALOG (`docs/ftn.md`, section 2). Markers are entries with the empty name; they say how the client
-//! holds the tokens after them. The client writes a CATALOG and a server reads it.
+//! Entries of a CATALOG (`docs/ftn.md`, section 2). An entry with the empty name is a marker. The first marker names
+//! the survey, and each later marker names the kind of hold for the tokens that follow the marker. The client writes a
+//! CATALOG and a server reads it.
 
 use std::fmt::{self, Write as _};
 use std::str;
 
-/// First entry of a CATALOG: which survey it answers, and which part of the answer it is.
+/// First entry of a CATALOG. The entry names the survey that the CATALOG answers, and the part of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marker {
-    /// C: number of the configuration whose survey this answers.
+    /// C: number of the configuration whose survey the CATALOG answers.
     pub configuration: u64,
     /// PART: number of this part, from 0.
     pub part: u32,
     /// PARTS: number of parts, at least 1.
     pub parts: u32,
-    /// FLOOR: messages of this session about tokens are late if their msgnum is lower.
+    /// FLOOR: a message of this session about a token is late if its msgnum is below FLOOR.
     pub floor: i64,
 }
 
 impl Marker {
-    /// Parses the data of a first entry. Returns `None` if they are not a marker's.
+    /// Parses the data of a first entry. Returns `None` if the data are no marker.
     pub fn parse(data: &[u8]) -> Option<Self> {
         let mut fields = str::from_utf8(data).ok()?.split(' ');
         let marker = Self {
@@ -32,7 +33,7 @@ impl Marker {
     }
 }
 
-// Accepts only digits: `from_str` would also take a sign.
+// Only digits are accepted, because `from_str` would also accept a sign.
 fn number<T: str::FromStr>(digits: &str) -> Option<T> {
     let is_decimal = digits.bytes().all(|digit| digit.is_ascii_digit());
     is_decimal.then(|| digits.parse().ok()).flatten()
@@ -50,8 +51,9 @@ impl fmt::Display for Marker {
     }
 }
 
-/// How a client holds a token of its CATALOG.
+/// Kind of hold that a client lists for a token in its CATALOG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+// The kinds are ordered, because a CATALOG lists its tokens sorted by kind.
 pub enum HoldKind {
     /// `x`: exclusively.
     Exclusive,
@@ -59,16 +61,17 @@ pub enum HoldKind {
     Updated,
     /// `s`: shared.
     Shared,
-    /// `rx`: exclusively, and a RETURN with DEASSIGN is outstanding.
+    /// `rx`: exclusive, and a RETURN with DEASSIGN is outstanding.
     ReturningExclusive,
     /// `rs`: shared, and a RETURN with DEASSIGN is outstanding.
     ReturningShared,
-    /// `?`: not stated, because the client sends no markers.
+    /// `?`: unknown, because no marker of a kind precedes the token.
     Unknown,
 }
 
 impl HoldKind {
     /// All kinds that a marker can name.
+    // `?` is missing here, because it means that there is no marker.
     pub const NAMED: [Self; 5] = [
         Self::Exclusive,
         Self::Updated,
@@ -77,7 +80,7 @@ impl HoldKind {
         Self::ReturningShared,
     ];
 
-    /// Parses the data of a later marker. Returns `None` if they name no kind.
+    /// Parses the data of a later marker. Returns `None` if the data do not specify a kind.
     pub fn parse(data: &[u8]) -> Option<Self> {
         let mut named = Self::NAMED.into_iter();
         named.find(|kind| kind.name().as_bytes() == data)
@@ -105,6 +108,7 @@ impl fmt::Display for HoldKind {
 /// Returns a token's name in hexadecimal digits, as listings show it.
 pub fn hex_digits(name: &[u8]) -> String {
     name.iter()
+        // The digits are hexadecimal, because a name may contain any bytes.
         .fold(String::with_capacity(2 * name.len()), |mut digits, byte| {
             // Writing to a string does not fail.
             let _ = write!(digits, "{byte:02x}");

@@ -2,10 +2,12 @@
 
 use ring_codec::ftn::ServerState;
 
-/// Largest number of a configuration. With 31 more bits it still fits a fencing number of 88 bits.
+/// Largest number of a configuration. A fencing number consists of a configuration's number and a counter of 31 bits,
+/// so a fencing number has at most 88 bits.
 pub const CONFIGURATION_NUMBER_MAX: u64 = (1 << 56) - 1;
 
-/// A configuration. A later configuration has a larger number, whichever server made it.
+/// A configuration: its number, and the state of each server. A later configuration has a larger number, whichever
+/// server made it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Configuration {
     number: u64,
@@ -13,7 +15,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Returns the configuration `number` with the state of each server; there is at least one server.
+    /// Returns the configuration `number` with these states of the servers. There is at least one server.
     pub fn new(number: u64, states: impl Into<Box<[ServerState]>>) -> Self {
         Self {
             number,
@@ -33,6 +35,7 @@ impl Configuration {
         reason = "it is less than the number of servers"
     )]
     pub fn leader(&self) -> usize {
+        // The number names the leader, so two leaders never use the same number.
         (self.number % self.states.len().max(1) as u64) as usize
     }
 
@@ -43,6 +46,7 @@ impl Configuration {
 
     /// Returns a server's state; DOWN if there is no such server.
     pub fn state(&self, index: usize) -> ServerState {
+        // A server without a state must never become responsible for a token.
         self.states.get(index).copied().unwrap_or(ServerState::Down)
     }
 
@@ -52,8 +56,8 @@ impl Configuration {
     }
 }
 
-/// Returns the next number of a leader after `number`: the smallest larger one that is `leader` modulo `servers`.
-/// Returns `None` if there is none.
+/// Returns the number of a leader's next configuration: the smallest number above `number` that is `leader` modulo
+/// `servers`. Returns `None` if that number would be too large.
 pub fn next_number(number: u64, leader: usize, servers: usize) -> Option<u64> {
     let (above, leader, servers) = (number.checked_add(1)?, leader as u64, servers as u64);
     let ahead = (leader + servers - above % servers) % servers;

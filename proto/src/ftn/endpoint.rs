@@ -45,7 +45,7 @@ pub enum Event {
 }
 
 impl Endpoint {
-    /// Returns the server, if this is one.
+    /// Returns the server, or `None` if the endpoint is a client.
     pub const fn server(&self) -> Option<&server::Server> {
         match self {
             Self::Server(server) => Some(server),
@@ -53,7 +53,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the client, if this is one.
+    /// Returns the client, or `None` if the endpoint is a server.
     pub const fn client(&self) -> Option<&client::Client> {
         match self {
             Self::Client(client) => Some(client),
@@ -67,6 +67,7 @@ impl Machine for Endpoint {
     type Net = Net;
     type Command = Command;
     type Event = Event;
+    // A client stores no value, so the type of a server serves for both.
     type Durable = server::Durable;
     type Job = Infallible;
 
@@ -88,6 +89,7 @@ impl Machine for Endpoint {
         match (self, command) {
             (Self::Server(server), Command::Server(command)) => server.handle_command(now, command),
             (Self::Client(client), Command::Client(command)) => client.handle_command(now, command),
+            // A command for the other kind of machine is a mistake of the caller, and changes nothing.
             _ => {}
         }
     }

@@ -1,8 +1,9 @@
 //! The FTN token service: a group of servers keeps many named tokens for clients (`docs/ftn.md`).
 //!
-//! [`server`] and [`client`] are two state machines. They share the [list of servers](Servers), the
-//! [configuration](Configuration), the entries of a CATALOG ([`catalog`]), and the parts of messages that are too long
-//! for a datagram ([`carrier`]). No code here opens a socket or reads a clock. Start reading at [`client`].
+//! [`server`] and [`client`] are two state machines. The two state machines share the [list of servers](Servers), the
+//! [configuration](Configuration) and the entries of a CATALOG ([`catalog`]). Both state machines also use the
+//! [`carrier`], which sends long messages in parts. No code here opens a socket or reads a clock. Start reading at
+//! [`client`].
 
 use std::time::Duration;
 
@@ -17,16 +18,18 @@ mod servers;
 pub use configuration::{CONFIGURATION_NUMBER_MAX, Configuration, next_number};
 pub use servers::Servers;
 
-/// RETRY: the first interval after which an unanswered message is repeated; each later interval is twice as long.
+/// RETRY: the first interval after which a message without an answer is repeated. Each later interval is twice as long.
 pub const RETRY: Duration = Duration::from_millis(100);
 /// Longest interval between two repetitions.
 pub const RETRY_MAX: Duration = Duration::from_secs(1);
-/// Shortest client timeout (CT): 2 RETRY. A client renews its lease of ¾ CT after CT / 5, and the confirmation may wait
-/// RETRY for a round of STATE. With a shorter CT the lease ends before its renewal is confirmed.
+/// Shortest client timeout (CT): 2 RETRY. A lease lasts ¾ CT, and a client renews its lease after CT / 5. The
+/// confirmation may have to wait for a round of STATE, for at most RETRY. If CT were shorter, a lease could end before
+/// its renewal is confirmed.
 pub const CLIENT_TIMEOUT_MIN: Duration = Duration::from_millis(200);
-/// PART: bytes of a message in one PART, and the longest TRANSFER or CATALOG with several entries.
+/// PART: length of a piece of a long message, in bytes. A TRANSFER or CATALOG that is longer than PART has only one
+/// entry.
 pub const PART: usize = 1_200;
-/// WINDOW: number of parts on their way to one peer at the same time.
+/// WINDOW: largest number of parts that are on their way to one peer at the same time.
 pub const WINDOW: usize = 16;
 /// Longest name of a token, in bytes.
 pub const NAME_BYTES_MAX: usize = 1_024;
@@ -34,9 +37,13 @@ pub const NAME_BYTES_MAX: usize = 1_024;
 pub const DATA_BYTES_MAX: usize = 32 * 1_024;
 /// Longest introduction of a session, in bytes (section 6).
 pub const INTRODUCTION_BYTES_MAX: usize = 96;
-/// Most servers in a list.
+/// Largest number of servers in a list.
+// A larger list would not fit `NumberLimits`, which has one bit of a `u32` for each server.
 pub const SERVERS_MAX: usize = 32;
-/// LONGEST of `docs/ftn.md`: the longest datagram, in bytes. Every IPv6 path and nearly every IPv4 path carries it without fragments.
+/// LONGEST of `docs/ftn.md`: the longest datagram, in bytes. Every IPv6 path and nearly every IPv4 path carries a
+/// datagram of this length without fragments.
+// The smallest MTU of IPv6 is 1,280 bytes, and the headers take 48 of them.
 pub const DATAGRAM_BYTES_MAX: usize = 1_232;
 /// Smallest id of a session.
+// Ids are far above 0 and all indexes of servers, because both appear in the fields `from` and `to`.
 pub const SESSION_ID_MIN: i32 = 1 << 20;

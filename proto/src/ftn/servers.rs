@@ -6,7 +6,7 @@ use ring_codec::ftn::{hash, server_sequence, server_signature};
 
 use super::{Configuration, SERVERS_MAX};
 
-/// List of servers that a client or a server has from its start (`docs/ftn.md`, section 1).
+/// The list of servers that each client and each server gets at its start (`docs/ftn.md`, section 1).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Servers {
     addresses: Box<[Option<SocketAddr>]>,
@@ -14,8 +14,9 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Makes a list of servers from each server's line of the file and its resolved address. A server without an
-    /// address counts as DOWN. Returns `None` if there is no server or there are more than [`SERVERS_MAX`].
+    /// Makes a list of servers. For each server, `servers` has the server's line of the file, and the server's address
+    /// if it is known. A server without an address counts as DOWN. Returns `None` if there is no server or there are
+    /// more than [`SERVERS_MAX`].
     pub fn new<'a, A: Into<Option<SocketAddr>>>(
         servers: impl IntoIterator<Item = (&'a str, A)>,
     ) -> Option<Self> {
@@ -26,6 +27,7 @@ impl Servers {
         let is_legal = (1..=SERVERS_MAX).contains(&addresses.len());
         is_legal.then(|| Self {
             addresses: addresses.into(),
+            // The signature is over the lines as written, because machines may resolve a name to different addresses.
             signature: server_signature(lines.iter().map(|line| line.as_bytes())),
         })
     }
@@ -41,7 +43,7 @@ impl Servers {
         self.signature
     }
 
-    /// Returns the address of a server, or `None` if it is unknown or there is no such server.
+    /// Returns the address of a server. Returns `None` if the address is unknown or there is no such server.
     pub fn address(&self, index: usize) -> Option<SocketAddr> {
         self.addresses.get(index).copied().flatten()
     }
@@ -50,7 +52,7 @@ impl Servers {
     pub fn update_addresses(&mut self, addresses: &[Option<SocketAddr>]) -> bool {
         let mut is_new = false;
         for (known, found) in self.addresses.iter_mut().zip(addresses) {
-            // A resolver that fails for a while must not make a server unreachable.
+            // If a resolver fails for some time, a server must stay reachable at its known address.
             if found.is_some() && known != found {
                 *known = *found;
                 is_new = true;
@@ -59,13 +61,14 @@ impl Servers {
         is_new
     }
 
-    /// Returns the address from which a message with this `from` must come, or `None` if no server has the index.
+    /// Returns the source address that a message with this `from` must have. Returns `None` if there is no such server,
+    /// or if its address is unknown.
     pub fn sender_address(&self, from: i32) -> Option<SocketAddr> {
         self.address(usize::try_from(from).ok()?)
     }
 
-    /// Returns the server that is responsible for a token: the first of its order that is not DOWN. Returns `None` if
-    /// all servers are DOWN.
+    /// Returns the server that is responsible for a token: the first server of the token's order that is not DOWN.
+    /// Returns `None` if all servers are DOWN.
     pub fn responsible(&self, name: &[u8], configuration: &Configuration) -> Option<usize> {
         // The first server is rarely DOWN, and finding it does not need the whole order.
         let first = hash(name) as usize % self.len();

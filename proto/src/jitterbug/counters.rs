@@ -4,15 +4,15 @@ use super::Reason;
 use crate::counter_macros::counters;
 
 counters! {
-    /// Numbers since the start of a node.
+    /// Counts since the start of a node.
     pub struct Counters;
     arrays {
         dropped: Reason::ALL.len(),
     }
 
-    /// TR1 that were handed to the link: restores, announcements and owed answers.
+    /// TR1 that were handed to the link: TR1 of restores, announcements, questions and answers.
     tr1_sent,
-    /// TR1 that had an effect.
+    /// Well-formed TR1 of other nodes on the link.
     tr1_received,
     /// TR2 that were handed to the link.
     tr2_sent,
@@ -26,15 +26,15 @@ counters! {
     taken,
     /// Tokens that a leader merged with its own.
     merged,
-    /// Tokens that this node absorbed, because a stronger one exists.
+    /// Tokens that this node absorbed, because a stronger token exists.
     absorbed,
     /// Passes whose candidate has the token.
     passes_done,
-    /// Passes whose candidate cannot have it.
+    /// Passes whose candidate cannot have the token.
     passes_failed,
-    /// Passes whose candidate may have it.
+    /// Passes whose candidate may have the token.
     passes_unknown,
-    /// Passes that ended in favor of an inbound one, or because of a stall.
+    /// Passes that were aborted. The cause is another node's token, a stall, a shutdown or a change of the network.
     passes_aborted,
     /// Announcements of this node as a leader.
     announcements,
@@ -44,17 +44,17 @@ counters! {
     computes,
     /// Computations that left the data unchanged.
     compute_failures,
-    /// Decisions that were asked for.
+    /// Decisions between different data, made by this node or by its program.
     decisions,
     /// Decisions that failed, or were dropped because too many waited.
     decide_failures,
-    /// Nodes that did not fit the lists.
+    /// Nodes that were refused because the lists were full.
     nodes_refused,
 }
 
 impl Counters {
     /// Returns how many datagrams and exchanges were dropped for this reason.
-    pub const fn dropped(&self, reason: Reason) -> u64 {
+    pub const fn drop_count(&self, reason: Reason) -> u64 {
         self.dropped[reason as usize]
     }
 

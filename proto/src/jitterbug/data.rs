@@ -7,7 +7,8 @@ use crate::JobRequest;
 use crate::jitterbug::{Compute, Decide, Job, Options, Outcome, Work, policy};
 use crate::time::Instant;
 
-/// Received data beyond this number is dropped: each may be as large as `max_data`.
+/// The maximum number of received data that wait for a decision. Further received data is dropped. The number is
+/// limited, because the data of each token may be as large as `max_data`.
 const WAITING_DECISIONS_MAX: usize = 16;
 
 /// The result of a computation or a decision.
@@ -15,12 +16,12 @@ const WAITING_DECISIONS_MAX: usize = 16;
 pub(crate) enum DataResult {
     /// A computation has ended.
     Computed {
-        /// Whether it failed and left the data unchanged.
+        /// Whether the computation failed and left the data unchanged.
         failed: bool,
     },
     /// A decision was made.
     Decided {
-        /// Whether no program has decided, so that the received data continues.
+        /// Whether the program failed to decide. In this case the node keeps the received data.
         failed: bool,
         changed: bool,
     },
@@ -30,7 +31,7 @@ pub(crate) enum DataResult {
 struct RunningJob {
     job: u64,
     due: Instant,
-    /// The data to be decided about; `None` for a computation.
+    /// The received data about which the job decides. `None` if the job is a computation.
     received: Option<Box<[u8]>>,
 }
 
@@ -63,7 +64,7 @@ impl Data {
         self.jobs.pop_front()
     }
 
-    /// Returns when the running job exceeds its time.
+    /// Returns the time at which the running job exceeds its limit.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.running.as_ref().map(|running| running.due)
     }
@@ -79,7 +80,8 @@ impl Data {
         self.running.as_ref().is_some_and(computes)
     }
 
-    /// Queues the data of a token for a decision. Returns `false` if too many wait, so that this one is dropped.
+    /// Queues the data of a token for a decision. Returns `false` if too many data already wait. The data is then
+    /// dropped.
     pub(crate) fn queue_received(&mut self, received: Vec<u8>) -> bool {
         let has_room = self.waiting.len() < WAITING_DECISIONS_MAX;
         if has_room {
@@ -88,14 +90,15 @@ impl Data {
         has_room
     }
 
-    /// Decides about the next data that waits. Returns `None` if a job runs or no data waits. `asked` counts the
-    /// decisions.
+    /// Starts the decision about the next received data that waits, or makes this decision at once. Returns `None` if a
+    /// job runs or no data waits. `asked` counts the decisions.
     pub(crate) fn decide_next(
         &mut self,
         now: Instant,
         options: &Options,
         asked: &mut u64,
     ) -> Option<DataResult> {
+        // Decisions follow each other, because each one needs the data that the last one has left.
         if self.running.is_some() {
             return None;
         }
@@ -105,11 +108,13 @@ impl Data {
             return Some(self.finish_decision(&received, true, false));
         }
         *asked += 1;
+        // Built-in decisions run on the loop: they take no longer than the data took to arrive.
         let continues = match options.decide {
             Decide::Greater => policy::greater(&received, &self.bytes),
             Decide::Longer => policy::longer(&received, &self.bytes),
             Decide::Program => {
                 let work = Work::Decide {
+                    // This node keeps the received data as well, because the outcome only selects one of the two.
                     received: received.clone(),
                     own: self.bytes.clone().into(),
                 };
@@ -128,7 +133,7 @@ impl Data {
         DataResult::Decided { failed, changed }
     }
 
-    /// Computes the next data: step 2 of a turn. No other job may run. Returns `None` if a job was started.
+    /// Computes the next data, which is step 2 of a turn. No other job may run. Returns `None` if a job was started.
     pub(crate) fn compute(&mut self, now: Instant, options: &Options) -> Option<DataResult> {
         match options.compute {
             Compute::Counter => {
@@ -144,6 +149,7 @@ impl Data {
     }
 
     fn finish_computation(&mut self, next: Option<Vec<u8>>, most: usize) -> DataResult {
+        // Other nodes refuse a token with longer data, so longer data could never move.
         let next = next.filter(|next| next.len() <= most);
         let failed = next.is_none();
         if let Some(next) = next {
@@ -153,6 +159,7 @@ impl Data {
     }
 
     fn start(&mut self, now: Instant, time: Duration, work: Work, received: Option<Box<[u8]>>) {
+        // Ids never repeat, so the outcome of a cancelled job is not taken for that of the next one.
         self.started += 1;
         let job = self.started;
         self.running = Some(RunningJob {
@@ -164,7 +171,7 @@ impl Data {
             .push_back(JobRequest::Start(Job { id: job, work }));
     }
 
-    /// Handles the outcome of a job. An outcome of a job that was given up before has no effect.
+    /// Handles the outcome of a job. If the job was given up before, the outcome has no effect.
     pub(crate) fn on_outcome(
         &mut self,
         job: u64,
@@ -176,6 +183,7 @@ impl Data {
             (Some(received), Outcome::Decided { received: it }) => {
                 self.finish_decision(&received, it, false)
             }
+            // A command that fails must not stop the token, so the received data continues.
             (Some(received), _) => self.finish_decision(&received, true, true),
             (None, Outcome::Computed(next)) => self.finish_computation(Some(next.into()), most),
             (None, _) => self.finish_computation(None, most),
@@ -184,13 +192,15 @@ impl Data {
 
     /// Cancels the running job if its time is over.
     pub(crate) fn cancel_late_job(&mut self, now: Instant, most: usize) -> Option<DataResult> {
+        // The turn must not wait for a program that hangs.
         let job = self.running.as_ref().filter(|it| it.due <= now)?.job;
         self.jobs.push_back(JobRequest::Cancel);
         self.on_outcome(job, Outcome::Failed, most)
     }
 
-    /// Cancels a running computation. Its result has no effect.
+    /// Cancels a running computation. The result of the cancelled computation has no effect.
     pub(crate) fn cancel_computation(&mut self) {
+        // The outcome of the cancelled job no longer matches a running job, so it has no effect.
         if self.is_computing() {
             self.running = None;
             self.jobs.push_back(JobRequest::Cancel);
@@ -199,6 +209,7 @@ impl Data {
 
     /// Cancels any running job, and drops the data that waits for a decision.
     pub(crate) fn cancel(&mut self) {
+        // The node ends, and its data ends with it.
         self.waiting.clear();
         if self.running.take().is_some() {
             self.jobs.push_back(JobRequest::Cancel);
@@ -210,7 +221,7 @@ impl Data {
         self.running.is_none() && self.waiting.is_empty()
     }
 
-    /// Whether data waits only behind a running job, and not too much of it.
+    /// Whether data waits only while a job runs, and the number of waiting data is within the limit.
     pub(crate) fn is_sound(&self) -> bool {
         self.waiting.is_empty()
             || self.running.is_some() && self.waiting.len() <= WAITING_DECISIONS_MAX

@@ -10,7 +10,7 @@ use super::{Reason, State};
 /// An event of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The node has entered a state, or a leader has another token.
+    /// The node has entered a state, or it is a leader and the id of its token has changed.
     StateChanged {
         /// The new state.
         state: State,
@@ -19,7 +19,7 @@ pub enum Event {
     },
     /// Whether [local work](super::Command::Work) may use the token has changed.
     UseChanged {
-        /// Whether it may use the token.
+        /// Whether local work may use the token.
         may_use: bool,
     },
     /// The node has started a restore: it asks whether it may become leader.
@@ -42,7 +42,7 @@ pub enum Event {
     Accepted {
         /// The effect of the token.
         how: Acceptance,
-        /// Its absolute token_id.
+        /// The absolute token_id of the token that came.
         token_id: u32,
         /// The giver.
         from: IpAddr,
@@ -52,7 +52,7 @@ pub enum Event {
         /// The candidate.
         to: Node,
     },
-    /// A pass has failed: the candidate cannot have the token. The node tries the next one.
+    /// A pass has failed: the candidate cannot have the token. The node tries the next candidate.
     PassFailed {
         /// The candidate.
         to: Node,
@@ -66,42 +66,43 @@ pub enum Event {
         /// The cause.
         why: PassFailure,
     },
-    /// A pass was aborted because of an inbound one, a stall, a shutdown or a change of the network.
+    /// A pass was aborted. The cause is a token from another node, a stall, a shutdown or a change of the network.
     PassAborted {
         /// The candidate.
         to: Node,
     },
     /// The loop stalled for so long that another node can lead now, or that the answers to a restore are out of date.
     Stalled {
-        /// How long it stalled.
+        /// The length of the stall.
         after: Duration,
     },
     /// The data has changed.
     DataChanged {
-        /// Its length in bytes.
+        /// The length of the data in bytes.
         len: usize,
     },
     /// A computation failed and left the data unchanged.
     ComputeFailed,
-    /// A decision failed: the received data continues.
+    /// A decision failed. The node continues with the received data.
     DecideFailed,
-    /// The data of a received token was dropped, because too many wait for a decision.
+    /// The node has dropped the data of a received token, because the data of too many tokens already wait for a
+    /// decision.
     DataDropped,
-    /// The node gives its token to the leader of a stronger one.
+    /// The node gives its token to the leader of a stronger token.
     GaveWay {
-        /// That leader.
+        /// The leader of the stronger token.
         to: IpAddr,
-        /// The absolute token_id of its token.
+        /// The absolute token_id of the stronger token.
         token_id: u32,
     },
-    /// A node has other options, although some must be equal on all nodes.
+    /// A node has other options than this node, and these options must be equal on all nodes of a ring.
     NodeDiffers {
         /// The node.
         node: IpAddr,
         /// The difference.
         how: Difference,
     },
-    /// A list had more new nodes than are taken from one list, or nodes that cannot be on the link.
+    /// A received list had too many new nodes, or nodes that cannot be on the link. The node left these entries out.
     ListCut {
         /// The giver of the list.
         from: IpAddr,
@@ -113,12 +114,12 @@ pub enum Event {
         /// The node.
         node: Node,
     },
-    /// A node was added to the list, or its port there has changed.
+    /// A node was added to the list, or the port of a node in the list has changed.
     NodeAdded {
         /// The node.
         node: Node,
     },
-    /// The lists are full, so this node is in none.
+    /// The lists are full, so a node was not added.
     NodeRefused {
         /// The node.
         node: Node,
@@ -130,7 +131,7 @@ pub enum Event {
     },
     /// A datagram or an exchange was dropped.
     Dropped {
-        /// The address that it came from.
+        /// The address of the sender.
         from: IpAddr,
         /// The reason.
         reason: Reason,
@@ -142,9 +143,9 @@ pub enum Event {
 /// A difference between the options of two nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
-    /// Other times: those of the other node.
+    /// Other times. The fields contain the times of the other node.
     Times {
-        /// (2 × `tr_count` - 1) × `tr_interval`.
+        /// The lease of the other node: (2 × `tr_count` - 1) × `tr_interval`.
         lease: Duration,
         /// Its `renew_timeout`.
         renew_timeout: Duration,
@@ -162,20 +163,20 @@ pub enum Difference {
 pub enum Acceptance {
     /// The node leads with the token.
     Taken,
-    /// The node led already, and has made one token of two.
+    /// The node already had a token, and has merged the two tokens into one.
     Merged,
-    /// The node has dropped the token, because a stronger one exists.
+    /// The node has dropped the received token, because a stronger token exists.
     Absorbed,
 }
 
-/// The cause for which a pass is not done.
+/// The reason why a pass did not succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PassFailure {
     /// No process listens at the port.
     Refused,
     /// The candidate reset the connection.
     Reset,
-    /// The candidate closed its side before it could have the token.
+    /// The candidate closed its side of the connection so early that it cannot have the token.
     Ended,
     /// The candidate sent an unexpected message.
     Unexpected,
@@ -188,7 +189,7 @@ pub enum PassFailure {
 }
 
 impl PassFailure {
-    /// Returns the cause as a clause for people.
+    /// Returns the cause as a clause for a message.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Refused => "the candidate refused the connection",

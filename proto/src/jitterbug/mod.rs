@@ -1,8 +1,9 @@
 //! A node of a Jitterbug ring as a pure state machine (`docs/jitterbug.md`).
 //!
-//! [`Jitterbug`] is a [`Machine`](crate::Machine) on datagrams and connections. It starts with [`Options`]. Its inputs
-//! are [`NetworkState`], the state of its network, and [`Command`]s. It reports [`Event`]s and [`Counters`], and its status is a
-//! [`Snapshot`]. It has no clock, no sockets and no files. Start reading in `machine/mod.rs`.
+//! [`Jitterbug`] is a [`Machine`](crate::Machine) on datagrams and connections. It starts with [`Options`]. The inputs
+//! of the machine are the state of its network ([`NetworkState`]) and [`Command`]s. The node reports [`Event`]s and
+//! [`Counters`], and its status is a [`Snapshot`]. The node has no clock, no sockets and no files. Start reading in
+//! `machine/mod.rs`.
 //!
 //! | folder | holds |
 //! |---|---|
@@ -13,7 +14,8 @@
 //! | `nodes` | the lists of nodes, and the terms, the penalty and the ring of each node |
 //! | `data` | the data, its decisions and computations, and the running job |
 //!
-//! No part uses another part. The files next to the folders define types that all parts share: options, commands, events.
+//! No part uses another part. The files next to the folders define types that all parts share, such as options and
+//! events.
 
 mod command;
 mod counters;

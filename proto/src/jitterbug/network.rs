@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-/// All nodes of an IPv6 link.
+/// The multicast address of all nodes on an IPv6 link.
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 /// Subnets with longer prefixes have neither a network address nor a broadcast address.
 const BROADCAST_PREFIX_MAX: u8 = 30;
@@ -21,7 +21,7 @@ pub enum NetworkState {
 pub struct Network {
     /// The node's address: IPv4, or IPv6 and link-local.
     pub address: IpAddr,
-    /// The length of the IPv4 subnet's prefix. It has no meaning with IPv6.
+    /// The length of the IPv4 subnet's prefix. The prefix has no meaning with IPv6.
     pub prefix: u8,
     /// The number of the interface, which addresses of IPv6 peers need.
     pub scope: u32,
@@ -31,6 +31,7 @@ pub struct Network {
 
 impl Network {
     fn mask(&self) -> u32 {
+        // With a prefix of 0 the shift has all 32 bits, which overflows.
         u32::MAX
             .checked_shl(u32::from(32_u8.saturating_sub(self.prefix)))
             .unwrap_or_default()
@@ -39,6 +40,7 @@ impl Network {
     /// Returns the destination of datagrams to all nodes.
     pub(super) fn everybody(&self) -> IpAddr {
         match self.address {
+            // The limited broadcast reaches the link without a broadcast address of the subnet.
             IpAddr::V4(_) if self.prefix > BROADCAST_PREFIX_MAX => Ipv4Addr::BROADCAST.into(),
             IpAddr::V4(own) => Ipv4Addr::from_bits(own.to_bits() | !self.mask()).into(),
             IpAddr::V6(_) => ALL_NODES.into(),
@@ -50,10 +52,12 @@ impl Network {
         match (self.address, address) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
                 let (own, other, mask) = (own.to_bits(), other.to_bits(), self.mask());
+                // The network address and the broadcast address belong to no node.
                 let is_host = self.prefix > BROADCAST_PREFIX_MAX
                     || (other & !mask != 0 && other | mask != u32::MAX);
                 own & mask == other & mask && is_host
             }
+            // A router forwards no link-local address, so its sender is on the link.
             (IpAddr::V6(_), IpAddr::V6(other)) => other.is_unicast_link_local(),
             _ => false,
         }
@@ -63,6 +67,7 @@ impl Network {
     pub(super) fn reach(&self, address: IpAddr, port: u16) -> SocketAddr {
         match address {
             IpAddr::V4(_) => SocketAddr::new(address, port),
+            // A link-local address is ambiguous without its interface.
             IpAddr::V6(address) => SocketAddrV6::new(address, port, 0, self.scope).into(),
         }
     }

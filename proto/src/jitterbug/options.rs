@@ -7,22 +7,23 @@ use thiserror::Error;
 
 use super::policy;
 
-/// The maximum number of TR1 in a try.
+/// The maximum number of TR1 messages in one try.
 const TR_COUNT_MAX: u32 = 100;
-/// The minimum time between two TR1. A loop checks the clock more often than that.
+/// The minimum time between two TR1. An event loop reads the clock more often than this.
 const TR_INTERVAL_MIN: Duration = Duration::from_millis(1);
-/// A waiter asks who leads after this time, and a leader announces itself after half of it. Shorter times would fill
-/// the segment with datagrams.
+/// A waiter asks once per `renew_timeout` which node leads. A leader announces itself after half of `renew_timeout`.
+/// Shorter times would fill the segment with datagrams.
 const RENEW_TIMEOUT_MIN: Duration = Duration::from_millis(100);
-/// With less time for a pass a node neither takes the token nor passes it.
+/// A node with a shorter time limit for a pass could neither take the token nor pass the token.
 const PASS_TIMEOUT_MIN: Duration = Duration::from_millis(10);
-/// The shortest lease. All nodes of a ring use the shortest lease in it, and a loop on a busy machine stalls for some
-/// milliseconds.
+/// The shortest lease. All nodes of a ring use the shortest of their leases. The event loop of a busy machine may stall
+/// for some milliseconds.
 pub const LEASE_MIN: Duration = Duration::from_millis(50);
 /// The longest lease. The restore of a new node lasts longer than the longest lease in its ring.
 pub const LEASE_MAX: Duration = Duration::from_secs(10);
 
-/// The options of a node. They should be equal on all nodes of a segment; a node reports those that differ.
+/// The options of a node. All nodes of a segment should have equal options. A node reports other nodes whose options
+/// differ from its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// The UDP port of all nodes.
@@ -31,28 +32,28 @@ pub struct Options {
     pub tr_interval: Duration,
     /// The number of TR1 in a try, 1 to 100.
     pub tr_count: u32,
-    /// How long a waiter waits for the token before it becomes an orphan.
+    /// The time after which a waiter without the token becomes an orphan.
     pub renew_timeout: Duration,
-    /// The time for one exchange with one candidate, on both sides.
+    /// The time limit for one exchange between the leader and a candidate. Both sides use this limit.
     pub token_pass_timeout: Duration,
-    /// How long a leader without local work keeps the token.
+    /// The time for which a leader without local work keeps the token.
     pub hold: Duration,
     /// The maximum number of nodes, up to [`MAX_NODES`].
     pub max_nodes: u32,
     /// The maximum length of the data in bytes.
     pub max_data: usize,
-    /// The source of the next data.
+    /// The computation or program that makes the next data.
     pub compute: Compute,
-    /// The judge of which data continues.
+    /// The rule that decides which of two nodes' data the ring keeps.
     pub decide: Decide,
     /// The time limit of a program.
     pub compute_timeout: Duration,
-    /// The [digest](super::policy::digest) of the computation and the decision. Nodes with different digests form
-    /// different rings.
+    /// The [digest](super::policy::digest) of `compute` and `decide`. Nodes with different digests form different
+    /// rings.
     pub policy: u64,
 }
 
-/// The source of the next data.
+/// The computation or program that makes the next data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compute {
     /// [`policy::counter`](super::policy::counter).
@@ -62,7 +63,7 @@ pub enum Compute {
     Program,
 }
 
-/// The judge of which of two data continues.
+/// The rule that decides which of two nodes' data the ring keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Decide {
     /// [`policy::greater`](super::policy::greater).
@@ -93,7 +94,7 @@ impl Default for Options {
     }
 }
 
-/// The reason for which options are refused.
+/// The reason why options are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OptionsError {
     /// A period is zero.
@@ -111,26 +112,28 @@ pub enum OptionsError {
     },
     /// The lease is shorter than [`LEASE_MIN`].
     #[error(
-        "--tr-interval {interval:?} with --tr-count {count} makes a lease shorter than 50ms: use --tr-interval {least:?} or more"
+        "--tr-interval {interval:?} with --tr-count {count} makes a lease shorter than 50ms: \
+         use --tr-interval {least:?} or more"
     )]
     ShortLease {
         /// The interval.
         interval: Duration,
         /// The count.
         count: u32,
-        /// The shortest interval that works with this count.
+        /// The shortest interval that gives a legal lease with this count.
         least: Duration,
     },
     /// The lease is longer than [`LEASE_MAX`].
     #[error(
-        "--tr-interval {interval:?} with --tr-count {count} makes a lease longer than 10s: use --tr-interval {most:?} or less"
+        "--tr-interval {interval:?} with --tr-count {count} makes a lease longer than 10s: \
+         use --tr-interval {most:?} or less"
     )]
     LongLease {
         /// The interval.
         interval: Duration,
         /// The count.
         count: u32,
-        /// The longest interval that works with this count.
+        /// The longest interval that gives a legal lease with this count.
         most: Duration,
     },
     /// The port is 0.
@@ -153,6 +156,7 @@ impl Options {
         if self.compute_timeout.is_zero() {
             return Err(OptionsError::Zero("--compute-timeout"));
         }
+        // `hold` may be zero: a leader then passes the token at once.
         let periods = [
             ("--tr-interval", self.tr_interval, TR_INTERVAL_MIN),
             ("--renew-timeout", self.renew_timeout, RENEW_TIMEOUT_MIN),
@@ -185,8 +189,9 @@ impl Options {
 
     fn check_lease(&self) -> Result<(), OptionsError> {
         let (interval, count) = (self.tr_interval, self.tr_count);
-        // In whole milliseconds, because the message names a value to type.
+        // This many intervals lie between the first and the last TR1 of a restore.
         let intervals = u128::from(2 * count - 1);
+        // Whole milliseconds, because users type the value that the message names.
         let millis = |time: u128| Duration::from_millis(u64::try_from(time).unwrap_or(u64::MAX));
         if self.own_lease() < LEASE_MIN {
             let least = millis(LEASE_MIN.as_millis().div_ceil(intervals));
@@ -212,8 +217,8 @@ impl Options {
         self.tr_interval.saturating_mul(2 * self.tr_count)
     }
 
-    /// Returns the lease: how long a loop may stall (section 5, "Stall"). A leader that stalled for less has answered
-    /// at least one TR1 of every restore with these options.
+    /// Returns the lease. A leader that was stalled for longer no longer leads (section 5, "Stall"). After a shorter
+    /// stall, the leader has answered at least one TR1 of every restore. All nodes must use these options.
     pub fn own_lease(&self) -> Duration {
         self.tr_interval.saturating_mul(2 * self.tr_count - 1)
     }

@@ -1,9 +1,10 @@
 //! The built-in computation and decisions (`docs/jitterbug.md`, section 9): pure functions of bytes.
 
 /// Returns the digest of the computation and the decision (`docs/wire-formats.md`, "Jitterbug"): FNV-1a in 64 bits. A
-/// command is its line after `sh -c `.
+/// command is represented by its line after `sh -c `.
 pub const fn digest(compute: &str, decide: &str) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    // The zero byte separates the two, so that `ab` and `c` differ from `a` and `bc`.
     fnv1a(
         fnv1a(fnv1a(OFFSET, compute.as_bytes()), &[0]),
         decide.as_bytes(),
@@ -20,7 +21,7 @@ const fn fnv1a(mut hash: u64, mut bytes: &[u8]) -> u64 {
 }
 
 /// Returns a decimal number plus one. The number may have any length, leading zeros stay, and no data gives `1`.
-/// `None`: the data is no number.
+/// Returns `None` if the data is not a number.
 pub fn counter(data: &[u8]) -> Option<Vec<u8>> {
     if !data.iter().all(u8::is_ascii_digit) {
         return None;
@@ -33,16 +34,19 @@ pub fn counter(data: &[u8]) -> Option<Vec<u8>> {
         }
         *digit = b'0';
     }
+    // Every digit was a 9, or there was no digit.
     next.insert(0, b'1');
     Some(next)
 }
 
-/// Whether received data continues: if it has more bytes, or as many and is not bytewise smaller.
+/// Whether the node keeps the received data. The received data must be longer than the node's own data, or equally long
+/// and not bytewise smaller.
 pub fn greater(received: &[u8], own: &[u8]) -> bool {
+    // The length comes first, because a longer decimal number is larger.
     (received.len(), received) >= (own.len(), own)
 }
 
-/// Whether received data continues: if it has at least as many bytes.
+/// Whether the node keeps the received data. The received data must have at least as many bytes as the node's own data.
 pub fn longer(received: &[u8], own: &[u8]) -> bool {
     received.len() >= own.len()
 }

@@ -1,11 +1,11 @@
-//! The reasons for which datagrams and exchanges are dropped (`docs/jitterbug.md`, section 11).
+//! The reasons why datagrams and exchanges are dropped (`docs/jitterbug.md`, section 11).
 
 use ring_codec::{DecodeError, Field, Problem};
 
 use crate::counter_macros::reasons;
 
 reasons! {
-    /// The reason for which a datagram was dropped, or an exchange was reset. A dropped datagram gets no answer.
+    /// The reason why a datagram was dropped, or an exchange was reset. A dropped datagram gets no answer.
     pub enum Reason;
 
     /// A datagram, or an ended stream, is shorter than its message.
@@ -18,16 +18,16 @@ reasons! {
     Trailing "trailing" "there are bytes after the message",
     /// The token_id is 0 or -2^31.
     Token "token" "the token_id is illegal",
-    /// A TP came in a datagram, or a TR on a stream.
+    /// A message for streams (TP) came in a datagram, or a message for datagrams (TR) came on a stream.
     Transport "transport" "this transport does not allow the type of the message",
     /// The port in TR1 or in an entry of a list is 0.
     Port "port" "a node cannot listen on port 0",
-    /// The source is outside the IPv4 subnet, or is its network or broadcast address, or is IPv6 and not link-local.
-    /// For a stream also: it is the node's own address.
+    /// The source is outside the IPv4 subnet, is the subnet's network or broadcast address, or is an IPv6 address that
+    /// is not link-local. The source of a stream may also be the node's own address.
     OffLink "off_link" "the source is not in this network segment",
     /// TP1 or TP5 has a negative token_id.
     NotLeader "not_leader" "the sender does not hold the token that it passes",
-    /// Another message is due, or TP5 has another token_id than TP1.
+    /// The exchange needs another message now, or the token_id in TP5 differs from the token_id in TP1.
     Order "order" "the exchange needs another message now",
     /// A list has more than max_nodes nodes.
     Count "count" "the node list has too many nodes",
@@ -37,7 +37,7 @@ reasons! {
     Node "node" "the node list has an address that no node can have",
     /// An address is twice in a list.
     Duplicate "duplicate" "the node list has an address twice",
-    /// The list of TP4 does not have the hash of TP1.
+    /// The hash of the list in TP4 differs from the hash in TP1.
     Hash "hash" "the node list does not match the announced hash",
     /// The token belongs to a ring that computes or decides in another way.
     Policy "policy" "the sender has another --compute or --decide",
@@ -49,13 +49,14 @@ reasons! {
     Late "late" "the exchange took longer than --token-pass-timeout",
     /// The peer or the kernel has reset the exchange.
     Reset "reset" "the connection was reset",
-    /// The connection is a second one of its address, or exceeds the limit of 16.
+    /// The address already has an open connection, or there are already 16 connections.
     TooMany "too_many" "there are too many connections",
 }
 
 impl Reason {
     /// Returns the reason for bytes that do not decode.
     pub(super) fn of(error: &DecodeError) -> Self {
+        // The kind of problem comes first: an incomplete message may break off in any field.
         match (error.problem, error.field) {
             (Problem::Truncated { .. }, _) => Self::Truncated,
             (Problem::OtherTransport { .. }, _) => Self::Transport,

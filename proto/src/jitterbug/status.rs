@@ -39,8 +39,8 @@ pub struct NodeSummary {
     pub may_use: bool,
 }
 
-/// The values that `ringctl status` shows, except the data ([`data`](super::Jitterbug::data)), the counters
-/// ([`counters`](super::Jitterbug::counters)) and the name of the interface.
+/// The values that `ringctl status` shows, with three exceptions: the data ([`data`](super::Jitterbug::data)), the
+/// counters ([`counters`](super::Jitterbug::counters)) and the name of the interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The node's address, if it has one.
@@ -61,7 +61,7 @@ pub struct Snapshot {
     pub node_list_hash: i32,
     /// The nodes whose options differ from this node's.
     pub differing: Vec<(IpAddr, Difference)>,
-    /// Whether a stronger ring of another policy keeps local work from the token.
+    /// Whether local work must not use the token because a ring with another policy has a stronger token.
     pub is_outranked: bool,
 }
 
@@ -70,8 +70,8 @@ pub struct Snapshot {
 pub struct NodeStatus {
     /// The entry.
     pub node: Node,
-    /// The threshold of its penalty: the number of failed passes minus the number of done ones.
+    /// The threshold of the node's penalty: the number of failed passes minus the number of successful passes.
     pub threshold: u32,
-    /// The count of its penalty. The node is tried when it is 2^threshold - 1.
+    /// The count of the node's penalty. If the count is 2^threshold - 1, the leader tries the node.
     pub count: u32,
 }

@@ -1,4 +1,4 @@
-//! The terms of other nodes, and their units (`docs/jitterbug.md`, section 1).
+//! The terms that other nodes announce, and the units of these terms (`docs/jitterbug.md`, section 1).
 
 use std::time::Duration;
 
@@ -7,12 +7,13 @@ use ring_codec::jitterbug::Terms;
 use super::options::{LEASE_MAX, LEASE_MIN};
 use super::{Difference, Options};
 
-/// Returns the difference for which a node with these terms cannot be in one ring with a node that has these options.
+/// Returns the difference that keeps a node with these terms out of the ring of a node with these options.
 pub(crate) fn separates(terms: &Terms, options: &Options) -> Option<Difference> {
     if terms.policy != options.policy {
         return Some(Difference::Policy);
     }
     let bounds = micros(LEASE_MIN)..=micros(LEASE_MAX);
+    // One impossible value is enough, because each of the three can change the lease or the restore of this node.
     let mut leases = [terms.lease_us, terms.shortest_us, terms.longest_us].into_iter();
     let is_within = leases.all(|lease| bounds.contains(&lease));
     (!is_within).then_some(Difference::Lease)

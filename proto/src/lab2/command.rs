@@ -1,4 +1,4 @@
-//! Commands of applications and operators.
+//! The commands of applications and operators.
 
 use ring_codec::MacAddr;
 
@@ -7,33 +7,35 @@ use super::{HolderProgram, OnceRequest, RunEnd};
 /// A command to the state machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Requests the token for work, and keeps it until [`Command::WorkDone`].
+    /// Requests the token for work. The node keeps the token until [`Command::WorkDone`].
     WantToken,
-    /// Ends the work: the token may go on.
+    /// Ends the work, so that the token may move on.
     WorkDone,
-    /// Asks the members to confirm the tenure at once. Has no effect if the node is not OWNER, offers the token, has
-    /// asked within TAKE_TIMEOUT, or is still bound by a promise.
+    /// Asks the members to confirm the tenure at once. Has no effect if the node is not OWNER, offers the token, or has
+    /// asked within TAKE_TIMEOUT. Also has no effect while a promise to another owner holds.
     Confirm,
-    /// Changes the token's data, at most 1,024 bytes. Only an OWNER that may use the token can do this.
+    /// Replaces the token's data by at most 1,024 bytes. Only an OWNER that may use the token can replace the data.
     SetData(Vec<u8>),
-    /// Finds out whether a job has run in its period and, if not, stamps a run. Only an OWNER that may use the token
-    /// can do this. [`Lab2::once_progress`](super::Lab2::once_progress) returns the progress. An earlier request that has not ended
-    /// counts as not run.
+    /// Finds out whether a job has run in its period. If the job has not run, stamps a new run. Only an OWNER that may
+    /// use the token can stamp a run. [`Lab2::once_progress`](super::Lab2::once_progress) returns the progress. If an
+    /// earlier request has not ended, this request replaces it, and the job of the earlier request counts as not run.
     Once(OnceRequest),
-    /// Reports how the requested job with this number ended.
+    /// Reports the result of the requested job with this number.
     EndOnce(u64, RunEnd),
-    /// Pauses the node, or resumes it. A paused node takes part, but hands the token over, accepts none and stands for
-    /// no election.
+    /// Pauses the node (`true`) or resumes it. A paused node takes part, but hands the token over, accepts no offer and
+    /// does not stand for election.
     Pause(bool),
-    /// Hands the token over at once, even if a program works: to this member, or to the next. Has no effect if the node
-    /// is not OWNER, offers the token already, or does not know the member.
+    /// Hands the token over at once, even if a program still works under the token. The receiver is this member, or the
+    /// next successor if no member is given. Has no effect if the node is not OWNER, already offers the token, or does
+    /// not know the member.
     Yield(Option<MacAddr>),
-    /// Tells the members which program of this node holds the token; `None` if none does.
+    /// Announces to the members which program of this node holds the token; `None` if no program holds it.
     Announce(Option<HolderProgram>),
-    /// Removes a member that is silent or has left, on all nodes. Has no effect if it is heard.
+    /// Removes a member that is silent or has left, on all nodes. Has no effect if this node hears the member.
     Forget(MacAddr),
-    /// Shuts the node down: it hands the token over and sends LEAVING.
+    /// Shuts the node down. The node hands the token over, and then sends LEAVING.
     ShutDown,
-    /// Ends a shutdown at once: the node sends LEAVING, even with the token. Has no effect without a shutdown.
+    /// Ends a shutdown at once. The node sends LEAVING even if it still has the token. Has no effect if no shutdown has
+    /// begun.
     Leave,
 }

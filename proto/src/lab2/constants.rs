@@ -1,4 +1,4 @@
-//! The protocol's constants, and a check of their combinations.
+//! The constants of the protocol, and the check of their combinations.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::time::nanos;
 
-/// The constants of one ring (`docs/protocol.md`, sections 1 and 4). All members should have the same.
+/// The constants of one ring (`docs/protocol.md`, sections 1 and 4). All members should have the same values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Constants {
     /// HEART_BEAT_PERIOD: the period of an OWNER's TOKEN_IS_HERE broadcasts.
@@ -17,24 +17,25 @@ pub struct Constants {
     pub waiter_intervals: u32,
     /// LOOSER_ANSWER_INTERVALS, in heartbeat periods.
     pub answer_intervals: u32,
-    /// TAKE_TIMEOUT: how long a giver waits for the acknowledgement of a TAKE_TOKEN.
+    /// TAKE_TIMEOUT: the time for which a giver waits for the acknowledgement of a TAKE_TOKEN.
     pub take_timeout: Duration,
-    /// TAKE_ATTEMPTS: how often TAKE_TOKEN is sent to one member.
+    /// TAKE_ATTEMPTS: the number of TAKE_TOKENs that a giver sends to one member.
     pub take_attempts: u32,
-    /// IDLE_HOLD: how long an OWNER without work keeps the token; with [`FOREVER`] until another member wants it.
+    /// IDLE_HOLD: the time for which an OWNER without work keeps the token; [`FOREVER`] if it keeps the token until
+    /// another member wants it.
     pub idle_hold: Duration,
-    /// The frames' EtherType.
+    /// The EtherType of the frames.
     pub ethertype: u16,
-    /// The most members of the table, including this node.
+    /// The maximum number of members in the table, including this node.
     pub max_members: usize,
-    /// The number of members that the ring should have; `None` to count the known ones. A quorum is more than half of
-    /// it.
+    /// The number of members that the ring should have; `None` to count the known members. A quorum is more than half
+    /// of this number.
     pub expect: Option<usize>,
-    /// How long a silent member stays in the table; `None` for always.
+    /// The time for which a silent member stays in the table; `None` if it stays indefinitely.
     pub forget: Option<Duration>,
 }
 
-/// The reason for which constants cannot work.
+/// The reason why constants cannot work together.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConstantError {
@@ -49,9 +50,9 @@ pub enum ConstantError {
     TooLong {
         /// The option's name.
         name: &'static str,
-        /// Its value.
+        /// The value of the option.
         value: Duration,
-        /// The longest that is allowed.
+        /// The longest duration that is allowed.
         max: Duration,
     },
     /// A number of intervals or attempts is too large.
@@ -59,21 +60,21 @@ pub enum ConstantError {
     TooMany {
         /// The option's name.
         name: &'static str,
-        /// Its value.
+        /// The value of the option.
         value: u32,
-        /// The largest that is allowed.
+        /// The largest number that is allowed.
         max: u32,
     },
     /// LOOSER_TIMEOUT is 0.
     #[error(
-        "waiter-intervals of {0} cannot work: a LOOSER asks after half as many periods, which must \
-         be at least 1; give 2 or more"
+        "waiter-intervals of {0} cannot work: half of it, rounded down, must be at least 1, because a \
+         LOOSER repeats its question after this number of periods; give 2 or more"
     )]
     WaiterIntervals(u32),
-    /// A LOOSER asks again before its wait for answers has ended.
+    /// A LOOSER would repeat its question while it still waits for answers.
     #[error(
-        "answer-intervals of {answer} cannot work: a LOOSER asks again after {looser} periods (half \
-         of waiter-intervals), and its wait for answers must end before"
+        "answer-intervals of {answer} cannot work: a LOOSER repeats its question after {looser} periods (half of \
+         waiter-intervals), and must not wait longer for answers; give at most {looser}"
     )]
     AnswerIntervals {
         /// LOOSER_ANSWER_INTERVALS.
@@ -81,36 +82,36 @@ pub enum ConstantError {
         /// LOOSER_SLEEP_INTERVALS.
         looser: u32,
     },
-    /// A single failed handover takes longer than WAITER_TIMEOUT.
+    /// One failed handover would take longer than WAITER_TIMEOUT.
     #[error(
-        "a failed handover of {hand_over:?} (take-attempts × take-timeout) outlasts the failure \
-         timeout of {waiter_timeout:?} (waiter-intervals × heartbeat): the members would elect a second \
-         owner"
+        "a failed handover of {hand_over:?} ((take-attempts + ½) × take-timeout) must be shorter than the \
+         failure timeout of {waiter_timeout:?} (waiter-intervals × heartbeat), or members would elect \
+         a second owner"
     )]
     HandoverOutlastsWaiters {
-        /// TAKE_ATTEMPTS × TAKE_TIMEOUT.
+        /// The duration of a failed handover: (TAKE_ATTEMPTS + ½) × TAKE_TIMEOUT.
         hand_over: Duration,
         /// WAITER_TIMEOUT.
         waiter_timeout: Duration,
     },
-    /// The EtherType is a length, or other protocols use it.
+    /// The EtherType is a length, or another protocol uses it.
     #[error("ethertype {value:#06x} cannot work: {reason}")]
     Ethertype {
         /// The EtherType.
         value: u16,
-        /// The reason.
+        /// The reason why this EtherType cannot work.
         reason: &'static str,
     },
-    /// The table is too small or too large.
+    /// The size of the table is too small or too large.
     #[error("max-members of {value} cannot work: give 2 to {max}")]
     MaxMembers {
         /// The given size.
         value: usize,
-        /// The largest that is allowed.
+        /// The largest number that is allowed.
         max: usize,
     },
-    /// No member is expected, or more than the table holds.
-    #[error("expect of {value} cannot work: give 1 to {max} (max-members)")]
+    /// The expected number of members is 0, or more than the table can hold.
+    #[error("ring-size of {value} cannot work: give 1 to {max} (max-members)")]
     Expect {
         /// The expected number.
         value: usize,
@@ -119,26 +120,26 @@ pub enum ConstantError {
     },
 }
 
-/// The longest heartbeat, take-timeout or idle-hold.
+/// The longest allowed value of heartbeat, take-timeout and idle-hold.
 pub const PERIOD_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// The shortest heartbeat: no OWNER sends heartbeats more often.
+/// The shortest heartbeat period. No OWNER sends heartbeats more often.
 pub const HEARTBEAT_MIN: Duration = Duration::from_millis(1);
-/// The shortest take-timeout. An offer and its answer wake two processes, and no machine is faster.
+/// The shortest take-timeout. No machine can send an offer, wake two processes and receive the answer in less time.
 pub const TAKE_TIMEOUT_MIN: Duration = Duration::from_micros(20);
-/// The idle-hold of an OWNER that keeps the token until another member wants it.
+/// The value of idle-hold for an OWNER that keeps the token until another member wants it.
 pub const FOREVER: Duration = Duration::MAX;
-/// The default time for which a silent member is remembered.
+/// The default time for which a silent member stays in the table.
 const FORGET_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
-/// The longest time for which a silent member is remembered: ten years, so that times fit 64 bits of nanoseconds.
+/// The longest time for which a silent member stays in the table: ten years, so that times fit 64 bits of nanoseconds.
 const FORGET_AFTER_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
-/// The largest size of the member table, at 22 bytes and some bookkeeping for each member.
+/// The largest size of the member table. Each member takes 22 bytes, plus some memory for the table itself.
 const TABLE_SIZE_MAX: usize = 1 << 20;
-/// The most intervals and attempts. Multiplied by [`PERIOD_MAX`] they still fit 64 bits of nanoseconds.
+/// The maximum number of intervals or attempts. This number times [`PERIOD_MAX`] still fits 64 bits of nanoseconds.
 const COUNT_MAX: u32 = 10_000;
 
 impl Constants {
-    /// Returns the defaults for a heartbeat period: TAKE_TIMEOUT is a twentieth of it, IDLE_HOLD equals it, and the
-    /// rest is as in section 4 of `docs/protocol.md`.
+    /// Returns the defaults for a heartbeat period. TAKE_TIMEOUT is a twentieth of the period, and IDLE_HOLD is as long
+    /// as the period. The other constants are those of section 4 of `docs/protocol.md`.
     pub fn for_heartbeat(heartbeat: Duration) -> Self {
         Self {
             heartbeat,
@@ -154,40 +155,42 @@ impl Constants {
         }
     }
 
-    /// Returns WAITER_TIMEOUT: how long a WAITER trusts that the token exists.
+    /// Returns WAITER_TIMEOUT, the time for which a WAITER trusts that the token exists.
     pub fn waiter_timeout(&self) -> Duration {
         self.heartbeat * self.waiter_intervals
     }
 
-    /// Returns LOOSER_SLEEP_INTERVALS: half of WAITER_SLEEP_INTERVALS, rounded down.
+    /// Returns LOOSER_SLEEP_INTERVALS, which is half of WAITER_SLEEP_INTERVALS, rounded down.
     pub fn looser_intervals(&self) -> u32 {
         self.waiter_intervals / 2
     }
 
-    /// Returns LOOSER_TIMEOUT: the period of a LOOSER's questions.
+    /// Returns LOOSER_TIMEOUT, the period of a LOOSER's questions.
     pub fn looser_timeout(&self) -> Duration {
         self.heartbeat * self.looser_intervals()
     }
 
-    /// Returns LOOSER_ANSWER_TIMEOUT: how long a LOOSER or candidate waits for answers.
+    /// Returns LOOSER_ANSWER_TIMEOUT, the time for which a LOOSER or candidate waits for answers.
     pub fn looser_answer_timeout(&self) -> Duration {
         self.heartbeat * self.answer_intervals
     }
 
-    /// Returns how long a giver waits for one member in all: TAKE_ATTEMPTS × TAKE_TIMEOUT, and half of one more.
+    /// Returns the whole time for which a giver waits for one member: (TAKE_ATTEMPTS + ½) × TAKE_TIMEOUT.
     pub fn handover_timeout(&self) -> Duration {
         self.take_timeout * self.take_attempts + self.take_timeout / 2
     }
 
-    /// Returns how long members may object to a token after its OWNER has announced it.
+    /// Returns the time for which members may object to a token after its OWNER has announced it.
     pub fn objection_period(&self) -> Duration {
+        // A member that has lately heard the holder of a stronger token does not object. It relies on that holder's
+        // next heartbeat, which a handover may delay.
         self.heartbeat + 3 * self.take_timeout
     }
 
-    /// Returns how long a giver waits after its TAKE_TOKEN of this number: TAKE_TIMEOUT, and half of it in addition
-    /// after the last one.
+    /// Returns the time for which a giver waits after the TAKE_TOKEN with this number. This time is TAKE_TIMEOUT. After
+    /// the last TAKE_TOKEN it is 1.5 × TAKE_TIMEOUT.
     pub fn answer_timeout(&self, attempts: u32) -> Duration {
-        // An acknowledgement that was sent in time may still be on its way.
+        // After the last TAKE_TOKEN, an acknowledgement that was sent in time may still be on its way.
         let on_the_way = if attempts < self.take_attempts {
             Duration::ZERO
         } else {
@@ -196,15 +199,17 @@ impl Constants {
         self.take_timeout + on_the_way
     }
 
-    /// Returns how long an idle token may take to reach a member that asks for it, if one frame of each kind is lost.
+    /// Returns the longest time that an idle token takes to reach a member that asks for it. This time allows for the
+    /// loss of one frame of each kind.
     pub fn request_timeout(&self) -> Duration {
-        // WANT_TOKEN is repeated after HEART_BEAT_PERIOD, TAKE_TOKEN after TAKE_TIMEOUT.
+        // A lost WANT_TOKEN is repeated after HEART_BEAT_PERIOD, and a lost TAKE_TOKEN after TAKE_TIMEOUT.
         self.heartbeat + self.handover_timeout()
     }
 
-    /// Returns a digest of the constants that all members must share: the times of one member on which another's rules
-    /// depend.
+    /// Returns a digest of some constants. These constants must be equal at all members, because the behavior of each
+    /// member depends on the constants of the others.
     pub fn digest(&self) -> u64 {
+        // Each constant is named here, so that the author of a new one decides whether members must agree on it.
         let Self {
             heartbeat,
             waiter_intervals,
@@ -231,6 +236,7 @@ impl Constants {
     /// # Errors
     /// Returns the first constant that cannot work, and the reason.
     pub fn check(&self) -> Result<(), ConstantError> {
+        // The counts and periods come first: within their limits, the products below cannot overflow.
         self.check_periods()?;
         self.check_counts()?;
         let (hand_over, waiter_timeout) = (self.handover_timeout(), self.waiter_timeout());
@@ -304,6 +310,7 @@ impl Constants {
                 });
             }
         }
+        // An odd number of intervals is rounded down, so 1 gives a LOOSER that asks without a pause.
         let looser = self.looser_intervals();
         if looser == 0 {
             return Err(ConstantError::WaiterIntervals(self.waiter_intervals));

@@ -1,17 +1,18 @@
-//! Addresses and times of a received frame.
+//! The envelope of a received frame: its addresses, the time of its arrival, and the backing that it announces.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Backing;
 
 use crate::time::Instant;
 
-/// Addresses and times of a valid frame.
+/// The properties of a valid frame that do not depend on its message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Envelope {
     pub(super) from: MacAddr,
     pub(super) broadcast: bool,
-    /// When it arrived, which may be earlier than now.
+    /// The time at which the frame arrived at the host. This time may be before the present input, because the frame
+    /// may have waited.
     pub(super) at: Instant,
-    /// The announced backing of its author's tenure.
+    /// The backing of the author's tenure; `None` if the frame does not announce it.
     pub(super) backing: Option<Backing>,
 }

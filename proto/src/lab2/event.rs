@@ -1,4 +1,4 @@
-//! Events of the state machine, and the state that it asks to be stored.
+//! The events of the state machine, and the state that must be stored.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ pub enum State {
     Owner,
     /// The node has heard of the token recently.
     Waiter,
-    /// The node has not heard of the token, and asks for it. The name is spelled as in the original document.
+    /// The node has not heard of the token for a while, and asks for it. The name is spelled as in the original
+    /// document.
     Looser,
     /// The node stands for election with a candidate.
     Generating,
@@ -35,14 +36,15 @@ impl State {
     }
 }
 
-/// How safe it is to rely on being the only holder of the token, from the least to the most.
+/// The safety with which an OWNER can rely on being the only holder of the token. The grades are in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grade {
     /// No member has confirmed the tenure.
     Alone,
-    /// All members that were heard recently have confirmed it.
+    /// All members that were heard recently have confirmed the tenure.
     AllHeard,
-    /// A majority of the ring has confirmed it. No other quorum exists until their promises end.
+    /// A majority of the ring has confirmed the tenure. Until the promises of these members end, no other owner can
+    /// have a quorum.
     Quorum,
 }
 
@@ -60,29 +62,31 @@ impl Grade {
 /// The reason for a change of the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// A TAKE_TOKEN was accepted.
+    /// The node has accepted a TAKE_TOKEN.
     TokenTaken,
-    /// The member that was offered the token has it.
+    /// The member to which the token was offered has taken it.
     TokenHandedOver,
-    /// A TOKEN_IS_HERE was heard.
+    /// The node has heard a TOKEN_IS_HERE.
     TokenHeard,
-    /// An OWNER met a stronger token and destroyed its own, or heard of a stronger one and minted.
+    /// An OWNER has met a stronger token. Either the OWNER has destroyed its own token, or it has minted a new token
+    /// that is even stronger.
     StrongerToken,
-    /// An OWNER has given way to an owner of a weaker token, which members confirm.
+    /// An OWNER has given up its token. The token of another owner is weaker, but members confirm the other owner's
+    /// tenure.
     BetterBackedOwner,
-    /// WAITER_TIMEOUT has passed since the token was heard of.
+    /// WAITER_TIMEOUT has passed since the node last heard of the token.
     WaiterTimeout,
     /// WHERE_IS_TOKEN was not answered within LOOSER_ANSWER_TIMEOUT.
     NoAnswer,
-    /// A GENERATING_TOKEN weaker than this node's candidate was heard.
+    /// The node has heard a candidate that is weaker than its own.
     WeakerCandidate,
-    /// A GENERATING_TOKEN stronger than this node's candidate was heard.
+    /// The node has heard a candidate that is stronger than its own.
     StrongerCandidate,
-    /// A TOKEN_WAS_HERE_RECENTLY was heard while GENERATING.
+    /// A candidate has heard a TOKEN_WAS_HERE_RECENTLY.
     TokenWasHere,
     /// No member objected to the candidate within LOOSER_ANSWER_TIMEOUT.
     Elected,
-    /// An OWNER could send no heartbeat for WAITER_TIMEOUT: the others may have elected another.
+    /// An OWNER could send no heartbeat for WAITER_TIMEOUT, so the others may have elected another owner.
     LeaseExpired,
     /// The interface went down or changed its address.
     LinkLost,
@@ -90,9 +94,9 @@ pub enum Reason {
     Paused,
     /// The state that must survive a restart could not be stored.
     NotStored,
-    /// An OWNER has let go of the token, because no member takes it although members ask for it.
+    /// An OWNER has given the token up, because members asked for the token, but no member took it.
     NoTaker,
-    /// The timeouts of an OWNER or candidate are too far from the ring's.
+    /// The timeouts of an OWNER or candidate differ too much from the ring's.
     Apart,
 }
 
@@ -103,11 +107,11 @@ pub struct MemberOptions {
     pub waiter_timeout: Duration,
     /// TAKE_TIMEOUT.
     pub take_timeout: Duration,
-    /// The number of members that it expects.
+    /// The number of members that the member expects.
     pub expect: Option<usize>,
 }
 
-/// A difference between the options of a member and of this node, which should agree.
+/// A difference between options that should be equal at a member and at this node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Difference {
     /// The member's options.
@@ -116,7 +120,7 @@ pub struct Difference {
     pub ours: MemberOptions,
 }
 
-/// The number of bytes of data that a token may carry at present, and the reason.
+/// The number of bytes of data that a token may carry now, and the reason for this limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DataLimit {
     /// The number of bytes.
@@ -127,59 +131,62 @@ pub struct DataLimit {
     pub member: Option<MacAddr>,
 }
 
-/// A problem: an assumption that does not hold.
+/// A problem that people should know: an assumption of the protocol does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Diagnostic {
-    /// The member announces that it hears no member, although it is heard.
+    /// A member announces that it hears no member, although this node hears it.
     MemberDeaf {
         /// The member.
         mac: MacAddr,
     },
-    /// The member took the token after the offer had failed: TAKE_TIMEOUT is too short for this network.
+    /// A member took the token after the offer had failed. TAKE_TIMEOUT is too short for this network.
     AnswerLate {
         /// The member.
         mac: MacAddr,
         /// The time since the first offer.
         after: Duration,
     },
-    /// This node acknowledged the token so late that its giver may have minted. It is unsure of the token for a while.
+    /// This node acknowledged the token so late that the giver may have minted a new token before. For a while, this
+    /// node is unsure of the token.
     TakenLate {
         /// The delay of the acknowledgement; `None` if it could not be sent.
         late: Option<Duration>,
-        /// The member that was offered the token before the delay was known, and so is sure of it.
+        /// The member to which this node had already offered the token when it noticed the delay. That member does not
+        /// know that the token is unsure.
         offered_to: Option<MacAddr>,
     },
     /// Other members hear an owner that this node does not hear.
     OwnerUnheard {
-        /// The owner that they name.
+        /// The owner that the other members name.
         owner: MacAddr,
     },
     /// This node's table does not become equal to the owner's.
     TablesDiffer {
-        /// The last owner whose table differed.
+        /// The last owner whose table differed when the problem was reported.
         owner: MacAddr,
     },
-    /// The interface has refused all frames for WAITER_TIMEOUT, although it is up.
+    /// The interface is up, but has refused all frames for WAITER_TIMEOUT.
     CannotSend,
     /// Two machines have the same MAC address.
     AddressShared {
         /// The address, which may be this node's.
         mac: MacAddr,
-        /// The IP addresses of the two; `None` if a frame came that has this node's address.
+        /// The IP addresses of the two machines; `None` if a frame with this node's address has arrived.
         ips: Option<([u8; 16], [u8; 16])>,
     },
-    /// The timeouts of a member are so far from the ring's that it neither elects nor owns.
+    /// The timeouts of a member differ too much from the timeouts of the ring. So this member does not stand for
+    /// election, and must not own the token.
     Apart {
         /// The member; `None` for this node.
         mac: Option<MacAddr>,
     },
-    /// So many members are silent that no majority of the ring can confirm a tenure.
+    /// The number of present members is too small to confirm a tenure by a majority of the ring.
     NoQuorum {
         /// The number of present members, including this node.
         present: usize,
         /// The number of members of the ring.
         ring: usize,
-        /// The expected number.
+        /// The expected number of members.
         expected: usize,
         /// The silent members.
         silent: SilentMembers,
@@ -188,28 +195,29 @@ pub enum Diagnostic {
     TokenAhead {
         /// The token.
         token: Token,
-        /// The lead.
+        /// The lead of the token over the clock.
         by: Duration,
     },
-    /// This node's wall clock is so far ahead of the known token that a token created here does not follow it.
+    /// This node's wall clock is too far ahead of the known token. If this node creates a token, the progress of the
+    /// new token is smaller than the clock suggests.
     ClockAhead {
-        /// The lead of the clock.
+        /// The lead of the clock over the known token.
         by: Duration,
     },
-    /// For long, only unicast frames have reached this node.
+    /// For a long time, only unicast frames have reached this node.
     BroadcastsUnheard,
-    /// The member announces that only unicast frames reach it.
+    /// A member announces that it receives only unicast frames.
     MemberUnreached {
         /// The member.
         mac: MacAddr,
     },
-    /// Members announce that they do not hear this node, although it hears them.
+    /// Members announce that they do not hear this node, although this node hears them.
     NotHeardBy {
-        /// These members.
+        /// The members that do not hear this node.
         by: SilentMembers,
     },
-    /// An MTU is too small for a PING with a promise, or the interface has refused a heartbeat or a PING as too long.
-    /// So this node, or the member, confirms no tenure, or is not confirmed.
+    /// The MTU of a node is too small for a PING with a promise, or its interface refused a heartbeat or PING as too
+    /// long. So this node cannot confirm a tenure, or the other members cannot confirm its tenure.
     MtuTooSmall {
         /// The MTU, in bytes.
         mtu: usize,
@@ -218,20 +226,21 @@ pub enum Diagnostic {
         /// The member with this MTU; `None` for this node.
         member: Option<MacAddr>,
     },
-    /// The application's data were dropped, because they no longer fit the MTU of every member. Otherwise the token
-    /// would not reach them either.
+    /// The application's data were dropped, because they no longer fit the MTU of every member. With the data, the
+    /// token could not reach all members.
     DataDropped {
-        /// Their length in bytes.
+        /// The length of the data, in bytes.
         len: usize,
-        /// The limit.
+        /// The limit for the length of the data.
         limit: DataLimit,
     },
 }
 
 impl Diagnostic {
-    /// Returns whether this is a lateness of less than a quarter of `failure_timeout` (WAITER_TIMEOUT). The protocol
-    /// recovers from it by itself.
+    /// Returns whether this problem is a delay of less than a quarter of `failure_timeout` (WAITER_TIMEOUT). The
+    /// protocol recovers from such a delay by itself.
     pub fn is_slight(&self, failure_timeout: Duration) -> bool {
+        // A busy machine causes such delays now and then, and a report about each would hide the serious ones.
         match *self {
             Self::AnswerLate { after: late, .. }
             | Self::TakenLate {
@@ -242,64 +251,66 @@ impl Diagnostic {
     }
 }
 
-/// The reason for which a received frame was dropped.
+/// The reason why a received frame was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DropReason {
-    /// It is shorter than its kind needs.
+    /// The frame is shorter than its kind needs.
     Truncated,
-    /// Its kind is none of 1 to 11.
+    /// The kind of the frame is not a number from 1 to 11.
     UnknownKind,
-    /// The reserved byte is not 0.
+    /// The reserved byte of the frame is not 0.
     Reserved,
-    /// It has a progress of 2^63 or more.
+    /// The frame names a progress of 2^63 or more.
     ProgressTooLarge,
-    /// Its author is a group address or all zero.
+    /// The author of the frame is a group address or all zero.
     AuthorNotAStation,
-    /// Its author is not the Ethernet source.
+    /// The author of the frame is not its Ethernet source.
     AuthorNotSource,
-    /// It has more data than a token carries.
+    /// The frame has more data than a token may carry.
     DataTooLong,
-    /// It has more members than a frame carries.
+    /// The frame lists more members than a frame may carry.
     TooManyMembers,
-    /// It lists a member whose address is a group address or all zero.
+    /// The frame lists a member whose address is a group address or all zero.
     MemberNotAStation,
-    /// It is a frame of this node, or of another machine with its address.
+    /// The author of the frame has this node's address. The author is either this node, or another machine with the
+    /// same address.
     OwnFrame,
-    /// It has a stamp or a purpose of stamps that is not valid.
+    /// The frame has an invalid stamp, or an invalid purpose of stamps.
     NotAStamp,
-    /// It is addressed to neither this node nor broadcast.
+    /// The destination of the frame is neither this node nor broadcast.
     NotForUs,
-    /// It is a TAKE_TOKEN to the broadcast address, which would make several owners of one token.
+    /// The frame is a TAKE_TOKEN to the broadcast address. Such an offer would give one token several owners.
     BroadcastTakeToken,
-    /// It is a TAKE_TOKEN older than TAKE_TIMEOUT: its giver has repeated the offer or given it up.
+    /// The frame is a TAKE_TOKEN older than TAKE_TIMEOUT. After this frame, the giver has either repeated the offer, or
+    /// stopped offering the token to this node.
     StaleOffer,
     /// The link is down, or the node is shut down.
     NotListening,
-    /// Its author hears no member.
+    /// The author of the frame hears no member.
     AuthorDeaf,
 }
 
-/// An event. Everything that people see (log lines, counters, status) is made from these.
+/// An event. Log lines, counters and the status are made from events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A valid frame was received.
     Received {
-        /// Its kind.
+        /// The kind of the frame.
         kind: Kind,
     },
     /// The link accepted a frame.
     Transmitted {
-        /// Its kind.
+        /// The kind of the frame.
         kind: Kind,
     },
     /// A frame could not be sent.
     TransmitFailed {
-        /// Its kind.
+        /// The kind of the frame.
         kind: Kind,
     },
     /// A received frame was dropped.
     Dropped {
-        /// The reason.
+        /// The reason for the drop.
         reason: DropReason,
     },
     /// The state changed.
@@ -308,14 +319,15 @@ pub enum Event {
         from: State,
         /// The new state.
         to: State,
-        /// The reason.
+        /// The reason for the change.
         reason: Reason,
-        /// The token concerned: held, handed over, heard of or stood for.
+        /// The token that caused the change. The node holds this token, has handed it over, has heard of it, or stands
+        /// for election with it.
         token: Option<Token>,
     },
-    /// The holder that this node hears of has changed.
+    /// The holder that this node knows has changed.
     OwnerChanged {
-        /// The new holder; `None` if there is none.
+        /// The new holder; `None` if the node knows no holder.
         owner: Option<MacAddr>,
         /// The strongest known token.
         token: Option<Token>,
@@ -338,54 +350,58 @@ pub enum Event {
     HandoverFailed {
         /// The member.
         to: MacAddr,
-        /// The number of failed handovers to it in a row.
+        /// The number of handovers to this member that have failed since the last successful one.
         in_a_row: u32,
-        /// The token that this node has minted; `None` if no offer could be sent, so that the token is the same.
+        /// The token that this node has minted. `None` if no offer could be sent: the node then keeps its old token.
         minted: Option<Token>,
     },
     /// The token has reached the progress of 2^63 - 1, and can no longer be handed over.
     ProgressExhausted,
-    /// The application's data were refused.
+    /// New data of the application were refused.
     DataRefused {
-        /// Its length in bytes.
+        /// The length of the data, in bytes.
         len: usize,
-        /// Whether this node may change the data: it is OWNER and does not offer the token.
+        /// Whether this node may change the data, because it is OWNER and does not offer the token.
         may_use: bool,
-        /// The limit.
+        /// The limit for the length of the data.
         limit: DataLimit,
     },
-    /// The state that must survive a restart can no longer be stored, and the node owns nothing; or it can be again.
+    /// The state that must survive a restart can no longer be stored, or can be stored again. While it cannot be
+    /// stored, the node must not own the token.
     StorageChanged {
-        /// Whether it cannot be stored.
+        /// Whether the state cannot be stored.
         failed: bool,
     },
     /// This node has become deaf, or hears again.
     HearingChanged {
-        /// Whether it is deaf.
+        /// Whether the node is deaf.
         deaf: bool,
-        /// Whether it has heard a member since its start. One that never has may be the only member, and healthy.
+        /// Whether the node has heard a member since its start. If the node has never heard a member, it may be the
+        /// only member, and nothing is wrong.
         heard_before: bool,
     },
-    /// A problem has begun or ended. It is reported once, not again while it lasts.
+    /// A problem has begun or ended. While a problem lasts, it is not reported again.
     DiagnosticChanged {
         /// The problem.
         trouble: Diagnostic,
-        /// Whether it has ended.
+        /// Whether the problem has ended.
         over: bool,
     },
-    /// No member takes the token from this node although members ask for it, and it owns nothing; or it may own again.
+    /// This node has become unfit, or is fit again. An unfit node must not own the token, because members asked for the
+    /// token, but no member took it from this node.
     FitnessChanged {
-        /// Whether no member takes it.
+        /// Whether the node is unfit.
         unfit: bool,
     },
-    /// The interface refused a frame as too long. Reported once in a while for each kind.
+    /// The interface refused a frame as too long. The node reports this event only from time to time for each kind of
+    /// frame.
     TooLong {
-        /// Its kind.
+        /// The kind of the frame.
         kind: Kind,
         /// The interface's MTU, in bytes.
         mtu: usize,
     },
-    /// This node is about to run a job, and has told the members.
+    /// This node is about to run a job, and asks the members to store its stamp.
     RunStamped {
         /// The run.
         stamp: Stamp,
@@ -401,7 +417,7 @@ pub enum Event {
     MemberMoved {
         /// The member.
         mac: MacAddr,
-        /// Its new IP address.
+        /// The new IP address of the member.
         ip: [u8; 16],
     },
     /// A member has sent LEAVING.
@@ -409,43 +425,43 @@ pub enum Event {
         /// The member.
         mac: MacAddr,
     },
-    /// A member has other constants than this node, or expects another number of members. Reported once, and again when
-    /// the difference has changed.
+    /// A member has other constants than this node, or expects another number of members. The event is reported once,
+    /// and again when the difference has changed.
     MemberDiffers {
         /// The member.
         mac: MacAddr,
         /// The difference.
         difference: Difference,
     },
-    /// A member that differed now agrees with this node.
+    /// The constants and the expected number of a member no longer differ from this node's.
     MemberAgrees {
         /// The member.
         mac: MacAddr,
     },
-    /// A member has become silent. Not repeated before the member is heard again.
+    /// A member has become silent. The event is not repeated before the member is heard again.
     MemberSilent {
         /// The member.
         mac: MacAddr,
-        /// The time since its last frame.
+        /// The time since the member's last frame.
         quiet: Duration,
-        /// The number of other such members, which are not named.
+        /// The number of further members that have become silent too. The event does not name these members.
         others: usize,
     },
     /// A member that was silent is heard again.
     MemberAlive {
         /// The member.
         mac: MacAddr,
-        /// The number of other such members, which are not named.
+        /// The number of further members that are heard again too. The event does not name these members.
         others: usize,
     },
-    /// A member was removed from the table: it was silent for too long, or the operator has removed it.
+    /// A member was removed from the table, because it was silent for too long or an operator has removed it.
     MemberForgotten {
         /// The member.
         mac: MacAddr,
         /// The number of members in the table now.
         members: usize,
     },
-    /// The table is full, so this author was not added.
+    /// The author of a frame was not added to the table, because the table is full.
     TableFull {
         /// The author.
         author: MacAddr,
@@ -459,6 +475,7 @@ pub struct StoredState {
     pub my_token_number: u32,
     /// The strongest token seen.
     pub known: Option<Token>,
-    /// A new or changed stamp, for its place in the file. The stamps in other places stay.
+    /// A new or changed stamp, to be written to its place in the file; `None` if no stamp has changed. The stamps at
+    /// other places of the file stay unchanged.
     pub stamp: Option<StoredStamp>,
 }

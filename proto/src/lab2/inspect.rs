@@ -1,4 +1,4 @@
-//! The interface through which simulator and model checker judge a state machine.
+//! The interface through which the simulator and the model checker look at a state machine.
 
 use std::convert::Infallible;
 
@@ -11,7 +11,8 @@ use super::{
 use crate::time::Instant;
 use crate::{LinkState, Machine};
 
-/// A Lab2 state machine under test: the real one, or a broken one that proves that the tests find its flaw.
+/// A Lab2 state machine under test. Either the real state machine is tested, or a state machine with a flaw that the
+/// tests must find.
 pub trait Inspect:
     Machine<
         Peer = (),
@@ -22,9 +23,9 @@ pub trait Inspect:
         Job = Infallible,
     > + Sized
 {
-    /// Creates a state machine whose link is down, from the state that an earlier run has stored.
+    /// Creates a state machine from the state that an earlier process has stored. Its link is down.
     fn start(constants: Constants, durable: StoredState) -> Self;
-    /// Adds the stamps that an earlier run has stored.
+    /// Adds the stamps that an earlier process has stored.
     fn with_stamps(self, _stamps: Vec<StoredStamp>) -> Self {
         self
     }
@@ -38,31 +39,33 @@ pub trait Inspect:
     }
     /// Returns the state.
     fn state(&self) -> State;
-    /// Returns the token that it believes to hold; `None` unless it is OWNER.
+    /// Returns the token that the machine holds in its own view; `None` if the machine is not OWNER.
     fn held_token(&self) -> Option<Token>;
-    /// Whether it believes that it may use the token: it is OWNER and does not offer the token.
+    /// Whether the machine believes that it may use the token: it is OWNER and does not offer the token.
     fn may_use(&self) -> bool;
-    /// Returns until when an application that asks at `now` may rely on the token; `None` if it may not.
+    /// Returns the time until which an application may rely on the token if the application asks at `now`. Returns
+    /// `None` if the application does not get the token.
     fn lease_until(&self, now: Instant) -> Option<Instant>;
-    /// Whether an application that was granted this token may continue.
+    /// Whether an application that was granted this token may continue to work.
     fn carries(&self, token: Token) -> bool;
-    /// Whether this is the token held, or one that it has replaced in the same tenure. It may be offered to a
-    /// successor.
+    /// Whether the machine holds this token, or held it earlier in the present tenure. The result is also `true` while
+    /// the machine offers its token to a successor.
     fn has_held(&self, token: Token) -> bool;
-    /// Returns until when it has a quorum; `None` if it has none.
+    /// Returns the time until which the machine has a quorum; `None` if it has no quorum.
     fn quorum_until(&self) -> Option<Instant>;
-    /// Returns how many members make a quorum, including itself.
+    /// Returns the number of members that a quorum needs, including this machine.
     fn quorum_size(&self) -> usize;
-    /// Whether it owns nothing because no member took the token from it.
+    /// Whether the machine must not own the token because no member took the token from it.
     fn is_unfit(&self) -> bool;
-    /// Returns the reported problems that last, and that end as soon as nothing is wrong.
+    /// Returns the reported problems that last: each of them ends only when its cause ends.
     fn lasting_problems(&self) -> Vec<Diagnostic> {
         Vec::new()
     }
-    /// Returns the size and hash of its member table.
+    /// Returns the size and hash of the member table.
     fn digest(&self) -> Digest;
-    /// Returns the number of members in its table; `None` if they are not sorted or one is listed twice.
+    /// Returns the number of members in the table. Returns `None` if the table is not sorted, or if it lists a member
+    /// twice.
     fn members_in_order(&self) -> Option<usize>;
-    /// Whether its shutdown is complete.
+    /// Whether the shutdown of the machine is complete.
     fn is_finished(&self) -> bool;
 }

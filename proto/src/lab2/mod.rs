@@ -1,15 +1,15 @@
-//! The Lab2 state machine: OWNER, WAITER, LOOSER, GENERATING (`docs/protocol.md`). It does no input or output. Start
-//! with `machine`.
+//! The Lab2 state machine with the states OWNER, WAITER, LOOSER and GENERATING (`docs/protocol.md`). The state machine
+//! itself does no input or output. Start with `machine`.
 //!
 //! | folder | holds |
 //! |---|---|
-//! | `machine` | the state machine: it owns the parts below, passes them the inputs and applies the consequences |
-//! | `tenure` | the four states, an OWNER's data, and the reasons for which a node must not own |
-//! | `election` | the strongest known token, its rivals, and the search of a LOOSER |
-//! | `members` | the table, profiles, silence, and the choice of the successor |
-//! | `confidence` | grades: promises to this node, and its own to others |
+//! | `machine` | the state machine: owns the parts below, passes inputs to them and applies the consequences |
+//! | `tenure` | the four states, an OWNER's data, and the reasons why a node must not own the token |
+//! | `election` | the strongest known token, its rivals, and a LOOSER's search for the token |
+//! | `members` | the member table, profiles, silent members, and the choice of the successor |
+//! | `confidence` | grades: the promises of members to this node, and its own promises to others |
 //! | `jobs` | the state machine of jobs that run once in a period |
-//! | `diagnostics` | reports for people; no rule reads them |
+//! | `diagnostics` | reports for people, on which no rule depends |
 //!
 //! No part uses another part's fields. The files next to the folders define types that all parts share.
 

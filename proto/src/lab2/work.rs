@@ -1,12 +1,12 @@
-//! A program that works under the token, as people see it.
+//! The program that holds the token, as people see it.
 
 use crate::time::Instant;
 
 /// A program that holds the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HolderProgram {
-    /// The program's name for itself.
+    /// The name that the program has given.
     pub program: String,
-    /// When it got the token, by this node's clock.
+    /// The time at which the program got the token, by this node's clock.
     pub since: Instant,
 }

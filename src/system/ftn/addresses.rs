@@ -1,4 +1,4 @@
-//! The addresses of the servers in the list. Their names are resolved periodically, in a thread.
+//! The addresses of the servers in the list. A thread periodically resolves the servers' names.
 
 use std::io;
 use std::mem;
@@ -12,24 +12,24 @@ use tracing::{info, warn};
 
 use crate::system::ftn::observe::Names;
 
-/// The addresses of the servers, and problems with their names.
+/// The addresses of the servers, and the problems with the servers' names.
 #[derive(Debug)]
 pub(super) struct Addresses {
     known: Box<[Option<SocketAddr>]>,
     warnings: Vec<String>,
-    /// The thread that resolves names; `None`: the list has no names.
+    /// The thread that resolves names; `None` if the list has no names.
     resolver: Option<PeriodicValue<Resolution>>,
-    /// Whether the server uses the address of its line.
+    /// Whether this server uses the address of its line in the list.
     uses_listed_address: bool,
-    /// Whether the machine does not know of a change yet.
+    /// Whether there is a change that the machine does not know yet.
     has_changed: bool,
 }
 
 impl Addresses {
-    /// Starts with the addresses of a list that was just read.
+    /// Creates the addresses from a list that was just read.
     ///
     /// # Errors
-    /// The process has too many files open, or too many threads.
+    /// Fails if the process has too many open files or too many threads.
     pub(super) fn of(
         servers: &Servers,
         hosts: Hosts,
@@ -93,7 +93,7 @@ impl Addresses {
         mem::take(&mut self.has_changed).then(|| self.known.clone())
     }
 
-    /// Describes all problems: names without an address, and servers that cannot be sent to.
+    /// Describes all problems: names without an address, and servers to which the system cannot send.
     pub(super) fn troubles(&self, names: &Names, failures: &SendFailures) -> Vec<String> {
         let failures = failures.iter().filter_map(|(to, why)| {
             let server = self.known.iter().position(|known| *known == Some(to))?;

@@ -1,4 +1,4 @@
-//! A server's condition in a few words, for the service manager.
+//! A server's condition in a few words. The service manager shows these words.
 
 use std::fmt;
 

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::system;
 
-/// The error that stops a server at its start. Its text is for the operator: the failure, the cause and a remedy.
+/// The error that stops a server at its start. The text of the error names the failure, the cause and a remedy.
 #[derive(Debug, Error)]
 pub(super) enum Error {
     /// The list of servers cannot be used.
@@ -27,17 +27,17 @@ pub(super) enum Error {
     },
     /// Another daemon has locked the state file.
     #[error(
-        "cannot use {}: another ringd, server {index} of this list or another one, holds it; give the server of \
+        "cannot use {}: another ringd uses it, server {index} of this list or of another list; give the server of \
          another list its own --state-dir DIR and --control PATH", path.display()
     )]
     StateTaken { path: PathBuf, index: usize },
-    /// An earlier version has stored the state in another directory.
+    /// The state is still in the directory of an earlier version.
     #[error(
         "cannot start server {index}: its state is still in {}, the place of earlier versions; stop all servers of \
          this machine, then mv {} {}", old.display(), old.display(), new.display()
     )]
     StateMoved {
-        /// The file of the earlier version.
+        /// The state file of the earlier version.
         old: PathBuf,
         new: PathBuf,
         index: usize,
@@ -47,7 +47,7 @@ pub(super) enum Error {
 }
 
 impl Error {
-    /// Returns a function for `map_err`: the state file of server `index` cannot be opened.
+    /// Returns a function for `map_err`. The function converts a failure to open the state file of server `index`.
     pub(super) fn state_error(index: usize) -> impl FnOnce(system::Error) -> Self {
         move |error| match error {
             system::Error::StateLocked { path } => Self::StateTaken { path, index },
@@ -77,13 +77,13 @@ impl SystemError for Error {
 fn hint(source: &io::Error) -> String {
     let advice = match source.kind() {
         ErrorKind::AddrNotAvailable => {
-            "it is not this machine's; give the index of a line that names this machine with --index N"
+            "this machine does not have it; give the index of a line that names this machine with --index N"
         }
         ErrorKind::PermissionDenied => {
             "ports below 1024 need CAP_NET_BIND_SERVICE; grant it, or give the server another port in the list"
         }
         ErrorKind::AddrInUse => {
-            "another process has it, perhaps this server; find it with ss -ulpn"
+            "another process uses it, perhaps this server; find the process with ss -ulpn"
         }
         _ => return source.to_string(),
     };

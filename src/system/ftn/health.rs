@@ -1,22 +1,22 @@
-//! A server's verdict on itself and the other servers: problems, their severity, and remedies.
+//! A server's verdict on its own health and the other servers: problems, their severity, and remedies.
 
 use ring_control::ftn::Status;
 use ring_control::{Finding, Verdict};
 
-/// Sets a status's verdict. `machine_findings` are the findings about this machine and its options.
+/// Sets the verdict of a status. `machine_findings` contains the findings about this machine and its options.
 pub(super) fn set_verdict(status: &mut Status, machine_findings: Vec<Finding>) {
     let mut findings = machine_findings;
     let ready = |state: &str| state == "READY";
     if !status.is_serving() {
         let why = if status.leader.is_none() {
-            "no leader is heard: without a quorum of servers there is no leader; start the others, or check the \
-             network"
+            "it hears no leader: without a quorum of servers there is no leader; start the other servers, or check \
+             the network"
         } else if status.grace_ns > 0 || status.survey.is_some() {
-            "it waits for clients of an earlier run, which ends by itself"
+            "it waits for clients of an earlier run; this wait ends by itself"
         } else if status.authority {
-            "it is not READY until the leader makes it so"
+            "it is not READY until the leader makes it READY"
         } else {
-            "it has no authority, because it hears too few servers; start the others, or check the network"
+            "it has no authority, because it hears too few servers; start the other servers, or check the network"
         };
         findings.push(Finding::critical(format!(
             "{}, {}: this server serves nothing: {why}",
@@ -26,8 +26,8 @@ pub(super) fn set_verdict(status: &mut Status, machine_findings: Vec<Finding>) {
     let others = status.servers.iter().enumerate();
     let down = others.filter(|(index, server)| *index != status.index && !ready(&server.state));
     findings.extend(down.map(|(index, server)| {
-        Finding::degraded(format!(
-            "server {index} ({}) is {}; if that lasts, start it, or check the network",
+        Finding::with_problem(format!(
+            "server {index} ({}) is {}; if this lasts, start that server, or check the network",
             server.name, server.state
         ))
     }));

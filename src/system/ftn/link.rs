@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use ring_host::UdpSlot;
 use ring_runtime::net::UdpOptions;
 
-/// Requested buffer per client, in bytes: after a change of leader each client sends two datagrams at once. The
+/// Requested buffer per client, in bytes. After a change of the leader, each client sends two datagrams at once. The
 /// kernel doubles the requested size, and counts 1,280 bytes for a short datagram.
 const BUFFER_PER_CLIENT: usize = 1_280;
 /// Minimum requested buffer, in bytes.
 const BUFFER_MIN: usize = 1 << 20;
 
-/// Binds an address, with buffers for this number of clients.
+/// Binds an address. The socket has buffers for this number of clients.
 pub(super) fn bind(address: SocketAddr, clients: usize) -> io::Result<UdpSlot> {
     let buffer = Some(
         clients

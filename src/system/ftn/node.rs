@@ -1,4 +1,4 @@
-//! A server of the token service for the host: everything except its machine.
+//! The parts of a token server that the host needs, except the state machine.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -27,7 +27,8 @@ use crate::system::ftn::observe::{Names, describe_other_options};
 use crate::system::record_file::warn_unless_synced;
 use crate::system::write_warnings::WriteWarnings;
 
-/// The machine leaves within its own limit. The rest is for a loop that is stalled.
+/// Maximum time for leaving. The state machine itself leaves within [`LEAVING_MAX`]. The additional second is for a
+/// loop that is stalled.
 const SHUTDOWN_TIMEOUT: Duration = LEAVING_MAX.saturating_add(Duration::from_secs(1));
 
 #[derive(Debug)]
@@ -48,19 +49,19 @@ pub(super) struct Node {
 impl Node {
     fn status(&mut self, now: Now, machine: &Machine) -> Status {
         let option_warnings = self.option_warnings.iter().cloned();
-        let mut troubles: Vec<Finding> = option_warnings.map(Finding::degraded).collect();
+        let mut troubles: Vec<Finding> = option_warnings.map(Finding::with_problem).collect();
         if !self.link.is_up() {
             let address = self.link.address();
             troubles.push(Finding::critical(format!(
-                "cannot use {address}: it may not be an address of this machine; until it works, nothing is sent or \
-                 received"
+                "cannot use {address}: perhaps it is not an address of this machine; until the address works, this \
+                 server sends and receives nothing"
             )));
         }
-        troubles.extend(self.store.missing().map(Finding::degraded));
+        troubles.extend(self.store.missing().map(Finding::with_problem));
         if self.store.is_failing() {
             let path = self.store.path().display();
             troubles.push(Finding::critical(format!(
-                "cannot write {path}: the disk may be full or read-only; until then this server sends nothing"
+                "cannot write {path}: the disk may be full or read-only; this server sends nothing until a write works"
             )));
         }
         let differing = machine.differences();
@@ -71,7 +72,7 @@ impl Node {
         let others = differing
             .chain(addresses)
             .chain(self.health.clock_problem());
-        troubles.extend(others.map(Finding::degraded));
+        troubles.extend(others.map(Finding::with_problem));
         let around = StatusInputs {
             started: self.started,
             names: &self.names,
@@ -105,7 +106,7 @@ impl System for Node {
         None
     }
 
-    /// Registers nothing: the link is registered by `poll_network`.
+    /// Registers nothing, because `poll_network` registers the link.
     fn register(&mut self, _: &Reactor) -> Result<(), Error> {
         Ok(())
     }

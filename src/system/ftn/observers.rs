@@ -32,14 +32,14 @@ impl Observe<Event> for Observers {
         };
         match admitted {
             Some(hidden) => print(&line, hidden),
-            // Other machines and programs decide how many there are, so watchers get only the logged ones.
+            // Other machines and programs determine the number of these events, so watchers get only the logged events.
             None if matches!(rate, EventRate::Drop | EventRate::Introduction) => return,
             None => {}
         }
         let priority = match rate {
             EventRate::Rare => Priority::News,
             EventRate::Drop => Priority::Routine,
-            // Thousands per second would displace all news.
+            // Thousands of these events per second would push all other events out of the history.
             _ => Priority::Passing,
         };
         self.history
@@ -76,9 +76,12 @@ mod tests {
         let recent = observers.history.recent();
         let number = recent.latest();
         let message = recent.get(number).unwrap().message(number);
-        let text = format!(
-            r#"{{"number":{number},"time_ms":5,"event":"session_begun","text":"session 7 of 192.0.2.1:7 has begun","session":7,"address":"192.0.2.1:7"}}"#
-        );
+        let text = [
+            &format!(r#"{{"number":{number},"time_ms":5,"event":"session_begun","#),
+            r#""text":"session 7 of 192.0.2.1:7 has begun","#,
+            r#""session":7,"address":"192.0.2.1:7"}"#,
+        ];
+        let text = text.concat();
         assert_eq!(message.json().text(), text);
     }
 }

@@ -1,10 +1,10 @@
-//! Warnings about options that work but may surprise.
+//! Warnings about options that work but may have unexpected effects.
 
 use ring_control::ftn::split_warning;
 use ring_proto::ftn::server::Options;
 use ring_text::format_duration;
 
-/// Returns warnings about the options of one of `servers` servers, for the log and the status.
+/// Returns warnings about the options of a server, for the log and the status. `servers` is the number of servers.
 pub(super) fn option_warnings(options: &Options, servers: usize) -> Vec<String> {
     let mut option_warnings = Vec::from_iter(split_warning(options.quorum, servers));
     if options.grace < options.client_timeout {
@@ -18,8 +18,8 @@ pub(super) fn option_warnings(options: &Options, servers: usize) -> Vec<String> 
     let change = options.client_timeout / 5 + options.server_timeout + options.heartbeat * 4;
     if change > options.client_timeout * 3 / 4 {
         option_warnings.push(format!(
-            "--client-timeout {} is short for --server-timeout {}: clients lose their tokens whenever the leader \
-             is lost",
+            "--client-timeout {} is too short compared with --server-timeout {}: if the leader is lost, clients lose \
+             their tokens",
             format_duration(options.client_timeout),
             format_duration(options.server_timeout)
         ));

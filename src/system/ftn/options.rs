@@ -13,51 +13,55 @@ use ring_text::{parse_bytes, parse_duration};
 
 use crate::system::values::parse_count;
 
-const EXAMPLES: &str = "\
+const EXAMPLES: &str = concat!(
+    "\
 FILE lists the servers, one HOST:PORT per line, numbered from 0; blank lines do not count. Give all \
 servers and clients the same lines: a server ignores messages of a sender with other lines. Names are \
 resolved at the start and every 10 s. A server whose name has no address is DOWN. Give all servers \
-the same --heartbeat, --server-timeout, --client-timeout, --grace and --quorum: a server logs which \
-other servers have different ones.
+the same --heartbeat, --server-timeout, --client-timeout, --grace and --quorum. A server \
+logs a warning if the options of another server differ.
 
-With a majority, the default for three or more servers, at most one side of a split continues: three \
-servers tolerate the loss of one, five that of two. With --quorum 1, the default for one or two servers, \
-both sides continue and may grant the same token. Two servers with --quorum 2 grant nothing while one \
-of them is down.
+Three or more servers need a majority by default. Then at most one side of a split continues. Three \
+servers tolerate the loss of one server, and five servers tolerate the loss of two. One or two \
+servers have --quorum 1 by default. Then both sides continue and may grant the same token. Two servers \
+with --quorum 2 grant nothing while one of them is down.
 
-Examples:
-  printf '%s\\n' a:7301 b:7301 c:7301 >/etc/ringd/ftn.servers
-  ringd ftn --servers /etc/ringd/ftn.servers --index 0
-                                         run the first of three servers, on machine a
-  ringd ftn --servers list --index 0 --bind 0.0.0.0
-                                         the same in a container, behind the listed address
-  ringd ftn --servers list --index 0 --state-dir ~/ftn --control ~/ftn/0.sock
-                                         the same as an ordinary user
-  ringctl -i ftn-0 status                show the leader and the servers that are up
-  ringctl -i ftn-0 watch                 print events as they happen
-  sudo ringd -- ftn                      join the ring on an interface called ftn
+",
+    "Examples:\n",
+    "  printf '%s\\n' a:7301 b:7301 c:7301 >/etc/ringd/ftn.servers\n",
+    "                                         create a list of three servers\n",
+    "  ringd ftn --servers /etc/ringd/ftn.servers --index 0\n",
+    "                                         run the first of three servers, on machine a\n",
+    "  ringd ftn --servers list --index 0 --bind 0.0.0.0\n",
+    "                                         run it in a container that has another address\n",
+    "  ringd ftn --servers list --index 0 --state-dir ~/ftn --control ~/ftn/0.sock\n",
+    "                                         run it as an ordinary user\n",
+    "  ringctl -i ftn-0 status                show the leader and the servers that are up\n",
+    "  ringctl -i ftn-0 watch                 print events as they happen\n",
+    "  sudo ringd -- ftn                      join the ring on the interface named ftn\n",
+    "
+Two lists may each have a server 0 on one machine. Then give the server of the second list a different --state-dir \
+and --control.
 
-Two lists may have a server 0 on one machine. Then give the server of the second list its own \
---state-dir and --control.
+",
+    "Signals:\n",
+    "  SIGTERM, SIGINT  hand the tokens over to the other servers, within 5 s, then exit\n",
+    "  SIGUSR1          log the status\n",
+    "\nExit codes:\n",
+    "  0  shut down cleanly\n",
+    "  1  unexpected error, or a second signal\n",
+    "  2  wrong usage, options that cannot work together, or an index that is not in the list\n",
+    "  3  the list of servers cannot be read, or this server's name cannot be resolved\n",
+    "  4  the address of this server is not an address of this machine\n",
+    "  5  no permission to use the server's port (below 1024, CAP_NET_BIND_SERVICE is needed)\n",
+    "  6  the server's address is in use\n",
+    "  7  the state directory or file cannot be used, or another ringd uses it\n",
+    "  8  the control socket cannot be made\n",
+    "  9  the state file was written by a newer ringd, belongs to another user, or is\n",
+    "     not a state file"
+);
 
-Signals:
-  SIGTERM, SIGINT  hand the tokens over to the other servers, within 5 s, then exit
-  SIGUSR1          log the status
-
-Exit codes:
-  0  shut down cleanly
-  1  unexpected error, or a second signal
-  2  wrong usage, options that cannot work together, or an index that is not in the list
-  3  the list of servers cannot be read, or the name of this server not resolved
-  4  the address of this server is not an address of this machine
-  5  no permission to use its port (below 1024: CAP_NET_BIND_SERVICE)
-  6  its address is in use
-  7  the state directory or file cannot be used, or another ringd uses it
-  8  the control socket cannot be made
-  9  the state file was written by a newer ringd, belongs to another user, or is
-     not a state file";
-
-/// The default maximum of clients, unless a list of that many does not fit.
+/// The default maximum of clients. The default is lower if a message cannot contain a list of this many clients.
 const CLIENTS_DEFAULT: usize = 10_000;
 /// The default directory of the state file.
 pub(super) const STATE_DIR: &str = "/var/lib/ringd-ftn";
@@ -65,7 +69,7 @@ pub(super) const STATE_DIR: &str = "/var/lib/ringd-ftn";
 /// Run a server of the token service.
 ///
 /// A few servers keep named tokens, with data, for programs anywhere on the network. One server leads: it keeps the
-/// list of clients and decides which servers are up. When a server is lost, the others serve its tokens.
+/// list of clients and decides which servers are up. If a server is lost, the other servers serve its tokens.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "ftn",
@@ -80,58 +84,80 @@ pub struct Options {
 
     /// Run the server on line N of the list, counted from 0
     ///
-    /// The server uses the address of that line, unless --bind names another.
+    /// The server uses the address of its line, unless --bind names another address.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_count::<usize>)]
     pub index: usize,
 
     /// Bind this IP or IP:PORT [default: the address of the line]
     ///
-    /// For a server that others reach at the listed address, but that has another one itself: behind a router that
-    /// translates addresses, or in a container. 0.0.0.0 is every address of the machine.
+    /// Use this option if the listed address reaches the server, but is not an address of its machine. An example is a
+    /// server in a container, or behind a router that translates addresses. The address 0.0.0.0 means every address of
+    /// the machine.
     #[arg(long, value_name = "ADDRESS", value_parser = parse_bind)]
     pub bind: Option<Bind>,
 
-    /// Set how often the leader announces itself to the others
-    #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// Set the time between announcements of the leader
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "1s",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub heartbeat: Duration,
 
     /// Set the silence after which a server counts as DOWN
     ///
-    /// A leader that is silent for this time is replaced. It must be at least three heartbeats.
-    #[arg(long, value_name = "DURATION", default_value = "4s", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// If the leader is silent for this time, another server replaces it. The time must be at least three heartbeats.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "4s",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub server_timeout: Duration,
 
     /// Set the silence after which a client loses its tokens
     ///
-    /// At least 200ms. Clients keep their tokens over a change of leader if client-timeout / 5 + server-timeout + 4
-    /// heartbeats is less than 3/4 of client-timeout; the defaults satisfy this. A client with a longer timeout uses
-    /// this one.
-    #[arg(long, value_name = "DURATION", default_value = "15s", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// The minimum is 200ms. Clients keep their tokens during a change of the leader if
+    /// client-timeout / 5 + server-timeout + 4 heartbeats < client-timeout * 3 / 4.
+    /// The defaults satisfy this condition. A client with a longer timeout uses the timeout of the servers.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "15s",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub client_timeout: Duration,
 
-    /// Wait for old clients before granting [default: as long as --client-timeout]
+    /// Wait for old clients first [default: --client-timeout]
     ///
-    /// After all servers were down, clients of an earlier run have this time to come back. With less, a token may be
-    /// granted that a client of the earlier run still holds.
+    /// After a start of all servers, the servers first wait this long for clients of the earlier run. If the wait is
+    /// shorter than --client-timeout, a server may grant a token that an old client still holds.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_duration)]
     pub grace: Option<Duration>,
 
-    /// Set how many servers must hear a leader, or majority [default: majority of three or more servers, 1 of fewer]
+    /// Require this number of servers to hear a leader, or majority
     ///
-    /// The number includes the leader. A leader that too few servers hear serves nothing.
+    /// A leader serves tokens only while at least this number of servers hear it. The number includes the leader. The
+    /// default is majority for three or more servers, and 1 for fewer.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = parse_quorum)]
     pub quorum: Option<Quorum>,
 
     /// Limit the memory for tokens, holders and clients
     ///
-    /// Each token counts 256 bytes in addition. Tokens that nobody holds or awaits are dropped first; after that new
-    /// tokens and waiting clients are refused. The process takes up to a quarter more, and some MiB for itself.
+    /// Each token adds another 256 bytes to the total. At the limit, the server first drops tokens without holders and
+    /// waiting clients. Then the server refuses new tokens and new waiting clients. The whole process uses up to a
+    /// quarter more memory than SIZE, and some MiB for its own work.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", allow_hyphen_values = true, value_parser = parse_bytes)]
     pub max_memory: usize,
 
-    /// Limit the clients [default: 10000, or fewer with more than 16 servers]
+    /// Limit the number of clients
     ///
-    /// Servers exchange their lists of clients: at most 155000 with two servers, 77000 with three, 38000 with five.
+    /// The default is 10000. With more than 16 servers, the default is smaller. Servers exchange their lists of
+    /// clients, so COUNT has a maximum. This maximum is 155000 for two servers, 77000 for three and 38000 for five.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = parse_count::<usize>)]
     pub max_clients: Option<usize>,
 
@@ -139,7 +165,9 @@ pub struct Options {
     #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
     pub state_dir: PathBuf,
 
-    /// Make the socket for ringctl [default: /run/ringd-ftn/ftn-N.sock]
+    /// Create the socket for ringctl at this path
+    ///
+    /// The default is /run/ringd-ftn/ftn-N.sock.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
@@ -155,22 +183,23 @@ pub struct Options {
 /// The number of servers that a leader needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quorum {
-    /// This number, including itself.
+    /// A leader needs this number of servers, including itself.
     Count(usize),
-    /// More than half of the servers.
+    /// A leader needs more than half of the servers, including itself.
     Majority,
 }
 
-/// The address that a server binds instead of the listed one.
+/// The address that a server binds instead of its address in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bind {
     ip: IpAddr,
-    /// The port; `None`: that of the line.
+    /// The port; `None` means the port of the server's line.
     port: Option<u16>,
 }
 
 impl Bind {
-    /// Returns the address, for a server whose line has this port.
+    /// Returns the complete address. If this value has no port, the address gets the port `listed`, the port of the
+    /// server's line.
     pub fn with_port(self, listed: u16) -> SocketAddr {
         SocketAddr::new(self.ip, self.port.unwrap_or(listed))
     }
@@ -188,8 +217,8 @@ fn parse_bind(text: &str) -> Result<Bind, String> {
 }
 
 impl Quorum {
-    /// Returns the default for this number of servers. With a majority, two servers would grant nothing without
-    /// either of them.
+    /// Returns the default for this number of servers. Two servers do not need a majority by default: they would grant
+    /// nothing while one of them is down.
     const fn default_for(servers: usize) -> Self {
         if servers < 3 {
             Self::Count(1)
@@ -198,7 +227,7 @@ impl Quorum {
         }
     }
 
-    /// Returns the number for a list of `servers`.
+    /// Returns the number of servers that a leader needs in a list of `servers`.
     pub const fn of(self, servers: usize) -> usize {
         match self {
             Self::Count(count) => count,
@@ -217,7 +246,7 @@ fn parse_quorum(text: &str) -> Result<Quorum, String> {
 }
 
 impl Options {
-    /// Returns the options of the machine, as one of `servers` servers.
+    /// Returns the options of the state machine. `servers` is the number of servers.
     pub fn of_machine(&self, servers: usize) -> server::Options {
         server::Options {
             heartbeat: self.heartbeat,

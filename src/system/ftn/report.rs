@@ -1,4 +1,4 @@
-//! Logs the status.
+//! Logs the status of a server.
 
 use ring_control::escape_control_characters;
 use ring_control::ftn::Status;

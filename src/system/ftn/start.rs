@@ -1,4 +1,4 @@
-//! Starts a server.
+//! Starts a server of the token service.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -26,14 +26,14 @@ use crate::system::record_file::LoadedState;
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{PROGRAM, STATE_DIR};
 
-/// The reply to clients that request anything but the status and events.
+/// The reply to clients that request anything except the status and events.
 const REFUSAL: &str = "a server of the token service answers only requests for its status and events; for tokens use \
                        ringctl token";
 
 /// Runs a server until it has shut down on request.
 ///
 /// # Errors
-/// It cannot start, or a system call failed that does not fail on a healthy system.
+/// Fails if the server cannot start, or if a system call fails that does not fail on a healthy system.
 pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let index = options.index;
     let ServerList {
@@ -83,24 +83,24 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         warn!(event = "options_warning", "{warning}");
     }
     if let Some(loss) = found.loss(store.path()) {
-        let loss = format!("{loss}; configuration numbers continue by the clock");
+        let loss = format!("{loss}; configuration numbers continue from the clock");
         warn!(event = "state_corrupt", "{loss}");
         warnings.push(loss);
     }
     let node = Node {
-        started: host.started(),
+        started: host.start_time(),
         link,
         store,
         observers: Observers {
             describer: Describer::new(names.clone()),
             log: Log::new(options.verbose),
-            history: History::new(host.started()),
+            history: History::new(host.start_time()),
         },
         names,
         addresses,
         health: NodeHealth::new(PROGRAM, "datagrams"),
         write_warnings: WriteWarnings::new(
-            "this server sends nothing until it can, as if it were split from the others",
+            "until it can write the file, this server sends nothing, as if it were split from the others",
         ),
         onlookers: Onlookers::new(REFUSAL),
         option_warnings: warnings,
@@ -111,7 +111,8 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     host.run(Driver::with_batches(machine, received, transmit), node)
 }
 
-/// Checks that the state of an earlier version is not left in its old place. Without it, numbers would go back.
+/// Checks that no state of an earlier version is left in its old place. A server that ignored this state would use
+/// numbers that were used before.
 fn check_old_state(options: &Options) -> Result<(), Error> {
     let [old, new] =
         [STATE_DIR, options::STATE_DIR].map(|place| options.name().state_path(Path::new(place)));
@@ -138,7 +139,7 @@ fn own_address(
         let port = name
             .rsplit_once(':')
             .and_then(|(_, port)| port.parse().ok());
-        // A line without a port is refused when the list is read.
+        // This search ignores a line without a port, because reading the list refuses it later.
         let own = bind.with_port(port.unwrap_or_default());
         return same_family(own, servers).map_err(|why| unusable_bind(options, &why));
     }
@@ -155,14 +156,15 @@ fn own_address(
     })
 }
 
-/// Checks that the address is of the servers' family: otherwise its socket could send to none of them.
+/// Checks that the address has the IP version of the servers. With another IP version, the socket could not send to any
+/// server.
 fn same_family(own: SocketAddr, servers: &Servers) -> Result<SocketAddr, String> {
     let mut known = (0..servers.len()).filter_map(|index| servers.address(index));
     let family = |address: SocketAddr| if address.is_ipv4() { "IPv4" } else { "IPv6" };
     match known.find(|listed| listed.is_ipv4() != own.is_ipv4()) {
         Some(listed) => Err(format!(
-            "cannot use --bind {}: it is an {} address, but the servers have {} addresses, as {listed}; give an {} \
-             address",
+            "cannot use --bind {}: it is an {} address, but the servers have {} addresses, for example {listed}; give \
+             an {} address",
             own.ip(),
             family(own),
             family(listed),
@@ -196,8 +198,8 @@ fn log_start(names: &Names, index: usize, link: &UdpSlot) {
             event = "small_buffer",
             has,
             asked,
-            "the kernel keeps {has} bytes of datagrams for this server, not {asked}: if very many clients send at \
-             once, some must send again; set sysctl net.core.rmem_max={asked}"
+            "the kernel stores only {has} bytes of datagrams for this server, not {asked}: if very many clients send \
+             at once, some must send again; set sysctl net.core.rmem_max={asked}"
         );
     }
 }
@@ -211,7 +213,7 @@ fn log_list_change(store: &StateFile, found: LoadedState<Record>, ssig: i32) {
         info!(
             event = "list_changed",
             configuration,
-            "{path} belongs to another list of servers: configurations continue from {configuration}"
+            "{path} belongs to another list of servers: the configuration numbers continue from {configuration}"
         );
     }
 }
@@ -224,7 +226,7 @@ mod tests {
 
     use super::same_family;
 
-    /// Otherwise its socket could send to none of the servers.
+    /// With an address of another family, the socket could not send to any server.
     #[test]
     fn an_address_of_another_family_than_the_servers_is_refused() {
         let v4: SocketAddr = ([192, 0, 2, 1], 7301).into();

@@ -1,15 +1,15 @@
-//! Stores the highest configuration number that a server has seen, which survives a restart. One file serves any
-//! list: a number that is larger than the list needs does no harm. After a change of the list, configuration and
-//! fencing numbers continue from the stored number.
+//! Stores the highest configuration number that a server has seen, so that it survives a restart. The same file can
+//! serve any list, because a number that is larger than necessary does no harm. After a change of the list,
+//! configuration numbers and fencing numbers continue from the stored number.
 //!
-//! A record has 64 bytes, kept twice ([`TwoSlots`](ring_host::TwoSlots)):
+//! A record has 64 bytes, and is stored twice ([`TwoSlots`](ring_host::TwoSlots)):
 //!
 //! ```text
 //! 16  configuration   u64
 //! 24  ssig            i32   of the list that it was stored for
 //! 28  zero            28 bytes
 //! ```
-//! A file of format 01 has a configuration of 32 bits, followed by ssig. It can be read as well.
+//! A file of format 01 has a configuration of 32 bits, followed by ssig. This version of ringd also reads format 01.
 //! All integers are big-endian.
 
 use std::io;
@@ -38,7 +38,7 @@ const FORMAT: Format<Record, LEN> = Format {
 pub(super) struct Record {
     /// The highest configuration number seen.
     pub configuration: u64,
-    /// The signature of the list of servers.
+    /// The signature of the list of servers for which the number was stored.
     pub ssig: i32,
 }
 
@@ -65,7 +65,7 @@ fn decode(bytes: &[u8; LEN]) -> Option<Record> {
     })
 }
 
-/// The state file of one server. It is locked while this value exists.
+/// The state file of one server. The file is locked while this value exists.
 #[derive(Debug)]
 pub(super) struct StateFile {
     record: RecordFile<Record, LEN>,
@@ -76,12 +76,12 @@ pub(super) struct StateFile {
 }
 
 impl StateFile {
-    /// Opens and locks the file of server `index` in `directory`, and makes both if they are missing. Later records
-    /// are for the list with this signature.
+    /// Opens and locks the file of server `index` in `directory`. Creates the file and the directory if they are
+    /// missing. Later records are for the list with this signature.
     ///
     /// # Errors
-    /// The directory or the file cannot be used, the file is another user's or a newer ringd's, or another
-    /// process has it locked.
+    /// Fails if the directory or the file cannot be used, or if another process has locked the file. Also fails if the
+    /// file belongs to another user or a newer ringd.
     pub(super) fn open(
         directory: &Path,
         (name, index): (&NodeName, usize),
@@ -111,22 +111,22 @@ impl StateFile {
         self.is_failing
     }
 
-    /// Checks that the file is in its place, and makes it again if it is not.
+    /// Checks that the file is in its place, and creates it again if it is missing.
     pub(super) fn check_place(&mut self) {
         self.record.check_place();
     }
 
-    /// Describes why nothing can be stored, if the file is not in its place.
+    /// Returns a description of the problem if the file is not in its place.
     pub(super) fn missing(&self) -> Option<&str> {
         self.record.problem()
     }
 
-    /// Returns the writes that have failed since the last call.
+    /// Returns the failed writes since the last call.
     pub(super) const fn take_failures(&mut self) -> Option<WriteFailures> {
         self.failed.take()
     }
 
-    /// Syncs the file to the disk, for a clean exit.
+    /// Syncs the file to the disk before a clean exit.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.record.sync()
     }
@@ -238,7 +238,8 @@ mod tests {
         }
     }
 
-    /// Reads a file of the previous format, with 32 bits, and writes it in the current format.
+    /// Opens a file of the previous format, in which a configuration has 32 bits. Checks that the file is rewritten in
+    /// the current format.
     #[test]
     fn a_file_of_format_01_is_read() {
         let directory = tempfile::tempdir().unwrap();

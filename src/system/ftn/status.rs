@@ -1,4 +1,4 @@
-//! Makes the status from the machine and its environment.
+//! Creates the status from the state machine and its environment.
 
 use ring_control::Health;
 use ring_control::ftn::{ServerStatus, SessionStatus, Status};
@@ -8,7 +8,7 @@ use ring_proto::time::{Now, nanos};
 
 use crate::system::ftn::observe::{Names, state_name};
 
-/// The values of a status that do not come from the machine.
+/// The values of a status that do not come from the state machine.
 #[derive(Debug)]
 pub(super) struct StatusInputs<'a> {
     pub started: Now,

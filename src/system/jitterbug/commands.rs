@@ -2,15 +2,15 @@
 
 use std::process::{Command, Stdio};
 
-/// Checks the commands. A line whose first word needs the shell's expansion is accepted.
+/// Checks the commands. Accepts each line whose first word needs an expansion by the shell.
 ///
 /// # Errors
-/// A text that names the option, the missing command, and a remedy.
+/// Returns a text with the option, the missing command, and a remedy.
 pub(super) fn check(compute: Option<&str>, decide: &str) -> Result<(), String> {
     if let Some(word) = compute.and_then(missing) {
         return Err(format!(
-            "cannot use --compute {word}: there is no such command; give the path of a program, or omit the option \
-             for a counter"
+            "cannot use --compute {word}: there is no such command; give the path of a program, or omit --compute \
+             to run the built-in counter"
         ));
     }
     let is_built_in = matches!(decide, "greater" | "longer");
@@ -22,7 +22,7 @@ pub(super) fn check(compute: Option<&str>, decide: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the first word of a line, if it is a plain word that the shell does not find.
+/// Returns the first word of a line if it is a plain word and the shell finds no command of this name.
 fn missing(line: &str) -> Option<&str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./+:@%,".contains(c);
     let word = line.split_whitespace().next()?;
@@ -35,7 +35,7 @@ fn missing(line: &str) -> Option<&str> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
-    // Without a shell each run fails and logs that.
+    // If there is no shell, this check is skipped: each run will fail and log the failure.
     found.is_ok_and(|status| !status.success()).then_some(word)
 }
 

@@ -1,10 +1,10 @@
-//! A node's condition in a few words, for the service manager.
+//! A node's condition in a few words. The service manager shows these words.
 
 use std::fmt;
 
 use ring_proto::jitterbug::{NodeSummary, State};
 
-/// A node's condition. It does not change with each turn of the token.
+/// A node's condition. The rotation of the token does not change the condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
     NoLink,

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use ring_host::SystemError;
 use thiserror::Error;
 
-/// The error that stops a node at its start. Its text is for the operator: the failure, the cause and a remedy.
+/// The error that stops a node at its start. The text of the error names the failure, the cause and a remedy.
 #[derive(Debug, Error)]
 pub(super) enum Error {
     /// A socket cannot be bound.
@@ -21,7 +21,7 @@ pub(super) enum Error {
 }
 
 impl Error {
-    /// Whether a later attempt may succeed, because the address may be missing only for now.
+    /// Whether a later attempt may succeed, because the address may only be missing for a short time.
     pub(super) fn may_succeed_later(&self) -> bool {
         let Self::Bind { source, .. } = self;
         !matches!(
@@ -56,7 +56,7 @@ fn hint(source: &io::Error, port_kind: &str) -> String {
             )
         }
         ErrorKind::AddrInUse => format!(
-            "another process has it, perhaps another ringd jitterbug; find it with {list}, or choose another port \
+            "another process uses it, perhaps another ringd jitterbug; find it with {list}, or choose another port \
              with {option}"
         ),
         _ => source.to_string(),

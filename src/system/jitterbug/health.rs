@@ -1,4 +1,4 @@
-//! A node's verdict on itself and its ring: problems, their severity, and remedies.
+//! A node's verdict on its own health and on its ring: problems, their severity, and remedies.
 
 use ring_codec::jitterbug::Node;
 use ring_control::{Finding, Verdict};
@@ -7,25 +7,25 @@ use ring_proto::jitterbug::{NodeStatus, Snapshot, State};
 use super::starvation::{Starvation, StarvationEvent};
 use crate::system::jitterbug::observe::describe_difference;
 
-/// From this failure count on, a node has a problem. A failed pass adds one, a successful one subtracts one.
+/// A node with at least this failure count has a problem. A failed pass adds one, and a successful pass subtracts one.
 const FAILURE_COUNT_MIN: u32 = 3;
 
 pub(super) fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvation) -> Verdict {
     let mut findings = Vec::new();
     if snapshot.address.is_none() {
         findings.push(Finding::critical(format!(
-            "{interface} has no address, or is down: until it has one, this node is in no ring"
+            "{interface} has no address, or is down: until it has an address, this node is in no ring"
         )));
     } else if starvation.is_starving() {
         findings.push(Finding::critical(StarvationEvent::Starved.describe().1));
     } else if snapshot.state == State::Orphan {
         findings.push(Finding::critical(
-            "orphan: this node has no ring and looks for a leader; if that lasts, check its netmask and its firewall",
+            "orphan: this node has no ring and looks for a leader; if this lasts, check its netmask and its firewall",
         ));
     } else if snapshot.nodes.len() + snapshot.to_add.len() <= 1 {
-        findings.push(Finding::degraded(format!(
-            "this node is the only one in its ring; if others run, compare its address and netmask with theirs, and \
-             let UDP port {} through the firewalls",
+        findings.push(Finding::with_problem(format!(
+            "this node is the only one in its ring; if other nodes run, compare the addresses and netmasks, and let \
+             UDP port {} through the firewalls",
             snapshot.udp_port
         )));
     }
@@ -41,13 +41,14 @@ pub(super) fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvati
     let unreached = snapshot.nodes.iter().filter(takes_nothing);
     findings.extend(unreached.map(|it| {
         let (Node { ip, port }, count) = (it.node, it.threshold);
-        Finding::degraded(format!(
-            "node {ip} does not take the token: its failure count is {count} (a failed pass adds 1, a successful one \
-             subtracts 1); if it runs, let TCP port {port} through its firewall and this node's"
+        Finding::with_problem(format!(
+            "node {ip} does not take the token: its failure count is {count}; if the node runs, let TCP port {port} \
+             through the firewalls of both nodes"
         ))
     }));
     let differing = snapshot.differing.iter();
-    findings
-        .extend(differing.map(|(node, how)| Finding::degraded(describe_difference(*node, *how))));
+    findings.extend(
+        differing.map(|(node, how)| Finding::with_problem(describe_difference(*node, *how))),
+    );
     Verdict::from_findings(findings)
 }

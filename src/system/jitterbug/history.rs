@@ -1,4 +1,4 @@
-//! The latest events, numbered, for watchers and hooks.
+//! The latest events with their numbers, for watchers and hooks.
 
 use std::net::IpAddr;
 
@@ -9,13 +9,13 @@ use ring_proto::jitterbug::State;
 use ring_proto::time::Now;
 use serde::Serialize;
 
-use super::change::Change;
+use super::hook_change::Change;
 use super::observe::Keys as LineKeys;
 
-/// The keys of an event that only this system has, with the node's state after it.
+/// The keys that only events of Jitterbug have. These keys include the node's state after the event.
 #[derive(Debug, Serialize)]
-pub(super) struct Keys {
-    /// The state before, if the event is a change of state.
+pub(super) struct HistoryKeys {
+    /// The state before the event, if the event is a change of state.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<&'static str>,
     state: &'static str,
@@ -28,16 +28,16 @@ pub(super) struct Keys {
     reason: Option<&'static str>,
 }
 
-/// The retained events, and the node's state after the latest.
+/// The retained events, and the node's state after the latest event.
 #[derive(Debug)]
 pub(super) struct History {
-    events: ring_host::History<Keys>,
+    events: ring_host::History<HistoryKeys>,
     state: State,
     token_id: u32,
 }
 
 impl History {
-    /// Makes an empty history.
+    /// Creates an empty history.
     pub(super) fn new(now: Now) -> Self {
         Self {
             events: ring_host::History::new(now),
@@ -46,7 +46,7 @@ impl History {
         }
     }
 
-    pub(super) const fn recent(&self) -> &Recent<HistoryEntry<Keys>> {
+    pub(super) const fn recent(&self) -> &Recent<HistoryEntry<HistoryKeys>> {
         self.events.recent()
     }
 
@@ -65,7 +65,7 @@ impl History {
     ) {
         let from = std::mem::replace(&mut self.state, to.0);
         self.token_id = to.1;
-        let keys = Keys {
+        let keys = HistoryKeys {
             from: Some(from.name()),
             node: line.keys.node,
             ..self.keys()
@@ -76,7 +76,7 @@ impl History {
 
     /// Adds another event.
     pub(super) fn add(&mut self, now: Now, line: Line<LineKeys>, priority: Priority) {
-        let keys = Keys {
+        let keys = HistoryKeys {
             node: line.keys.node,
             ..self.keys()
         };
@@ -84,7 +84,7 @@ impl History {
             .add(now, (line.event, line.text), keys, priority);
     }
 
-    /// Adds an event about a local lock, with the reason if it was refused or lost.
+    /// Adds an event about a local lock. The event has a reason if the lock was refused or lost.
     pub(super) fn add_lock_event(
         &mut self,
         now: Now,
@@ -98,10 +98,10 @@ impl History {
         };
         let priority = match event {
             "lock_lost" => Priority::News,
-            // Thousands per second would displace all news.
+            // Thousands of these events per second would push all other events out of the history.
             _ => Priority::Passing,
         };
-        let keys = Keys {
+        let keys = HistoryKeys {
             label: Some(label.to_owned()),
             reason,
             ..self.keys()
@@ -109,15 +109,15 @@ impl History {
         self.events.add(now, (event, text), keys, priority);
     }
 
-    /// Adds an event about a problem of this machine, or its end.
+    /// Adds an event about a problem of this machine, or about the end of the problem.
     pub(super) fn add_problem(&mut self, now: Now, event: &'static str, text: String) {
         let keys = self.keys();
         self.events.add(now, (event, text), keys, Priority::News);
     }
 
-    /// Returns the keys of an event without details.
-    fn keys(&self) -> Keys {
-        Keys {
+    /// Returns the keys of an event that has no details.
+    fn keys(&self) -> HistoryKeys {
+        HistoryKeys {
             from: None,
             state: self.state.name(),
             token_id: self.token_id,
@@ -127,7 +127,7 @@ impl History {
         }
     }
 
-    /// Returns the current state as a change that changes nothing.
+    /// Returns the current state in the form of a change whose old state and new state are equal.
     fn ring_state(&self, now: Now) -> Change {
         Change {
             number: self.latest(),

@@ -1,4 +1,5 @@
-//! The node's network: an address of the interface and the sockets at it, which may be lost and opened again.
+//! The node's network: an address of the interface, and sockets that are bound to this address. If the node loses the
+//! address, it opens the sockets again when the address is back.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -16,8 +17,8 @@ use tracing::{info, warn};
 use super::error::Error;
 use crate::system;
 
-/// Maximum connections: 16 inbound ones, their replacements, this node's pass, and connections whose last bytes are
-/// not written yet.
+/// Maximum number of connections. This number is enough for 16 inbound connections, their replacements, this node's
+/// pass, and connections whose last bytes are not written yet.
 const CONNECTIONS_MAX: u16 = 64;
 
 pub(super) type Sockets = JoinedLink<UdpLink, Connections<TcpNetwork, SocketAddr>>;
@@ -28,12 +29,12 @@ struct NodeAddress {
     index: u32,
 }
 
-/// A change of the network for the machine.
+/// A change of the network, for the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LinkChange {
     /// The network's new state.
     pub net: NetworkState,
-    /// Whether the loop has to wait for new sockets.
+    /// Whether the loop must wait for new sockets.
     pub are_sockets_new: bool,
 }
 
@@ -42,16 +43,16 @@ pub(super) struct LinkChange {
 pub(super) struct SegmentLink {
     name: String,
     udp_port: u16,
-    /// The TCP port; 0 until the system has chosen one, which is then kept.
+    /// The TCP port. The port is 0 until the system has chosen a port. The node keeps the chosen port.
     tcp_port: u16,
     watch: InterfaceWatch,
     sockets: Option<Sockets>,
     node_address: Option<NodeAddress>,
-    /// Whether the machine does not know the address yet.
+    /// Whether the state machine does not know the address yet.
     is_new: bool,
-    /// Whether the loop does not wait for the sockets yet.
+    /// Whether the sockets are new, so that the loop does not wait for them yet.
     are_sockets_new: bool,
-    /// Whether the kernel may have reported changes that were not looked up yet.
+    /// Whether the kernel may have reported changes that this node has not looked up yet.
     has_unseen_changes: bool,
     budget: WorkBudget,
     retry: Option<Instant>,
@@ -63,7 +64,7 @@ impl SegmentLink {
     /// Finds the interface, and opens the sockets if it has an address.
     ///
     /// # Errors
-    /// There is no such interface, or a port cannot be used.
+    /// Fails if there is no such interface, or if a port cannot be used.
     pub(super) fn open(name: &str, udp_port: u16, tcp_port: u16) -> Result<Self, ring_host::Error> {
         let watch =
             InterfaceWatch::new().map_err(ring_host::Error::system("watch the interfaces"))?;
@@ -102,7 +103,7 @@ impl SegmentLink {
         &self.watch
     }
 
-    /// Returns the sockets, while there is an address.
+    /// Returns the sockets; `None` while there is no address.
     pub(super) const fn sockets(&mut self) -> Option<&mut Sockets> {
         self.sockets.as_mut()
     }
@@ -112,7 +113,7 @@ impl SegmentLink {
         self.sockets.is_some()
     }
 
-    /// Returns the listener's port, once it is known.
+    /// Returns the listener's port; `None` until it is known.
     pub(super) fn tcp_port(&self) -> Option<u16> {
         (self.tcp_port != 0).then_some(self.tcp_port)
     }
@@ -124,7 +125,7 @@ impl SegmentLink {
         self.earlier + now.unwrap_or_default()
     }
 
-    /// Returns when to call [`poll_change`](Self::poll_change) at the latest.
+    /// Returns the time by which to call [`poll_change`](Self::poll_change).
     pub(super) fn deadline(&self) -> Option<Instant> {
         if self.has_unseen_changes || self.is_new {
             Some(self.budget.resume().unwrap_or_default())
@@ -133,13 +134,13 @@ impl SegmentLink {
         }
     }
 
-    /// Takes the watch's messages.
+    /// Reads the messages of the interface watch.
     pub(super) fn drain_watch(&mut self) -> io::Result<()> {
         self.has_unseen_changes |= self.watch.drain()?;
         Ok(())
     }
 
-    /// Closes the sockets, which cannot receive. They are opened again after a pause.
+    /// Closes the sockets, because they cannot receive. After a pause, the node opens the sockets again.
     pub(super) fn fail(&mut self, now: Instant, error: &io::Error) -> NetworkState {
         warn!(
             event = "link_failed",
@@ -150,7 +151,7 @@ impl SegmentLink {
         NetworkState::Down
     }
 
-    /// Looks the interface up if it may have changed, and returns the change.
+    /// If the interface may have changed, looks it up and returns the change.
     pub(super) fn poll_change(&mut self, now: Instant) -> Option<LinkChange> {
         let retry = self.retry.is_some_and(|retry| retry <= now);
         if (retry || self.has_unseen_changes) && self.budget.end_pause(now) {
@@ -185,15 +186,15 @@ impl SegmentLink {
         })
     }
 
-    /// Switches to this address. Returns whether the network is lost.
+    /// Switches to this address. Returns whether the node has lost the network.
     fn apply_lookup(&mut self, now: Instant, node_address: Option<NodeAddress>) -> bool {
         let was_up = self.is_up();
         let Some(node_address) = node_address else {
             if was_up || self.last_failure.record("no address") {
                 warn!(
                     event = "no_address",
-                    "no address on {}: it is down, or has neither an IPv4 nor a link-local IPv6 address; ringd waits \
-                     for one",
+                    "{} has no address: it is down, or has neither an IPv4 nor a link-local IPv6 address; ringd waits \
+                     for an address",
                     self.name
                 );
             }
@@ -259,7 +260,7 @@ impl SegmentLink {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        // A broadcast reaches no socket that is bound to one address.
+        // A socket that is bound to one address receives no broadcasts.
         let datagrams = UdpLink::bind(SocketAddr::new(any, self.udp_port), &udp)
             .map_err(failed("UDP port", self.udp_port))?;
         let tcp = TcpOptions {
@@ -303,7 +304,8 @@ impl SegmentLink {
     }
 }
 
-/// Chooses an interface's address for the node, if it can send: `kept`, if it is still there, else the first.
+/// Chooses an address of the interface for the node, if the interface can send. Chooses `kept` if it still exists, or
+/// else the first address.
 fn node_address(interface: &Interface, kept: Option<IpAddr>) -> Option<NodeAddress> {
     let is_usable = |address: &&Address| match address.ip {
         IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_unspecified(),

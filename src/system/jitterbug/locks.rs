@@ -1,7 +1,9 @@
-//! The queue of this machine's clients for the token, and its holder. No sockets, no clock.
+//! The queue of clients on this machine that want the token, and the client that holds it. This module uses no sockets
+//! and no clock.
 //!
-//! [`Locks::update`] does everything: it gets the machine's state, notifies clients, and returns the machine's next
-//! command. In each turn of this node only one client is granted the token, so that the other nodes get their turns.
+//! [`Locks::update`] does everything: it gets the state of the state machine, notifies clients, and returns the next
+//! command for the machine. In each turn of this node, only one client is granted the token, so that the other nodes
+//! get their turns.
 
 use std::time::Duration;
 
@@ -17,26 +19,26 @@ pub(super) struct MachineState {
     /// Whether local work may use the token.
     pub may_use: bool,
     pub turn: u64,
-    /// How often local work has lost the token.
+    /// The number of times that local work has lost the token.
     pub ends: u64,
-    /// The reason if it has just lost it.
+    /// The reason of the loss, if local work has just lost the token.
     pub loss: LossReason,
-    /// No other node leads before this time, unless messages are lost.
+    /// The end of the lease: no other node leads before this time, unless messages are lost.
     pub lease_until: Instant,
-    /// The minimum growth of a lease for a renewal.
+    /// The minimum time by which a renewal extends a lease. Shorter extensions are not reported.
     pub step: Duration,
 }
 
 /// A message for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notice {
-    /// It holds the token: the number of the grant, and the end of its lease.
+    /// The client holds the token. Contains the number of the grant, and the end of the client's lease.
     Granted(u64, Instant),
-    /// Its lease is extended to this time.
+    /// The client's lease is extended to this time.
     Renewed(Instant),
-    /// It does not get the token.
+    /// The client does not get the token.
     Refused(RefusalReason),
-    /// It has lost the token; its work must have ended by this time.
+    /// The client has lost the token. The work of the client must end by this time.
     Lost(LossReason, Instant),
 }
 
@@ -46,16 +48,17 @@ struct Tenure {
     number: u64,
     /// [`MachineState::ends`] at the time of the grant.
     ends: u64,
-    /// Whether the machine has lost the token since.
+    /// Whether the machine has lost the token since the grant.
     is_lost: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Locks {
     queue: LockQueue<String, (), Tenure>,
-    /// Whether the machine was told last that there is work.
+    /// Whether the last command told the machine that there is work.
     has_work: bool,
-    /// The turn in which the last client was granted the token, or which is to end.
+    /// The turn in which no other client gets the token. In this turn, a client was granted the token, or the token
+    /// must be handed over.
     served_turn: Option<u64>,
     is_yielding: bool,
     is_leaving: bool,
@@ -63,8 +66,8 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    /// Queues a client for the token. Fetching it takes at most `fetch_timeout` if nobody works with it.
-    /// [`update`](Self::update) reports the outcome, unless the client is refused at once.
+    /// Queues a client for the token. If no program works with the token, the token comes to this node within
+    /// `fetch_timeout`. [`update`](Self::update) reports the outcome, unless the client is refused at once.
     pub(super) fn request(
         &mut self,
         now: Instant,
@@ -82,7 +85,7 @@ impl Locks {
         })
     }
 
-    /// Whether [`update`](Self::update) would do nothing.
+    /// Whether [`update`](Self::update) would have no effect.
     pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty() && !self.has_work && !self.is_yielding
     }
@@ -91,12 +94,12 @@ impl Locks {
         self.queue.holder.is_some()
     }
 
-    /// Returns the number of the grant under which a client works.
+    /// Returns the number of the grant that a client works under.
     pub(super) fn held_grant(&self) -> Option<u64> {
         self.queue.held_token().map(|tenure| tenure.number)
     }
 
-    /// Returns the holder's name for itself.
+    /// Returns the label of the client that holds the token.
     pub(super) fn label(&self) -> Option<&str> {
         Some(&self.queue.holder.as_ref()?.waiter.request.label)
     }
@@ -109,13 +112,13 @@ impl Locks {
         self.queue.involves(client)
     }
 
-    /// Removes a client that holds the token or waits for it. Returns whether it did.
+    /// Removes a client that holds the token or waits for it. Returns whether there was such a client.
     pub(super) fn release(&mut self, client: ClientId) -> bool {
         self.queue.release(client)
     }
 
-    /// Handles a client that has disconnected. Returns the client whose lock this has ended, unless it was ending
-    /// before. Its work may continue until the end of its lease.
+    /// Handles a client that has disconnected. If the client held a lock, and this lock was not already ending, the
+    /// function ends the lock and returns the client. The client's work may continue until the end of its lease.
     pub(super) fn on_client_gone(
         &mut self,
         now: Instant,
@@ -125,7 +128,7 @@ impl Locks {
         Some((left.client, left.request.label.clone()))
     }
 
-    /// Hands the token over as soon as its local holder has released it.
+    /// Hands the token over as soon as the local holder has released it.
     pub(super) const fn yield_token(&mut self) {
         self.is_yielding = true;
     }
@@ -135,21 +138,21 @@ impl Locks {
         self.is_leaving = true;
     }
 
-    /// Returns when to call [`update`](Self::update) at the latest. A machine that leads wakes the loop often enough
-    /// for renewals.
+    /// Returns the time by which to call [`update`](Self::update). Renewals need no such time: a machine that leads
+    /// wakes the loop often enough.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.queue.deadline()
     }
 
-    /// Notifies clients, and returns the machine's next command. Call it again with the machine's new state until it
-    /// returns `None`.
+    /// Notifies clients, and returns the next command for the machine. Call this function again with the machine's new
+    /// state until it returns `None`.
     pub(super) fn update(
         &mut self,
         now: Instant,
         machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) -> Option<Command> {
-        self.update_holder(now, machine, tell);
+        self.end_or_renew_lock(now, machine, tell);
         self.refuse_expired(now, tell);
         let is_yielding = self.is_yielding && self.queue.holder.is_none();
         if is_yielding {
@@ -198,7 +201,7 @@ impl Locks {
         self.queue.hold(now, waiter, tenure, until);
     }
 
-    fn update_holder(
+    fn end_or_renew_lock(
         &mut self,
         now: Instant,
         machine: &MachineState,
@@ -215,11 +218,11 @@ impl Locks {
             }
             return;
         }
-        // A voluntary end must not promise more than the lease.
+        // If the node ends the hold voluntarily, the client must not get more time than its lease.
         let soon = (now + ENDING_NOTICE).min(machine.lease_until);
         let ending = if holder.token.is_lost {
             let until = match machine.loss {
-                // The new holder may have it already.
+                // The new holder may already have the token.
                 LossReason::StrongerToken => now,
                 _ => holder.until.max(now),
             };

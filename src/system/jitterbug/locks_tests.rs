@@ -11,7 +11,7 @@ use super::{Locks, MachineState, Notice};
 const LEASE: Duration = Duration::from_millis(500);
 const FETCH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The queue, a clock, and the state of its machine.
+/// The queue, a clock, and the state of the queue's state machine.
 struct Rig {
     locks: Locks,
     now: Instant,
@@ -37,7 +37,7 @@ impl Rig {
         }
     }
 
-    /// Makes a leading node with these clients, of which the first holds the token.
+    /// Creates a node that leads. The node has these clients, and the first client holds the token.
     fn with_clients(clients: &[ClientId]) -> Self {
         let mut rig = Self::new();
         for &client in clients {
@@ -57,7 +57,7 @@ impl Rig {
         self.locks.request(self.now, client, request, FETCH_TIMEOUT)
     }
 
-    /// Updates until there is no command. Returns the commands.
+    /// Calls `update` until it returns no command. Returns the commands.
     fn update(&mut self) -> Vec<Command> {
         if self.machine.may_use {
             self.machine.lease_until = self.now + LEASE;
@@ -152,7 +152,7 @@ fn a_loss_is_reported_with_its_reason_even_if_the_token_has_returned() {
         rig.update();
         let ends_by = if is_at_once { rig.now } else { until };
         assert_eq!(rig.take_notices(), [(1, Notice::Lost(loss, ends_by))]);
-        // The holder may not have read that: no other client gets the token before its lease ends.
+        // The holder may not have read the notice. So no other client gets the token before the holder's lease ends.
         rig.pass(LEASE / 2);
         assert_eq!(rig.take_notices(), []);
         rig.pass(LEASE / 2);
@@ -226,7 +226,7 @@ fn a_yielded_token_leaves_once_its_holder_has_released_it() {
     let mut rig = Rig::with_clients(&[1, 2]);
     rig.locks.yield_token();
     assert_eq!(rig.update(), []);
-    // At most until the end of the lease.
+    // The work may continue at most until the end of the lease.
     let until = rig.now + ENDING_NOTICE.min(LEASE);
     assert_eq!(
         rig.take_notices(),

@@ -1,12 +1,12 @@
 //! A node of a Jitterbug ring: one token on an IP segment, with data that grows from holder to holder. Start with
 //! `start.rs`.
 
-mod change;
 mod commands;
 mod condition;
 mod error;
 mod health;
 mod history;
+mod hook_change;
 mod link;
 mod locks;
 mod node;

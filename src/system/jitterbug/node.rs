@@ -1,4 +1,4 @@
-//! A node of a Jitterbug ring for the host: everything except its machine.
+//! The parts of a Jitterbug node that the host needs, except the state machine.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,8 +14,8 @@ use ring_runtime::driver::{Environment, NoStore};
 use ring_runtime::wait::{LINK, Reactor};
 use tracing::info;
 
-use super::change::Change;
 use super::condition::Condition;
+use super::hook_change::Change;
 use super::link::{SegmentLink, Sockets};
 use super::observers::Observers;
 use super::programs::Programs;
@@ -32,7 +32,7 @@ pub(super) struct Node {
     pub health: NodeHealth,
     pub service: Service,
     pub hooks: Option<Hooks<Change>>,
-    /// The commands of `--compute` and `--decide`, until the worker takes them.
+    /// The commands of `--compute` and `--decide`; `None` after the worker has taken them.
     pub programs: Option<Programs>,
 }
 
@@ -69,7 +69,7 @@ impl System for Node {
         self.programs.take()
     }
 
-    /// Registers the watch. The sockets are registered by `poll_network`.
+    /// Registers the interface watch. `poll_network` registers the sockets.
     fn register(&mut self, waiting: &Reactor) -> Result<(), Error> {
         Ok(waiting.add(self.link.watch(), NETWORK)?)
     }
@@ -150,7 +150,7 @@ impl System for Node {
             .check_clock(|event, text| history.add_problem(now, event, text));
     }
 
-    /// Does nothing: the host logs it, and the machine counts a long one as a stall.
+    /// Does nothing: the host logs late wake-ups, and the machine counts a long delay as a stall.
     fn count_late_wake_up(&mut self) {}
 
     fn late_limits(machine: &Jitterbug) -> LateLimits {
@@ -185,7 +185,7 @@ impl System for Node {
     fn shut_down(machine: &Jitterbug) -> ShutDown<Command> {
         ShutDown {
             command: Command::ShutDown,
-            // The machine gives up a pass before that.
+            // The machine gives up a pass before this time.
             timeout: 3 * machine.options().token_pass_timeout,
             last_command: Command::ShutDown,
         }

@@ -15,7 +15,8 @@ use crate::system::jitterbug::observe::{EventRate, Log, describe, print};
 pub(super) struct Observers {
     pub log: Log,
     pub history: History,
-    /// How often local work has lost the token. A loss may be too short to be seen in the machine's state.
+    /// The number of times that local work has lost the token. This number also counts short losses, which the
+    /// machine's state does not always show.
     pub use_losses: u64,
     pub starvation: Starvation,
 }
@@ -34,7 +35,7 @@ impl Observe<Event> for Observers {
         let rate = line.keys.rate;
         match self.log.admit(now.monotonic, rate) {
             Some(hidden) => print(&line, hidden),
-            // Other machines decide how many there are, so watchers get only the logged ones.
+            // Other machines determine the number of these events, so watchers get only the logged events.
             None if is_drop => return,
             None => {}
         }

@@ -13,73 +13,79 @@ use ring_text::parse_duration;
 use crate::system::interface::InterfaceRequest;
 use crate::system::values::{parse_count, parse_hook_timeout, parse_size};
 
-const EXAMPLES: &str = "\
-Jitterbug is for data that grows from holder to holder: a result that a few machines compute in turns, and that must \
-survive the loss of any of them. It runs on any IP segment, IPv4 or IPv6, without the privilege to send raw frames: any user \
-may run it. When not to take it: for a program that must never run twice, use the ring (ringd IFACE), whose locks have \
-fencing tokens, leases and quorums. In Jitterbug, a split segment has a leader on each side, and the token protects \
-nothing outside the ring.
+const EXAMPLES: &str = concat!(
+    "\
+Jitterbug is for data that grows from holder to holder. For example, a few machines compute a result in turns, and \
+the result must survive the loss of any machine. Jitterbug runs on any IP segment, IPv4 or IPv6. It does not send raw \
+frames, so any user may run it.
 
-The leader always hands the token to the next node of a list that all nodes share. Before that it computes the next \
-data. Where two rings meet, a decision selects the data that continues.
+Do not use Jitterbug if a program must never run twice. Use the ring instead (ringd IFACE): its locks have fencing \
+tokens, leases and quorums. In Jitterbug, a split segment has a leader on each side, and the token protects nothing \
+outside the ring.
 
-  --compute CMD  reads the data on standard input, and prints the next data
-  --decide CMD   gets two files: $1 has the received data and $2 the node's own.
-                 Exit code 0: the received data continues; 1: the node's own
+The leader always hands the token to the next node of a list that all nodes share. Before the handover, it computes \
+the next data. If two rings meet, a decision selects the data that continues.
 
-If either fails or takes longer than --compute-timeout, the node counts that. Then --compute leaves the data as it is, and \
-with --decide the received data continues.
+",
+    "  --compute CMD  reads the data on standard input, and prints the next data\n",
+    "  --decide CMD   gets two files: $1 has the received data, and $2 the data of the\n",
+    "                 node. With exit code 0, the received data continues. With exit\n",
+    "                 code 1, the data of the node continues\n",
+    "
+If a command fails or takes longer than --compute-timeout, the node counts the failure. If --compute fails, the data \
+stays as it is. If --decide fails, the received data continues.
 
-Both must be pure, and equal on all nodes: the same input gives the same output, on every machine and at any time. The \
-decision must also be an order: of three data, the one that continues must not depend on which two meet first. Only then \
-the promises for data hold: data never goes back, and all nodes work on the same. The node continues to answer while a \
-command runs. It kills a command that hangs, with everything that the command has started.
+Both commands must be pure, and equal on all nodes: the same input always gives the same output. The decision must \
+define an order. If three data meet, the result must not depend on which two meet first. Without these conditions, \
+data may go back, and nodes may work on different data. The node continues to answer while a command runs. It kills a \
+command that hangs, with everything that the command has started.
 
-Give all nodes of a segment equal options: nodes with different commands form different rings, and each node names \
-the nodes that differ. Nothing is stored: a restarted node has no data until it has taken the token.
+Give all nodes of a segment equal options. Nodes with different commands form different rings, and each node logs the \
+nodes that differ. A node stores nothing: after a restart, it has no data until it takes the token.
 
-Examples:
-  ringd jitterbug eth0              a ring that counts
-  ringd jitterbug eth0 --compute 'scripts/pi-digits' --decide longer
-                                    a ring that computes digits of pi
-  ringctl -i jitterbug-eth0 status  show the node, the list and the data
-  ringctl -i jitterbug-eth0 data get --raw
-  ringctl -i jitterbug-eth0 run -- CMD
-                                    run CMD while this node has the token
-  ringd -- jitterbug                join the ring of Lab2 on an interface that
-                                    is called jitterbug
-
-Signals:
-  SIGTERM, SIGINT  hand the token over, then exit; a second one exits at once
-  SIGUSR1          log the status
-
-Environment of a hook (unknown values are empty):
-  RINGD_EVENT         started, state_changed or stopped
-  RINGD_EVENT_NUMBER  the event's number, as in ringctl watch
-  RINGD_OLD_STATE     the state before: orphan, waiter, leader or none
-  RINGD_STATE         the state after
-  RINGD_TOKEN_ID      the token's id
-  RINGD_MERGED        number of earlier changes that are merged into this one,
-                      because hooks were too slow
-  RINGD_INTERFACE     the interface
-  RINGD_TIME_MS       the time: milliseconds since 1970
-
-Exit codes:
-  0  shut down cleanly
-  1  unexpected error, or a second signal
-  2  wrong usage, options that cannot work, or a command that does not exist
-  3  no such interface, without --wait-for-interface
-  5  no permission to use the ports (below 1024: CAP_NET_BIND_SERVICE)
-  6  a port is in use, by another ringd jitterbug or some other program
-  8  the control socket cannot be made";
+",
+    "Examples:\n",
+    "  ringd jitterbug eth0              run a ring that counts\n",
+    "  ringd jitterbug eth0 --compute 'scripts/pi-digits' --decide longer\n",
+    "                                    run a ring that computes digits of pi\n",
+    "  ringctl -i jitterbug-eth0 status  show the node, the list and the data\n",
+    "  ringctl -i jitterbug-eth0 data get --raw\n",
+    "                                    print the data\n",
+    "  ringctl -i jitterbug-eth0 run -- CMD\n",
+    "                                    run CMD while this node has the token\n",
+    "  ringd -- jitterbug                join the ring of Lab2 on the interface named\n",
+    "                                    jitterbug\n",
+    "\nSignals:\n",
+    "  SIGTERM, SIGINT  hand the token over, then exit; a second signal exits at once\n",
+    "  SIGUSR1          log the status\n",
+    "\nEnvironment of a hook (unknown values are empty):\n",
+    "  RINGD_EVENT         started, state_changed or stopped\n",
+    "  RINGD_EVENT_NUMBER  the event's number, as in ringctl watch\n",
+    "  RINGD_OLD_STATE     the state before: orphan, waiter, leader or none\n",
+    "  RINGD_STATE         the state after\n",
+    "  RINGD_TOKEN_ID      the token's id\n",
+    "  RINGD_MERGED        the number of earlier changes that are merged into this one,\n",
+    "                      because hooks were too slow\n",
+    "  RINGD_INTERFACE     the interface\n",
+    "  RINGD_TIME_MS       the time: milliseconds since 1970\n",
+    "\nExit codes:\n",
+    "  0  shut down cleanly\n",
+    "  1  unexpected error, or a second signal\n",
+    "  2  wrong usage, options that cannot work, or a command that does not exist\n",
+    "  3  no such interface, without --wait-for-interface\n",
+    "  5  no permission to use the ports (below 1024, CAP_NET_BIND_SERVICE is needed)\n",
+    "  6  a port is in use, by another ringd jitterbug or some other program\n",
+    "  8  the control socket cannot be made"
+);
 
 /// Run a node of a Jitterbug ring
 ///
 /// The ring has one token, whose data grows from holder to holder.
 ///
-/// Nodes on one IP segment find each other by broadcast and keep one token, which moves around. The node that has it
-/// leads: it works on the token's data and hands both on, with the list of all nodes. When a leader is lost, the
-/// others elect a new one within some seconds, and continue with the data that they know.
+/// Nodes on one IP segment find each other by broadcast and keep one token, which moves from node to node. The node
+/// that has the token leads: it works on the token's data. Then the leader hands on the token, the data and the list of
+/// all nodes. If a leader is lost, the others elect a new leader within some seconds. The nodes continue with the data
+/// that they know.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "jitterbug",
@@ -90,21 +96,27 @@ Exit codes:
 pub struct Options {
     /// Run the node on this interface
     ///
-    /// Its IPv4 address is the node's, or else its IPv6 link-local address.
+    /// The node uses the interface's IPv4 address, or else its IPv6 link-local address.
     #[arg(value_name = "IFACE")]
     pub interface: String,
 
     /// Wait for IFACE if it does not exist yet
     ///
-    /// The units do this. Otherwise ringd exits with code 3.
+    /// The systemd units use this option. Without the option, ringd exits with code 3.
     #[arg(long)]
     pub wait_for_interface: bool,
 
     /// Set the UDP port of all nodes
-    #[arg(long, value_name = "PORT", default_value_t = 57_700, allow_negative_numbers = true, value_parser = parse_port)]
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 57_700,
+        allow_negative_numbers = true,
+        value_parser = parse_port
+    )]
     pub udp_port: u16,
 
-    /// Take the token at this TCP port; 0: any free port
+    /// Take the token at this TCP port, or any free port (0)
     ///
     /// With 0 the node keeps the chosen port while it runs.
     #[arg(long, value_name = "PORT", default_value_t = 0, allow_negative_numbers = true, value_parser = parse_port)]
@@ -112,72 +124,129 @@ pub struct Options {
 
     /// Set the interval between queries of an attempt to lead
     ///
-    /// It determines the lease: (2 * --tr-count - 1) * --tr-interval, which must be 50ms to 10s.
-    #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// The interval determines the lease: (2 * --tr-count - 1) * --tr-interval. The lease must be 50ms to 10s.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "100ms",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub tr_interval: Duration,
 
     /// Set the number of queries per attempt to lead, 1 to 100
     ///
-    /// A node that gets no answer in two attempts leads.
-    #[arg(long, value_name = "COUNT", default_value_t = 3, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
+    /// A node leads if it gets no answer in two attempts.
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 3,
+        allow_negative_numbers = true,
+        value_parser = parse_count::<u32>
+    )]
     pub tr_count: u32,
 
     /// Wait this long for the token before asking who leads
     ///
-    /// At least 100ms.
-    #[arg(long, value_name = "DURATION", default_value = "2s", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// The minimum is 100ms.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "2s",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub renew_timeout: Duration,
 
     /// Limit the time of handing the token to one node
     ///
-    /// The limit applies on both sides. At least 10ms.
-    #[arg(long, value_name = "DURATION", default_value = "500ms", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// Both the sender and the receiver of the token apply this limit. The minimum is 10ms.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "500ms",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub token_pass_timeout: Duration,
 
     /// Keep the token this long without local work
     ///
-    /// The time is shorter in rings so large that a round would take half of --renew-timeout.
-    #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// In a large ring the node keeps the token for a shorter time. So all nodes together keep the token for at most
+    /// half of --renew-timeout.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "100ms",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub hold: Duration,
 
     /// Limit the number of nodes in the list
-    #[arg(long, value_name = "COUNT", default_value_t = 65_536, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 65_536,
+        allow_negative_numbers = true,
+        value_parser = parse_count::<u32>
+    )]
     pub max_nodes: u32,
 
     /// Limit the data: bytes, or a number with KiB or MiB
     #[arg(long, value_name = "SIZE", default_value = "1MiB", allow_hyphen_values = true, value_parser = parse_size)]
     pub max_data: usize,
 
-    /// Compute the next data with this sh -c line [default: a decimal counter]
+    /// Compute the next data with this sh -c line
+    ///
+    /// By default, the data is a decimal counter.
     #[arg(long, value_name = "CMD", value_parser = parse_command)]
     pub compute: Option<String>,
 
-    /// Choose the data that continues: greater, longer or a command
+    /// Choose the data that continues when two rings meet
     ///
-    /// greater: more bytes, then the larger. longer: more bytes, or the received one. A command is run by sh -c.
+    /// HOW is greater, longer or a command for sh -c. With greater and with longer, the data with more bytes continues.
+    /// If the lengths are equal, greater selects the larger data, and longer selects the received data.
     #[arg(long, value_name = "HOW", default_value = "greater", value_parser = parse_command)]
     pub decide: String,
 
-    /// Limit the time of one run of either command
-    #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// Limit the time of one run of --compute or --decide
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "10s",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub compute_timeout: Duration,
 
-    /// Make the socket for ringctl [default: /run/ringd-jitterbug/jitterbug-IFACE.sock]
+    /// Create the socket for ringctl at this path
+    ///
+    /// The default is /run/ringd-jitterbug/jitterbug-IFACE.sock.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
     /// Run this shell command at each change, start and stop
     ///
-    /// Hooks run one at a time and in order, this one before those of --hooks-dir. The daemon does not wait for them.
+    /// The daemon does not wait for its hooks. Only one hook runs at a time: first this command, then the programs of
+    /// --hooks-dir in order.
     #[arg(long, value_name = "CMD")]
     pub on_change: Option<String>,
 
-    /// Run the programs in DIR at every change, in order [default: none]
+    /// Run the programs in DIR at every change, in order
+    ///
+    /// Without this option, ringd reads no directory.
     #[arg(long, value_name = "DIR")]
     pub hooks_dir: Option<PathBuf>,
 
-    /// End a hook that runs longer than this
-    #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_hook_timeout)]
+    /// End a hook that runs longer than DURATION
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "10s",
+        allow_hyphen_values = true,
+        value_parser = parse_hook_timeout
+    )]
     pub hook_timeout: Duration,
 
     /// Set the format of log lines
@@ -190,7 +259,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns the options of the machine.
+    /// Returns the options of the state machine.
     pub fn of_machine(&self) -> jitterbug::Options {
         let command = |line: &str| format!("sh -c {line}");
         let compute = self.compute.as_deref().map(command);
@@ -325,7 +394,7 @@ mod tests {
             .render_long_help()
             .to_string();
         let words = "57700 100ms 2s 500ms 65536 1MiB greater 10s pure /run/ringd-jitterbug/jitterbug-IFACE.sock";
-        let phrases = ["equal on all nodes", "When not to take it", "  8  "];
+        let phrases = ["equal on all nodes", "Do not use Jitterbug if", "  8  "];
         for word in words.split(' ').chain(phrases) {
             assert!(help.contains(word), "{word}");
         }

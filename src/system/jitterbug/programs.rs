@@ -1,4 +1,4 @@
-//! Runs the commands of `--compute` and `--decide`, off the loop.
+//! Runs the commands of `--compute` and `--decide` in a thread, so that the loop does not wait for them.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use ring_runtime::worker::WakeUp;
 use ring_text::format_duration;
 use tracing::warn;
 
-/// The exit code of a decision for the node's own data.
+/// The exit code with which a decision selects the node's own data.
 const OWN_DATA_EXIT_CODE: i32 = 1;
 /// The rate limit for the standard error of commands, and for their problems.
 const LINES_LIMIT: RateLimit = RateLimit::new(10, Duration::from_secs(1));
@@ -30,7 +30,8 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Takes lines for the shell. A line for a built-in function is never run.
+    /// Creates programs from two lines for the shell. If the node uses a built-in function instead of a line, this line
+    /// is never run.
     pub(super) fn new(compute: &str, decide: &str, timeout: Duration, max_data: usize) -> Self {
         Self {
             compute: compute.to_owned(),
@@ -63,7 +64,7 @@ impl Programs {
     }
 
     fn decide(&mut self, received: &[u8], own: &[u8], bell: &WakeUp) -> io::Result<Outcome> {
-        // The folder is removed when the command has ended.
+        // Dropping this value removes the folder, so it must live until the command has ended.
         let folder = tempfile::Builder::new().prefix("ringd-").tempdir()?;
         let put = |name: &str, bytes: &[u8]| {
             let path = folder.path().join(name);
@@ -84,8 +85,8 @@ impl Programs {
         })
     }
 
-    /// Runs a command with this input, and captures up to this many bytes of output. `None`: it did not end by
-    /// itself.
+    /// Runs a command with this input, and captures up to this number of bytes of its output. Returns `None` if the
+    /// command did not end by itself.
     fn run(
         &mut self,
         option: &str,
@@ -114,7 +115,7 @@ impl Programs {
                 format_duration(self.timeout)
             ),
             End::Stuck => "was killed but does not end".to_owned(),
-            // The machine no longer needs an answer.
+            // If sending fails, the machine no longer needs the answer.
             End::Cancelled => return Ok(None),
             End::Exit(status) | End::LeftBehind(status) => {
                 let is_answer = option == "--decide" && status.code() == Some(OWN_DATA_EXIT_CODE);
@@ -139,10 +140,10 @@ impl Programs {
     }
 }
 
-/// Maximum logged lines of one run.
+/// Maximum number of lines that are logged of one run.
 const LINES_PER_RUN_MAX: usize = 5;
 
-/// Makes a shell that runs a line of the user.
+/// Returns a shell command that runs a line of the user.
 fn shell(line: &str) -> Process {
     let mut shell = Process::new("/bin/sh");
     shell.args(["-c", line]);

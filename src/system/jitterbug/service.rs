@@ -13,25 +13,25 @@ use ring_proto::jitterbug::{Command, Jitterbug, State};
 use ring_proto::time::{Instant, Now};
 use ring_text::hex;
 
-use super::history::{History, Keys};
+use super::history::{History, HistoryKeys};
 use super::locks::{Locks, MachineState, Notice};
 
-/// Maximum bytes of data in a grant: an environment cannot hold more.
+/// Maximum number of bytes of data in a grant, so that the data fit into an environment variable.
 const GRANT_DATA_MAX: usize = 1024;
-/// Number of renewals in the length of a lease.
+/// Number of renewals in the time of one lease.
 const RENEWALS_PER_LEASE: u32 = 8;
 
-/// All clients whose requests go beyond the status.
+/// All clients that have requested more than the status.
 #[derive(Debug)]
 pub(super) struct Service {
     interface: String,
     locks: Locks,
     lock_log: LockLog,
-    /// Labels of released locks that watchers do not know of yet.
+    /// Labels of released locks that were not yet reported to watchers.
     released_labels: Vec<String>,
     backstops: Backstops,
     watchers: Watchers,
-    /// Clients whose state has changed, and whether they may be silent now.
+    /// Clients whose state has changed. The `bool` is true if the client may be silent from now on.
     changed_clients: Vec<(ClientId, bool)>,
 }
 
@@ -48,7 +48,7 @@ impl Service {
         }
     }
 
-    /// Returns when to call [`serve_clients`](Self::serve_clients) at the latest.
+    /// Returns the time by which to call [`serve_clients`](Self::serve_clients).
     pub(super) fn deadline(&self) -> Option<Instant> {
         let deadlines = [self.locks.deadline(), self.lock_log.deadline()];
         deadlines.into_iter().flatten().min()
@@ -63,7 +63,7 @@ impl Service {
         self.locks.is_held()
     }
 
-    /// Returns how to answer a request. Takes the descriptors that it keeps.
+    /// Returns the kind of answer to a request. Takes the descriptors that the service keeps.
     pub(super) fn answer(
         &mut self,
         now: Now,
@@ -100,7 +100,7 @@ impl Service {
                 token: Some(RawJson::encode(&machine.summary().token_id)),
             })),
             Request::DataSet { .. } => Reaction::error(
-                "cannot set the data: in Jitterbug the leader computes it; see ringd jitterbug --compute",
+                "cannot set the data: in Jitterbug, the leader computes the data; see ringd jitterbug --compute",
             ),
             Request::Watch { from, turns } => {
                 self.changed_clients.push((client, true));
@@ -110,7 +110,7 @@ impl Service {
         }
     }
 
-    /// Returns how to answer a request that only some systems have.
+    /// Returns the kind of answer to a request that only some systems have.
     fn answer_own_request(
         &mut self,
         request: &JitterbugRequest,
@@ -130,7 +130,7 @@ impl Service {
             ),
             JitterbugRequest::Forget {} => Reaction::error(
                 "cannot remove a node: the list of Jitterbug keeps every node that has answered; an absent node is \
-                 asked ever less often and costs no time",
+                 asked less and less often, so it costs no time",
             ),
         }
     }
@@ -190,7 +190,8 @@ impl Service {
         Reaction::Reply(Reply::Done {})
     }
 
-    /// Serves all clients. Returns the machine's next command; the caller calls again after it.
+    /// Serves all clients. Returns the next command for the machine. The caller executes the command, and calls this
+    /// function again.
     pub(super) fn serve_clients(
         &mut self,
         now: Now,
@@ -250,7 +251,8 @@ impl Service {
         }
         self.lock_log.log_long_lock(now.monotonic);
         if command.is_none() {
-            let message = |entry: &HistoryEntry<Keys>, number| Reply::Event(entry.message(number));
+            let message =
+                |entry: &HistoryEntry<HistoryKeys>, number| Reply::Event(entry.message(number));
             let recent = history.recent();
             self.watchers
                 .send_events(now.monotonic, server, recent, message);
@@ -309,7 +311,7 @@ impl Service {
                 "too many programs of this machine wait for the token".to_owned()
             }
             RefusalReason::AlreadyHeld => {
-                format!("{label:?} runs under the lock that it requests, and would wait for itself")
+                format!("{label:?} runs under the lock that it requests, and would wait for its own end")
             }
             RefusalReason::Leaving => "ringd is shutting down".to_owned(),
         };
@@ -321,8 +323,8 @@ impl Service {
     }
 }
 
-/// Returns the name of a lock: the token's id, the node and the number of the grant. It identifies a lock, but does
-/// not tell which of two locks is newer.
+/// Returns the name of a lock: the token's id, the node and the number of the grant. The name identifies a lock, but
+/// does not show which of two locks is newer.
 fn fencing(number: u64, machine: &Jitterbug) -> String {
     let id = machine.summary().token_id;
     match machine.address() {
@@ -344,8 +346,8 @@ fn machine_state(now: Instant, machine: &Jitterbug, ends: u64) -> MachineState {
             State::Orphan => LossReason::Lease,
             State::Waiter | State::Leader => LossReason::StrongerToken,
         },
-        // Unless the loop stalls for longer, it answers each node that asks for a leader within the ring's shortest
-        // lease.
+        // The limit is the ring's shortest lease: unless the loop stalls for longer, it answers each node that asks for
+        // a leader within this time.
         lease_until: if may_use { now + lease } else { now },
         step: lease / RENEWALS_PER_LEASE,
     }
@@ -354,10 +356,10 @@ fn machine_state(now: Instant, machine: &Jitterbug, ends: u64) -> MachineState {
 const fn loss(why: LossReason) -> &'static str {
     match why {
         LossReason::Yield => "ringctl yield handed it over",
-        LossReason::MaxHold => "it was held as long as --max-hold allows",
+        LossReason::MaxHold => "it was held for the maximum time of --max-hold",
         LossReason::Shutdown => "ringd is shutting down",
         LossReason::StrongerToken => "another leader has a stronger token",
-        LossReason::Lease => "ringd was stalled too long: another node may lead",
+        LossReason::Lease => "ringd was stalled for too long: another node may lead",
         LossReason::Link => "the interface has no address",
         LossReason::Gone => "its client has disconnected without releasing it",
     }

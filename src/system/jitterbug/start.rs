@@ -20,13 +20,14 @@ use super::starvation::Starvation;
 use crate::system::PROGRAM;
 use crate::system::jitterbug::observe::Log;
 
-/// Buffer size for a datagram: far more than the longest message, so that a longer datagram is recognized as such.
+/// Buffer size for a datagram. This size is much larger than the longest message, so that the node recognizes a
+/// datagram that is too long.
 const DATAGRAM_BUFFER: usize = 2048;
 
 /// Runs a node until it has shut down on request.
 ///
 /// # Errors
-/// It cannot start, or a system call failed that does not fail on a healthy system.
+/// Fails if the node cannot start, or if a system call fails that does not fail on a healthy system.
 pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let own = options.of_machine();
     own.check().map_err(|error| unusable(&error))?;
@@ -52,7 +53,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     log_start(options);
     let observers = Observers {
         log: Log::new(options.verbose),
-        history: History::new(host.started()),
+        history: History::new(host.start_time()),
         use_losses: 0,
         starvation: Starvation::default(),
     };
@@ -82,18 +83,18 @@ const fn has_hooks(options: &Options) -> bool {
     options.on_change.is_some() || options.hooks_dir.is_some()
 }
 
-/// Starts the hooks, if the options name any.
+/// Starts the hooks, if the options contain hooks.
 fn start_hooks(
     options: &Options,
     history: &History,
-) -> Result<Option<Hooks<super::change::Change>>, ring_host::Error> {
+) -> Result<Option<Hooks<super::hook_change::Change>>, ring_host::Error> {
     if !has_hooks(options) {
         return Ok(None);
     }
     let settings = hooks::Settings {
         environment: vec![("RINGD_INTERFACE", options.interface.clone())],
         command: options.on_change.clone(),
-        // An empty path if no directory is given: there is no such directory.
+        // The path is empty if no directory is given. Such a directory does not exist, so it has no hooks.
         directory: options.hooks_dir.clone().unwrap_or_default(),
         timeout: options.hook_timeout,
         constant_changes: None,

@@ -2,19 +2,20 @@
 
 use ring_proto::jitterbug::State;
 
-/// Number of such losses in a row that a healthy node never has.
+/// A node counts as starving if it has lost its ring this number of times in a row without having had the token. A
+/// healthy node never starves.
 const LOSSES_MAX: u32 = 3;
 
-/// Counts how often in a row the node has lost its ring without having had the token.
+/// Counts how many times in a row the node has lost its ring without having had the token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Starvation(u32);
 
-/// A change that people should know of.
+/// A change that operators should know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StarvationEvent {
     /// The node does not get the token.
     Starved,
-    /// The node has had the token again.
+    /// The node has got the token again.
     Recovered,
 }
 
@@ -45,8 +46,8 @@ impl StarvationEvent {
         match self {
             Self::Starved => (
                 "starving",
-                "this node has lost its ring three times in a row without the token: passes to it fail; let TCP \
-                 through its firewall and those of the other nodes",
+                "this node has lost its ring three times in a row without getting the token: handovers to \
+                 this node fail; let TCP through the firewalls of all nodes",
             ),
             Self::Recovered => ("not_starving", "this node has had the token again"),
         }

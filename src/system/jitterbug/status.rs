@@ -1,4 +1,4 @@
-//! Makes the status from the machine.
+//! Creates the status from the state machine.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,11 @@ use ring_text::hex;
 use super::health::verdict;
 use super::starvation::Starvation;
 
-/// Maximum bytes of data in a status.
+/// Maximum number of bytes of data in a status.
 const SHOWN_DATA_MAX: usize = 256;
 
-/// Returns the node's view of itself and its ring. The link has truncated `cut` datagrams and listens at `tcp_port`.
+/// Returns the node's view of itself and of its ring. `cut` is the number of datagrams that the link has truncated, and
+/// `tcp_port` is the port at which it listens.
 pub(super) fn status(
     interface: &str,
     machine: &Jitterbug,
@@ -65,7 +66,7 @@ fn node(node: &Node) -> NodeEntry {
     }
 }
 
-/// Returns the first bytes of data, as text if all data are printable, and in hexadecimal.
+/// Returns the first bytes of the data in two forms: in hexadecimal digits, and as text if all data are printable.
 fn preview(data: &[u8]) -> (Option<String>, String) {
     let first = data.get(..SHOWN_DATA_MAX).unwrap_or(data);
     let is_text = data.iter().all(|byte| matches!(byte, b' '..=b'~'));
@@ -79,9 +80,9 @@ fn counters(machine: &Jitterbug, cut: u64) -> CountersStatus {
         .plain()
         .map(|(name, count)| (name.to_owned(), count));
     let dropped = Reason::ALL.map(|reason| {
-        // A datagram that was longer than the link's buffers continues after its message.
+        // A datagram that is longer than the link's buffers has bytes after its message.
         let more = if reason == Reason::Trailing { cut } else { 0 };
-        (reason.key().to_owned(), counters.dropped(reason) + more)
+        (reason.key().to_owned(), counters.drop_count(reason) + more)
     });
     CountersStatus {
         plain: plain.collect(),
@@ -126,12 +127,12 @@ mod tests {
             keys.collect::<BTreeSet<_>>()
         };
         let sorted = |words: &str| words.split_whitespace().map(str::to_owned).collect();
-        let expected = "protocol interface address udp_port tcp_port state token_id nodes to_add node_list_hash lease_ms \
-            health troubles data data_hex data_len counters";
+        let expected = "protocol interface address udp_port tcp_port state token_id nodes to_add node_list_hash \
+            lease_ms health troubles data data_hex data_len counters";
         assert_eq!(names(&json), sorted(expected));
-        let expected = "tr1_sent tr1_received tr2_sent tr2_received restores restores_won taken merged absorbed passes_done \
-            passes_failed passes_unknown passes_aborted announcements stalls computes compute_failures decisions \
-            decide_failures nodes_refused dropped";
+        let expected = "tr1_sent tr1_received tr2_sent tr2_received restores restores_won taken merged absorbed \
+            passes_done passes_failed passes_unknown passes_aborted announcements stalls computes compute_failures \
+            decisions decide_failures nodes_refused dropped";
         assert_eq!(names(&json["counters"]), sorted(expected));
         assert_eq!(json["protocol"], "jitterbug");
         assert_eq!(json["counters"]["dropped"]["trailing"], 3);

@@ -1,5 +1,6 @@
-//! Compares the counters, log lines, watchers' messages and hooks' variables of each event with `announcements.txt`.
-//! Add an example here for a new event. With RINGD_WRITE_ANNOUNCEMENTS=1 the test writes that file.
+//! Compares the announcements of each event with `announcements.txt`: counters, log lines, messages for watchers and
+//! variables for hooks. Add an example here for a new event. If RINGD_WRITE_ANNOUNCEMENTS=1 is set, the test writes
+//! that file.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,9 +19,9 @@ use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Observe;
 use serde_json::Value;
 
-use super::change::Change;
 use super::health::findings;
 use super::history::History;
+use super::hook_change::Change;
 use crate::system::lab2::observe::{Log, Tally, captured, describe_trouble};
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 7]);
@@ -37,7 +38,7 @@ const LIMIT: DataLimit = DataLimit {
 const SPAN: Duration = Duration::from_secs(7_200);
 const FAILURE_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// Returns all troubles, each with all its variants.
+/// Returns all troubles, including all variants of each trouble.
 fn troubles() -> Vec<Diagnostic> {
     let (mac, owner, after) = (MAC, MAC, SPAN);
     let one: SilentMembers = [MAC].into_iter().collect();
@@ -88,7 +89,7 @@ fn troubles() -> Vec<Diagnostic> {
     ]
 }
 
-/// Returns the events of a rotating token. A routine event follows the event that it repeats.
+/// Returns the events of a rotating token. In this order, each routine event repeats an earlier event.
 fn rotation_events() -> Vec<Event> {
     let kind = Kind::Ping;
     let owned = |progress, number| Event::OwnerChanged {
@@ -287,13 +288,13 @@ fn each_event_is_announced_as_in_the_file() {
             let message = entry.message(0);
             writeln!(actual, "  watch   {}", message.json().text()).expect("a string takes all");
             if let Some(change) = history.change(number) {
-                // A new event must not change the lines of later events.
+                // Each event has a new log and history, so that a new event does not change the lines of later events.
                 let change = Change {
                     number: 0,
                     ..change
                 };
                 let set: Vec<_> = change
-                    .environment()
+                    .variables()
                     .map(|(name, value)| format!("{name}={value}"))
                     .collect();
                 writeln!(actual, "  hooks   {}", set.join(" ")).expect("a string takes all");

@@ -1,4 +1,4 @@
-//! The ring's interface: looks it up, watches it, and opens its socket again after a loss.
+//! The ring's interface: looks the interface up, watches it, and opens its socket again after a loss.
 
 use std::io;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tracing::{info, warn};
 
 use crate::system::Error;
 
-/// Interval of attempts after a failure, unless the kernel reports a change.
+/// Interval of attempts after a failure. A change that the kernel reports causes an attempt at once.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The reason why frames cannot be sent.
@@ -25,16 +25,16 @@ pub(super) enum LinkLoss {
     NoCarrier,
     /// The interface no longer exists.
     Gone,
-    /// It has another MAC, or is another interface with the same name.
+    /// The interface has another MAC, or is another interface with the same name.
     Replaced,
-    /// Another process receives the ring's frames on it.
+    /// Another process receives the ring's frames on the interface.
     Shared,
-    /// The interface exists, but the socket does not work.
+    /// The interface exists, but its socket does not work.
     Broken,
 }
 
 impl LinkLoss {
-    /// Returns the text for the status and the log, which follows the interface's name.
+    /// Returns the text for the status and the log. The text follows the interface's name.
     pub(super) const fn text(self) -> &'static str {
         match self {
             Self::Down => "is down",
@@ -47,14 +47,14 @@ impl LinkLoss {
     }
 }
 
-/// A change of the link for the machine.
+/// A change of the link, for the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinkChange {
-    /// The link is lost; the socket is closed.
+    /// The link is lost, and the socket is closed.
     Lost,
-    /// The link is up with a new socket, which the loop has to wait for.
+    /// The link is up with a new socket. The loop must wait for this socket.
     Opened(LinkState),
-    /// The link is up as before, but its IP or MTU has changed.
+    /// The link is still up, but its IP or MTU has changed.
     Changed(LinkState),
 }
 
@@ -75,12 +75,12 @@ pub(super) struct Attachment {
     ethertype: u16,
     watch: InterfaceWatch,
     socket: Option<PacketSocket>,
-    /// The interface as last looked up.
+    /// The result of the last look-up of the interface.
     interface: Interface,
-    /// `None`: the socket is open and the machine may use it.
+    /// The reason why the machine must not use the link; `None` if the socket is open and the machine may use the link.
     loss: Option<LinkLoss>,
     earlier_drops: u64,
-    /// Whether the kernel may have reported changes that were not looked up yet.
+    /// Whether the kernel may have reported changes that this node has not looked up yet.
     has_unseen_changes: bool,
     budget: WorkBudget,
     retry: Option<Instant>,
@@ -88,11 +88,11 @@ pub(super) struct Attachment {
 }
 
 impl Attachment {
-    /// Finds the interface and checks that a packet socket can be opened on it, even if the interface is down. The
-    /// link counts as lost until the first [`poll_change`](Self::poll_change).
+    /// Finds the interface, and checks that a packet socket can be opened on it. This check works even if the interface
+    /// is down. The link counts as lost until the first [`poll_change`](Self::poll_change).
     ///
     /// # Errors
-    /// There is no such interface, it is not Ethernet, or the process has no permission.
+    /// Fails if there is no such interface, if it is not Ethernet, or if the process has no permission.
     pub(super) fn open(name: &str, ethertype: u16) -> Result<Self, ring_host::Error> {
         let watch =
             InterfaceWatch::new().map_err(ring_host::Error::system("watch the interfaces"))?;
@@ -122,8 +122,8 @@ impl Attachment {
         Ok(this)
     }
 
-    /// Refuses an interface on which another process receives the frames of this ring. The ring's lock does not cover
-    /// a daemon of another user, or one with another file system.
+    /// Refuses an interface on which another process receives the frames of this ring. The ring's lock file does not
+    /// exclude such a process if it belongs to another user or sees another file system.
     pub(super) fn check_unshared(&self, ring: &NodeName) -> Result<(), Error> {
         let Some(uid) = rival_socket_user(&self.interface, self.ethertype, None) else {
             return Ok(());
@@ -138,17 +138,17 @@ impl Attachment {
         &self.watch
     }
 
-    /// Returns the socket, while the link is up.
+    /// Returns the socket; `None` while the link is lost.
     pub(super) const fn socket(&mut self) -> Option<&mut PacketSocket> {
         self.socket.as_mut()
     }
 
-    /// Returns the interface as it was last seen.
+    /// Returns the result of the last look-up of the interface.
     pub(super) const fn interface(&self) -> &Interface {
         &self.interface
     }
 
-    /// Returns why frames cannot be sent; `None`: they can be sent.
+    /// Returns the reason why frames cannot be sent; `None` if they can be sent.
     pub(super) const fn loss(&self) -> Option<LinkLoss> {
         self.loss
     }
@@ -158,21 +158,21 @@ impl Attachment {
         let name = &self.name;
         self.interface.bridge_port.then(|| {
             format!(
-                "{name} is a port of a bridge, which takes all frames that arrive there; run ringd on the bridge, or \
-                 remove {name} from it ('ip link set {name} nomaster')"
+                "{name} is a port of a bridge, which takes all frames of {name}; run ringd on the bridge, or remove \
+                 {name} from it ('ip link set {name} nomaster')"
             )
         })
     }
 
-    /// Returns how many frames the kernel has dropped because this process did not take them in time.
+    /// Returns the number of frames that the kernel has dropped because this process did not take them in time.
     pub(super) fn kernel_drops(&mut self) -> u64 {
-        // If the socket is broken, receiving shows that.
+        // An error is ignored: if the socket is broken, the next receive shows it.
         let socket = self.socket.as_mut();
         let current = socket.map_or(0, |socket| socket.kernel_drops().unwrap_or(0));
         self.earlier_drops + current
     }
 
-    /// Returns when to call [`poll_change`](Self::poll_change) at the latest.
+    /// Returns the time by which to call [`poll_change`](Self::poll_change).
     pub(super) fn deadline(&self) -> Option<Instant> {
         if self.has_unseen_changes {
             Some(self.budget.resume().unwrap_or_default())
@@ -181,13 +181,13 @@ impl Attachment {
         }
     }
 
-    /// Takes the watch's messages.
+    /// Reads the messages of the interface watch.
     pub(super) fn drain_watch(&mut self) -> io::Result<()> {
         self.has_unseen_changes |= self.watch.drain()?;
         Ok(())
     }
 
-    /// Closes the socket, which cannot receive.
+    /// Closes the socket, because it cannot receive.
     pub(super) fn fail(&mut self, now: Instant, error: &io::Error) -> LinkChange {
         self.lose(LinkLoss::Broken);
         self.retry = Some(now + RETRY_INTERVAL);
@@ -198,8 +198,8 @@ impl Attachment {
         LinkChange::Lost
     }
 
-    /// Looks the interface up if it may have changed, and returns the next change for the machine. Call it until it
-    /// returns `None`.
+    /// If the interface may have changed, looks it up. Returns the next change for the machine. Call this function
+    /// until it returns `None`.
     pub(super) fn poll_change(&mut self, now: Instant) -> Option<LinkChange> {
         let retry = self.retry.is_some_and(|retry| retry <= now);
         if !(retry || self.has_unseen_changes) || !self.budget.end_pause(now) {
@@ -253,7 +253,7 @@ impl Attachment {
                 self.log_loss(loss);
                 self.last_failure.clear();
                 self.lose(loss);
-                // The next call looks up what has replaced it.
+                // The next call looks up the interface that has replaced it.
                 self.has_unseen_changes = loss == LinkLoss::Replaced;
                 was_up.then_some(LinkChange::Lost)
             }
@@ -265,7 +265,7 @@ impl Attachment {
         }
     }
 
-    /// Whether peers would consider it another node than the interface in use.
+    /// Whether `found` differs from the interface in use, so that peers would see another node.
     fn is_another_node(&self, found: &Interface) -> bool {
         (found.index, found.mac) != (self.interface.index, self.interface.mac)
     }
@@ -273,8 +273,8 @@ impl Attachment {
     fn reopen(&mut self, now: Instant) -> Option<LinkChange> {
         match PacketSocket::open(&self.interface, self.ethertype) {
             Ok(socket) => {
-                // Only after the socket is open: of two daemons that start at the same time, at least one sees the
-                // other.
+                // This check comes after the socket is open. So if two daemons start at the same time, at least one of
+                // them sees the other.
                 let rival = rival_socket_user(&self.interface, self.ethertype, Some(&socket));
                 if let Some(user) = rival {
                     self.stay_out_of_ring(now, user);
@@ -288,7 +288,7 @@ impl Attachment {
             Err(error) => {
                 self.loss = Some(LinkLoss::Broken);
                 self.retry = Some(now + RETRY_INTERVAL);
-                // A new interface of that name may vanish at once. The kernel reports that too.
+                // A new interface of this name may vanish at once. The kernel reports this too.
                 if !matches!(error, OpenError::Gone { .. })
                     && self.last_failure.record(&error.to_string())
                 {
@@ -302,7 +302,8 @@ impl Attachment {
         }
     }
 
-    /// Stays out of the ring while another process receives its frames: both would take a token for either.
+    /// Stays out of the ring while another process receives the ring's frames. Otherwise both processes would accept a
+    /// token that is offered to this machine.
     fn stay_out_of_ring(&mut self, now: Instant, user: u32) {
         self.retry = Some(now + RETRY_INTERVAL);
         if self.loss.replace(LinkLoss::Shared) != Some(LinkLoss::Shared) {

@@ -1,17 +1,17 @@
-//! A node's condition in a few words, for the service manager.
+//! A node's condition in a few words. The service manager shows these words.
 
 use std::fmt;
 
 use ring_proto::lab2::{Lab2, State};
 
-/// A node's condition. The token's rotation does not change it.
+/// A node's condition. The condition stays the same while the token rotates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
     /// The interface cannot be used.
     NoLink,
     /// The node is in a ring.
     Member {
-        /// The number of members that it knows, including itself.
+        /// The number of members that the node knows, including itself.
         members: usize,
     },
     /// The node looks for a token (LOOSER).
@@ -37,7 +37,7 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoLink => f.write_str("waiting for the interface"),
-            Self::Member { members: 1 } => f.write_str("in a ring of its own"),
+            Self::Member { members: 1 } => f.write_str("the only member of its ring"),
             Self::Member { members } => write!(f, "in a ring, {members} members known"),
             Self::Looking => f.write_str("looking for a token"),
             Self::Electing => f.write_str("electing an owner"),

@@ -1,4 +1,4 @@
-//! A node's verdict on itself and its ring: problems, their severity, and remedies.
+//! A node's verdict on its own health and on its ring: problems, their severity, and remedies.
 
 use ring_control::lab2::Status;
 use ring_control::{Finding, Verdict};
@@ -6,10 +6,10 @@ use ring_proto::lab2::{Constants, Diagnostic, Lab2};
 
 use crate::system::lab2::observe::describe_trouble;
 
-/// Maximum number of named members in one finding.
+/// Maximum number of members that one finding lists by name.
 const NAMED_MEMBERS_MAX: usize = 4;
 
-/// Sets a status's verdict. `machine_findings` are the findings about this machine.
+/// Sets the verdict of a status. `machine_findings` contains the findings about this machine.
 pub(super) fn set_verdict(
     status: &mut Status,
     machine: &Lab2,
@@ -25,7 +25,7 @@ pub(super) fn set_verdict(
     (status.health, status.troubles) = (health, troubles);
 }
 
-/// Returns findings for the troubles that people can act on.
+/// Returns findings for the troubles that operators can solve.
 pub(super) fn findings(
     troubles: impl Iterator<Item = Diagnostic>,
     constants: &Constants,
@@ -47,25 +47,25 @@ fn own_findings(status: &Status) -> Vec<Finding> {
     let interface = &status.interface;
     if status.link != "up" {
         findings.push(Finding::critical(format!(
-            "{interface} {}: until that ends, this node is in no ring; check its cable, its switch port and 'ip \
-             link'",
+            "{interface} {}: until this ends, this node is in no ring; check its cable, its switch port and 'ip link'",
             status.link
         )));
     } else if status.is_cut_off() {
         let others = status.others().filter(|it| it.state != "left").count();
         findings.push(Finding::critical(format!(
-            "this node hears none of the {others} other members that it knows; check {interface}, its \
-             firewall and its cable; run ringctl forget MEMBER only if they are gone for good"
+            "this node hears none of the {others} other members that it knows; check {interface}, its firewall and \
+             its cable; run ringctl forget MEMBER only if they are gone for good"
         )));
     } else if !status.is_in_ring() {
         findings.push(Finding::critical(format!(
-            "{}: this node knows no owner and looks for one; if that lasts, frames are lost on this segment",
+            "{}: this node knows no owner and looks for one; if this lasts, frames are lost on this segment",
             status.state
         )));
     }
     if !status.stored {
         findings.push(Finding::critical(
-            "the state file cannot be written: the disk may be full or read-only; until then this node owns nothing",
+            "the state file cannot be written: the disk may be full or read-only; this node owns nothing until a write \
+             works",
         ));
     }
     if status.unfit {
@@ -75,14 +75,14 @@ fn own_findings(status: &Status) -> Vec<Finding> {
         ));
     }
     if status.paused {
-        findings.push(Finding::degraded(
+        findings.push(Finding::with_problem(
             "this node is paused and owns nothing; end the pause with ringctl resume",
         ));
     }
     findings
 }
 
-/// Names the silent members, unless a worse finding already covers them.
+/// Lists the silent members, unless a worse finding already lists them.
 fn silent_members(status: &Status, machine: &Lab2) -> Option<Finding> {
     if has_no_quorum(machine) || status.is_cut_off() || status.link != "up" {
         return None;
@@ -103,22 +103,22 @@ fn silent_members(status: &Status, machine: &Lab2) -> Option<Finding> {
     } else {
         ("members", "have")
     };
-    Some(Finding::degraded(format!(
+    Some(Finding::with_problem(format!(
         "{members} {}{more} {have} not been heard for a long time; start ringd there, or, if a machine is gone for \
          good, run ringctl forget {first}",
         named.join(", ")
     )))
 }
 
-/// Reports that fewer members run than expected.
+/// Reports if fewer members run than expected.
 fn missing_members(status: &Status, machine: &Lab2) -> Option<Finding> {
     let expected = machine.constants().expect?;
     let known = machine.present_members() + machine.silent_members().count();
     let is_said = has_no_quorum(machine) || status.is_cut_off() || status.link != "up";
     (known < expected && !is_said).then(|| {
-        Finding::degraded(format!(
-            "--expect is {expected}, but only {known} members run; start ringd on the missing machines, or correct \
-             --expect on all"
+        Finding::with_problem(format!(
+            "--ring-size is {expected}, but only {known} members run; start ringd on the missing machines, or correct \
+             --ring-size on all members"
         ))
     })
 }
@@ -128,14 +128,14 @@ fn has_no_quorum(machine: &Lab2) -> bool {
     troubles.any(|it| matches!(it, Diagnostic::NoQuorum { .. }))
 }
 
-/// Names members with other options.
+/// Lists the members with other options.
 fn differing_members(status: &Status) -> impl Iterator<Item = Finding> {
     let differ = status
         .members
         .iter()
         .filter_map(|it| Some((&it.mac, it.differs.as_deref()?)));
     differ.take(NAMED_MEMBERS_MAX).map(|(mac, differs)| {
-        Finding::degraded(format!(
+        Finding::with_problem(format!(
             "member {mac} {differs}; start all members with the same options"
         ))
     })

@@ -1,4 +1,4 @@
-//! The latest events, numbered, for watchers and hooks.
+//! The latest events with their numbers, for watchers and hooks.
 
 mod entry;
 
@@ -11,17 +11,17 @@ use ring_proto::lab2::{Event, JobName, Reason, State};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-use super::change::Change;
+use super::hook_change::Change;
 use crate::system::lab2::observe::{Audience, OWNER_CHANGED, RingState, Routine, describe};
 pub(super) use entry::HistoryEntry;
 
-/// The retained events, and the node's state after the latest.
+/// The retained events, and the node's state after the latest event.
 #[derive(Debug)]
 pub(super) struct History {
     recent: Recent<HistoryEntry>,
     routine: Routine,
     ring_state: RingState,
-    /// The reason why this node last ceased to be OWNER.
+    /// The reason for which this node last ceased to be OWNER.
     last_loss: Option<Reason>,
 }
 
@@ -39,7 +39,7 @@ impl History {
         &self.recent
     }
 
-    /// Returns the reason why this node last ceased to be OWNER.
+    /// Returns the reason for which this node last ceased to be OWNER.
     pub(super) const fn last_loss(&self) -> Option<Reason> {
         self.last_loss
     }
@@ -67,8 +67,8 @@ impl History {
         self.add_lock_event(now, "lock_lost", label, Some(why), Priority::News);
     }
 
-    /// Adds a grant of a local lock, or a refusal with its reason. There may be thousands per second, which would
-    /// displace all news.
+    /// Adds a grant of a local lock, or a refusal with its reason. The daemon keeps these events separately. Otherwise
+    /// thousands of grants per second would push all other events out of the history.
     pub(super) fn add_lock_answer(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
         let event = refused.map_or("lock_granted", |_| "lock_refused");
         self.add_lock_event(now, event, label, refused, Priority::Passing);
@@ -94,7 +94,7 @@ impl History {
         self.recent.remember(entry, priority);
     }
 
-    /// Adds a step of a pause: it was requested and waits, is complete, or has ended.
+    /// Adds a step of a pause: the pause has begun but still waits, is complete, or has ended.
     pub(super) fn add_pause_event(
         &mut self,
         now: Now,
@@ -125,7 +125,7 @@ impl History {
         self.recent.remember(entry, Priority::News);
     }
 
-    /// Adds a problem of this machine, or its end.
+    /// Adds a problem of this machine, or the end of the problem.
     pub(super) fn add_problem(&mut self, now: Now, event: &'static str, text: String) {
         let entry = HistoryEntry {
             cause: Some(text.into()),
@@ -144,7 +144,7 @@ impl Changes for History {
 
     fn change(&self, number: u64) -> Option<Change> {
         let entry = self.recent.get(number).filter(|it| it.is_for_hooks)?;
-        // The change of owner that belongs to a change of state follows it.
+        // The change of owner that belongs to a change of state comes after this change of state.
         let after = self.recent.get(number + 1);
         let owned = after.filter(|after| after.event == OWNER_CHANGED);
         let RingState {
@@ -168,8 +168,8 @@ impl Changes for History {
         })
     }
 
-    /// Merges only the first change, the last one and the last change of state, which gives the same result as
-    /// merging all.
+    /// Returns the merger of all changes since `number`. It suffices to merge three changes: the first change, the last
+    /// change of state, and the last change.
     fn merged_change_since(&self, number: u64) -> Option<Change> {
         let mut hook_entries = (number..=self.latest()).filter_map(|number| {
             let entry = self.recent.get(number).filter(|it| it.is_for_hooks)?;
@@ -270,7 +270,7 @@ mod tests {
         history.observe(now, &event);
     }
 
-    /// Returns the numbers of all events from `from` on.
+    /// Returns the numbers of all events, beginning with `from`.
     fn numbers(history: &History, from: u64, turns: bool) -> Vec<u64> {
         let next = |from| history.recent().next(from, turns).map(|(number, _)| number);
         iter::successors(next(from), |number| next(number + 1)).collect()

@@ -1,4 +1,4 @@
-//! Texts for clients that do not get a lock or have lost it.
+//! Texts for clients that do not get a lock or have lost their lock.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use ring_text::format_duration;
 
 use crate::system::lab2::observe::QuorumHint;
 
-/// The inputs for the texts.
+/// The data from which the texts are made.
 #[derive(Debug)]
 pub(super) struct TextInputs<'a> {
     pub machine: &'a Lab2,
     pub now: Instant,
     pub interface: &'a str,
-    /// The client that holds the token on this machine, or else the first one that waits.
+    /// The client that holds the token on this machine, or else the first client that waits for it.
     pub first: Option<ClientStatus>,
 }
 
 impl TextInputs<'_> {
-    /// Describes why a request is refused.
+    /// Describes the reason why a request is refused.
     pub(super) fn refusal(&self, why: RefusalReason, request: &LockRequest) -> String {
         let waited = match request.wait_ms {
             Some(0) => "not waited for".to_owned(),
@@ -56,7 +56,7 @@ impl TextInputs<'_> {
         }
     }
 
-    /// Describes why a lock is lost.
+    /// Describes the reason why a lock is lost.
     pub(super) fn loss(&self, why: LossReason, request: &LockRequest) -> String {
         match why {
             LossReason::Yield => "ringctl yield was called on this machine".to_owned(),
@@ -74,11 +74,11 @@ impl TextInputs<'_> {
                 )
             }
             LossReason::NotStored => {
-                "ringd cannot write its state file, and this node owns nothing until it can"
+                "ringd cannot write its state file, so this node owns nothing until ringd can write it"
                     .to_owned()
             }
             LossReason::NobodyTakes => {
-                "no other member takes the token from this node, which has given it up".to_owned()
+                "no other member takes the token from this node, so this node has given the token up".to_owned()
             }
             LossReason::Apart => times_differ(),
             LossReason::Grade => self.missing_members(request),
@@ -94,7 +94,7 @@ impl TextInputs<'_> {
             return format!("{} has no link", self.interface);
         }
         if !self.machine.is_stored() {
-            return "ringd cannot write its state file, and this node owns nothing until it can"
+            return "ringd cannot write its state file, so this node owns nothing until ringd can write it"
                 .to_owned();
         }
         if self.machine.is_apart() {
@@ -132,7 +132,7 @@ impl TextInputs<'_> {
         )
     }
 
-    /// Describes which members have not confirmed a tenure.
+    /// Lists the members that have not confirmed a tenure.
     fn missing_members(&self, request: &LockRequest) -> String {
         match request.require {
             Some(Grade::Quorum) => {
@@ -151,7 +151,7 @@ impl TextInputs<'_> {
     }
 }
 
-/// Returns a client's label, made harmless for a terminal, because the client has chosen it.
+/// Returns a client's label. Escapes control characters for terminals, because the client has chosen the label.
 fn name(label: &str, pid: Option<i32>) -> String {
     match (label, pid) {
         ("", Some(pid)) => format!("process {pid}"),
@@ -160,22 +160,25 @@ fn name(label: &str, pid: Option<i32>) -> String {
     }
 }
 
-/// Describes that the ring remembers too many jobs, and how to drop one: a job whose period is over is dropped.
+/// Explains that the ring remembers too many jobs, and that a job can be dropped by ending its period.
 fn full_job_table(runs: impl Iterator<Item = RunView>) -> String {
     let left = |run: &RunView| run.stamp.period.saturating_sub(run.age);
     let first = runs.min_by_key(left).map(|run| {
         let left = Duration::from_secs(left(&run).as_secs() + 1);
         let name = run.stamp.name;
-        format!("; that of {name} ends first, in {}", format_duration(left))
+        format!(
+            "; the period of {name} ends first, in {}",
+            format_duration(left)
+        )
     });
     format!(
-        "the ring remembers {STAMPS_MAX} jobs, whose periods are not over{}; to end the \
-         period of one that is no longer needed, run ringctl once NAME --every 1ms -- true",
+        "the ring remembers {STAMPS_MAX} jobs, whose periods are not over{}; to end the period of a job that is no \
+         longer needed, run ringctl once NAME --every 1ms -- true",
         first.unwrap_or_default()
     )
 }
 
-/// Describes a missing grade `all-heard`. `heard` is the number of other members heard lately.
+/// Describes a missing grade `all-heard`. `heard` is the number of other members that this node has heard lately.
 fn not_all_heard(confirmed: usize, heard: usize) -> String {
     match heard {
         0 => "not all-heard: no other member was heard lately".to_owned(),
@@ -187,7 +190,7 @@ fn not_all_heard(confirmed: usize, heard: usize) -> String {
 }
 
 fn times_differ() -> String {
-    "the times of this node differ from the ring's by a factor of more than 10, and it owns nothing; start ringd with \
+    "the times of this node differ from the ring's by a factor of more than 10, so it owns nothing; start ringd with \
      the options of the other members"
         .to_owned()
 }
@@ -199,8 +202,8 @@ fn no_quorum(votes: Votes, absent: &QuorumHint) -> String {
         quorum,
     } = votes;
     if ring == 1 {
-        // A node that knows no other member has no quorum, unless --expect says that there is none.
-        return "no quorum: no other member is known; ringd --expect says how many there are"
+        // A node that knows no other member has no quorum, unless --ring-size is 1.
+        return "no quorum: no other member is known; set the number of members with ringd --ring-size"
             .to_owned();
     }
     let silent = if absent.silent.count() > 0 {
@@ -271,7 +274,10 @@ mod tests {
         };
         let runs = [run("long", 20, 71_000), run("soon", 1, 3595)];
         let text = full_job_table(runs.into_iter());
-        assert!(text.contains("that of soon ends first, in 6 s;"), "{text}");
+        assert!(
+            text.contains("the period of soon ends first, in 6 s;"),
+            "{text}"
+        );
         assert!(
             text.ends_with("ringctl once NAME --every 1ms -- true"),
             "{text}"
@@ -295,18 +301,18 @@ mod tests {
             quorum: 3,
         };
         let forgets = no_quorum(votes, &absent(3, &[8, 9]));
-        let text = "3 needed; silent: 02:00:00:00:00:08, 02:00:00:00:00:09; start ringd there, or, if they are gone for good, run ringctl \
-                    forget 02:00:00:00:00:08; ringctl forget 02:00:00:00:00:09";
+        let text = "3 needed; silent: 02:00:00:00:00:08, 02:00:00:00:00:09; start ringd there, or, if they are \
+                    gone for good, run ringctl forget 02:00:00:00:00:08; ringctl forget 02:00:00:00:00:09";
         assert!(forgets.ends_with(text), "{forgets}");
         let many = no_quorum(votes, &absent(3, &[5, 6, 7, 8, 9, 10]));
         assert!(
             many.contains("02:00:00:00:00:08, and 2 others; start ringd there"),
             "{many}"
         );
-        // As many members are expected, known or not.
+        // The expected number counts, even if not all of these members are known.
         let starts = no_quorum(votes, &absent(4, &[9]));
         assert!(
-            starts.contains("--expect") && !starts.contains("forget"),
+            starts.contains("--ring-size") && !starts.contains("forget"),
             "{starts}"
         );
     }
@@ -322,7 +328,7 @@ mod tests {
             no_quorum(votes(2, 4, 3), &absent(3, &[])),
             "no quorum: 2 of 4 confirmed, 3 needed"
         );
-        assert!(no_quorum(votes(1, 1, 1), &absent(0, &[])).contains("--expect"));
+        assert!(no_quorum(votes(1, 1, 1), &absent(0, &[])).contains("--ring-size"));
         assert_eq!(
             not_all_heard(1, 2),
             "not all-heard: 1 of 3 confirmed, 3 needed"

@@ -1,4 +1,4 @@
-//! Counts the locks granted, lost and refused on this machine.
+//! Counts the locks that were granted, lost and refused on this machine.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ impl LockCount {
         *self.refused.entry(why).or_default() += 1;
     }
 
-    /// Returns the totals for the status, with every possible reason.
+    /// Returns the totals for the status. The totals contain every possible reason.
     pub(super) fn totals(&self) -> LockTotals {
         let named = |name: &str, count: Option<&u64>| (name.to_owned(), *count.unwrap_or(&0));
         let lost = LossReason::ALL.iter();

@@ -1,4 +1,4 @@
-//! Passes the members' IP addresses to the log, which names the machines by them.
+//! Passes the members' IP addresses to the log. The log uses them to name the machines.
 
 use std::net::Ipv6Addr;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use ring_host::note_addresses;
 use ring_proto::lab2::{Event, Lab2};
 use ring_proto::time::Instant;
 
-/// Minimum interval of updates while a ring of thousands forms.
+/// Minimum interval of updates while a ring of thousands of members forms.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Tracks whether the log knows the current members.
+/// Tracks whether the log knows the current members' addresses.
 #[derive(Debug, Default)]
 pub(super) struct MemberAddresses {
     has_changed: bool,
@@ -26,7 +26,7 @@ impl MemberAddresses {
         );
     }
 
-    /// Updates the log's addresses, if members have changed.
+    /// If members have changed, updates the addresses in the log.
     pub(super) fn update_log(&mut self, now: Instant, machine: &Lab2) {
         if !self.has_changed || now < self.next {
             return;

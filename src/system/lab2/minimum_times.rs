@@ -1,4 +1,4 @@
-//! Determines the shortest times that can work on this machine and interface.
+//! Determines the shortest times that work on this machine and this interface.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -6,25 +6,27 @@ use std::time::{Duration, Instant};
 use ring_proto::lab2::{Constants, HEARTBEAT_MIN, TAKE_TIMEOUT_MIN};
 use ring_runtime::net::Interface;
 
-/// Minimum number of wake-ups in a heartbeat period. With fewer, delays of the timer would use up WAITER_TIMEOUT.
+/// Minimum number of wake-ups in a heartbeat period. With fewer wake-ups, delays of the timer would use up
+/// WAITER_TIMEOUT.
 const WAKE_UPS_PER_HEARTBEAT: u32 = 2;
-/// Number of measured naps. The shortest delay counts, so that a machine that is busy at the start is not refused.
+/// Number of measured sleeps. The shortest delay counts, so that ringd does not refuse a machine that is only busy at
+/// the start.
 const NAP_COUNT: u32 = 8;
 const NAP_TIME: Duration = Duration::from_micros(50);
-/// Bytes on the wire in addition to a frame's payload: header, checksum, preamble and gap.
+/// Number of bytes on the wire in addition to a frame's payload: header, checksum, preamble and gap.
 const FRAMING_LEN: usize = 38;
 
-/// The shortest times that can work.
+/// The shortest times that work.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MinimumTimes {
-    /// Minimum delay of this process's wake-ups.
+    /// Minimum delay of a wake-up of this process.
     wake_up_delay: Duration,
-    /// Time of the longest offer and its answer on the wire.
+    /// Time that the longest offer and its answer need on the wire.
     wire_time: Duration,
 }
 
 impl MinimumTimes {
-    /// Measures the delays of this machine, and reads the interface's speed.
+    /// Measures the delay of wake-ups on this machine, and reads the interface's speed.
     pub(super) fn measure(interface: &Interface) -> Self {
         let nap = || {
             let begun = Instant::now();
@@ -38,10 +40,10 @@ impl MinimumTimes {
         }
     }
 
-    /// Checks that the times are not shorter than can work.
+    /// Checks that the times are long enough to work.
     ///
     /// # Errors
-    /// A text that names the first option that is too short, the reason, and the shortest value.
+    /// Returns a text with the first option that is too short, the reason, and the shortest value.
     pub(super) fn check(&self, interface: &str, constants: &Constants) -> Result<(), String> {
         let wakes = self.wake_up_delay * WAKE_UPS_PER_HEARTBEAT;
         if constants.heartbeat < HEARTBEAT_MIN.max(wakes) {
@@ -74,7 +76,7 @@ impl MinimumTimes {
     }
 }
 
-/// Returns how long two of the longest frames are on the wire, at a speed in Mbit/s.
+/// Returns the time that two of the longest frames need on the wire, at a speed in Mbit/s.
 fn wire_time(mtu: usize, speed: Option<u32>) -> Duration {
     let bits = u64::try_from(2 * 8 * (mtu + FRAMING_LEN)).unwrap_or(u64::MAX);
     let speed = speed.filter(|&speed| speed > 0);
@@ -83,7 +85,7 @@ fn wire_time(mtu: usize, speed: Option<u32>) -> Duration {
     })
 }
 
-/// Formats a time for an option, rounded up.
+/// Formats a time as the value of an option, rounded up.
 fn format_option(time: Duration) -> String {
     let micros = time.as_nanos().div_ceil(1_000);
     if micros.is_multiple_of(1_000) {

@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod announcement_tests;
 mod attachment;
-mod change;
 mod condition;
 mod health;
 mod history;
+mod hook_change;
 mod lock_texts;
 mod lock_totals;
 mod locks;

@@ -1,4 +1,4 @@
-//! A node of a ring for the host: everything except its machine.
+//! The parts of a ring's node that the host needs, except the state machine.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,8 +18,8 @@ use ring_runtime::wait::{LINK, Reactor};
 use tracing::info;
 
 use super::attachment::LinkChange;
-use super::change::Change;
 use super::condition::Condition;
+use super::hook_change::Change;
 use super::node_environment::{AllObservers, NodeEnvironment};
 use super::report;
 use super::service::Service;
@@ -35,7 +35,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Makes a node that keeps the ring's `lock`.
+    /// Creates a node that keeps the `lock` file of the ring.
     pub(super) const fn new(
         environment: NodeEnvironment,
         service: Service,
@@ -68,7 +68,7 @@ impl System for Node {
         None
     }
 
-    /// Registers the watch. The socket is registered by `poll_network`.
+    /// Registers the interface watch. `poll_network` registers the socket.
     fn register(&mut self, waiting: &Reactor) -> Result<(), Error> {
         Ok(waiting.add(self.environment.attachment.watch(), NETWORK)?)
     }

@@ -1,4 +1,4 @@
-//! The machine's environment: an interface, a state file, and observers.
+//! The environment of the state machine: an interface, a state file, and observers.
 
 use ring_control::Finding;
 use ring_control::lab2::Status;
@@ -40,8 +40,8 @@ impl NodeEnvironment {
             service,
         );
         status.stored &= self.store.is_in_place();
-        let store = self.store.troubles().map(Finding::degraded);
-        let clock = self.health.clock_problem().map(Finding::degraded);
+        let store = self.store.troubles().map(Finding::with_problem);
+        let clock = self.health.clock_problem().map(Finding::with_problem);
         let interface = self.attachment.problem().map(Finding::critical);
         let around = store.chain(clock).chain(interface);
         set_verdict(&mut status, machine, around);
@@ -65,7 +65,7 @@ impl NodeEnvironment {
         health.check_clock(|event, text| all_observers.history.add_problem(now, event, text));
     }
 
-    /// Returns the parts that the driver works with.
+    /// Returns the parts that the driver needs.
     pub(super) fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, AllObservers> {
         Environment {
             link: self.attachment.socket(),

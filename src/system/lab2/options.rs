@@ -14,62 +14,64 @@ use crate::system::STATE_DIR;
 use crate::system::interface::InterfaceRequest;
 use crate::system::values::{parse_count, parse_hook_timeout};
 
-const EXAMPLES: &str = "\
+const EXAMPLES: &str = concat!(
+    "\
 Durations are a number and a unit: ns, us, ms, s, m or h. Give all members of a ring the same \
-constants; only --idle-hold may differ. If an option is given twice, the last one counts.
+constants; only --idle-hold may differ. If an option is given twice, the last value counts.
 
-Examples:
-  sudo ringd eth0                        join or start the ring on eth0
-  sudo ringd eth0 --heartbeat 10ms       find a dead owner ten times as fast
-  sudo ringd eth0 --idle-hold 0ms        rotate as fast as the machines allow
-  sudo ringd eth0 --idle-hold forever --on-change 'logger \"$RINGD_STATE\"'
-                                         write to the system log who leads
-  ringctl status                         show the state of the ring
-  sudo ringd -- ftn                      join the ring on an interface called ftn
-
-Signals:
-  SIGTERM, SIGINT  hand the token over, then exit; a second one exits at once
-  SIGHUP, SIGQUIT  the same on a terminal (it was closed, Ctrl-\\); ignored without one
-  SIGUSR1          log the status
-
-Environment of a hook (unknown values are empty):
-  RINGD_EVENT         started, state_changed, grade_changed, member_silent, member_alive or stopped
-  RINGD_EVENT_NUMBER  the event's number, as in ringctl watch
-  RINGD_OLD_STATE     the state before: OWNER, WAITER, LOOSER, GENERATING or none
-  RINGD_STATE         the state after
-  RINGD_REASON        why it changed, as in ringctl watch
-  RINGD_TOKEN         the token held, or else the newest known: progress-author-number
-  RINGD_PROGRESS      its first part
-  RINGD_OWNER         the MAC address of its holder, as far as is known
-  RINGD_GRADE         the grade of a lock
-  RINGD_MEMBER        the member that is silent or heard again
-  RINGD_OTHERS        the number of other members with the same change
-  RINGD_MERGED        number of earlier changes merged into this one, because hooks were too slow
-  RINGD_INTERFACE     the interface
-  RINGD_RING          the ring, as ringctl -i takes it: the interface, or IFACE:TYPE
-  RINGD_TIME_MS       the time: milliseconds since 1970
-
-If it is allowed to, ringd runs at nice -10, so that a busy machine does not lose the token.
-
-Exit codes:
-  0  shut down cleanly
-  1  unexpected error, or a second signal
-  2  wrong usage, or constants that cannot work together
-  3  no such interface, without --wait-for-interface
-  4  not an Ethernet interface
-  5  no permission for packet sockets (CAP_NET_RAW)
-  6  another ringd runs on the interface
-  7  the state directory or file cannot be used
-  8  the control socket cannot be made
-  9  the state file, or a file next to it, was written by a newer ringd, belongs to
-     another user, or is not a state file";
+",
+    "Examples:\n",
+    "  sudo ringd eth0                        join or start the ring on eth0\n",
+    "  sudo ringd eth0 --heartbeat 10ms       find a dead owner ten times as fast\n",
+    "  sudo ringd eth0 --idle-hold 0ms        rotate as fast as the machines allow\n",
+    "  sudo ringd eth0 --idle-hold forever --on-change 'logger \"$RINGD_STATE\"'\n",
+    "                                         write each new state to the system log\n",
+    "  ringctl status                         show the state of the ring\n",
+    "  sudo ringd -- ftn                      join the ring on the interface named ftn\n",
+    "\nSignals:\n",
+    "  SIGTERM, SIGINT  hand the token over, then exit; a second signal exits at once\n",
+    "  SIGHUP, SIGQUIT  do the same if the terminal was closed or Ctrl-\\ was pressed;\n",
+    "                   ignored without a terminal\n",
+    "  SIGUSR1          log the status\n",
+    "\nEnvironment of a hook (unknown values are empty):\n",
+    "  RINGD_EVENT         started, state_changed, grade_changed, member_silent, member_alive or stopped\n",
+    "  RINGD_EVENT_NUMBER  the event's number, as in ringctl watch\n",
+    "  RINGD_OLD_STATE     the state before: OWNER, WAITER, LOOSER, GENERATING or none\n",
+    "  RINGD_STATE         the state after\n",
+    "  RINGD_REASON        the reason for the change, as in ringctl watch\n",
+    "  RINGD_TOKEN         the token that the node holds, or else the newest known token:\n",
+    "                      progress-author-number\n",
+    "  RINGD_PROGRESS      the first part of the token\n",
+    "  RINGD_OWNER         the MAC address of the token's owner, if it is known\n",
+    "  RINGD_GRADE         the grade of a lock\n",
+    "  RINGD_MEMBER        the member that is silent or heard again\n",
+    "  RINGD_OTHERS        the number of other members with the same change\n",
+    "  RINGD_MERGED        the number of earlier changes that are merged into this one,\n",
+    "                      because hooks were too slow\n",
+    "  RINGD_INTERFACE     the interface\n",
+    "  RINGD_RING          the name of the ring for ringctl -i: the interface, or IFACE:TYPE\n",
+    "  RINGD_TIME_MS       the time: milliseconds since 1970\n",
+    "\nIf it has the permission, ringd runs at nice -10. So a busy machine does not lose the token.\n",
+    "\nExit codes:\n",
+    "  0  shut down cleanly\n",
+    "  1  unexpected error, or a second signal\n",
+    "  2  wrong usage, or constants that cannot work together\n",
+    "  3  no such interface, without --wait-for-interface\n",
+    "  4  not an Ethernet interface\n",
+    "  5  no permission for packet sockets (CAP_NET_RAW)\n",
+    "  6  another ringd runs on the interface\n",
+    "  7  the state directory or file cannot be used\n",
+    "  8  the control socket cannot be made\n",
+    "  9  a state file was written by a newer ringd, belongs to another user, or is not\n",
+    "     a state file"
+);
 
 /// Keep one token alive among the machines of a LAN segment.
 ///
-/// ringd joins the ring on an Ethernet interface, or starts one. It logs changes: elected and lost owners, members,
-/// grades, and lost locks. Under systemd, log lines have priorities. There are no servers and no configuration files:
-/// members find each other by broadcast, in frames with their own EtherType. If the segment splits, each side has a
-/// token. With --expect, only the side with more than half of the members has a quorum: see ringctl run --require.
+/// ringd joins the ring on an Ethernet interface, or starts a ring. The daemon logs elected and lost owners, members,
+/// grades and lost locks. Under systemd, log lines have priorities. There are no servers and no configuration files:
+/// members find each other by broadcast, in frames with a special EtherType. If the segment splits, each side has a
+/// token. With --ring-size, only the side with more than half of the members has a quorum: see ringctl run --require.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "ringd",
@@ -81,102 +83,165 @@ Exit codes:
 pub struct Options {
     /// Run the ring on this interface
     ///
-    /// It may be Ethernet, veth, a bridge, a VLAN or macvlan, and may be given by an altname.
+    /// The interface may be Ethernet, veth, a bridge, a VLAN or macvlan. IFACE may be an alternative name of the
+    /// interface.
     #[arg(value_name = "IFACE")]
     pub interface: String,
 
     /// Wait for IFACE if it does not exist yet
     ///
-    /// The units do this. Otherwise ringd exits with code 3.
+    /// The systemd units use this option. Without the option, ringd exits with code 3.
     #[arg(long)]
     pub wait_for_interface: bool,
 
-    /// Set how often the owner announces itself; 1ms or more
+    /// Set the time between announcements of the owner
     ///
-    /// This is the constant HEART_BEAT_PERIOD.
-    #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// The minimum is 1ms. The option sets the constant HEART_BEAT_PERIOD.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "100ms",
+        allow_hyphen_values = true,
+        value_parser = parse_duration
+    )]
     pub heartbeat: Duration,
 
-    /// Set how many missed heartbeats make an owner count as lost
+    /// Count an owner as lost after this number of heartbeats
     ///
-    /// Then members search for the token, and elect a new owner if no member has it.
-    #[arg(long, value_name = "COUNT", default_value_t = 4, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
+    /// If the owner is silent for this time, the members search for the token. If no member has the token, the members
+    /// elect a new owner.
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 4,
+        allow_negative_numbers = true,
+        value_parser = parse_count::<u32>
+    )]
     pub waiter_intervals: u32,
 
-    /// Set how many heartbeats to wait for an answer
+    /// Wait this number of heartbeats for an answer
     ///
-    /// This applies to questions that are broadcast.
-    #[arg(long, value_name = "COUNT", default_value_t = 1, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
+    /// The option applies to questions that are broadcast.
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 1,
+        allow_negative_numbers = true,
+        value_parser = parse_count::<u32>
+    )]
     pub answer_intervals: u32,
 
-    /// Set the time limit for accepting an offer of the token [default: a twentieth of the heartbeat]
+    /// Set the time within which a member must accept an offer
+    ///
+    /// The default is a twentieth of the heartbeat.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_duration)]
     pub take_timeout: Option<Duration>,
 
-    /// Set how often to offer the token before skipping a member
-    #[arg(long, value_name = "COUNT", default_value_t = 3, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
+    /// Offer the token this many times before skipping a member
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 3,
+        allow_negative_numbers = true,
+        value_parser = parse_count::<u32>
+    )]
     pub take_attempts: u32,
 
-    /// Set how long an idle owner keeps the token [default: as long as the heartbeat]
+    /// Keep the token for this time when the owner is idle
     ///
-    /// 0ms rotates the token at full speed. With forever, a leader stays until it stops, dies or another member wants
-    /// the token.
+    /// The default is as long as the heartbeat. With 0ms, the token rotates at full speed. With forever, an owner keeps
+    /// the token until it stops or dies, or until another member requests the token.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_idle_hold)]
     pub idle_hold: Option<Duration>,
 
     /// Set the EtherType of the frames: 0x and hex, or decimal
     ///
-    /// Rings with different EtherTypes share a segment and an interface without noticing each other. Run a ringd for
-    /// each, and query the second with ringctl -i eth0:0x88b6.
-    #[arg(long, value_name = "TYPE", default_value = "0x88b5", allow_negative_numbers = true, value_parser = parse_ethertype)]
+    /// Rings with different EtherTypes can share a segment and an interface without noticing each other. Run a ringd
+    /// for each ring, and query the second ring with ringctl -i eth0:0x88b6, for example.
+    #[arg(
+        long,
+        value_name = "TYPE",
+        default_value = "0x88b5",
+        allow_negative_numbers = true,
+        value_parser = parse_ethertype
+    )]
     pub ethertype: u16,
 
     /// Limit the number of members in the table
-    #[arg(long, value_name = "COUNT", default_value_t = 4096, allow_negative_numbers = true, value_parser = parse_count::<usize>)]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 4096,
+        allow_negative_numbers = true,
+        value_parser = parse_count::<usize>
+    )]
     pub max_members: usize,
 
-    /// Forget a member after this silence; never: keep it
+    /// Forget a member after this time of silence
     ///
-    /// The ring then forgets the member, unless another member still hears it. A forgotten member does not count as
-    /// known until it sends again. ringctl forget does the same at once.
-    #[arg(long, value_name = "DURATION", default_value = "24h", allow_hyphen_values = true, value_parser = parse_forget_after)]
+    /// With never, the ring keeps every member. The ring does not forget a silent member that another member still
+    /// hears. A forgotten member does not count as known until it sends again. The command ringctl forget makes the
+    /// ring forget a member at once.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "24h",
+        allow_hyphen_values = true,
+        value_parser = parse_forget_after
+    )]
     pub forget_after: ForgetAfter,
 
     /// Set the number of members; a quorum is more than half
     ///
-    /// Give all members the same number. If this member has heard more members since it started, it counts all that
-    /// have not left. Without --expect it counts all members that it has heard of since it started. Then each half of
-    /// a split segment has a quorum if the halves never met, or if a member restarted after the split.
-    #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = parse_count::<usize>)]
-    pub expect: Option<usize>,
+    /// Give all members the same number. If this member has heard more members since its start, it counts all heard
+    /// members that have not left. Without --ring-size, it counts all members that it has heard of since its start.
+    /// Without --ring-size, two halves of a split segment can both have a quorum. Two quorums are possible if the
+    /// halves never met, or if a member restarted after the split.
+    #[arg(
+        long,
+        alias = "expect",
+        value_name = "COUNT",
+        allow_negative_numbers = true,
+        value_parser = parse_count::<usize>
+    )]
+    pub ring_size: Option<usize>,
 
     /// Keep data that must survive a restart in DIR/IFACE.state
     ///
-    /// With another --ethertype than the default, the file is IFACE:TYPE.state, as in eth0:0x88b6.state.
+    /// If --ethertype is not the default, the file is IFACE:TYPE.state, for example eth0:0x88b6.state.
     #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
     pub state_dir: PathBuf,
 
-    /// Make the socket for ringctl [default: /run/ringd/IFACE.sock, or IFACE:TYPE.sock]
+    /// Create the socket for ringctl at this path
+    ///
+    /// The default is /run/ringd/IFACE.sock, or /run/ringd/IFACE:TYPE.sock if --ethertype is not the default.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
     /// Run this shell command at every change
     ///
-    /// Changes are those of the state and the grade, members that are silent or heard again, and the daemon's start
-    /// and end. Hooks run one at a time and in order, this one before those of --hooks-dir. The daemon does not wait
-    /// for them. RINGD_STATE and other variables describe the change.
+    /// These are changes: a new state or grade, a silent or returned member, and the daemon's start and end. The daemon
+    /// does not wait for its hooks. Only one hook runs at a time: first this command, then the programs of --hooks-dir
+    /// in order. Variables such as RINGD_STATE describe the change.
     #[arg(long, value_name = "CMD")]
     pub on_change: Option<String>,
 
     /// Run the programs in DIR at every change, in order
     ///
-    /// ringd reads the directory at each change. It skips names that begin with a dot, files that editors and package
-    /// managers leave behind (~, .bak, .dpkg-old, …), and files that are not executable.
+    /// ringd reads the directory at each change. The daemon skips files that are not executable, and names that begin
+    /// with a dot. The daemon also skips files that editors and package managers leave behind: ~, .bak, .dpkg-old and
+    /// so on.
     #[arg(long, value_name = "DIR", default_value = "/etc/ringd/hooks.d")]
     pub hooks_dir: PathBuf,
 
-    /// End a hook that runs longer than this
-    #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_hook_timeout)]
+    /// End a hook that runs longer than DURATION
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "10s",
+        allow_hyphen_values = true,
+        value_parser = parse_hook_timeout
+    )]
     pub hook_timeout: Duration,
 
     /// Set the format of log lines
@@ -189,7 +254,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns the protocol's constants, where missing ones are derived from the heartbeat.
+    /// Returns the protocol's constants. Derives missing constants from the heartbeat.
     pub fn constants(&self) -> Constants {
         let derived = Constants::for_heartbeat(self.heartbeat);
         Constants {
@@ -201,7 +266,7 @@ impl Options {
             idle_hold: self.idle_hold.unwrap_or(derived.idle_hold),
             ethertype: self.ethertype,
             max_members: self.max_members,
-            expect: self.expect,
+            expect: self.ring_size,
             forget: self.forget_after.0,
         }
     }
@@ -237,7 +302,7 @@ impl Options {
     }
 }
 
-/// How long a silent member is kept; `None`: indefinitely.
+/// The time for which a silent member is kept; `None` means indefinitely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForgetAfter(pub Option<Duration>);
 
@@ -300,9 +365,11 @@ mod tests {
 
     #[test]
     fn all_options_are_read() {
-        let given = "br0 --heartbeat 20ms --waiter-intervals 6 --answer-intervals 2 --take-timeout 3ms --take-attempts 5 \
-            --idle-hold 0ms --ethertype 0x88B6 --max-members 16 --expect 5 --forget-after never --state-dir /s \
-            --control /c.sock --hooks-dir /h --hook-timeout 3s --log-format json -v";
+        let given = concat!(
+            "br0 --heartbeat 20ms --waiter-intervals 6 --answer-intervals 2 --take-timeout 3ms --take-attempts 5 ",
+            "--idle-hold 0ms --ethertype 0x88B6 --max-members 16 --ring-size 5 --forget-after never --state-dir /s ",
+            "--control /c.sock --hooks-dir /h --hook-timeout 3s --log-format json -v",
+        );
         let mut arguments: Vec<_> = given.split_whitespace().collect();
         arguments.extend(["--on-change", "logger \"$RINGD_STATE\""]);
         let options = parse(&arguments).unwrap();
@@ -334,8 +401,8 @@ mod tests {
 
     #[test]
     fn the_last_value_of_a_repeated_option_counts() {
-        let options = parse(&["eth0", "--expect", "3", "-v", "--expect=4", "-v"]).unwrap();
-        assert_eq!(options.expect, Some(4));
+        let options = parse(&["eth0", "--ring-size", "3", "-v", "--expect=4", "-v"]).unwrap();
+        assert_eq!(options.ring_size, Some(4));
         assert!(options.verbose);
     }
 
@@ -362,8 +429,8 @@ mod tests {
     #[test]
     fn a_wrong_number_is_explained() {
         for (option, value, expected_text) in [
-            ("--expect", "-1", "not a count"),
-            ("--expect", "x", "not a count"),
+            ("--ring-size", "-1", "not a count"),
+            ("--ring-size", "x", "not a count"),
             ("--max-members", "1.5", "not a count"),
             ("--waiter-intervals", "-1", "not a count"),
             ("--answer-intervals", "-1", "not a count"),

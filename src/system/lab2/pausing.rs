@@ -1,4 +1,4 @@
-//! Clients that wait until a paused node owns nothing.
+//! The clients that wait until a paused node owns nothing.
 
 use ring_control::lab2::PendingReason;
 use ring_control::{Pending, Reply};
@@ -10,31 +10,31 @@ pub(super) enum PauseProgress {
     Complete,
     /// The node still owns something.
     Pending(PendingReason),
-    /// The pause has ended, for this reason.
+    /// The pause has ended. Contains the reason.
     Over(&'static str),
 }
 
 /// A step of a pause, for the log and watchers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PauseStep {
-    /// The client that requested the pause, and the reason why it waits.
+    /// The pause was requested. Contains the client that requested the pause, and the reason why the pause waits.
     Pending(Client, PendingReason),
-    /// The node owns nothing. Includes the client that requested the pause, if that was not reported.
+    /// The node owns nothing. Contains the client that requested the pause, if the request was not yet reported.
     Complete(Option<Client>),
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 enum ReportedProgress {
-    /// All: there is no pause, or it is complete.
+    /// Every step was reported: there is no pause, or the pause is complete.
     #[default]
     All,
-    /// None: not even that this client has requested it.
+    /// No step was reported, not even the request of this client.
     Nothing(Client),
-    /// The request.
+    /// Only the request was reported.
     Request,
 }
 
-/// The waiting clients with their deadlines, and the reported steps.
+/// The waiting clients with their deadlines, and the steps that were reported.
 #[derive(Debug, Default)]
 pub(super) struct Pausing {
     waiting: Vec<(ClientId, Instant)>,
@@ -73,7 +73,8 @@ impl Pausing {
         }
     }
 
-    /// Adds a client. It gets a reply when the pause is complete, or at `until` with the reason why the pause waits.
+    /// Adds a client. The client gets a reply when the pause is complete. At `until`, it gets a reply with the reason
+    /// why the pause still waits.
     pub(super) fn wait(&mut self, client: ClientId, until: Instant) {
         self.waiting.push((client, until));
     }
@@ -91,7 +92,7 @@ impl Pausing {
         self.waiting.iter().map(|&(_, until)| until).min()
     }
 
-    /// Replies to the clients whose wait is over, and removes them.
+    /// Replies to the clients whose wait is over, and removes these clients.
     pub(super) fn reply_to_waiting(
         &mut self,
         now: Instant,

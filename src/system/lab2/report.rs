@@ -1,4 +1,4 @@
-//! Logs the status.
+//! Logs the status of a node.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,11 +11,11 @@ use ring_control::lab2::{ClientStatus, Counters, MemberStatus, Status};
 use crate::system::lab2::observe::KnownToken;
 use crate::system::status_lines;
 
-/// Maximum number of named members, and of clients.
+/// Maximum number of members in the list of members, and of clients in the list of clients.
 const NAMES_MAX: usize = 32;
 const NAMES_PER_LINE: usize = 4;
 
-/// Logs the ring's status as this node sees it. `token` is the strongest that it knows.
+/// Logs the ring's status from the view of this node. `token` is the strongest token that the node knows.
 pub(super) fn log(status: &Status, token: Option<Token>) {
     status_lines::log(status, &node(status, token), details(status));
 }
@@ -95,7 +95,7 @@ fn client(client: &ClientStatus) -> String {
 fn counters(counters: &Counters) -> String {
     let sum = |map: &BTreeMap<String, u64>| map.values().sum::<u64>();
     format!(
-        "frames: {} received, {} dropped, {} sent, {} not sent; hand-overs: {}, {} failed; late wake-ups: {}",
+        "frames: {} received, {} dropped, {} sent, {} not sent; handovers: {}, {} failed; late wake-ups: {}",
         sum(&counters.received),
         sum(&counters.dropped),
         sum(&counters.sent),
@@ -126,9 +126,11 @@ mod tests {
     fn the_first_line_is_the_node_and_its_token() {
         let status = parse(json!({
             "interface": "eth0", "mac": "02:00:00:00:00:01", "link": "up", "state": "WAITER",
-            "token": null, "grade": "alone", "paused": true, "deaf": true, "unfit": true, "apart": true, "stored": false, "owner": "02:00:00:00:00:02",
+            "token": null, "grade": "alone", "paused": true, "deaf": true, "unfit": true, "apart": true,
+            "stored": false, "owner": "02:00:00:00:00:02",
             "heard_about_token_ns": 60_000_000,
-            "members": [{"mac": "02:00:00:00:00:02", "ip": null, "penalty": 0, "last_seen_ns": null}], "ring_hash": "00",
+            "members": [{"mac": "02:00:00:00:00:02", "ip": null, "penalty": 0, "last_seen_ns": null}],
+            "ring_hash": "00",
             "constants": {
                 "heartbeat_ns": 1, "waiter_timeout_ns": 1, "looser_timeout_ns": 1,
                 "looser_answer_timeout_ns": 1, "take_timeout_ns": 1, "take_attempts": 3,
@@ -149,11 +151,16 @@ mod tests {
             number: 3,
         };
         let text = node(&status, Some(token));
-        let begin = "eth0 is up, MAC 02:00:00:00:00:01; WAITER, paused: does not own the token, \
-                     no member takes the token from it: must not own the token, \
-                     its times differ too much from the ring's: must not own the token, hears no other member, \
-                     cannot write its state file: must not own the token; owner 02:00:00:00:00:02, token 17";
-        assert!(text.starts_with(begin), "{text}");
+        let begin = [
+            "eth0 is up, MAC 02:00:00:00:00:01; WAITER",
+            "paused: does not own the token",
+            "no member takes the token from it: must not own the token",
+            "its times differ too much from the ring's: must not own the token",
+            "hears no other member",
+            "cannot write its state file: must not own the token; owner 02:00:00:00:00:02",
+            "token 17",
+        ];
+        assert!(text.starts_with(&begin.join(", ")), "{text}");
         assert!(text.ends_with(", heard of 60.0ms ago"), "{text}");
     }
 
@@ -164,7 +171,9 @@ mod tests {
             member(&parse(seen)),
             "02:00:00:00:00:02 (10.0.0.2) 2.0ms ago"
         );
-        let unseen = json!({"mac": "02:00:00:00:00:03", "ip": null, "penalty": 0, "state": "paused", "last_seen_ns": null});
+        let unseen = json!({
+            "mac": "02:00:00:00:00:03", "ip": null, "penalty": 0, "state": "paused", "last_seen_ns": null
+        });
         assert_eq!(
             member(&parse(unseen)),
             "02:00:00:00:00:03 never heard paused"

@@ -1,4 +1,4 @@
-//! Describes runs of jobs, and finds lost runs: a lost run has begun, and no member will report its end.
+//! Describes runs of jobs, and finds lost runs. A lost run has begun, but no member will report its end.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use tracing::{info, warn};
 
 use super::status::outcome_text;
 
-/// An OWNER announces all stamps once per this number of heartbeats, and a member that knows a newer one answers.
+/// Number of heartbeats in which an OWNER announces all stamps once. A member that knows a newer stamp answers.
 const HEARTBEATS_PER_ANNOUNCEMENT: u32 = 64;
 
-/// Describes a run of a job, which may be lost.
+/// Describes a run of a job. The run may be lost.
 pub(super) fn describe_run(&RunView { stamp, age, .. }: &RunView, lost: bool) -> String {
     let (name, runner, ago) = (stamp.name, stamp.runner, Duration::from_secs(age.as_secs()));
     let ago = format_duration(ago);
@@ -49,15 +49,15 @@ struct SuspectRun {
 pub(super) struct LostRuns(Vec<SuspectRun>);
 
 impl LostRuns {
-    /// Whether a run is lost, as far as is known: its tenure has been over for WAITER_TIMEOUT.
+    /// Whether a run is lost, as far as this node knows: its tenure has been over for WAITER_TIMEOUT.
     pub(super) fn contains(&self, run: &RunView, now: Instant, machine: &Lab2) -> bool {
         let report_delay = machine.constants().waiter_timeout();
         let mut suspects = self.0.iter().filter(|it| it.stamp == run.stamp);
         suspects.any(|suspect| now.since(suspect.since) >= report_delay)
     }
 
-    /// Looks for lost runs. If this node holds the token, returns each lost run once. It waits first, because a frame
-    /// with the end of the run may have been lost.
+    /// Looks for lost runs. If this node holds the token, returns each lost run once. Waits before it returns a run,
+    /// because a frame with the end of the run may have been lost.
     pub(super) fn find_lost(&mut self, now: Instant, machine: &Lab2) -> Option<RunView> {
         let mut runs = machine.runs().peekable();
         if runs.peek().is_none() && self.0.is_empty() {

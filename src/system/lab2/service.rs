@@ -34,35 +34,35 @@ enum RequestEffect {
     Ran(JobName, RunEnd),
 }
 
-/// All clients whose requests go beyond the status.
+/// All clients that have requested more than the status.
 #[derive(Debug)]
 pub(super) struct Service {
     interface: String,
-    /// The ring's HEART_BEAT_PERIOD, from the options of this node.
+    /// The HEART_BEAT_PERIOD in the options of this node.
     heartbeat: Duration,
     locks: Locks,
     lock_log: LockLog,
-    /// The holder whose program was announced to the members.
+    /// The holder that was announced to the members.
     announced: Option<(ClientId, Instant)>,
     count: LockCount,
-    /// When a waiting client may be granted the token.
+    /// The earliest time at which a waiting client may be granted the token.
     grants_from: Option<Instant>,
     backstops: Backstops,
     watchers: Watchers,
     pausing: Pausing,
     stored_pause: StoredPause,
     lost_runs: LostRuns,
-    /// Results of requests that watchers do not know of yet.
+    /// Results of requests that were not yet reported to watchers.
     effects: Vec<RequestEffect>,
-    /// Labels of released locks that watchers do not know of yet.
+    /// Labels of released locks that were not yet reported to watchers.
     released_labels: Vec<String>,
-    /// Clients whose state has changed, and whether they may be silent now.
+    /// Clients whose state has changed, and for each client whether it may be silent now.
     changed_clients: Vec<(ClientId, bool)>,
     pending_notices: Vec<(ClientId, LockRequest, Notice)>,
 }
 
 impl Service {
-    /// Makes a service without clients, on an interface with this HEART_BEAT_PERIOD.
+    /// Creates a service without clients, for an interface and a HEART_BEAT_PERIOD.
     pub(super) fn new(interface: &str, heartbeat: Duration, stored_pause: StoredPause) -> Self {
         Self {
             interface: interface.to_owned(),
@@ -84,7 +84,7 @@ impl Service {
         }
     }
 
-    /// Returns when to call [`serve_clients`](Self::serve_clients) at the latest.
+    /// Returns the time by which to call [`serve_clients`](Self::serve_clients).
     pub(super) fn deadline(&self) -> Option<Instant> {
         let deadlines = [
             self.locks.deadline(),
@@ -106,12 +106,12 @@ impl Service {
         self.locks.clients(now).collect()
     }
 
-    /// Whether a run of a job was lost, as far as this node knows.
+    /// Whether a run of a job is lost, as far as this node knows.
     pub(super) fn is_lost(&self, now: Instant, run: &RunView, machine: &Lab2) -> bool {
         self.lost_runs.contains(run, now, machine)
     }
 
-    /// Returns how often locks were granted, refused and lost on this machine.
+    /// Returns the numbers of locks that were granted, refused and lost on this machine.
     pub(super) fn lock_totals(&self) -> LockTotals {
         self.count.totals()
     }
@@ -135,7 +135,7 @@ impl Service {
         token.is_some_and(|token: FencingToken| self.locks.held_token().map(fencing) == Some(token))
     }
 
-    /// Pauses the node if an earlier run stored a pause. Returns whether it did.
+    /// Pauses the node if an earlier run stored a pause. Returns whether the node is paused.
     pub(super) fn restore_pause(&mut self) -> Result<bool, Error> {
         let stored = &self.stored_pause;
         let paused = stored.is_stored().map_err(|source| Error::State {
@@ -148,7 +148,7 @@ impl Service {
         Ok(paused)
     }
 
-    /// Returns why a pause is not complete.
+    /// Returns the reason why a pause is not complete.
     pub(super) fn pending(&self, machine: &Lab2) -> Option<PendingReason> {
         match self.progress(machine) {
             PauseProgress::Pending(why) => Some(why),
@@ -175,7 +175,7 @@ fn token_json(token: Token) -> RawJson {
     RawJson::encode(&token_status(token))
 }
 
-fn refused(why: RefusalReason, text: String) -> Reply {
+fn refusal(why: RefusalReason, text: String) -> Reply {
     Reply::Refused(Refusal {
         why: why.name().to_owned(),
         text,

@@ -29,13 +29,14 @@ use crate::system::lab2::observe::{Log, Observers, Tally};
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{Error, PROGRAM};
 
-/// With a shorter IDLE_HOLD, the turns of an idle token would run hooks all the time.
+/// The minimum IDLE_HOLD without a warning about hooks. With a shorter IDLE_HOLD, the turns of an idle token would run
+/// hooks all the time.
 const CALM_IDLE_HOLD_MIN: Duration = Duration::from_secs(1);
 
 /// Runs a daemon until it has shut down on request.
 ///
 /// # Errors
-/// It cannot start, or a system call failed that does not fail on a healthy system.
+/// Fails if the node cannot start, or if a system call fails that does not fail on a healthy system.
 pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let constants = options.constants();
     constants.check().map_err(|error| unusable(&error))?;
@@ -65,7 +66,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
             log: Log::new(options.verbose, constants.waiter_timeout()),
         },
         member_addresses: MemberAddresses::default(),
-        history: History::new(host.started()),
+        history: History::new(host.start_time()),
     };
     log_start(options, &constants, &attachment, &store);
     let hooks = Hooks::start(
@@ -87,13 +88,13 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         );
     }
     let node_environment = NodeEnvironment {
-        started: host.started(),
+        started: host.start_time(),
         attachment,
         store,
         all_observers,
         health: NodeHealth::new(PROGRAM, "frames"),
         write_warnings: WriteWarnings::new(
-            "the ring continues without this node, which owns nothing until it can write again",
+            "the ring continues without this node, which owns nothing until it can write the file",
         ),
     };
     let node = Node::new(node_environment, service, hooks, lock);
@@ -109,9 +110,10 @@ fn version() -> Version {
     }
 }
 
-/// Returns the capabilities that hooks need, if there may be any.
+/// Returns the capabilities that hooks need, if there may be hooks.
 fn hook_capabilities(options: &Options) -> CapabilitySet {
-    // Hooks may be added to an empty directory at any time. A directory that cannot be checked may exist.
+    // An empty directory counts too, because hooks may be added at any time. So does a directory that cannot be
+    // checked, because it may exist.
     let has_directory = options.hooks_dir.try_exists().unwrap_or(true);
     if options.on_change.is_some() || has_directory {
         capabilities::PROGRAMS
@@ -137,8 +139,8 @@ fn unusable(error: &ConstantError) -> ring_host::Error {
 fn hook_settings(options: &Options, idle_hold: Duration) -> hooks::Settings {
     let constant_changes = (idle_hold < CALM_IDLE_HOLD_MIN).then(|| {
         format!(
-            "hooks run at every turn of the token, which an idle owner hands over after {}; for a \
-             leader that stays, start all members with --idle-hold forever",
+            "hooks run at every turn of the token, and an idle owner hands the token over after {}; \
+             for a leader that stays, start all members with --idle-hold forever",
             format_duration(idle_hold)
         )
     });

@@ -1,4 +1,4 @@
-//! Makes the status from the machine and its environment.
+//! Creates the status from the state machine and its environment.
 
 use std::net::Ipv6Addr;
 
@@ -16,7 +16,7 @@ use super::attachment::{Attachment, LinkLoss};
 use super::service::Service;
 use crate::system::lab2::observe::{DifferenceText, Tally};
 
-/// Returns the ring's status at `now`, as seen by this node, which started at `started`.
+/// Returns the ring's status at the time `now`, from the view of this node. The node started at the time `started`.
 pub(super) fn status(
     started: Now,
     now: Instant,
@@ -108,7 +108,7 @@ pub(super) const fn outcome_text(outcome: RunOutcome) -> &'static str {
 }
 
 fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
-    // The machine's time is that of its last call, but this node is alive now.
+    // The machine's time is the time of its last call, but this node is alive now.
     let seen = if view.mac == own {
         Some(now)
     } else {

@@ -1,4 +1,4 @@
-//! A pause that survives a restart: a file next to the state file, which exists as long as the pause lasts.
+//! A pause that survives a restart. While the pause lasts, a file exists next to the state file.
 
 use std::fs::{self, File};
 use std::io;
@@ -28,15 +28,16 @@ impl StoredPause {
     /// Whether an earlier run has stored a pause.
     ///
     /// # Errors
-    /// The file belongs to another user or is no stored pause, or the kernel cannot tell whether it exists.
+    /// Fails if the file belongs to another user, if it is no stored pause, or if the kernel cannot check whether it
+    /// exists.
     pub(super) fn is_stored(&self) -> io::Result<bool> {
         if !private_files::exists(&self.path)? {
             return Ok(false);
         }
-        // A stored pause has no contents, and resume removes the file.
+        // A stored pause is empty. A file with contents is refused, because resume would delete it.
         if fs::metadata(&self.path)?.len() > 0 {
-            return Err(private_files::refused(
-                "it is not a stored pause: it is not empty",
+            return Err(private_files::refusal(
+                "it is not a stored pause: a stored pause is an empty file",
             ));
         }
         Ok(true)
@@ -60,7 +61,7 @@ impl StoredPause {
         removed.map_err(|error| self.cannot("remove", &error))
     }
 
-    /// Syncs the directory in a thread: the loop never waits for a disk.
+    /// Syncs the directory in a thread, because the loop must not wait for a disk.
     fn sync(&self) {
         let Some(directory) = self.path.parent().map(Path::to_owned) else {
             return;

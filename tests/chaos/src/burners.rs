@@ -9,14 +9,14 @@ use anyhow::{Context, Result};
 /// Environment variable that makes this program a burner.
 const BURNS: &str = "RING_CHAOS_BURNS";
 
-/// Burner processes. They are killed on drop.
+/// Burner processes, which are killed on drop.
 #[derive(Debug, Default)]
 pub struct Burners {
     children: Vec<Child>,
 }
 
 impl Burners {
-    /// Starts `count` burners at normal priority. Each is `program` again, which calls [`burn_if_asked`].
+    /// Starts `count` burners at normal priority. Each burner runs `program`, which must call [`burn_if_asked`].
     pub fn start(program: &std::path::Path, count: u32) -> Result<Self> {
         let mut burners = Self::default();
         for _ in 0..count {

@@ -4,35 +4,35 @@ use std::time::Duration;
 
 use ring_segment::Rng;
 
-/// A fault. Stations are named by place.
+/// A fault. A station is given by its place.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
-    /// SIGKILL; the daemon starts again at the end.
+    /// SIGKILL. The daemon starts again at the end of the fault.
     Kill { station: usize, forgets: bool },
-    /// SIGKILL; the daemon starts again at once with another heartbeat, which it keeps until the end.
+    /// SIGKILL. The daemon starts again at once with another heartbeat, which it uses until the end of the fault.
     Constants {
         station: usize,
-        /// Heartbeat, in percent of the ring's.
+        /// Heartbeat of the daemon, in percent of the ring's heartbeat.
         percent: u32,
     },
-    /// SIGSTOP, and SIGCONT at the end.
+    /// SIGSTOP, and SIGCONT at the end of the fault.
     Stop(usize),
     /// The station loses its carrier, as if its cable were unplugged.
     Carrier(usize),
     /// The switch forwards no frame from or to the station, which does not notice.
     Cut(usize),
-    /// The segment is split into islands. The list has the island of each port.
+    /// The segment is split into islands. The list names the island of each port.
     Islands(Vec<usize>),
-    /// Frames of one station do not reach some others, but their frames reach it.
+    /// Frames of one station do not reach some other stations. Frames in the other direction arrive.
     OneWay {
-        /// The station that is not heard.
+        /// The station whose frames are lost.
         from: usize,
-        /// The stations that do not hear it.
+        /// The stations that the frames do not reach.
         to: Vec<usize>,
     },
     /// The station can send, but receives nothing.
     Deaf(usize),
-    /// Unicast frames of the station are lost.
+    /// Unicast frames from the station are lost.
     Unicast(usize),
     /// Broadcasts do not reach the station.
     Broadcast(usize),
@@ -44,7 +44,7 @@ pub enum Fault {
     BadNetwork {
         /// Probability that a receiver misses a frame.
         loss: f64,
-        /// Probability that it gets the frame twice.
+        /// Probability that a receiver gets a frame twice.
         duplication: f64,
         delay: Duration,
     },
@@ -137,7 +137,7 @@ impl Fault {
     /// Returns the resource that the fault breaks. Only one fault at a time may break it.
     pub fn resource(&self) -> String {
         match self {
-            // A daemon that is killed while its disk is full also loses its state file.
+            // A killed daemon whose disk is full also loses its state file, so both faults break the same resource.
             Self::Kill { station, .. }
             | Self::Constants { station, .. }
             | Self::Stop(station)
@@ -171,7 +171,7 @@ impl Fault {
         }
     }
 
-    /// Describes the fault in a few words.
+    /// Returns a short description of the fault.
     pub fn detail(&self) -> String {
         match self {
             Self::Kill { forgets: false, .. } => "SIGKILL, then started again".to_owned(),
@@ -183,7 +183,7 @@ impl Fault {
             }
             Self::Stop(_) => "SIGSTOP, then SIGCONT".to_owned(),
             Self::Carrier(_) => "cable pulled, then put back".to_owned(),
-            Self::Cut(_) => "cut off without a sign".to_owned(),
+            Self::Cut(_) => "cut off, and does not notice".to_owned(),
             Self::Islands(sides) => {
                 let sides: Vec<String> = sides.iter().map(usize::to_string).collect();
                 format!("station by station: {}", sides.join(""))
@@ -192,9 +192,9 @@ impl Fault {
                 let to: Vec<String> = to.iter().map(|to| (to + 1).to_string()).collect();
                 format!("does not reach {}", to.join(" "))
             }
-            Self::Deaf(_) => "sends, and hears nothing".to_owned(),
-            Self::Unicast(_) => "what it sends to one alone is lost".to_owned(),
-            Self::Broadcast(_) => "what is sent to all does not reach it".to_owned(),
+            Self::Deaf(_) => "sends, but receives nothing".to_owned(),
+            Self::Unicast(_) => "its unicasts are lost".to_owned(),
+            Self::Broadcast(_) => "broadcasts do not reach it".to_owned(),
             Self::Disk(_) => "its disk is full".to_owned(),
             Self::Narrow { mtu, .. } => format!("MTU {mtu}"),
             Self::BadNetwork {
@@ -202,12 +202,12 @@ impl Fault {
                 duplication,
                 delay,
             } => format!(
-                "{:.0} % lost, {:.0} % doubled, up to {} ms late",
+                "{:.0} % of frames lost, {:.0} % duplicated, up to {} ms late",
                 loss * 100.0,
                 duplication * 100.0,
                 delay.as_millis()
             ),
-            Self::Garbage(rate) => format!("{rate} garbage frames a second"),
+            Self::Garbage(rate) => format!("{rate} garbage frames per second"),
             Self::Starve(burners) => format!("{burners} CPU burners"),
         }
     }

@@ -1,5 +1,5 @@
-//! Journal of a run: the actions and their times, one JSON object per line. So an aborted run can be checked up to
-//! its end.
+//! Journal of a run: the actions and their times, one JSON object per line. The journal is written during the run, so a
+//! run that was aborted can also be checked.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -41,21 +41,21 @@ pub enum Event {
         number: u32,
     },
     Fault {
-        /// Number that [`Event::Undone`] refers to.
+        /// Number of the fault. [`Event::Undone`] refers to it.
         id: u32,
         kind: String,
-        /// Places of the affected stations; empty: all.
+        /// Places of the affected stations. An empty list means all stations.
         stations: Vec<usize>,
         detail: String,
     },
     Undone {
         id: u32,
     },
-    /// All faults have ended, so bounds are judged from here on.
+    /// All faults have ended, so bounds are judged from this time.
     Calm {
         starved: bool,
     },
-    /// The members begin to want the token.
+    /// From this time the members want the token.
     WantsBegin,
     /// The members no longer want the token.
     WantsEnd,
@@ -83,7 +83,7 @@ pub enum Event {
         station: usize,
         status: String,
     },
-    /// The recordings lost frames, so they prove nothing.
+    /// The recordings lost frames, so the checks prove nothing.
     Blind {
         frames: u32,
     },

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! Commands of `scripts/chaos`.
+//! Command line of the program behind `scripts/chaos`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,9 +25,9 @@ struct Options {
 enum Command {
     /// Run for some minutes, check the recordings and print the findings.
     Run {
-        /// Minutes to run; the last cycle runs to its end.
+        /// Minutes to run. The last cycle runs to its end.
         minutes: f64,
-        /// Seed of the faults; the same seed repeats them [default: from the clock]
+        /// Seed of the faults. The same seed causes the same faults [default: from the clock]
         #[arg(long)]
         seed: Option<u64>,
         /// Folder for recordings and logs.
@@ -103,13 +103,13 @@ fn run_command(command: Command) -> Result<bool> {
     }
 }
 
-/// Returns the programs in a folder. Leaks their names, once per run.
+/// Returns the programs in a folder. Leaks the memory of their names, once per run.
 fn binaries(folder: &Path) -> Result<Binaries> {
     let path = |name: &str| -> Result<&'static str> {
         let path = folder.join(name).canonicalize();
         let path = path.with_context(|| {
             format!(
-                "there is no {name} in {}: `cargo build --release` makes it",
+                "there is no {name} in {}: run `cargo build --release`",
                 folder.display()
             )
         })?;

@@ -14,7 +14,7 @@ use crate::recording::{DELIVERED, Recording, SENT};
 use crate::stations::{StationRole, Stations};
 use crate::stranger::Pool;
 
-/// Interval at which frames are written to the files.
+/// Interval at which the recorder writes frames to its files.
 const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 const METRONOME_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -69,7 +69,7 @@ impl Recorder {
     }
 
     fn write(&mut self, segment: &Segment, pool: &Pool, rng: &mut Rng) -> Result<()> {
-        // Reads arrived frames first: each of them has then been sent already.
+        // Reads arrived frames before sent frames, so that the sent frames include every arrived frame.
         let mut delivered: Vec<_> = self.arrivals.iter().flat_map(Capture::drain).collect();
         delivered.sort_by_key(|seen| seen.at);
         self.delivered.add(&delivered)?;
@@ -83,7 +83,7 @@ impl Recorder {
     }
 }
 
-/// Notes each delay of the machine: a sleep that ends more than TAKE_TIMEOUT late.
+/// Starts a thread that records each delay of the machine. A delay is a sleep that ends more than TAKE_TIMEOUT late.
 pub fn start_metronome(
     timing: Timing,
     journal: Journal,

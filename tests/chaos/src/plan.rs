@@ -1,4 +1,4 @@
-//! Plans the faults of a run and their times, from a seed.
+//! Plans the faults of a run and their times. A seed determines the plan.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use ring_segment::Rng;
 
 use crate::fault::Fault;
 
-/// Default length of a cycle's faults. A single fault lasts less than half of it.
+/// Default length of a cycle's faults. Each fault lasts less than half of this time.
 pub const FAULTS_TIME: Duration = Duration::from_secs(8);
-/// Attempts to find a time for a fault.
+/// Maximum number of attempts to find a free time for a fault.
 const PLACEMENT_TRIES: u32 = 14;
-/// This many faults last until the calm begins, which so begins in a bad state.
+/// Number of faults that last until the calm begins, so that the calm begins in a bad state.
 const FAULTS_TO_THE_END: u32 = 2;
-/// One in this many calms has CPU burners; the second is the first of them.
+/// One in this many calms has CPU burners, starting with the second calm.
 const STARVED_EVERY: u32 = 5;
 
-/// A fault and its time since the start of the cycle.
+/// A fault and its period. Times count from the start of the cycle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
     pub begins: Duration,
@@ -30,13 +30,12 @@ pub struct Cycle {
     pub number: u32,
     pub faults: Vec<Planned>,
     pub starved: bool,
-    /// Number of owners to kill in the calm.
+    /// Number of owners that the run kills in the calm.
     pub crashes: u32,
 }
 
 impl Cycle {
-    /// Returns the plan of a cycle with faults of total length `phase`. It depends only on seed, number and
-    /// stations.
+    /// Returns the plan of a cycle whose faults together last for `phase`. The plan depends only on the arguments.
     pub fn of(seed: u64, number: u32, phase: Duration, daemons: usize, ports: usize) -> Self {
         let mut rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9).wrapping_add(number.into()));
         let mut busy: HashMap<String, Vec<(Duration, Duration)>> = HashMap::new();
@@ -50,7 +49,7 @@ impl Cycle {
                 rng.f64()
             });
             let ends = begins + lasts;
-            // Between two faults a resource works for some time.
+            // Between two of its faults, a resource works for some time.
             let taken = busy.entry(fault.resource()).or_default();
             let margin = Duration::from_millis(50);
             if taken
@@ -83,7 +82,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn a_seed_makes_the_same_plan_again_and_another_one_another() {
+    fn equal_seeds_make_equal_plans_and_different_seeds_make_different_plans() {
         assert_eq!(
             Cycle::of(7, 3, FAULTS_TIME, 8, 11),
             Cycle::of(7, 3, FAULTS_TIME, 8, 11)
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_fault_comes_and_is_over_in_time() {
+    fn every_kind_of_fault_occurs_and_ends_in_time() {
         let cycles: Vec<_> = (1..=40)
             .map(|number| Cycle::of(1, number, FAULTS_TIME, 8, 11))
             .collect();

@@ -1,5 +1,5 @@
-//! Recordings of frames as pcapng files with times in nanoseconds. Each station has its own interface, so the
-//! recording names the real sender or receiver of each frame.
+//! Recordings of frames as pcapng files with times in nanoseconds. Each station has its own interface in the file, so
+//! the recording shows the real sender or receiver of each frame.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -68,7 +68,8 @@ impl Recording {
     }
 }
 
-/// Reads a recording, sorted by time since `start` (since 1970). Ignores an incomplete last block.
+/// Reads a recording, and sorts the frames by time. Times count from `start`, which is given as a time since 1970.
+/// Ignores an incomplete last block.
 pub fn read(path: &Path, start: Duration) -> Result<Vec<Seen>> {
     let file = File::open(path).with_context(|| format!("there is no {}", path.display()))?;
     let mut reader = PcapNgReader::new(BufReader::new(file)).map_err(explain)?;
@@ -102,7 +103,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn frames_come_back_as_they_were_to_the_nanosecond() -> Result<()> {
+    fn frames_are_read_back_unchanged_with_exact_nanoseconds() -> Result<()> {
         let macs = [
             MacAddr::new(2, 0, 0, 0, 0, 1),
             MacAddr::new(2, 0, 0, 0, 0, 2),

@@ -9,10 +9,10 @@ use crate::check::{Evidence, Rule, Sample, Verdict};
 /// Maximum number of findings that are printed in full.
 const FINDINGS_SHOWN: usize = 20;
 
-/// Describes the faults, the measurements and the findings of a run.
+/// Returns a text with the faults, the measurements and the findings of a run.
 pub fn text(evidence: &Evidence, verdict: &Verdict) -> String {
     let mut text = format!(
-        "seed {}: {} cycles, {} faults, {} frames sent, {} delivered, {} of garbage\n",
+        "seed {}: {} cycles, {} faults, {} frames sent, {} delivered, {} garbage frames\n",
         evidence.seed,
         evidence.cycles.len(),
         evidence.faults.len(),
@@ -50,7 +50,7 @@ fn faults(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
     Ok(())
 }
 
-/// Writes the measurements that were judged. The last column is the bound from `docs/guarantees.md`.
+/// Writes the judged measurements. The last column is the bound from `docs/guarantees.md`.
 fn measures(text: &mut String, evidence: &Evidence, verdict: &Verdict) -> std::fmt::Result {
     let settled = Some(evidence.timing.one_owner_bound());
     let replaced = Some(evidence.timing.new_owner_bound());
@@ -63,7 +63,7 @@ fn measures(text: &mut String, evidence: &Evidence, verdict: &Verdict) -> std::f
         ("one owner after the faults, s", &verdict.settling, settled),
         ("equal tables after the faults, s", &verdict.tables, None),
         (
-            "others' tenures before a want is served",
+            "others' tenures until a member gets the token",
             &verdict.services,
             None,
         ),
@@ -73,12 +73,12 @@ fn measures(text: &mut String, evidence: &Evidence, verdict: &Verdict) -> std::f
             replaced,
         ),
         (
-            "the same from the last frame, s",
+            "new owner after the last frame, s",
             &verdict.silences,
             replaced,
         ),
     ] {
-        let values = judged(samples);
+        let values = judge_samples(samples);
         let at = |share: usize| values.get(values.len() * share / 100).or(values.last());
         let [median, most, slowest] = [50, 99, 100].map(|share| at(share).copied().unwrap_or(0.0));
         let bound = bound.map_or_else(String::new, |it| format!("{:.3}", it.as_secs_f64()));
@@ -91,8 +91,8 @@ fn measures(text: &mut String, evidence: &Evidence, verdict: &Verdict) -> std::f
     writeln!(text)
 }
 
-/// Returns the sorted values of the samples during which the machine was not late.
-fn judged(samples: &[Sample]) -> Vec<f64> {
+/// Returns the sorted values of the samples in which the machine was not late.
+fn judge_samples(samples: &[Sample]) -> Vec<f64> {
     let judged = samples.iter().filter(|it| !it.disturbed);
     let mut values: Vec<f64> = judged.map(|it| it.value).collect();
     values.sort_by(f64::total_cmp);

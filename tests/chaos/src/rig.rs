@@ -24,9 +24,9 @@ pub const MEMBERS: usize = 2;
 /// Difference between the monotonic clocks of two neighbors, in seconds.
 const CLOCK_OFFSET: usize = 100_000;
 const STATE_FILE: &str = "eth0.state";
-/// Longest time until a daemon has stored its state after its disk has space again.
+/// Longest time that a daemon takes to store its state after its disk has space again.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Interval at which the state file is looked for.
+/// Interval between two checks for the state file.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// MTU of an intact interface.
 const DEFAULT_MTU: u16 = 1500;
@@ -190,7 +190,7 @@ impl Rig {
             }),
             Fault::Garbage(_) => {
                 self.stranger.send(0);
-                // With its port down, the switch forgets the addresses that the stranger claimed.
+                // The switch forgets the addresses that the stranger claimed when the stranger's port is down.
                 self.rules(|rules| rules.up[DAEMONS + MEMBERS] = false);
             }
             Fault::Starve(_) => drop(self.burners.remove(&id)),
@@ -198,7 +198,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Makes the members want the token again and again, or stop doing so.
+    /// Sets whether the members want the token repeatedly.
     pub fn keep_members_busy(&self, busy: bool) {
         for member in &self.members {
             member.keep_busy(busy);
@@ -224,7 +224,7 @@ impl Rig {
 
     pub fn note_exits(&mut self, journal: &Journal) -> Result<()> {
         for (station, daemon) in self.daemons.iter_mut().enumerate() {
-            if !self.killed.contains(&station) && !daemon.is_running()? {
+            if !self.killed.contains(&station) && !daemon.poll_running()? {
                 let status = daemon.wait_exit(Duration::ZERO)?.to_string();
                 journal.note(Event::Died { station, status })?;
                 daemon.start()?;
@@ -240,7 +240,7 @@ impl Rig {
             .collect()
     }
 
-    /// Whether the time namespaces give the daemons other clocks than this process.
+    /// Whether the daemons have other clocks than this process, because of time namespaces.
     pub fn clocks_differ(&self) -> Result<bool> {
         let own = fs::read_link("/proc/self/ns/time").ok();
         let daemon = self.daemons.last().context("there is a daemon")?;
@@ -248,8 +248,8 @@ impl Rig {
         Ok(theirs.is_some() && own != theirs)
     }
 
-    /// Frees a daemon's disk, and waits until its state file exists. A daemon that is killed earlier loses its
-    /// state.
+    /// Frees a daemon's disk, and waits until the daemon's state file exists. A daemon that is killed before it has the
+    /// file loses its state.
     fn free_disk(&self, station: usize) -> Result<()> {
         let disk = &self.disks[station];
         disk.free()?;
@@ -278,7 +278,7 @@ impl Rig {
     }
 }
 
-/// Returns the links on which no frame passes while a station is deaf.
+/// Returns the links from other stations to a station. These links are blocked while the station is deaf.
 fn links_to(station: usize) -> impl Iterator<Item = (usize, usize)> {
     let ports = 0..=(DAEMONS + MEMBERS);
     ports

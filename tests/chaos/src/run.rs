@@ -18,21 +18,21 @@ use crate::plan::Cycle;
 use crate::rig::{self, DAEMONS, MEMBERS, Rig, RigOptions};
 use crate::stranger::Pool;
 
-/// Addition to the protocol's bounds: processes need time to start and frames to arrive.
+/// Time that is added to the protocol's bounds, because processes need time to start and frames need time to arrive.
 const BOUND_MARGIN: Duration = Duration::from_millis(300);
-/// Length of a calm in which the run asks nothing of the ring.
+/// Length of the part of a calm in which the run only observes the ring.
 const QUIET_TIME: Duration = Duration::from_millis(700);
-/// Time in which the members want the token.
+/// Length of the part of a calm in which the members want the token.
 const WANTS_TIME: Duration = Duration::from_secs(2);
 const BURNERS: u32 = 4;
-/// Longest search for an owner to kill.
+/// Longest time of the search for an owner to kill.
 const OWNER_SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
 pub struct RunOptions {
     pub binaries: Binaries,
     pub lasts: Duration,
-    /// Length of the faults of each cycle, at least four seconds. A shorter phase has more simultaneous faults.
+    /// Length of the faults of each cycle, at least four seconds. A shorter phase has more faults at the same time.
     pub faults: Duration,
     pub seed: u64,
     pub timing: Timing,
@@ -129,7 +129,7 @@ impl RunState<'_> {
         Ok(())
     }
 
-    /// Causes the faults of a cycle, and ends each.
+    /// Causes and ends each fault of a cycle.
     fn cause_faults(&mut self, rig: &mut Rig, cycle: &Cycle) -> Result<()> {
         let start = now();
         let first = self.next_fault;
@@ -163,7 +163,7 @@ impl RunState<'_> {
         })
     }
 
-    /// Runs the calm, in which bounds are checked.
+    /// Runs the calm of a cycle, in which bounds apply.
     fn run_calm(&mut self, rig: &mut Rig, cycle: &Cycle) -> Result<()> {
         let burners = cycle.starved.then_some(Fault::Starve(BURNERS));
         let id = self.next_fault;
@@ -218,8 +218,8 @@ impl RunState<'_> {
             let other = seen.message.token().map(|token| token.chain()) != chain;
             seen.port != victim && is_heartbeat(seen) && other
         };
-        // If no successor appears, the check finds it. If the victim had just handed the token over, heartbeats of
-        // its chain show it, so the run does not wait for them.
+        // If no successor appears, the check reports this later. If the victim had just handed the token over, another
+        // station sends heartbeats of its chain, so the run need not wait for a successor.
         let _ = capture.wait_from(mark, 2 * timing.new_owner_bound(), successor);
         thread::sleep(BOUND_MARGIN);
         rig.restart(victim)?;

@@ -22,17 +22,17 @@ pub struct Station {
 
 impl Station {
     pub fn address(&self) -> MacAddr {
-        // The run wrote this address. If a reader edits it, it matches no frame.
+        // The run wrote this address. If somebody has edited the address, it matches no frame.
         self.mac.parse().unwrap_or_default()
     }
 }
 
-/// Stations by place, which is also their port on the switch.
+/// Stations by place. The place of a station is also its port on the switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stations(pub Vec<Station>);
 
 impl Stations {
-    /// Makes a cast: first daemons, then members, then the stranger.
+    /// Makes the list of stations: first the daemons, then the members, then the stranger.
     pub fn new(macs: &[MacAddr], daemons: usize, members: usize) -> Self {
         let stations = macs.iter().enumerate().map(|(place, mac)| {
             let (part, name) = if place < daemons {
@@ -51,7 +51,7 @@ impl Stations {
         Self(stations.collect())
     }
 
-    /// Returns the places of the stations with this part.
+    /// Returns the places of the stations with this role.
     pub fn places(&self, part: StationRole) -> impl Iterator<Item = usize> + '_ {
         let stations = self.0.iter().enumerate();
         stations

@@ -1,5 +1,5 @@
-//! A station that sends wrong frames: malformed ones, valid ones at the wrong time, and replays. It never sends a
-//! token stronger than the ring's.
+//! A station that sends wrong frames: malformed frames, valid frames at the wrong time, and replays. The stranger never
+//! sends a token that is stronger than the ring's token.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,12 +9,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use ring_segment::{Digest, ETHERTYPE, MacAddr, Message, Node, Peer, Rng, Seen, Token, frame, now};
 
-/// Longest time until the thread notices a new command.
+/// Longest time until the stranger's thread notices a new command.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum number of frames that are kept for replays.
 const POOL_SIZE: usize = 4000;
 
-/// Frames of the ring: a uniform random sample.
+/// Uniform random sample of the ring's frames.
 #[derive(Debug, Default)]
 pub struct Pool {
     frames: Mutex<(u64, Vec<Vec<u8>>)>,
@@ -55,7 +55,7 @@ pub struct Stranger {
 }
 
 impl Stranger {
-    /// Starts a silent stranger on a node. `macs` are the stations that it writes to.
+    /// Starts a silent stranger on a node. `macs` are the addresses to which it may send frames.
     pub fn start(node: &Node, macs: Vec<MacAddr>, pool: Arc<Pool>, rng: Rng) -> Result<Self> {
         let commands = Arc::new(Commands::default());
         let mut life = StrangerThread {
@@ -64,10 +64,10 @@ impl Stranger {
             pool,
             rng,
         };
-        let heard = Arc::clone(&commands);
+        let received = Arc::clone(&commands);
         let thread = thread::Builder::new()
             .name("stranger".to_owned())
-            .spawn(move || life.run(&heard))
+            .spawn(move || life.run(&received))
             .context("cannot start the stranger's thread")?;
         Ok(Self {
             commands,
@@ -75,7 +75,7 @@ impl Stranger {
         })
     }
 
-    /// Sets the number of frames per second; 0: silent.
+    /// Sets the number of frames per second. With 0 the stranger is silent.
     pub fn send(&self, rate: u32) {
         self.commands.rate.store(rate, Ordering::Relaxed);
     }
@@ -130,7 +130,7 @@ impl StrangerThread {
     fn untimely_frame(&mut self) -> Vec<u8> {
         let own = self.peer.mac();
         let one = self.macs[self.rng.usize(..self.macs.len())];
-        // Weaker than any real token: those begin with the clock's value.
+        // This token is weaker than any real token, because the progress of real tokens starts at the clock's value.
         let token = Token {
             progress: self.rng.u64(1..1000),
             author: own,
@@ -164,8 +164,8 @@ impl StrangerThread {
     }
 }
 
-/// Returns a frame of the ring with changed bytes, or random bytes. The independent decoder must reject it: a valid
-/// one could be a forged token.
+/// Returns a frame of the ring with changed bytes, or random bytes. The independent decoder must reject the frame,
+/// because a valid frame could contain a forged token.
 fn malformed_frame(rng: &mut Rng, pool: &Pool, own: MacAddr) -> Option<Vec<u8>> {
     let mut bytes = pool.pick(rng)?;
     match rng.u32(..4) {
@@ -180,7 +180,7 @@ fn malformed_frame(rng: &mut Rng, pool: &Pool, own: MacAddr) -> Option<Vec<u8>> 
             let noise: Vec<u8> = (0..rng.usize(1..200)).map(|_| rng.u8(..)).collect();
             bytes = frame(MacAddr::broadcast(), own, ETHERTYPE, &noise);
         }
-        // The frame of another author, with the stranger's Ethernet source.
+        // The frame names another author, but has the stranger's address as its Ethernet source.
         _ => bytes[6..12].copy_from_slice(&own.octets()),
     }
     let read = Seen::read(Duration::ZERO, 0, bytes)?;

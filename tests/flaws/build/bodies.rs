@@ -1,8 +1,8 @@
-//! Merges variants of a source into one source whose functions choose among several bodies.
+//! Merges variants of a source into one source. A function with variants chooses its body at run time.
 
 #[derive(PartialEq)]
 enum Part<'a> {
-    /// A line outside of functions.
+    /// A line outside of all functions.
     Line(&'a str),
     /// A function: the text from its name to the brace, and the text between the braces.
     Function {
@@ -11,11 +11,11 @@ enum Part<'a> {
     },
 }
 
-/// Merges variants into a source. A function with variants runs the body that `crate::broken()` names, otherwise
-/// its original body.
+/// Merges variants into a source. A function with variants runs the body that `crate::broken_index()` selects. By
+/// default it runs its original body.
 ///
 /// # Errors
-/// The number of a variant that differs in more than bodies of functions.
+/// If a variant differs from the source in more than bodies of functions, returns the number of the variant.
 pub(crate) fn merge(source: &str, variants: &[(usize, String)]) -> Result<String, usize> {
     let lines: Vec<&str> = source.lines().collect();
     let own = parts(&lines);
@@ -67,7 +67,7 @@ fn write_part(text: &mut String, part: &Part<'_>, more: &[(usize, &Part<'_>)]) {
                 // `broken()` is not a const function.
                 write(&line.replacen("const fn ", "fn ", 1));
             }
-            write("match crate::broken() {");
+            write("match crate::broken_index() {");
             for (number, other) in more {
                 let Part::Function { body, .. } = other else {
                     continue;
@@ -121,8 +121,8 @@ fn is_function(line: &str) -> bool {
         .starts_with("fn ")
 }
 
-/// Returns the first and the last line of the body of the function at line `start`. Returns `None` if it has no
-/// body or fits on one line.
+/// Returns the first and the last line of the body of the function at line `start`. Returns `None` if the function has
+/// no body or fits on one line.
 fn find_body(lines: &[&str], start: usize) -> Option<(usize, usize)> {
     let indentation = lines[start].len() - lines[start].trim_start().len();
     let ends = |line: &&str| line.ends_with(['{', ';', '}']);

@@ -1,26 +1,27 @@
-//! Sources that are copied, and the replacements in each copy.
+//! The list of sources that are copied, with the text replacements for each copy.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Sources without their tests, by path within a folder.
+/// Sources without their tests. The key is the path within a folder.
 pub(crate) type Sources = BTreeMap<String, String>;
 
 pub(crate) struct Copy {
-    /// Folder, as patches name it.
+    /// Folder of the original sources. The paths in patches begin with this folder.
     pub from: &'static str,
     /// Folder of the copy within the build directory.
     pub to: &'static str,
-    /// Text replacements, in order: the copy is in another crate, where items have other paths.
+    /// Text replacements, in this order. Items have other paths in the crate of the copy, so the copy needs these
+    /// replacements.
     renames: &'static [(&'static str, &'static str)],
-    /// Modules whose types other crates use: the copy uses the original types.
+    /// Modules whose types other crates use. The copy uses the original types of these modules.
     shared: &'static [(&'static str, &'static str)],
 }
 
-/// For Lab2 only the state machine is copied: driver, simulator and checker use its types. For the token service,
-/// Jitterbug and the coordinated ring the simulators are copied too, and for the token service the model: they name
-/// their state machine.
+/// For Lab2 only the state machine is copied, because its driver, simulator and checker accept any state machine. The
+/// simulators of the other systems, and the model of the token service, refer to one state machine by its type. So the
+/// build copies them too.
 pub(crate) const COPIES: [Copy; 9] = [
     Copy {
         from: "proto/src/lab2/",
@@ -40,11 +41,17 @@ pub(crate) const COPIES: [Copy; 9] = [
             ),
             (
                 "event.rs",
-                "ring_proto::lab2::{DataLimit, Diagnostic, Difference, DropReason, Event, Grade, MemberOptions, Reason, State, StoredState}",
+                concat!(
+                    "ring_proto::lab2::{DataLimit, Diagnostic, Difference, DropReason, Event, Grade, ",
+                    "MemberOptions, Reason, State, StoredState}"
+                ),
             ),
             (
                 "jobs/job.rs",
-                "ring_proto::lab2::{JobName, OnceProgress, OnceRequest, RunEnd, RunView, STAMPS_MAX, Stamp, StoredStamp}",
+                concat!(
+                    "ring_proto::lab2::{JobName, OnceProgress, OnceRequest, RunEnd, RunView, ",
+                    "STAMPS_MAX, Stamp, StoredStamp}"
+                ),
             ),
             (
                 "diagnostics/silent_members.rs",
@@ -200,8 +207,8 @@ impl Copy {
         text
     }
 
-    /// Returns the text that replaces a file whose types are shared; `None`: the file is copied.
-    pub(crate) fn shared(&self, file: &str) -> Option<String> {
+    /// Returns the text that replaces a file whose types are shared. Returns `None` if the file is copied.
+    pub(crate) fn find_shared(&self, file: &str) -> Option<String> {
         let (_, types) = self.shared.iter().find(|(name, _)| *name == file)?;
         Some(format!("pub use {types};\n"))
     }

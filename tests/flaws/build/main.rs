@@ -1,5 +1,5 @@
-//! Copies the sources of the state machines, and adds the patches' bodies to the functions that patches change. It
-//! also copies the simulators that name these state machines.
+//! Copies the sources of the state machines. A function that a patch changes gets the patch's body as a second body.
+//! The build also copies the simulators that name these state machines.
 //!
 //! The copies are in the build directory, so the original sources do not change. A patch that does not apply fails
 //! the build.
@@ -20,7 +20,7 @@ fn main() -> Result<(), String> {
     let root = Path::new("../..");
     println!("cargo::rerun-if-changed=patches");
     let out = std::env::var_os("OUT_DIR").map(PathBuf::from);
-    let out = out.ok_or("there is no OUT_DIR: this is to be run by cargo")?;
+    let out = out.ok_or("OUT_DIR is not set: run this program with cargo")?;
     let mut table = String::new();
     let mut spoilt: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
     let patches = patches()?;
@@ -28,7 +28,7 @@ fn main() -> Result<(), String> {
         let (system, name) = (folder(patch)?, stem(patch)?);
         let text = read(patch)?;
         let (rule, diff) = split(&text)
-            .ok_or_else(|| format!("{}: does not begin with a sentence", patch.display()))?;
+            .ok_or_else(|| format!("{} does not begin with a sentence", patch.display()))?;
         let (file, text) = apply_patch(root, diff)
             .map_err(|why| format!("tests/flaws/{}: {why}", patch.display()))?;
         spoilt.entry(file).or_default().push((at + 1, text));
@@ -82,16 +82,18 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((rule.trim(), diff)).filter(|(rule, _)| !rule.is_empty())
 }
 
-/// Applies a patch. Returns the path of the patched file, from the root of the repository, and its new text.
+/// Applies a patch. Returns the path of the patched file within the repository, and the new text of the file.
 fn apply_patch(root: &Path, diff: &str) -> Result<(String, String), String> {
-    let diff = Patch::from_str(diff).map_err(|error| format!("not a unified diff: {error}"))?;
+    let diff = Patch::from_str(diff)
+        .map_err(|error| format!("the patch is not a unified diff: {error}"))?;
     let path = diff.original().unwrap_or_default();
     let path = path.strip_prefix("a/").unwrap_or(path);
     if !COPIES.iter().any(|copy| path.starts_with(copy.from)) {
-        return Err(format!("{path} is not among the sources that are copied"));
+        return Err(format!("{path} is not in the list of copied sources"));
     }
-    let spoilt = diffy::apply(&read(&root.join(path))?, &diff)
-        .map_err(|error| format!("does not apply to {path} ({error}): adapt it to the source"))?;
+    let spoilt = diffy::apply(&read(&root.join(path))?, &diff).map_err(|error| {
+        format!("the patch does not apply to {path} ({error}): adapt the patch to the source")
+    })?;
     Ok((path.to_owned(), spoilt))
 }
 
@@ -122,22 +124,23 @@ fn write_copy(out: &Path, copy: &Copy, sources: &Sources) -> Result<(), String> 
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
-        write(&path, copy.shared(file).as_ref().unwrap_or(source))?;
+        write(&path, copy.find_shared(file).as_ref().unwrap_or(source))?;
     }
     Ok(())
 }
 
-/// Returns the folder of a patch, which is named after the system.
+/// Returns the name of the folder that contains a patch. The folder has the name of the system.
 fn folder(patch: &Path) -> Result<String, String> {
-    patch
-        .parent()
-        .map_or_else(|| Err("a patch is not in a system's folder".into()), stem)
+    patch.parent().map_or_else(
+        || Err("a patch is not in the folder of a system".into()),
+        stem,
+    )
 }
 
 fn stem(path: &Path) -> Result<String, String> {
     let stem = path.file_stem().and_then(|stem| stem.to_str());
     stem.map(|stem| stem.replace('-', "_"))
-        .ok_or_else(|| format!("{}: has no name", path.display()))
+        .ok_or_else(|| format!("{} has no name", path.display()))
 }
 
 fn read(path: &Path) -> Result<String, String> {

@@ -1,14 +1,14 @@
 #![forbid(unsafe_code)]
-//! State machines with rules that can be broken on purpose.
+//! State machines whose rules tests can break on purpose.
 //!
-//! They are copies of the systems' folders in `proto/src`. Each function that a patch of `patches/` changes has two
-//! bodies: its own and the patch's. The first line of a patch names the rule that it breaks. The build makes the
-//! copies, so the real sources have no switch for flaws.
+//! The state machines are copies of the systems' folders in `proto/src`. Each function that a patch in `patches/`
+//! changes has two bodies: the original body and the patch's body. The first line of a patch names the rule that the
+//! patch breaks. The build makes the copies, so the real sources have no switch for flaws.
 //!
-//! Lab2's simulator can run any state machine. The other simulators, and the model of the token service, name their
-//! state machines, so they are copied too.
+//! Lab2's simulator can run any state machine. The other simulators, and the model of the token service, each refer to
+//! one state machine by its type. So the build copies them too.
 //!
-//! `tests/caught.rs` shows that the simulator or the model checker detects each flaw.
+//! `tests/caught.rs` checks that the simulator or the model checker detects each flaw.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use ring_sim::{andrews as circle, ftn as world, jitterbug as segment, lab2};
 
 pub use machine::Lab2;
 
-// Parts of `proto` that the copied systems share.
+// Parts of `proto` that the copied systems use together.
 #[path = "../../../proto/src/buffer.rs"]
 mod buffer;
 #[path = "../../../proto/src/counter_macros.rs"]
@@ -30,15 +30,15 @@ mod invariants;
 
 include!(concat!(env!("OUT_DIR"), "/flaws.rs"));
 
-/// The broken rule: its place in [`FLAWS`], from 1; 0: none.
+/// The number of the broken rule: its place in [`FLAWS`], counted from 1, or 0 if all rules hold.
 static BROKEN: AtomicUsize = AtomicUsize::new(0);
 
-fn broken() -> usize {
+fn broken_index() -> usize {
     BROKEN.load(Ordering::Relaxed)
 }
 
-/// Breaks one rule in all state machines of this crate, on all threads, until it is dropped.
-#[must_use = "the rule holds again when this is dropped"]
+/// A flaw. Until this value is dropped, all state machines of this crate break one rule, on all threads.
+#[must_use = "the rule holds again when this value is dropped"]
 pub struct Flaw(
     #[expect(dead_code, reason = "the lock makes other tests wait")] MutexGuard<'static, ()>,
 );
@@ -46,17 +46,17 @@ pub struct Flaw(
 impl Flaw {
     /// Breaks the rule of the patch with this name. Returns `None` if there is no such patch. Waits until no other
     /// rule is broken.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn by_name(name: &str) -> Option<Self> {
         let place = FLAWS.iter().position(|(_, flaw, _)| *flaw == name)?;
-        Some(Self::numbered(place + 1))
+        Some(Self::by_number(place + 1))
     }
 
-    /// Breaks no rule, and keeps others from breaking one until it is dropped.
+    /// Returns a value that breaks no rule. Until it is dropped, other tests cannot break a rule.
     pub fn none() -> Self {
-        Self::numbered(0)
+        Self::by_number(0)
     }
 
-    fn numbered(number: usize) -> Self {
+    fn by_number(number: usize) -> Self {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         BROKEN.store(number, Ordering::Relaxed);

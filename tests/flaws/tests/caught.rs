@@ -23,10 +23,11 @@ use ring_sim::lab2::{self as sim, FaultKind, Settings};
 
 /// Breaks the rule of the test's patch.
 fn break_rule(test: &str) -> Flaw {
-    Flaw::named(test).unwrap_or_else(|| panic!("there is no patch {test}"))
+    Flaw::by_name(test).unwrap_or_else(|| panic!("there is no patch {test}"))
 }
 
-/// Checks that the model checker finds a violation whose text begins with `says`, and none without the flaw.
+/// Checks that the model checker finds a violation with the flaw, and finds no violation without the flaw. The text of
+/// the violation must contain `says`.
 fn caught_by_checker(findings: &mut Findings, scenario: &Scenario, says: &str) {
     let name = findings.test;
     let sound = report_without_flaw(scenario);
@@ -37,7 +38,7 @@ fn caught_by_checker(findings: &mut Findings, scenario: &Scenario, says: &str) {
     let breach = found.lines().next().unwrap_or_default();
     assert!(
         breach.contains(says),
-        "{name} is found as something else: {spoilt}"
+        "{name} breaks another rule: {spoilt}"
     );
     findings.note(format_args!(
         "{name}: checker, {} states ({} in the sound machine): {breach}",
@@ -45,7 +46,8 @@ fn caught_by_checker(findings: &mut Findings, scenario: &Scenario, says: &str) {
     ));
 }
 
-/// Returns the model checker's report on the real state machine. Many flaws share a scenario, so reports are kept.
+/// Returns the model checker's report on the real state machine. Many flaws share a scenario, so the function keeps the
+/// reports.
 fn report_without_flaw(scenario: &Scenario) -> Report {
     static REPORTS: Mutex<Vec<(Scenario, Arc<OnceLock<Report>>)>> = Mutex::new(Vec::new());
     let known = {
@@ -62,7 +64,7 @@ fn report_without_flaw(scenario: &Scenario) -> Report {
 
 const SEEDS: u64 = 400;
 
-/// Tries seeds until the simulator detects the flaw. Without the flaw these seeds must pass.
+/// Tries seeds until the simulator detects the flaw. The real state machine must pass all tried seeds.
 fn caught_by_simulator(findings: &mut Findings, settings: &Settings, rule: sim::Rule) {
     let name = findings.test;
     let flaw = break_rule(name);
@@ -86,7 +88,7 @@ fn caught_by_simulator(findings: &mut Findings, settings: &Settings, rule: sim::
     panic!("{name} is not detected in {SEEDS} seeds");
 }
 
-/// Checks that model checker and simulator find two simultaneous quorums.
+/// Checks that the model checker and the simulator find two simultaneous quorums.
 fn caught_by_both(
     findings: &mut Findings,
     (scenario, settings): &(Scenario, Settings),
@@ -96,7 +98,7 @@ fn caught_by_both(
     caught_by_simulator(findings, settings, sim::Rule::Quorum);
 }
 
-/// Checks that model checker and simulator find an owner that loses its quorum to another token.
+/// Checks that the model checker and the simulator find an owner that loses its quorum to another token.
 fn caught_losing_a_quorum(
     findings: &mut Findings,
     (scenario, settings): &(Scenario, Settings),
@@ -107,7 +109,7 @@ fn caught_losing_a_quorum(
 }
 
 fn two_formed() -> Scenario {
-    Scenario::formed("two", 2).bounds(4, 3, 9)
+    Scenario::with_formed_ring("two", 2).bounds(4, 3, 9)
 }
 
 fn two_cold() -> Scenario {
@@ -115,7 +117,7 @@ fn two_cold() -> Scenario {
 }
 
 fn three_formed() -> Scenario {
-    Scenario::formed("three", 3).bounds(4, 4, 6)
+    Scenario::with_formed_ring("three", 3).bounds(4, 4, 6)
 }
 
 fn two_that_may_not_store() -> Scenario {
@@ -138,7 +140,7 @@ fn simulated_ring(kinds: &[FaultKind]) -> Settings {
     }
 }
 
-/// Returns settings of a ring with quorums whose token moves often, so many tenures are confirmed.
+/// Returns settings of a ring with quorums. The token of this ring moves often, so members confirm many tenures.
 fn cut_ring(nodes: usize, more: &[FaultKind]) -> Settings {
     let kinds = [&[FaultKind::Partition, FaultKind::Work], more].concat();
     Settings {
@@ -167,8 +169,9 @@ fn unequal_pair() -> Settings {
     }
 }
 
-/// Returns settings with wrong clocks and long tenures. A live owner would outbid others, so an owner dies while
-/// its application continues. Then the member that helped it is free to help another owner.
+/// Returns settings with wrong clocks and long tenures. A live owner would outbid other owners, so an owner must die
+/// while its application continues. After the death of the owner, a member that confirmed this owner may confirm
+/// another owner.
 fn wrong_clocks() -> Settings {
     Settings {
         nodes: 3,
@@ -177,8 +180,8 @@ fn wrong_clocks() -> Settings {
     }
 }
 
-/// Returns a scenario in which an owner with a quorum loses its token only with its link, since otherwise it
-/// outbids others.
+/// Returns a scenario with an owner that has a quorum. The owner loses its token only if its link goes down. With its
+/// link up, the owner outbids other owners.
 fn quorum_without_link() -> Scenario {
     quorums_of_three()
         .faults(Faults {
@@ -189,13 +192,13 @@ fn quorum_without_link() -> Scenario {
         .bounds(3, 4, 9)
 }
 
-/// Starts the settings at a seed shortly before the one that detects the flaw.
+/// Returns the settings with `seed` as the first seed. Choose a number shortly before the seed that detects the flaw.
 fn from_seed(seed: u64, mut settings: Settings) -> Settings {
     settings.seed = seed;
     settings
 }
 
-/// Declares one test per flaw, and lists them.
+/// Declares one test per flaw, and a list of all flaws.
 macro_rules! caught {
     ($($name:ident $how:ident($setting:expr, $says:expr);)*) => {
         $(
@@ -220,13 +223,13 @@ caught! {
     begun_untold caught_by_simulator(
         from_seed(110, cut_ring(4, &[FaultKind::Once, FaultKind::Drop])), sim::Rule::Once);
     broadcast_offer_accepted caught_by_checker(
-        three_formed().faults(Faults { misled: 1, ..Faults::default() }), "no good");
+        three_formed().faults(Faults { misled: 1, ..Faults::default() }), "must drop");
     candidate_never_yields caught_by_checker(two_cold(), "still stands");
     clock_in_the_vote caught_by_checker(Scenario { wall: 1_000, ..two_cold() }, "stands with");
     completed_by_anything caught_by_checker(two_formed(), "weaker");
     data_before_the_token caught_by_simulator(
         from_seed(100, simulated_ring(&[FaultKind::Mtu, FaultKind::Work])), sim::Rule::OneOwner);
-    deaf_heeded caught_by_checker(two_formed(), "no good");
+    deaf_heeded caught_by_checker(two_formed(), "must drop");
     elected_unannounced caught_by_checker(
         two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
     endless_patience caught_by_checker(
@@ -251,7 +254,7 @@ caught! {
         simulated_ring(&[FaultKind::Unresponsive]), sim::Rule::Served);
     never_gives_up caught_by_checker(
         two_formed().faults(Faults { crashes: 1, ..Faults::default() }).recovers(8),
-        "nobody can use the token");
+        "no node can use the token");
     no_clock_floor caught_by_checker(Scenario { wall: 1_000, ..two_cold() }, "below the clock");
     no_lease caught_by_checker(
         two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "lease");
@@ -278,7 +281,7 @@ caught! {
     rests_after_each_work caught_by_simulator(
         simulated_ring(&[FaultKind::Oneway]), sim::Rule::Served);
     stale_offer_accepted caught_by_checker(
-        two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "no good");
+        two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "must drop");
     stands_unannounced caught_by_checker(
         two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
     stronger_ignored caught_by_checker(two_formed().bounds(4, 4, 10), "against the stronger");
@@ -290,7 +293,7 @@ caught! {
     unstored_owns caught_by_checker(two_that_may_not_store(), "stands with");
     used_while_passing caught_by_checker(two_formed(), "may both use the chain");
     wants_for_ever caught_by_checker(
-        two_formed().faults(Faults { wants: 2, ..Faults::default() }).recovers(8), "no end");
+        two_formed().faults(Faults { wants: 2, ..Faults::default() }).recovers(8), "endless");
     weaker_wins caught_by_checker(two_formed(), "token");
 }
 

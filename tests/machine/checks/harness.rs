@@ -22,7 +22,7 @@ use super::script::{
     ScriptedProfile, ScriptedPromise, ScriptedStamp, Step, TokenChoice,
 };
 
-/// The upper limit of the frames that one step refuses.
+/// The maximum number of frames that the link refuses in one step.
 const REFUSED_FRAMES_MAX: u8 = 16;
 /// The number of stations. The node itself is one of them, so it also receives its own frames.
 const STATIONS: u8 = 8;
@@ -35,7 +35,7 @@ pub(super) struct Harness {
     ip: [u8; 16],
     mtu: usize,
     durable: StoredState,
-    /// The stored stamps, by their places.
+    /// The stored stamps. The key is the place of the stamp.
     stamps: BTreeMap<u8, StoredStamp>,
     /// The number of the last requested job.
     job: u64,
@@ -55,7 +55,7 @@ fn ip(n: u8) -> [u8; 16] {
     }
 }
 
-/// Returns one of more names than a state machine remembers.
+/// Returns the name of job number `n`. There are more names than a state machine remembers.
 fn name(n: u8) -> JobName {
     JobName::new(&format!("job-{}", n % 40)).expect("a name")
 }
@@ -132,7 +132,7 @@ impl Harness {
                     ScriptedCommand::ShutDown => Command::ShutDown,
                     ScriptedCommand::Leave => Command::Leave,
                     ScriptedCommand::Forget(n) => Command::Forget(station_address(n)),
-                    // A caller with a running job ends it before it asks for the next.
+                    // A caller with a running job ends the job before it requests the next job.
                     ScriptedCommand::Once(_) if Jobs::is_at_work(&self.machine) => return,
                     ScriptedCommand::Once(ref job) => Command::Once(self.request(job)),
                     ScriptedCommand::EndOnce(how) => {
@@ -186,7 +186,7 @@ impl Harness {
                 return;
             }
         }
-        panic!("the timeouts have no end");
+        panic!("the state machine sets timeouts endlessly");
     }
 
     fn change_link(&mut self, change: &LinkChange) {
@@ -216,7 +216,7 @@ impl Harness {
     }
 
     fn receive_garbage(&mut self, bytes: &[u8]) {
-        // Bytes that happen to be a frame are for other steps.
+        // Other steps cover bytes that happen to be a valid frame.
         if Frame::decode(bytes).is_err() {
             let before = Before::of(&self.machine, &self.oracle, self.mac);
             let output =
@@ -238,8 +238,8 @@ impl Harness {
         let Some(len) = self.encode(from, to, &heard.what, profile, &mut bytes) else {
             return;
         };
-        let frame = Frame::decode(&bytes[..len]).expect("it was encoded");
-        self.oracle.told |= frame.profile.is_some();
+        let frame = Frame::decode(&bytes[..len]).expect("the frame was encoded above");
+        self.oracle.has_profiles |= frame.profile.is_some();
         let before = Before::of(&self.machine, &self.oracle, self.mac);
         let counts = before.counts(&frame, age, self.machine.constants());
         if counts {
@@ -247,8 +247,8 @@ impl Harness {
             self.jobs.on_frame(&frame);
         }
         let output = self.input(|machine, now| machine.handle_message(now, (), &bytes[..len], age));
-        // An OWNER that wakes too late also broadcasts a question and WANT_TOKEN. One that gives up its token because no
-        // member accepts it announces that.
+        // An OWNER that wakes too late also broadcasts a question and WANT_TOKEN. An OWNER that gives up its token
+        // because no member accepts it announces the loss.
         let most = if output.has_lost_lease() || output.has_failed_handover() {
             4
         } else {
@@ -256,7 +256,7 @@ impl Harness {
         };
         assert!(
             output.frames.len() <= most,
-            "{} answers to one frame: {:?}",
+            "the node sends {} answers to one frame: {:?}",
             output.frames.len(),
             output.events
         );
@@ -267,7 +267,7 @@ impl Harness {
         }
     }
 
-    /// Encodes a frame; returns `None` if no station could have sent it.
+    /// Encodes a frame. Returns `None` if no station could have sent the frame.
     fn encode(
         &self,
         from: MacAddr,
@@ -341,7 +341,7 @@ impl Harness {
             ScriptedMessage::Stamps(telling) => {
                 let runs = telling.stamps.iter().take(STAMPS_PER_FRAME_MAX);
                 stamps = runs.map(|run| self.stamp(run)).collect();
-                let (serial, digest) = self.oracle.asked;
+                let (serial, digest) = self.oracle.last_question;
                 let purposes = [
                     Purpose::More,
                     Purpose::Tell,
@@ -394,7 +394,7 @@ impl Harness {
             retry: job.retry,
             require: [Grade::Alone, Grade::AllHeard, Grade::Quorum][usize::from(job.require % 3)],
         };
-        self.jobs.asked = Some(request);
+        self.jobs.request = Some(request);
         request
     }
 
@@ -427,7 +427,7 @@ impl Harness {
         Some(Promise {
             token: self.token(&pledge.token)?,
             beat: self.oracle.last_beat.wrapping_sub(pledge.ago.into()),
-            lasts: u64::try_from(lasts.as_nanos()).expect("it was one"),
+            lasts: u64::try_from(lasts.as_nanos()).expect("the nanoseconds fit into 64 bits"),
         })
     }
 
@@ -463,10 +463,14 @@ impl Harness {
 
     fn input_without_answer(&mut self, input: impl FnOnce(&mut Lab2, Now)) {
         let output = self.input(input);
-        assert!(output.frames.is_empty(), "it sends on a link that is down");
+        assert!(
+            output.frames.is_empty(),
+            "the node sends on a link that is down"
+        );
     }
 
-    /// Gives the state machine an input, carries out its outputs by the contract, and asks the oracle.
+    /// Gives the state machine an input, carries out its outputs as the contract requires, and lets the oracle check
+    /// the outputs.
     fn input(&mut self, input: impl FnOnce(&mut Lab2, Now)) -> Output {
         input(&mut self.machine, self.now);
         let mut output = Output::default();
@@ -497,7 +501,7 @@ impl Harness {
             if self.machine.wants_flush_report() {
                 self.machine.handle_flushed(self.now);
             }
-            assert!(frames.len() < 16, "it sends without end");
+            assert!(frames.len() < 16, "the node sends frames endlessly");
         }
         while let Some(event) = self.machine.poll_event() {
             if let Event::StateChanged {

@@ -9,16 +9,17 @@ use ring_proto::time::{Instant, Now};
 
 #[derive(Default)]
 pub(super) struct Jobs {
-    /// The last request.
-    pub asked: Option<OnceRequest>,
+    /// The last requested job.
+    pub request: Option<OnceRequest>,
     /// The number and the name of the last run that has begun.
     begun: Option<(u64, JobName)>,
-    /// The starts of runs, unless another node has announced runs since.
+    /// The start of the last run of each job, unless another node has announced runs since then.
     runs: BTreeMap<JobName, Instant>,
 }
 
 impl Jobs {
-    /// Handles a received frame. Its author may know of other runs, or invent them.
+    /// Handles a received frame. After a message STAMPS, the recorded runs no longer count, because the frame's author
+    /// may know of other runs, or invent them.
     pub(super) fn on_frame(&mut self, frame: &Frame<'_>) {
         if let Message::Stamps { .. } = frame.message {
             self.runs.clear();
@@ -48,21 +49,24 @@ impl Jobs {
         let Some((id, OnceProgress::Begun)) = machine.once_progress() else {
             return;
         };
-        let asked = self.asked.filter(|asked| asked.id == id);
-        let asked = asked.expect("only a requested job begins");
-        if self.begun == Some((id, asked.name)) {
+        let request = self.request.filter(|request| request.id == id);
+        let request = request.expect("the job that begins was requested");
+        if self.begun == Some((id, request.name)) {
             return;
         }
-        self.begun = Some((id, asked.name));
-        assert!(machine.may_use_token(), "it begins without the token");
-        let is_known = stored.any(|it| it.stamp.name == asked.name && it.stamp.runner == me);
-        assert!(is_known, "it begins, and its stamp is not stored");
-        let before = self.runs.insert(asked.name, now.monotonic);
-        if let Some(before) = before.filter(|_| !asked.retry) {
+        self.begun = Some((id, request.name));
+        assert!(
+            machine.may_use_token(),
+            "the job begins although the node does not have the token"
+        );
+        let is_known = stored.any(|it| it.stamp.name == request.name && it.stamp.runner == me);
+        assert!(is_known, "the job begins before its stamp is stored");
+        let before = self.runs.insert(request.name, now.monotonic);
+        if let Some(before) = before.filter(|_| !request.retry) {
             let age = now.monotonic.since(before);
             assert!(
-                age >= asked.every.saturating_sub(asked.every / 100),
-                "it begins again after {age:?}"
+                age >= request.every.saturating_sub(request.every / 100),
+                "the job begins again after {age:?}"
             );
         }
     }

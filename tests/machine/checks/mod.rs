@@ -1,5 +1,5 @@
-//! Runs a Lab2 state machine through a script that any bytes can be read as, and checks it with a small oracle. The
-//! fuzz target and the tests share it.
+//! Runs a Lab2 state machine through a script, and checks it with a small oracle. Any bytes are a valid script. The
+//! fuzz target and the tests share this module.
 
 mod harness;
 mod jobs;

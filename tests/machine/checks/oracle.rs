@@ -1,5 +1,5 @@
-//! The oracle: the rules of one state machine at every time (`docs/protocol.md`). It knows only the frames and the
-//! public interface.
+//! The oracle: the rules of one state machine at every time (`docs/protocol.md`). The oracle sees only the frames and
+//! the public interface of the state machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use ring_proto::{Machine, SendOutcome};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
-/// More handovers than a script contains.
+/// A number of handovers that is larger than in any script.
 const SCRIPT_HANDOVERS_MAX: u64 = 1 << 32;
 
 #[derive(Debug, Default)]
@@ -22,14 +22,15 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Whether the input found an OWNER that had been silent for too long. Its frames are then no answers.
+    /// Whether the input reached an OWNER that had been silent for too long. The frames that such an OWNER then sends
+    /// are not answers to the input.
     pub(super) fn has_lost_lease(&self) -> bool {
         self.events.iter().any(|event| {
             matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::LeaseExpired)
         })
     }
 
-    /// Whether a member did not accept the token, or could not get the offer.
+    /// Whether a member did not accept the token, or the offer could not be sent.
     pub(super) fn has_failed_handover(&self) -> bool {
         let failed = |event: &Event| matches!(event, Event::HandoverFailed { .. });
         self.events.iter().any(failed)
@@ -38,8 +39,8 @@ impl Output {
 
 pub(super) struct Oracle {
     pub link_up: bool,
-    /// The address that the interface has just lost. The node may send one more LEAVING from it, before any other
-    /// frame.
+    /// The address that the interface has just lost. Before any other frame, the node may send one more LEAVING from
+    /// this address.
     pub lost_address: Option<MacAddr>,
     pub shutting_down: bool,
     /// The strongest token that the node has received or created.
@@ -47,18 +48,18 @@ pub(super) struct Oracle {
     pub held: Option<Token>,
     /// The current offer and its receiver.
     pub offered: Option<(Token, MacAddr)>,
-    /// The number of the last heartbeat.
+    /// The number of the last heartbeat that the node broadcast.
     pub last_beat: u32,
-    /// Whether a member has announced a profile, with the time limit of its offers for example.
-    pub told: bool,
-    /// The number and the digest of its last question about jobs.
-    pub asked: (u32, u64),
+    /// Whether a member has announced a profile. One value in a profile is the time limit of the member's offers.
+    pub has_profiles: bool,
+    /// The number and the digest of the node's last question about jobs.
+    pub last_question: (u32, u64),
     pub mtu: usize,
-    /// The members that have promised to help no other holder, for this token, and the longest of these promises.
+    /// The members that have promised to help no other holder than the holder of this token.
     promised: BTreeSet<MacAddr>,
     longest_promise: Duration,
     expect: Option<usize>,
-    /// The members to which each token was offered.
+    /// The member to which each token was offered. The node may offer a token to only one member.
     successors: BTreeMap<[u8; 18], MacAddr>,
     tenures: BTreeSet<[u8; 18]>,
     /// The time of the last broadcast heartbeat, or of the start of the tenure.
@@ -80,8 +81,8 @@ impl Oracle {
             held: None,
             offered: None,
             last_beat: 0,
-            told: false,
-            asked: (0, 0),
+            has_profiles: false,
+            last_question: (0, 0),
             mtu: 0,
             promised: BTreeSet::new(),
             longest_promise: Duration::ZERO,
@@ -97,19 +98,19 @@ impl Oracle {
         }
     }
 
-    /// Sets the expected state of a new process, from the stored state.
+    /// Sets the expected state of a new process, which follows from the stored state.
     pub(super) fn on_restart(&mut self, durable: StoredState) {
         self.known = durable.known;
         self.held = None;
         self.offered = None;
         self.members.clear();
-        self.told = false;
+        self.has_profiles = false;
         self.link_up = false;
         self.shutting_down = false;
     }
 
-    /// Whether a forged frame has used up the progress. From there on tokens cannot grow, so their order promises
-    /// nothing (`docs/protocol.md`, "Trust").
+    /// Whether a forged frame has set the progress to its maximum. Tokens cannot grow any further, so their order
+    /// guarantees nothing (`docs/protocol.md`, "Trust").
     pub(super) fn is_exhausted(&self) -> bool {
         let last = PROGRESS_MAX - SCRIPT_HANDOVERS_MAX;
         self.known.is_some_and(|known| known.progress > last)
@@ -124,7 +125,7 @@ impl Oracle {
         }
     }
 
-    /// Records a received frame that counts.
+    /// Records a received frame that the state machine must not ignore.
     pub(super) fn on_frame(&mut self, frame: &Frame<'_>) {
         if let Message::Ping {
             promise: Some(promise),
@@ -142,8 +143,8 @@ impl Oracle {
     /// Checks section 2: the stored state only grows.
     pub(super) fn check_stored(&mut self, before: StoredState, after: StoredState) {
         if let Some(known) = before.known {
-            let now = after.known.expect("the known token stays known");
-            assert!(!known.is_stronger_than(&now), "it forgot {known:?}");
+            let now = after.known.expect("the stored state keeps the known token");
+            assert!(!known.is_stronger_than(&now), "the node forgot {known:?}");
         }
         let made = after.my_token_number.wrapping_sub(before.my_token_number);
         assert!(made <= 1, "token numbers were skipped");
@@ -152,7 +153,7 @@ impl Oracle {
         }
     }
 
-    /// Checks a frame that leaves, or that the link refuses.
+    /// Checks a frame that the node hands to the link. The link may refuse the frame.
     pub(super) fn check_sent(
         &mut self,
         bytes: &[u8],
@@ -161,11 +162,11 @@ impl Oracle {
         sent: SendOutcome,
         now: Now,
     ) {
-        assert!(self.link_up, "it sends on a link that is down");
-        let frame = Frame::decode(bytes).expect("a frame that can be decoded");
+        assert!(self.link_up, "the node sends on a link that is down");
+        let frame = Frame::decode(bytes).expect("the node sends only frames that can be decoded");
         assert!(
             bytes.len() <= ETHERNET_HEADER_LEN + self.mtu,
-            "{} bytes do not fit {}: {frame:?}",
+            "a frame of {} bytes exceeds the limit of {}: {frame:?}",
             bytes.len(),
             self.mtu
         );
@@ -177,29 +178,36 @@ impl Oracle {
         };
         self.lost_address = None;
         assert_eq!(frame.author, author);
-        assert_ne!(frame.destination, me, "it sends to itself");
-        let told = match frame.message {
+        assert_ne!(frame.destination, me, "the node sends to itself");
+        let has_profiles = match frame.message {
             Message::TakeToken { token, .. }
             | Message::TokenIsHere { token, .. }
             | Message::TokenWasHereRecently { token, .. } => Some(token),
             _ => None,
         };
-        if let Some(token) = told {
+        if let Some(token) = has_profiles {
             let known = stored.known.expect("a token is stored before it is sent");
-            assert!(!token.is_stronger_than(&known), "{token:?} is not stored");
+            assert!(
+                !token.is_stronger_than(&known),
+                "the node sends {token:?} before it stores the token"
+            );
         }
         if sent == SendOutcome::Failed {
             return;
         }
         match frame.message {
             Message::TakeToken { token, .. } => {
-                assert_ne!(frame.destination, MacAddr::BROADCAST, "an offer to all");
+                assert_ne!(
+                    frame.destination,
+                    MacAddr::BROADCAST,
+                    "the node broadcasts an offer"
+                );
                 let to = *self
                     .successors
                     .entry(token.priority())
                     .or_insert(frame.destination);
                 let once = to == frame.destination || self.is_exhausted();
-                assert!(once, "{token:?} is offered to a second member");
+                assert!(once, "the node offers {token:?} to a second member");
                 self.offered = Some((token, to));
             }
             Message::TokenIsHere { beat, .. } if frame.destination == MacAddr::BROADCAST => {
@@ -211,7 +219,7 @@ impl Oracle {
                 purpose: Purpose::Ask,
                 digest,
                 ..
-            } => self.asked = (serial, digest),
+            } => self.last_question = (serial, digest),
             _ => {}
         }
     }
@@ -228,27 +236,27 @@ impl Oracle {
         match machine.poll_timeout() {
             Some(due) => {
                 let sleep = due.since(self.latest);
-                // A node that is apart uses the ring's times.
+                // A node that is apart from the ring uses the ring's times.
                 let lives_by = machine.constants();
                 let longest = lives_by.waiter_timeout() + lives_by.heartbeat;
                 let longest = longest.max(self.longest_sleep);
-                assert!(sleep <= longest, "it sleeps for {sleep:?}");
+                assert!(sleep <= longest, "the node sleeps for {sleep:?}");
             }
-            None => assert!(!busy, "it has no deadline"),
+            None => assert!(!busy, "the node has no deadline"),
         }
     }
 
     fn check_token(&mut self, machine: &Lab2, held: Option<Token>) {
         if let Some(token) = held {
             self.learn(token);
-            // When a tenure outbids another owner, earlier promises still count.
+            // If a tenure continues with a token that is stronger than another owner's, earlier promises still count.
             let goes_on = self.held.is_some_and(|held| machine.is_lock_good(held));
             if self.held != Some(token) {
                 let new = self.tenures.insert(token.priority());
                 let grows = self.held.is_none_or(|held| token.is_stronger_than(&held));
                 if !self.is_exhausted() {
-                    assert!(new, "{token:?} is held once more");
-                    assert!(grows, "{token:?} goes back");
+                    assert!(new, "the node holds {token:?} for a second time");
+                    assert!(grows, "the fencing token goes back to {token:?}");
                 }
                 self.last_heartbeat = self.latest;
                 self.offered = None;
@@ -260,7 +268,7 @@ impl Oracle {
             let silent = self.latest.since(self.last_heartbeat);
             assert!(
                 silent < 2 * self.waiter_timeout,
-                "an OWNER that has been silent for {silent:?}"
+                "the node is still OWNER after {silent:?} of silence"
             );
         } else {
             self.offered = None;
@@ -268,23 +276,24 @@ impl Oracle {
             assert!(
                 known.is_none_or(|known| self
                     .known
-                    .is_some_and(|told| !known.is_stronger_than(&told))),
-                "it knows {known:?}, but was told of {:?}",
+                    .is_some_and(|has_profiles| !known.is_stronger_than(&has_profiles))),
+                "the node knows only {known:?}, although it received {:?}",
                 self.known
             );
         }
         self.held = held;
         assert!(
             !machine.may_use_token() || held.is_some() && self.offered.is_none(),
-            "it uses a token that it has offered"
+            "the node uses a token that it has offered"
         );
         assert!(
             !machine.may_use_token() || !(machine.is_paused() || machine.is_unfit()),
-            "it uses a token, although it must own nothing"
+            "the node uses a token although it is paused or unfit"
         );
     }
 
-    /// Checks that a grade rests on promises of members for this tenure, and does not last longer than they do.
+    /// Checks that promises of members for this tenure support the grade, and that the grade does not last longer than
+    /// these promises.
     fn check_grade(&self, machine: &Lab2) {
         let grade = machine.grade();
         let until = machine.grade_until();
@@ -292,15 +301,18 @@ impl Oracle {
         let Some(until) = until.filter(|_| !self.is_exhausted()) else {
             return;
         };
-        assert!(machine.may_use_token(), "{grade:?} of what it may not use");
-        // A member that has sent LEAVING counts only as one of the expected ones.
+        assert!(
+            machine.may_use_token(),
+            "the node reports {grade:?} for a token that it may not use"
+        );
+        // A member that has sent LEAVING counts only as one of the expected members.
         let heard = machine.members().filter(|it| {
             let is_there = it.last_seen.is_some() && it.presence != Presence::Left;
             is_there || machine.is_own(it.mac)
         });
         let roster = match self.expect {
             Some(expected) => expected.max(heard.count()),
-            // If a member announces a number, those that have left do not count beyond it.
+            // If a member announces an expected number, members that have left do not count in addition to that number.
             None if machine.expected_members() > 0 => {
                 let left = machine.members().filter(|it| it.presence == Presence::Left);
                 let known = machine.members().len() - left.count();
@@ -315,12 +327,15 @@ impl Oracle {
         assert!(!self.promised.is_empty(), "no member has promised anything");
         assert!(
             until <= self.latest + self.longest_promise,
-            "until {until:?} at {:?}",
+            "the grade lasts until {until:?}, longer than any promise, at {:?}",
             self.latest
         );
         if grade == Grade::Quorum {
             let voters = 1 + self.promised.len();
-            assert!(voters > roster / 2, "{voters} of {roster} are a quorum");
+            assert!(
+                voters > roster / 2,
+                "the node counts {voters} of {roster} members as a quorum"
+            );
         }
     }
 
@@ -332,8 +347,12 @@ impl Oracle {
                 ip: member.ip,
             })
             .collect();
-        assert!(members.is_sorted_by(|a, b| a.mac < b.mac), "out of order");
-        // A member that is silent for long may be removed, but only with an event, and never the node itself.
+        assert!(
+            members.is_sorted_by(|a, b| a.mac < b.mac),
+            "the members are not in the order of their MACs"
+        );
+        // The node may remove a member that is silent for a long time, but only with an event. The node never removes
+        // itself.
         let forgotten: BTreeSet<MacAddr> = events
             .iter()
             .filter_map(|event| match event {
@@ -341,19 +360,32 @@ impl Oracle {
                 _ => None,
             })
             .collect();
-        assert!(!forgotten.contains(&me), "it forgot itself");
+        assert!(
+            !forgotten.contains(&me),
+            "the node removed itself from its table"
+        );
         let macs: BTreeSet<MacAddr> = members.iter().map(|member| member.mac).collect();
         for mac in self.members.difference(&macs) {
-            assert!(forgotten.contains(mac), "{mac:?} was removed unsaid");
+            assert!(
+                forgotten.contains(mac),
+                "the node removed {mac:?} without an event"
+            );
         }
-        // The node itself always fits in, under each of its two addresses.
-        assert!(members.len() <= self.max_members + 2, "too many members");
+        // The table always has room for the node itself, under each of its two addresses.
+        assert!(
+            members.len() <= self.max_members + 2,
+            "the table has too many members"
+        );
         self.members = macs;
         if self.link_up && !machine.is_finished() {
             assert!(members.iter().any(|member| member.mac == me));
         }
         let digest = machine.digest();
         assert_eq!(digest.size as usize, members.len());
-        assert_eq!(digest.hash, xxh3_64(members.as_bytes()), "a wrong hash");
+        assert_eq!(
+            digest.hash,
+            xxh3_64(members.as_bytes()),
+            "the digest of the table has a wrong hash"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Section 4 as a table: the effect of a frame on the state machine.
+//! The table of section 4 of the protocol: the effect of a frame on the state machine.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(super) struct Before {
     shutting_down: bool,
     paused: bool,
     exhausted: bool,
-    told: bool,
+    has_profiles: bool,
 }
 
 impl Before {
@@ -44,11 +44,11 @@ impl Before {
             shutting_down: oracle.shutting_down,
             paused: machine.is_paused() || machine.is_unfit() || machine.is_apart(),
             exhausted: oracle.is_exhausted(),
-            told: oracle.told,
+            has_profiles: oracle.has_profiles,
         }
     }
 
-    /// Whether a frame counts at all (section 1).
+    /// Whether the state machine must act on a frame (section 1).
     pub(super) fn counts(&self, frame: &Frame<'_>, age: Duration, constants: &Constants) -> bool {
         let broadcast = frame.destination == MacAddr::BROADCAST;
         let offer = frame.message.kind() == Kind::TakeToken;
@@ -58,31 +58,31 @@ impl Before {
             && !(offer && (broadcast || age > constants.take_timeout))
     }
 
-    /// Checks that a frame that does not count changes nothing. Only a late lease may end.
+    /// Checks that a frame that does not count changes nothing, except that an expired lease may end.
     pub(super) fn assert_untouched(&self, machine: &Lab2, output: &Output) {
         if output.has_lost_lease() {
             return;
         }
         assert!(
             output.frames.is_empty(),
-            "it answers a frame that does not count"
+            "the node answers a frame that does not count"
         );
         assert_eq!(machine.state(), self.state);
         assert_eq!(machine.members().len(), self.members);
         assert_eq!(machine.poll_timeout(), self.due);
     }
 
-    /// Whether a frame is dropped because of its author's profile. Members ignore an author that hears nobody, and do
-    /// not accept an offer that its giver has given up.
+    /// Whether a frame is dropped because of its author's profile. Members ignore an author that hears no other member.
+    /// Members do not accept an offer if its giver has already given up the offer.
     fn is_dropped(&self, output: &Output) -> bool {
         let is_reason =
             |reason: &DropReason| matches!(reason, DropReason::AuthorDeaf | DropReason::StaleOffer);
         let is_so =
             |event: &Event| matches!(event, Event::Dropped { reason, .. } if is_reason(reason));
-        self.told && output.events.iter().any(is_so)
+        self.has_profiles && output.events.iter().any(is_so)
     }
 
-    /// Checks the effect of a frame that counts, where it depends only on the state and the tokens.
+    /// Checks the effect of a frame that counts, if this effect depends only on the state and the tokens.
     pub(super) fn assert_predicted(&self, frame: &Frame<'_>, machine: &Lab2, output: &Output) {
         let unlike = self.shutting_down || self.exhausted || self.is_dropped(output);
         if unlike
@@ -111,7 +111,7 @@ impl Before {
                 assert_eq!(
                     output.has_taken_token(),
                     stronger,
-                    "{token:?}: {:?} known",
+                    "after {token:?} the node knows {:?}",
                     self.known
                 );
                 assert_eq!(state == State::Owner, stronger);
@@ -156,7 +156,7 @@ impl Output {
         self.has_changed_for(Reason::TokenTaken)
     }
 
-    /// Whether the state has changed for this reason.
+    /// Whether the state has changed for the reason `why`.
     fn has_changed_for(&self, why: Reason) -> bool {
         self.events
             .iter()
@@ -176,14 +176,14 @@ impl Output {
 
     fn assert_answers(&self, kind: Kind, to: MacAddr) {
         let answers = self.frames.iter().any(|bytes| {
-            let frame = Frame::decode(bytes).expect("every sent frame was decoded");
+            let frame = Frame::decode(bytes).expect("the oracle has decoded every sent frame");
             frame.message.kind() == kind && frame.destination == to
         });
-        assert!(answers, "{to} is not answered with {kind}");
+        assert!(answers, "the node does not answer {to} with {kind}");
     }
 }
 
-/// Checks that the state diagram has this arrow with this reason.
+/// Checks that the state diagram contains this transition with this reason.
 pub(super) fn assert_transition(from: State, to: State, reason: Reason) {
     use State::{Generating, Looser, Owner, Waiter};
     let drawn = match (from, to) {
@@ -213,7 +213,7 @@ pub(super) fn assert_transition(from: State, to: State, reason: Reason) {
     };
     assert!(
         drawn,
-        "{} -> {} because of {reason:?}",
+        "the state diagram has no {} -> {} because of {reason:?}",
         from.name(),
         to.name()
     );

@@ -1,17 +1,17 @@
-//! Scripts for the Lab2 state machine that any bytes can be read as.
+//! Scripts for the Lab2 state machine. Any bytes are a valid script.
 
 use arbitrary::Arbitrary;
 
 /// The options of the state machine.
 #[derive(Debug, Arbitrary)]
 pub(super) struct MachineOptions {
-    /// Selects an idle hold: none, short, or the default.
+    /// Selects the idle hold: zero, a short one, or the default.
     pub idle_hold: u8,
-    /// TAKE_ATTEMPTS - 1.
+    /// TAKE_ATTEMPTS minus 1.
     pub attempts: u8,
     /// Whether the table holds only four members.
     pub small_table: bool,
-    /// Selects the number of expected members, or none.
+    /// Selects the number of expected members, or leaves this option out.
     pub expect: u8,
 }
 
@@ -20,11 +20,11 @@ pub(super) struct MachineOptions {
 pub(super) enum Step {
     /// Receives a frame of valid form.
     Hear(ScriptedFrame),
-    /// Receives any bytes.
+    /// Receives arbitrary bytes.
     Garbage(Vec<u8>),
     /// Wakes the state machine this many milliseconds after its deadline.
     TimeOut(u8),
-    /// Wakes the state machine without a reason, after this many microseconds.
+    /// Wakes the state machine when this many microseconds have passed, although its deadline has not been reached.
     Pass(u16),
     /// Sets the monotonic clock back by this many milliseconds for one input.
     ClockBack(u8),
@@ -32,11 +32,11 @@ pub(super) enum Step {
     WallClock(i8),
     /// Changes the interface.
     Link(LinkChange),
-    /// Gives a command.
+    /// Gives the state machine a command.
     Command(ScriptedCommand),
-    /// Refuses the next frames, at most sixteen.
+    /// Lets the link refuse this many of the next frames, at most sixteen.
     Refuse(u8),
-    /// Restarts the process with its stored state.
+    /// Restarts the node's process with its stored state.
     Restart,
 }
 
@@ -45,11 +45,11 @@ pub(super) enum Step {
 pub(super) enum LinkChange {
     Down,
     Up,
-    /// Brings it up with the last byte of another IP.
+    /// Brings the interface up with another IP. The field is the last byte of the IP.
     Ip(u8),
-    /// Brings it up with one of two addresses.
+    /// Brings the interface up with one of two MAC addresses.
     Mac(bool),
-    /// Brings it up with another MTU, from a very small one to more than Ethernet's.
+    /// Brings the interface up with another MTU, which may be very small or larger than Ethernet's.
     Mtu(u8),
 }
 
@@ -62,7 +62,7 @@ pub(super) enum ScriptedCommand {
     Data(u16),
     Confirm,
     Pause(bool),
-    /// To one of the stations, or to the next member.
+    /// Hands the token over to one of the stations, or to the next member.
     Yield(Option<u8>),
     ShutDown,
     Leave,
@@ -70,11 +70,11 @@ pub(super) enum ScriptedCommand {
     Forget(u8),
     /// A job that runs once.
     Once(Job),
-    /// The end of the last job, in one of its forms.
+    /// Ends the last job with one of the possible results.
     EndOnce(u8),
 }
 
-/// A job, with the number of its name.
+/// A job. The number `name` selects the name of the job.
 #[derive(Debug, Arbitrary)]
 pub(super) struct Job {
     pub name: u8,
@@ -91,22 +91,22 @@ pub(super) struct ScriptedFrame {
     pub from: u8,
     pub to: Destination,
     pub what: ScriptedMessage,
-    /// The time for which it has waited in the queue, in milliseconds.
+    /// The age of the frame: its time in the queue, in milliseconds.
     pub age: u8,
-    /// The profile of its author, if any.
+    /// The profile of the frame's author, if the frame has one.
     pub says: Option<ScriptedProfile>,
 }
 
 /// The profile of a member.
 #[derive(Debug, Arbitrary)]
 pub(super) struct ScriptedProfile {
-    /// The flags; one says that the member hears nobody.
+    /// The flags. One flag means that the member hears no other member.
     pub flags: u8,
-    /// An eighth of the MTU.
+    /// The MTU divided by 8.
     pub mtu: u8,
-    /// Whether its constants are the node's.
+    /// Whether the member has the same constants as the node.
     pub same: bool,
-    /// A multiple of 4 ms, or any time.
+    /// A number of units of 4 ms, or any number of nanoseconds.
     pub patience: Result<u8, u64>,
     pub shortest: Result<u8, u64>,
     pub take: Result<u8, u64>,
@@ -125,15 +125,16 @@ pub(super) enum Destination {
 #[derive(Debug, Arbitrary)]
 pub(super) enum ScriptedMessage {
     TakeToken(TokenChoice),
-    /// With a number if it is a heartbeat.
+    /// The last field is the number of the heartbeat, or `None` if the message is no heartbeat.
     TokenIsHere(TokenChoice, bool, Option<u32>),
-    /// The last field tells whether the author is paused.
+    /// The last field is true if the author is paused.
     Ping(bool, u8, bool),
     Promise(ScriptedPromise),
     TokenWasHereRecently(TokenChoice, u8),
     WhereIsToken,
     GeneratingToken(TokenChoice),
-    /// Whether the digest is the node's own, and members by number and IP.
+    /// The first field is true if the digest is the digest of the node. The list has the numbers of the members and of
+    /// their IPs.
     RingMembers(bool, Vec<(u8, u8)>),
     WantToken,
     Leaving,
@@ -147,9 +148,9 @@ pub(super) enum ScriptedMessage {
 pub(super) struct ScriptedStamps {
     pub token: TokenChoice,
     pub purpose: u8,
-    /// Whether it answers the last question of the node; otherwise with this number.
+    /// The number of the question that the message answers. `None` stands for the node's last question.
     pub serial: Option<u8>,
-    /// Whether the digest is that of the node's last question.
+    /// Whether the digest is equal to the digest in the node's last question.
     pub same: bool,
     pub stamps: Vec<ScriptedStamp>,
 }
@@ -158,24 +159,24 @@ pub(super) struct ScriptedStamps {
 #[derive(Debug, Arbitrary)]
 pub(super) struct ScriptedStamp {
     pub name: u8,
-    /// The progress of its token, relative to the known one.
+    /// The progress of the run's token, relative to the known progress.
     pub more: i8,
     pub number: u8,
     pub runner: u8,
     pub outcome: u8,
     pub minutes: u8,
-    /// The seconds since it began, if that is known.
+    /// The seconds since the run began, if its start is known.
     pub age: Option<u16>,
     pub before: Option<u16>,
 }
 
-/// A promise, mostly for one of the latest heartbeats.
+/// A promise. In most cases it confirms one of the latest heartbeats.
 #[derive(Debug, Arbitrary)]
 pub(super) struct ScriptedPromise {
     pub token: TokenChoice,
-    /// The number of heartbeats since the confirmed one.
+    /// The number of heartbeats that the node sent after the confirmed heartbeat.
     pub ago: u8,
-    /// The duration in milliseconds, or any time.
+    /// The duration in units of 4 ms, or any number of nanoseconds.
     pub lasts: Result<u8, u64>,
 }
 
@@ -188,7 +189,8 @@ pub(super) enum TokenChoice {
     Held,
     /// The token of the last offer.
     Offered,
-    /// A token of the same or of another chain, with this much more progress than the known one.
+    /// A token of the known token's chain or of another chain. `more` is the difference between the progress of this
+    /// token and the known progress.
     Near { more: i8, author: u8, number: u8 },
     Any {
         progress: u64,

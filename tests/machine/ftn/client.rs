@@ -15,7 +15,7 @@ use super::shared_steps::TestedMachine;
 use super::{SERVERS, client_address, drain, encode, server_address, servers};
 use crate::script::{Clock, read};
 
-/// The tokens of the requests.
+/// The names of the tokens that the client requests.
 const NAMES: [&[u8]; 3] = [b"a", b"b", b"swarm"];
 
 #[derive(Debug, Arbitrary)]
@@ -23,7 +23,7 @@ enum Step {
     Shared(SharedStep),
     Command(ScriptedCommand),
     Down,
-    /// Changes the port, although the client has not asked for it.
+    /// Changes the port although the client has not requested a change.
     Port(u16),
 }
 
@@ -61,11 +61,11 @@ struct ClientHarness {
     clock: Clock,
     refuses: bool,
     port: u16,
-    /// The last id that it has sent.
+    /// The last id that the client has sent.
     id: i32,
-    /// The last configuration that it knew.
+    /// The last configuration that the client knew.
     configuration: u64,
-    /// The last number that it has given to a message.
+    /// The number of the last REQUEST or RETURN of the client.
     msgnum: i64,
     has_ended: bool,
 }
@@ -173,13 +173,14 @@ impl ClientHarness {
         let is_over = done.sent.is_empty() && done.events.iter().all(refuses);
         assert!(
             !self.has_ended || is_over,
-            "it goes on after its end: {:?}",
+            "the client continues after its end: {:?}",
             done.events
         );
         for (to, bytes) in &done.sent {
             let is_server = (0..SERVERS).any(|index| server_address(index) == *to);
-            assert!(is_server, "it sends to {to}");
-            let datagram = Datagram::decode(bytes).expect("every sent datagram was decoded");
+            assert!(is_server, "the client sends to {to}, which is no server");
+            let datagram =
+                Datagram::decode(bytes).expect("the harness has decoded every sent datagram");
             self.id = datagram.header().from;
             if let Message::Request { msgnum, .. } | Message::Return { msgnum, .. } =
                 datagram.message()
@@ -197,7 +198,7 @@ impl ClientHarness {
                     assert!(data.len() <= ring_proto::ftn::DATA_BYTES_MAX);
                     assert!(
                         self.client.live_since().is_some(),
-                        "granted without a session"
+                        "a token was granted without a session"
                     );
                 }
                 _ => {}
@@ -214,14 +215,21 @@ impl ClientHarness {
     fn check_lease(&self, now: Instant) {
         let lease = self.client.lease();
         let longest = now + self.options.lease();
-        // If the caller's clock goes back, the client's clock does not advance.
+        // While the caller's clock is behind an earlier time, the client's clock does not advance.
         assert!(lease.is_none_or(|end| end <= longest + Duration::from_secs(90)));
         let is_live = matches!(self.client.state(), ClientState::Live { .. });
-        assert_eq!(lease.is_some(), is_live, "a session is live by its lease");
+        assert_eq!(
+            lease.is_some(),
+            is_live,
+            "a client with a lease has a session"
+        );
         let holds = NAMES
             .iter()
             .any(|name| self.client.held_token(name).is_some());
-        assert!(is_live || !holds, "it holds a token without a lease");
+        assert!(
+            is_live || !holds,
+            "the client holds a token without a lease"
+        );
     }
 }
 

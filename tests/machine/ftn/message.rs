@@ -1,14 +1,15 @@
-//! Messages of valid form that any bytes can be read as.
+//! Messages of valid form. Any bytes can be interpreted as a message of this form.
 
 use arbitrary::Arbitrary;
 use ring_codec::ftn::{
     Access, Assignment, Flags, Holders, ListedSession, Message, ServerState, Token,
 };
 
-/// The names of tokens: so few that requests meet.
+/// The names of tokens. There are only a few, so that requests compete.
 const NAMES: [&[u8]; 4] = [b"", b"a", b"b", b"swarm"];
 
-/// A token by the number of its name, with data: meaningful numbers and words, or any bytes.
+/// A token with its data. A number selects the name of the token. The data are meaningful numbers and words, or
+/// arbitrary bytes.
 #[derive(Debug, Clone, Arbitrary)]
 pub(super) struct ScriptedToken {
     name: u8,
@@ -20,7 +21,7 @@ enum Data {
     Empty,
     Fence,
     Number(u16),
-    /// A number that no message may move the state machine to.
+    /// A number to which no message may move the state machine.
     Extreme(u64),
     Marker(u8, u8, u8, u32),
     Kind(u8),
@@ -55,7 +56,7 @@ fn text(number: u64) -> Vec<u8> {
     number.to_string().into_bytes()
 }
 
-/// A message. The numbers of configurations are relative to that of the state machine, so that they are plausible.
+/// A message. The numbers of configurations are relative to the state machine's number, so that they are plausible.
 #[derive(Debug, Clone, Arbitrary)]
 pub(super) enum ScriptedMessage {
     Login(Option<u16>),
@@ -73,13 +74,14 @@ pub(super) enum ScriptedMessage {
     Heartbeat(i8, i8, u8),
     Transfer(i8, u8, u8, Vec<(ScriptedToken, Vec<u8>)>),
     Transferred(i8, u8),
-    /// A server's message with a configuration far from the known one.
+    /// A server's message with a configuration far from the known configuration.
     Far(u64, u32, u8),
     Part(i8, u16, u16, Vec<u8>),
     Parted(i8, Vec<u8>),
 }
 
-/// A message to a state machine that knows this configuration and uses message numbers near this one.
+/// A message, and the state of its receiver: the configuration that the receiver knows, and the current message number
+/// of the receiver.
 pub(super) struct MessageContext {
     pub what: ScriptedMessage,
     pub configuration: u64,

@@ -1,5 +1,5 @@
-//! Runs one server or one client of the token service through a script that any bytes can be read as. The fuzz
-//! targets and the tests share it.
+//! Runs one server or one client of the token service through a script. Any bytes are a valid script. The fuzz targets
+//! and the tests share this module.
 
 mod client;
 mod message;
@@ -17,7 +17,7 @@ use ring_proto::{Machine, SendOutcome, StoreOutcome};
 use message::MessageContext;
 
 const SERVERS: usize = 3;
-/// More outputs than an input has.
+/// A number of outputs that no input reaches.
 const OUTPUTS_MAX: usize = 20_000;
 
 /// Runs the script in `data` with a server.
@@ -52,7 +52,7 @@ fn servers() -> Servers {
     Servers::new(servers).expect("three servers")
 }
 
-/// Returns the bytes of a datagram; `None` if it cannot be encoded.
+/// Returns the bytes of a datagram, or `None` if the message cannot be encoded.
 fn encode(from: i32, to: i32, context: &MessageContext) -> Option<Vec<u8>> {
     let ssig = servers().signature();
     let header = Header { from, to, ssig };
@@ -64,13 +64,15 @@ fn encode(from: i32, to: i32, context: &MessageContext) -> Option<Vec<u8>> {
     })
 }
 
-/// Returns a message as one datagram, or in parts if it is too long.
+/// Returns a message as one datagram, or as several parts if the message is too long.
 fn split_into_datagrams(bytes: Vec<u8>, content: u64) -> Vec<Vec<u8>> {
     if bytes.len() <= DATAGRAM_BYTES_MAX {
         return vec![bytes];
     }
-    let header = Datagram::decode(&bytes).expect("it was encoded").header();
-    let parts = i32::try_from(bytes.len().div_ceil(PART)).expect("a small number of parts");
+    let header = Datagram::decode(&bytes)
+        .expect("the datagram was encoded above")
+        .header();
+    let parts = i32::try_from(bytes.len().div_ceil(PART)).expect("the number of parts is small");
     let pieces = (0..parts).zip(bytes.chunks(PART)).map(|(part, bytes)| {
         let message = Message::Part {
             content: i64::try_from(content).unwrap_or_default(),
@@ -87,13 +89,13 @@ fn split_into_datagrams(bytes: Vec<u8>, content: u64) -> Vec<Vec<u8>> {
 }
 
 struct Outputs<M: Machine> {
-    /// The sent datagrams and their destinations; all decode.
+    /// The sent datagrams and their destinations. Each datagram can be decoded.
     sent: Vec<(SocketAddr, Vec<u8>)>,
     events: Vec<M::Event>,
     stored: Option<M::Durable>,
 }
 
-/// Carries out the outputs as the driver does, with the checks of every state machine.
+/// Carries out the outputs as the driver does, and makes the checks that apply to servers and clients.
 fn drain<M>(machine: &mut M, now: Now, refuses: bool, disk_full: bool) -> Outputs<M>
 where
     M: Machine<Peer = SocketAddr>,
@@ -123,7 +125,7 @@ where
             return done;
         };
         let bytes = &buf[..transmit.len];
-        Datagram::decode(bytes).expect("a datagram that can be decoded");
+        Datagram::decode(bytes).expect("the datagram can be decoded");
         let sent = if refuses {
             SendOutcome::Failed
         } else {
@@ -132,5 +134,5 @@ where
         };
         machine.handle_sent(now, transmit.ticket, sent);
     }
-    panic!("one input has no end of outputs");
+    panic!("one input causes endless outputs");
 }

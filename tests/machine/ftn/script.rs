@@ -1,4 +1,4 @@
-//! Scripts for servers and clients that any bytes can be read as.
+//! Scripts for servers and clients. Any bytes are a valid script.
 
 use arbitrary::Arbitrary;
 
@@ -7,19 +7,20 @@ use super::message::ScriptedMessage;
 /// A step that servers and clients share.
 #[derive(Debug, Arbitrary)]
 pub(super) enum SharedStep {
-    /// Receives a message of valid form from a server or client. `to` is the receiver's id, or the real one.
+    /// Receives a message of valid form from a server or client. `to` is the id of the receiver in the message. `None`
+    /// stands for the receiver's real id.
     Hear {
         from: Peer,
         to: Option<i8>,
         what: ScriptedMessage,
-        /// The time for which it has waited in the queue, in milliseconds.
+        /// The age of the message: its time in the queue, in milliseconds.
         age: u8,
     },
-    /// Receives any bytes.
+    /// Receives arbitrary bytes.
     Garbage(Peer, Vec<u8>),
     /// Wakes the state machine this many milliseconds after its deadline.
     TimeOut(u8),
-    /// Lets this many milliseconds pass, with all timeouts at their times.
+    /// Lets this many milliseconds pass. All timeouts fire in time.
     Pass(u16),
     /// Stalls the process for this many milliseconds.
     Stall(u16),
@@ -35,6 +36,6 @@ pub(super) enum SharedStep {
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub(super) enum Peer {
     Server(u8),
-    /// A client with its session, or with another's id.
+    /// A client that sends the id of its own session, or the id of another client.
     Client(u8, Option<u8>),
 }

@@ -18,14 +18,14 @@ use super::shared_steps::TestedMachine;
 use super::{SERVERS, client_address, drain, encode, server_address, servers};
 use crate::script::{Clock, read};
 
-/// The start of 2026, from which configurations count, in seconds since 1970.
+/// The start of 2026 in seconds since 1970. Servers derive the numbers of configurations from the time since then.
 const EPOCH: u64 = 1_767_225_600;
 
 #[derive(Debug, Arbitrary)]
 struct ServerOptions {
     quorum: u8,
     grace: bool,
-    /// In units of 64 bytes, in addition to three small tokens.
+    /// The memory for tokens in units of 64 bytes, in addition to the memory for three small tokens.
     memory: u8,
     clients: u8,
 }
@@ -44,12 +44,12 @@ struct ServerHarness {
     server: Server,
     options: Options,
     clock: Clock,
-    /// The latest time that its clock has shown, even if the clock was set back later.
+    /// The latest time that the server's clock has shown, even if the clock was set back later.
     latest: u64,
     durable: Durable,
     disk_full: bool,
     refuses: bool,
-    /// The last id that each client's address has got.
+    /// The last id that the server has given to each client's address.
     ids: BTreeMap<SocketAddr, i32>,
     msgnum: i64,
 }
@@ -157,7 +157,7 @@ impl ServerHarness {
             Step::Restart => {
                 let seed = self.clock.0.wall;
                 self.server = Server::new(self.options, servers(), 0, self.durable, seed)
-                    .expect("the same valid options");
+                    .expect("the options are valid, as at the first start");
                 self.input(None, |server, now| {
                     server.handle_link(now, NetworkState::Up);
                 });
@@ -174,7 +174,7 @@ impl ServerHarness {
         self.server.snapshot(self.clock.0.monotonic)
     }
 
-    /// Returns a peer's address, and the id that it sends.
+    /// Returns the address of a peer, and the id that the peer sends.
     fn peer(&self, peer: Peer) -> (SocketAddr, i32) {
         match peer {
             Peer::Server(index) => {
@@ -190,7 +190,7 @@ impl ServerHarness {
         }
     }
 
-    /// Gives the server an input, perhaps a datagram, and checks it.
+    /// Gives the server an input, which may be a datagram, and checks the server.
     fn input(&mut self, from: Option<SocketAddr>, input: impl FnOnce(&mut Server, Now)) {
         let known = self.snapshot().sessions;
         self.latest = self.latest.max(self.clock.0.wall);
@@ -214,13 +214,13 @@ impl ServerHarness {
         self.check_answers(from, &known, &done.sent);
         let sessions = snapshot.sessions.len();
         let least = bytes(&self.server) + sessions * session_bytes(SERVERS);
-        // Sessions that hold a token or wait for it take more.
+        // Sessions that hold a token or wait for one take more memory.
         assert!(
             snapshot.memory_bytes == least || sessions > 0 && snapshot.memory_bytes > least,
-            "the counted memory is wrong: {} are {least} or more",
+            "the server counts {} bytes, but its tokens take at least {least}",
             snapshot.memory_bytes
         );
-        // Another leader's list may be longer, because its options may differ.
+        // Another leader's list may be longer, because the options of that leader may differ.
         let is_servers = (0..SERVERS).any(|index| Some(server_address(index)) == from);
         let most = self.options.max_clients.max(known.len());
         assert!(
@@ -230,8 +230,9 @@ impl ServerHarness {
         check_tokens(&self.server, &snapshot.sessions);
     }
 
-    /// Checks that a client moves the number no further than the leader's own next one. A server moves it at most 30
-    /// days beyond the known number or the clock.
+    /// Checks the growth of the configuration's number. A message of a client moves the number at most to the next
+    /// number that a leader with this server's place may choose. A message of a server moves the number at most 30 days
+    /// beyond the known number or the clock.
     fn check_step(&self, from: Option<SocketAddr>, to: u64) {
         let Some(from) = from else {
             return;
@@ -262,7 +263,8 @@ impl ServerHarness {
         let sessions = self.snapshot().sessions;
         let mut strange = 0;
         for (to, bytes) in sent {
-            let datagram = Datagram::decode(bytes).expect("every sent datagram was decoded");
+            let datagram =
+                Datagram::decode(bytes).expect("the harness has decoded every sent datagram");
             if let Message::Config { .. } = datagram.message()
                 && datagram.header().to != 0
             {
@@ -275,19 +277,26 @@ impl ServerHarness {
                     .any(|(_, address)| address == to);
             if !is_known {
                 strange += 1;
-                assert_eq!(Some(*to), from, "it sends to a peer that has not sent");
+                assert_eq!(
+                    Some(*to),
+                    from,
+                    "the server sends to a peer that has sent nothing"
+                );
                 assert!(
                     bytes.len() <= 26 + SERVERS,
-                    "{} bytes for a stranger",
+                    "the server sends {} bytes to a peer without a session",
                     bytes.len()
                 );
             }
         }
-        assert!(strange <= 1, "{strange} datagrams for one of a stranger");
+        assert!(
+            strange <= 1,
+            "the server sends {strange} datagrams for one datagram of a peer without a session"
+        );
     }
 }
 
-/// Returns the memory of its tokens.
+/// Returns the memory that the server's tokens take.
 fn bytes(server: &Server) -> usize {
     let tokens = server.tokens();
     tokens
@@ -295,7 +304,7 @@ fn bytes(server: &Server) -> usize {
         .sum()
 }
 
-/// Checks that a token is exclusive to one session, shared or free, and that ended sessions hold nothing (promise
+/// Checks that each token is exclusive to one session, shared or free, and that ended sessions hold no tokens (promise
 /// 1).
 fn check_tokens(server: &Server, sessions: &[(i32, SocketAddr)]) {
     for token in server.tokens() {

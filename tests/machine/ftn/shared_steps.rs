@@ -9,7 +9,7 @@ use super::message::ScriptedMessage;
 use super::script::{Peer, SharedStep};
 use crate::script::Clock;
 
-/// A state machine with its surroundings.
+/// A state machine with its clock, its peers and its stored state.
 pub(super) trait TestedMachine {
     fn clock(&mut self) -> &mut Clock;
 
@@ -19,7 +19,7 @@ pub(super) trait TestedMachine {
     /// Wakes the state machine.
     fn wake(&mut self);
 
-    /// Returns the sender's address and the bytes of a message; `None` if it cannot be encoded.
+    /// Returns the sender's address and the bytes of a message, or `None` if the message cannot be encoded.
     fn encode(
         &mut self,
         from: Peer,
@@ -32,10 +32,10 @@ pub(super) trait TestedMachine {
     /// Receives a datagram.
     fn receive(&mut self, from: SocketAddr, bytes: &[u8], age: Duration);
 
-    /// Sets whether its socket refuses all datagrams.
+    /// Sets whether the socket refuses all datagrams.
     fn refuse(&mut self, refuses: bool);
 
-    /// Carries out a step.
+    /// Carries out a step of the script.
     fn apply(&mut self, step: SharedStep) {
         match step {
             SharedStep::Hear {
@@ -87,7 +87,7 @@ pub(super) trait TestedMachine {
             let Some(due) = self.deadline().filter(|due| *due <= end) else {
                 break;
             };
-            assert!(calls < 100_000, "its timeouts have no end");
+            assert!(calls < 100_000, "the state machine sets timeouts endlessly");
             self.clock().advance_to(due);
             self.wake();
         }

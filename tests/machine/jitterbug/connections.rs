@@ -1,4 +1,4 @@
-//! The connections of a node, as its driver has them.
+//! The connections of a node, as its driver sees them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ pub(super) enum ConnectionState {
     Finished,
     Closed,
     Reset,
-    /// Closed by the peer or the kernel.
+    /// The peer or the kernel has closed the connection.
     Gone,
 }
 
@@ -24,20 +24,20 @@ pub(super) enum ConnectionState {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub peer: SocketAddr,
-    /// Whether it comes from a giver; otherwise it goes to a candidate.
+    /// Whether the connection comes from a giver. Otherwise the connection goes to a candidate.
     pub is_inbound: bool,
-    /// The time at which it was accepted or asked for.
+    /// The time at which the node accepted or requested the connection.
     pub since: Instant,
     pub state: ConnectionState,
     /// Whether the connection to a candidate is established.
     pub is_connected: bool,
-    /// All bytes that the peer has sent.
+    /// All bytes that have arrived from the peer.
     pub brought: Vec<u8>,
-    /// The number of bytes that the node has used.
+    /// The number of these bytes that the node has used.
     pub used: usize,
     pub has_ended: bool,
     pub written: Vec<u8>,
-    /// Whether the node wants to be asked for more bytes.
+    /// Whether the node waits until the connection accepts more bytes.
     pub wants_to_write: bool,
 }
 
@@ -84,7 +84,7 @@ impl Connections {
         id
     }
 
-    /// Forgets the closed connections.
+    /// Removes the closed connections.
     pub(super) fn clear(&mut self) {
         self.all.retain(|_, connection| connection.is_open());
     }

@@ -1,4 +1,4 @@
-//! The outputs of one input, and counters that follow from the events of the node.
+//! The outputs that one input causes, and counters that follow from the events of the node.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,9 +10,9 @@ pub(super) struct Outputs {
     pub events: Vec<Event>,
     /// The destinations of the sent datagrams.
     pub sent: Vec<IpAddr>,
-    /// The number of inbound connections that it has reset.
+    /// The number of inbound connections that the node has reset.
     pub reset: u64,
-    /// The absolute ids of the tokens that it has acknowledged.
+    /// The absolute ids of the tokens that the node has acknowledged.
     pub acknowledged: Vec<u32>,
 }
 
@@ -22,7 +22,7 @@ impl Outputs {
     }
 }
 
-/// Counts by the names of their counters.
+/// Counts by counter name.
 #[derive(Default)]
 pub(super) struct EventCounts {
     counts: BTreeMap<&'static str, u64>,
@@ -73,12 +73,12 @@ impl EventCounts {
             let seen = self.counts.get(name).copied().unwrap_or_default();
             assert!(
                 OTHERS.contains(&name) || seen == count,
-                "{name} is {count}, and {seen} were seen"
+                "the counter {name} is {count}, but the test counted {seen}"
             );
         }
         for reason in Reason::ALL {
             let seen = self.dropped.get(&reason).copied().unwrap_or_default();
-            assert_eq!(counters.dropped(reason), seen, "{}", reason.key());
+            assert_eq!(counters.drop_count(reason), seen, "{}", reason.key());
         }
     }
 }

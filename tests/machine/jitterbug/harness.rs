@@ -17,7 +17,7 @@ use super::steps::{self, NetworkChange, NodeOptions, ScriptedCommand, Step};
 use super::wire;
 use crate::script::Clock;
 
-/// More outputs than an input has.
+/// A number of outputs that no input reaches.
 const OUTPUTS_MAX: usize = 2_000;
 /// The maximum time of one step, in milliseconds: more than any timeout of a node without programs.
 const STEP_MILLIS_MAX: u16 = 5_000;
@@ -84,7 +84,7 @@ impl Harness {
     pub(super) fn step(&mut self, step: Step) {
         let connects = matches!(step, Step::Accept(_) | Step::Crowd(_) | Step::Give { .. });
         if self.node.is_finished() && connects {
-            // The process has ended, and accepts no connections.
+            // The node's process has ended, so it accepts no connections.
             return;
         }
         match step {
@@ -141,7 +141,7 @@ impl Harness {
             let Some(due) = self.node.poll_timeout().filter(|due| *due <= end) else {
                 break;
             };
-            assert!(calls < 100_000, "its timeouts have no end");
+            assert!(calls < 100_000, "the node sets timeouts endlessly");
             self.clock.advance_to(due);
             self.wake();
         }
@@ -246,13 +246,13 @@ impl Harness {
             };
             self.report_bytes(id);
         }
-        panic!("one input has no end of outputs");
+        panic!("one input causes endless outputs");
     }
 
     fn apply_stream_op(&mut self, operation: StreamOp<SocketAddr>, done: &mut Outputs) {
         let (id, state) = match operation {
             StreamOp::Open(to) => {
-                assert!(self.node.address().is_some(), "it connects to {to}");
+                assert!(self.node.address().is_some(), "the node connects to {to}");
                 self.connections.add(to, false, self.now());
                 return;
             }
@@ -297,13 +297,13 @@ impl Harness {
             assert_eq!(
                 connection.state,
                 ConnectionState::Open,
-                "it writes after its end"
+                "the node writes after it has closed its side"
             );
             connection.written.extend_from_slice(&buf[..count]);
         }
     }
 
-    /// Reports all bytes that were received and not used.
+    /// Reports to the node all received bytes that the node has not used yet.
     pub(super) fn report_bytes(&mut self, id: StreamId) {
         let Some(connection) = self.connections.get_mut(id).filter(|it| it.is_open()) else {
             return;
@@ -315,7 +315,10 @@ impl Harness {
         }
         let event = StreamEvent::Received { bytes, end };
         let used = self.node.handle_stream(self.clock.0, id, event);
-        assert!(used <= bytes.len(), "it uses more bytes than it got");
+        assert!(
+            used <= bytes.len(),
+            "the node uses more bytes than it received"
+        );
         connection.used += used;
     }
 
@@ -343,6 +346,6 @@ pub(super) fn is_tr1(bytes: &[u8]) -> bool {
     match Message::decode_datagram(bytes) {
         Ok(Message::Tr1 { .. }) => true,
         Ok(Message::Tr2 { .. }) => false,
-        other => panic!("it sends {other:?}"),
+        other => panic!("the node sends {other:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The steps that come from the network.
+//! The steps of a script that come from the network.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -37,7 +37,7 @@ enum PassError {
 }
 
 impl PassError {
-    /// Selects an error; most numbers have none.
+    /// Selects an error by its number. Most numbers select no error.
     fn of(number: u8) -> Option<Self> {
         let all = [Self::OtherId, Self::OtherList, Self::NoEnd, Self::Reset];
         all.get(usize::from(number % 16)).copied()
@@ -102,7 +102,7 @@ impl Harness {
                     self.candidate(id, &what);
                 }
             }
-            // The other steps belong to the node itself.
+            // The harness handles the other steps, which do not come from the network.
             _ => {}
         }
     }
@@ -113,7 +113,7 @@ impl Harness {
         let terms = wire::terms(from);
         let from = SocketAddr::new(wire::host(self.is_ipv6, from), 40_000);
         let before = received_datagrams(self.node.counters());
-        let asked = self.node.counters().tr1_received;
+        let tr1_before = self.node.counters().tr1_received;
         let leads = self.node.summary().state == State::Leader;
         let is_heard =
             !self.node.is_finished() && self.node.address().is_some_and(|own| own != from.ip());
@@ -125,20 +125,28 @@ impl Harness {
             self.on_datagram(from.ip());
         }
         let answers = done.sent.iter().filter(|to| **to == from.ip()).count();
-        assert!(answers <= 1, "{answers} answers");
-        // A leader that hears another one may continue its loop iteration, and announce itself or ask some nodes for a TR1.
+        assert!(
+            answers <= 1,
+            "the node sends {answers} answers to one datagram"
+        );
+        // A leader that hears another leader may continue its loop iteration. The leader may then announce itself, or
+        // ask some nodes for a TR1.
         assert!(
             done.sent.len() <= 2 + QUESTIONS_MAX,
-            "{:?} for one",
+            "the node sends {:?} for one datagram",
             done.sent
         );
-        let is_asked = self.node.counters().tr1_received > asked;
+        let is_asked = self.node.counters().tr1_received > tr1_before;
         assert!(answers == 1 || !(is_asked && leads), "no answer");
         let dropped = done.events.iter();
         let dropped = dropped.filter(|event| matches!(event, Event::Dropped { .. }));
-        let dropped = u64::try_from(dropped.count()).expect("it is small");
+        let dropped = u64::try_from(dropped.count()).expect("the count is small");
         let counted = received_datagrams(self.node.counters()) - before + dropped - done.reset;
-        assert_eq!(counted, u64::from(is_heard), "it is counted once");
+        assert_eq!(
+            counted,
+            u64::from(is_heard),
+            "the node does not count the datagram exactly once"
+        );
     }
 
     fn accept(&mut self, from: u8) -> StreamId {
@@ -148,7 +156,7 @@ impl Harness {
             this.node
                 .handle_stream(now, id, StreamEvent::Accepted(from));
             if this.node.is_finished() {
-                // It had ended before it learned of the connection, which ends with the process.
+                // The node had ended before it learned of the connection. The connection ends with the process.
                 this.mark_gone(id);
             }
         });
@@ -210,7 +218,7 @@ impl Harness {
         }
     }
 
-    /// Checks that of two leaders that offer each other their tokens exactly one gives way (section 7).
+    /// Checks that exactly one of two leaders gives way if they offer their tokens to each other (section 7).
     fn check_giving_way(&mut self, id: StreamId, done: &Outputs) {
         let standing = self.node.summary();
         let own = (standing.token_id, self.node.address());
@@ -219,7 +227,7 @@ impl Harness {
         }
         let candidate = self.connections.candidate();
         let pass = candidate.and_then(|id| self.connections.get_mut(id));
-        // No byte of TP5 or TP4 has left.
+        // The node has sent no byte of TP5 or TP4.
         let may_give_way =
             pass.is_some_and(|it| wire::without_terms(&it.written).len() <= OFFER_LEN);
         let Some(giver) = self.connections.get_mut(id).filter(|it| it.is_inbound) else {
@@ -230,10 +238,13 @@ impl Harness {
         };
         let is_stronger = (offered, Some(giver.peer.ip())) > own;
         let gave_way = done.has(|event| matches!(event, Event::PassAborted { .. }));
-        assert!(!gave_way || is_stronger, "it gives way to a weaker token");
+        assert!(
+            !gave_way || is_stronger,
+            "the node gives way to a weaker token"
+        );
         assert!(
             !may_give_way || !giver.is_open() || !is_stronger,
-            "it does not give way to a stronger token"
+            "the node does not give way to a stronger token"
         );
     }
 
@@ -283,7 +294,7 @@ impl Harness {
         self.connections.get_mut(id)?.written.last().copied()
     }
 
-    /// Returns a token id as it is on the wire.
+    /// Returns a token id in its form on the wire.
     fn id(&self, id: IdChoice) -> i32 {
         let own = self.own_id().to_wire();
         match id {

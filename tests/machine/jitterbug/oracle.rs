@@ -19,9 +19,10 @@ use super::wire;
 
 /// The maximum number of inbound connections.
 const INBOUND_MAX: usize = 16;
-/// The minimum number of questions after which a node may leave the list, if a token comes whose list lacks it.
+/// If a token does not list a node, that node stays in the list until it has left at least this many questions
+/// unanswered.
 const QUESTIONS_MIN: u32 = 3;
-/// The time after which terms no longer count: 20 s, and a second for the interval of the clock checks.
+/// The time after which terms no longer count: 20 s, plus one second because the node checks its clock in intervals.
 const TERMS_EXPIRY: Duration = Duration::from_secs(21);
 /// The length of TP1.
 pub(super) const OFFER_LEN: usize = 9;
@@ -33,30 +34,30 @@ pub(super) struct Oracle {
     pub now: Instant,
     data: Vec<u8>,
     addresses: BTreeSet<IpAddr>,
-    /// The last time at which another node was heard; its terms count from then on.
+    /// The last time at which this node heard another node. The terms of the other node expire 20 s after this time.
     heard_at: Option<Instant>,
     /// The number of counted datagrams.
     counted: u64,
-    /// The heard nodes that are in the list or wait for it.
+    /// The heard nodes that are in the list, or that wait until they get an entry in the list.
     heard: BTreeSet<IpAddr>,
     /// All heard nodes.
     senders: BTreeSet<IpAddr>,
-    /// The minimum number of times at which each node was asked for a sign of life.
+    /// The minimum number of times that this node has asked each other node for a sign of life.
     asked: BTreeMap<IpAddr, u32>,
     refused: u64,
     state: Option<State>,
     token_id: u32,
-    /// Ids of tokens that were passed, or may have been, and have not come back.
+    /// The ids of tokens that the node has passed or may have passed, and that have not come back.
     lost: BTreeSet<u32>,
-    /// The tokens of the current pass, and whether all of it was sent.
+    /// The token of each current pass, and whether the node has sent all bytes of the pass.
     offered: BTreeMap<StreamId, (u32, bool)>,
     is_finished: bool,
 }
 
 impl Oracle {
     pub(super) fn on_sent(&mut self, node: &Jitterbug, to: IpAddr, bytes: &[u8]) {
-        assert!(node.address().is_some(), "it sends without a network");
-        assert!(!node.is_finished(), "it sends after its end");
+        assert!(node.address().is_some(), "the node sends without a network");
+        assert!(!node.is_finished(), "the node sends after its end");
         if !is_tr1(bytes) {
             return self.event_counts.count("tr2_sent");
         }
@@ -69,7 +70,8 @@ impl Oracle {
         let snapshot = node.snapshot();
         let mut listed = snapshot.nodes.iter().map(|it| it.node.ip);
         let mut waiting = snapshot.to_add.iter().map(|it| it.ip);
-        // A node in neither list is not remembered. Nor is one that comes when as many are known as a list may have.
+        // A node in neither list is not remembered. A new node is not remembered either if the number of known nodes is
+        // already the maximum length of a list.
         let most = usize::try_from(node.options().max_nodes).unwrap_or(usize::MAX);
         if self.senders.len() > most {
             return;
@@ -86,25 +88,31 @@ impl Oracle {
                 if (self.state, state) == (Some(State::Leader), &State::Leader) {
                     assert!(
                         *token_id >= self.token_id,
-                        "the token that it holds goes back"
+                        "the id of the held token decreases"
                     );
                 }
                 (self.state, self.token_id) = (Some(*state), *token_id);
             }
             Event::NodeForgotten { node } => {
-                assert!(!self.heard.contains(&node.ip), "a node that was heard");
+                assert!(
+                    !self.heard.contains(&node.ip),
+                    "the node forgets a node that it has heard"
+                );
                 let asked = self.asked.remove(&node.ip).unwrap_or_default();
-                assert!(asked >= QUESTIONS_MIN, "{node:?} was asked {asked} times");
+                assert!(
+                    asked >= QUESTIONS_MIN,
+                    "{node:?} left the list after only {asked} questions"
+                );
             }
             Event::Accepted { how, token_id, .. } if *how != Acceptance::Absorbed => {
                 self.lost.remove(token_id);
             }
-            // Newly drawn ids may have existed before, once in 2^16 times.
+            // A newly drawn id may be the id of an earlier token, with a probability of 1 in 2^16.
             Event::RestoreWon => self.lost.clear(),
             Event::Passed { .. } | Event::PassUnknown { .. } => {
                 self.lost.extend(self.offered.values().map(|it| it.0));
             }
-            // Once all bytes were sent the candidate may have the token, whatever the node reports.
+            // As soon as all bytes were sent, the candidate may have the token, even if the node reports a failed pass.
             Event::PassFailed { .. } | Event::PassAborted { .. } => {
                 let given = self.offered.values().filter(|it| it.1);
                 self.lost.extend(given.map(|it| it.0));
@@ -141,7 +149,10 @@ impl Oracle {
                 let state = State::Orphan;
                 matches!(event, Event::StateChanged { state: it, .. } if *it == state)
             };
-            assert!(done.has(is_orphan), "it goes on, and may have no token");
+            assert!(
+                done.has(is_orphan),
+                "the node continues, although it must hold no token"
+            );
         }
         if let Some(state) = self.state {
             assert_eq!(
@@ -151,15 +162,24 @@ impl Oracle {
         }
         if std::mem::replace(&mut self.is_finished, node.is_finished()) {
             let said = |event: &Event| !matches!(event, Event::UseChanged { may_use: false });
-            assert!(!done.has(said), "{:?} after its end", done.events);
+            assert!(
+                !done.has(said),
+                "the node causes {:?} after its end",
+                done.events
+            );
         }
         if node.is_finished() {
-            assert_eq!(connections.open().count(), 0, "open after its end");
+            assert_eq!(
+                connections.open().count(),
+                0,
+                "a connection is open after the end of the node"
+            );
             assert_eq!(node.poll_timeout(), None);
         }
     }
 
-    /// Returns the reported id. The second try of a restore has another id, which is not reported.
+    /// Returns the id that the node reports. If a restore needs a second attempt, this attempt has another id, which
+    /// the node does not report.
     fn reported_id(&self, node: &Jitterbug) -> u32 {
         let id = node.summary().token_id;
         if self.state == Some(State::Orphan) {
@@ -169,7 +189,7 @@ impl Oracle {
         }
     }
 
-    /// Checks that the node's own lease suffices, whatever leases others announce.
+    /// Checks that the lease is long enough for the node, even if other nodes announce shorter leases.
     fn check_lease(node: &Jitterbug) {
         let (lease, own) = (node.lease(), node.options().own_lease());
         assert!((LEASE_MIN..=own).contains(&lease), "a lease of {lease:?}");
@@ -180,7 +200,10 @@ impl Oracle {
         let (lease, own) = (node.lease(), node.options().own_lease());
         let heard_at = self.heard_at;
         let is_heard = heard_at.is_some_and(|at| self.now.since(at) < TERMS_EXPIRY);
-        assert!(is_heard || lease == own, "a lease of {lease:?} for ever");
+        assert!(
+            is_heard || lease == own,
+            "the node still uses another node's lease of {lease:?}"
+        );
     }
 
     /// Checks after a timeout that no connection lasts for too long.
@@ -190,7 +213,7 @@ impl Oracle {
         for (_, connection) in connections.open() {
             assert!(
                 connection.since + timeout > self.now,
-                "{connection:?} lasts"
+                "{connection:?} lasts for too long"
             );
         }
     }
@@ -202,49 +225,68 @@ impl Oracle {
             let written = &connection.written[..];
             let Some(token_id) = wire::offer(written) else {
                 let said = wire::without_terms(written);
-                assert!(said.len() < OFFER_LEN, "{said:?} is no offer");
+                assert!(
+                    said.len() < OFFER_LEN,
+                    "the node writes {said:?}, which is no offer"
+                );
                 continue;
             };
             assert!(
                 !self.lost.contains(&token_id),
-                "it passes a token that another node may have"
+                "the node passes a token that another node may have"
             );
             let is_given = connection.state == ConnectionState::Finished;
             self.offered.insert(id, (token_id, is_given));
             if is_given {
                 let answer = connection.brought.first().copied();
                 let exchanged = wire::exchanged_id(written, answer.unwrap_or_default());
-                assert_eq!(exchanged, Some(token_id), "half a token");
+                assert_eq!(
+                    exchanged,
+                    Some(token_id),
+                    "the node ends a pass before it has sent the whole token"
+                );
             }
         }
         let standing = node.summary();
         assert!(
             !standing.may_use || !self.lost.contains(&standing.token_id),
-            "it uses a token that another may have"
+            "the node uses a token that another node may have"
         );
         let passing = connections.open().any(|(_, it)| !it.is_inbound);
         assert!(
             !passing || !node.may_use_token(),
-            "it passes a token that it uses"
+            "the node passes a token that it uses"
         );
         let takes = connections.inbound().any(|it| !it.written.is_empty());
-        assert!(!passing || !takes, "it passes and accepts at the same time");
+        assert!(
+            !passing || !takes,
+            "the node passes one token and accepts another at the same time"
+        );
     }
 
     fn check_connections(node: &Jitterbug, connections: &Connections, done: &Outputs) {
         let mut givers = BTreeSet::new();
         for connection in connections.inbound() {
-            assert!(givers.insert(connection.peer.ip()), "two of one address");
+            assert!(
+                givers.insert(connection.peer.ip()),
+                "two inbound connections come from one address"
+            );
             let written = &connection.written[..];
             assert!(matches!(written, [] | [wire::TP2 | wire::TP3]));
         }
         assert!(givers.len() <= INBOUND_MAX, "{} givers", givers.len());
-        assert!(connections.open().count() <= givers.len() + 1, "two passes");
+        assert!(
+            connections.open().count() <= givers.len() + 1,
+            "the node makes two passes at a time"
+        );
         let timeout = node.options().token_pass_timeout;
         let ends = connections.open().map(|(_, it)| it.since + timeout).min();
         if let Some(end) = ends {
             let due = node.poll_timeout();
-            assert!(due.is_some_and(|due| due <= end), "it lasts: {due:?}");
+            assert!(
+                due.is_some_and(|due| due <= end),
+                "the deadline {due:?} is later than the end of a connection"
+            );
         }
         let accepted: Vec<u32> = done
             .events
@@ -254,13 +296,20 @@ impl Oracle {
                 _ => None,
             })
             .collect();
-        assert_eq!(accepted, done.acknowledged, "what is taken is acknowledged");
+        assert_eq!(
+            accepted, done.acknowledged,
+            "the node acknowledges other tokens than it accepts"
+        );
     }
 
     fn check_list(&mut self, node: &Jitterbug, snapshot: &Snapshot, done: &Outputs) {
         let nodes: Vec<Node> = snapshot.nodes.iter().map(|it| it.node).collect();
         let addresses: BTreeSet<IpAddr> = nodes.iter().map(|it| it.ip).collect();
-        assert_eq!(addresses.len(), nodes.len(), "an address twice");
+        assert_eq!(
+            addresses.len(),
+            nodes.len(),
+            "the list has an address twice"
+        );
         assert_eq!(snapshot.node_list_hash, node_list_hash(&nodes[..].into()));
         let refused = node.counters().nodes_refused;
         if refused == self.refused {
@@ -268,35 +317,45 @@ impl Oracle {
             let is_told = |ip: &IpAddr| {
                 done.has(|event| matches!(event, Event::NodeForgotten { node } if node.ip == *ip))
             };
-            assert!(left.all(is_told), "a node has left the list");
+            assert!(left.all(is_told), "a node left the list without an event");
         }
         self.refused = refused;
         let waiting: BTreeSet<IpAddr> = snapshot.to_add.iter().map(|it| it.ip).collect();
-        assert_eq!(waiting.len(), snapshot.to_add.len(), "one waits twice");
+        assert_eq!(
+            waiting.len(),
+            snapshot.to_add.len(),
+            "a node waits for its entry twice"
+        );
         let known = addresses.union(&waiting).count();
-        let most = usize::try_from(node.options().max_nodes).expect("it is small");
-        assert!(known <= most, "{known} nodes are known");
+        let most = usize::try_from(node.options().max_nodes).expect("the number is small");
+        assert!(
+            known <= most,
+            "the node knows {known} nodes, too many for its list"
+        );
         self.addresses = addresses;
     }
 
     fn check_data(&mut self, node: &Jitterbug) {
         let data = node.data();
-        assert!(data.len() <= node.options().max_data, "too much data");
+        assert!(
+            data.len() <= node.options().max_data,
+            "the node has too much data"
+        );
         let goes_on = match node.options().decide {
             Decide::Greater => policy::greater(data, &self.data),
             Decide::Longer => policy::longer(data, &self.data),
             Decide::Program => true,
         };
-        assert!(goes_on, "{data:?} after {:?}", self.data);
+        assert!(goes_on, "the data change from {:?} to {data:?}", self.data);
         data.clone_into(&mut self.data);
     }
 }
 
-/// Returns the absolute id of a token that the node has acknowledged, which must be complete.
+/// The node has acknowledged a token on this connection. Returns the absolute id of the token, which must be complete.
 pub(super) fn acknowledged_id(connection: &Connection) -> u32 {
     let answer = connection.written.first().copied();
     let exchanged = wire::exchanged_id(&connection.brought, answer.unwrap_or_default());
     exchanged
         .filter(|_| connection.has_ended)
-        .expect("it acknowledges only a complete token")
+        .expect("the node acknowledges only a complete token")
 }

@@ -1,4 +1,4 @@
-//! Scripts for one node that any bytes can be read as.
+//! Scripts for one node. Any bytes are a valid script.
 
 use arbitrary::Arbitrary;
 
@@ -8,29 +8,29 @@ pub(super) struct NodeOptions {
     pub is_ipv6: bool,
     /// Whether a leader without work keeps the token for a while.
     pub holds: bool,
-    /// Selects the maximum length of the list: only the node's own entry, a few, or all.
+    /// Selects the maximum length of the list: only the node's own entry, a few entries, or all.
     pub nodes: u8,
     /// The maximum length of the data.
     pub data: u8,
     pub tries: u8,
-    /// Whether a program computes.
+    /// Whether a program computes the data.
     pub computes: bool,
     /// Selects the component that decides.
     pub decides: u8,
-    /// The number of bytes that it can write at a time, minus 1.
+    /// The number of bytes that the node can write at a time, minus 1.
     pub room: u8,
 }
 
-/// One input, or a few that belong together.
+/// One input, or a few inputs that belong together.
 #[derive(Debug, Arbitrary)]
 pub(super) enum Step {
-    /// Receives a datagram of valid form, perhaps with invalid numbers, from a host.
+    /// Receives a datagram of valid form from a host. The numbers in the datagram may be invalid.
     Hear(u8, ScriptedDatagram),
-    /// Receives a datagram of any bytes.
+    /// Receives a datagram of arbitrary bytes.
     Garbage(u8, Vec<u8>),
     /// Accepts a connection of a host.
     Accept(u8),
-    /// Delivers a piece on an open connection, in parts of `cut` bytes, and perhaps its end.
+    /// Delivers a piece on an open connection, in parts of `cut` bytes. After the last part, the connection may end.
     Bring {
         stream: u8,
         piece: Piece,
@@ -50,17 +50,17 @@ pub(super) enum Step {
     },
     /// Ends a connection.
     Gone(u8, u8),
-    /// Lets the candidate of the node's pass act.
+    /// Makes the candidate of the node's current pass act.
     Candidate(CandidateAct),
     /// Wakes the node this many milliseconds after its deadline.
     TimeOut(u8),
-    /// Lets this many milliseconds pass, with all timeouts at their times.
+    /// Lets this many milliseconds pass. All timeouts fire in time.
     Pass(u16),
     /// Stalls the process for this many milliseconds.
     Stall(u16),
     /// Sets the monotonic clock back by this many milliseconds.
     ClockBack(u8),
-    /// Ends a job: the last one or an earlier one, even if its end was reported before.
+    /// Ends the last job or an earlier one, even if the end of that job was already reported.
     Job(u8, Outcome),
     Command(ScriptedCommand),
     Net(NetworkChange),
@@ -75,11 +75,11 @@ pub(super) enum Step {
 /// A token id.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub(super) enum IdChoice {
-    /// An id relative to the node's own, from a leader.
+    /// An id relative to the node's own id, in the form that a leader sends.
     Near(i8),
-    /// The same, from a node that does not lead.
+    /// An id relative to the node's own id, in the form that a node sends if it does not lead.
     Asked(i8),
-    /// Any id on the wire.
+    /// Any value of an id on the wire.
     Any(i32),
 }
 
@@ -95,7 +95,7 @@ pub(super) enum ListChoice {
     /// The node's own list.
     Own,
     These(Vec<u8>),
-    /// So many hosts that the node does not know.
+    /// The number of listed hosts. The node does not know the listed hosts.
     Many(u8),
 }
 
@@ -118,18 +118,18 @@ pub(super) enum Piece {
 #[derive(Debug, Arbitrary)]
 pub(super) enum CandidateAct {
     Connected,
-    /// Whether it has the list.
+    /// The candidate answers the offer. The field is true if the candidate has the list.
     Answers(bool),
     Says(Vec<u8>),
-    /// It answers, and its end comes with the answer.
+    /// The candidate answers and closes the connection at the same time.
     Dies,
     Ends,
     Gone(u8),
-    /// It does everything up to the acknowledgement.
+    /// The candidate accepts the token and acknowledges it. The field is whether the candidate has the list.
     Takes(bool),
 }
 
-/// The result of a job. A computation always continues from its input, as `greater` and `longer` require.
+/// The result of a job. A computation always extends its input, as `greater` and `longer` require.
 #[derive(Debug, Arbitrary)]
 pub(super) enum Outcome {
     /// The number of additional bytes.

@@ -1,5 +1,5 @@
-//! Messages on the wire with valid and invalid numbers. They are written by hand, because the codec refuses invalid
-//! ones.
+//! Messages on the wire with valid and invalid numbers. The tests write them without the codec, because the codec
+//! refuses invalid numbers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ use ring_proto::jitterbug::{LEASE_MAX, LEASE_MIN, Options};
 pub(super) const TP2: u8 = 0x31;
 pub(super) const TP3: u8 = 0x41;
 
-/// Returns the address of a host; most are on the segment.
+/// Returns the address of a host. Most hosts are on the segment.
 pub(super) fn host(is_ipv6: bool, number: u8) -> IpAddr {
     let (subnet, last) = match number {
         250.. => (1, number),
@@ -31,9 +31,11 @@ pub(super) fn node(is_ipv6: bool, number: u8) -> Node {
     }
 }
 
-/// Returns the terms of a host: most hosts have none, and some have a lease that no node may have.
+/// Returns the terms of a host. Most hosts have no terms. The terms of some hosts contain a lease that no node may
+/// have.
 pub(super) fn terms(number: u8) -> Option<Terms> {
-    let micros = |time: std::time::Duration| u32::try_from(time.as_micros()).expect("it is short");
+    let micros =
+        |time: std::time::Duration| u32::try_from(time.as_micros()).expect("the time is short");
     let options = Options::default();
     let good = Terms {
         lease_us: micros(options.own_lease()),
@@ -87,7 +89,7 @@ pub(super) fn tp6(terms: Terms) -> Vec<u8> {
     bytes
 }
 
-/// Returns the bytes after a TP6, if that comes first.
+/// Returns the bytes. If the bytes begin with a TP6, it is left out.
 pub(super) fn without_terms(bytes: &[u8]) -> &[u8] {
     match bytes.first() {
         Some(0x71) => bytes.get(1 + Terms::LEN..).unwrap_or_default(),
@@ -142,8 +144,8 @@ pub(super) fn offer(bytes: &[u8]) -> Option<u32> {
     }
 }
 
-/// Returns the absolute id of a complete exchange that was answered with `answer`; `None` if bytes are missing,
-/// extra or wrong.
+/// Returns the absolute id of a complete exchange that ends with `answer`. Returns `None` if bytes are missing, extra
+/// or wrong.
 pub(super) fn exchanged_id(bytes: &[u8], answer: u8) -> Option<u32> {
     let mut rest = without_terms(bytes);
     let mut next = || {

@@ -9,17 +9,18 @@ use crate::state::{FlyingFrame, Ring};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Action {
-    /// Delivers a frame; the link may refuse the answers.
+    /// Delivers a frame. The link may refuse the answers.
     Deliver { frame: usize, refused: bool },
-    /// Ends a long stall of a node with the reading of a frame, which has waited all that time or has just arrived.
+    /// Ends a long stall of a node. The node then reads a frame, which has waited during the whole stall or has just
+    /// arrived.
     Late { frame: usize, waited: bool },
-    /// Delivers an offer at every node, under the broadcast address.
+    /// Delivers an offer to every node, with the broadcast address as its destination.
     Mislead { frame: usize },
     /// Loses a frame.
     Lose { frame: usize },
     /// Duplicates a frame.
     Double { frame: usize },
-    /// Fires the next timeout of a node; the link may refuse the frames that follow.
+    /// Fires the next timeout of a node. The link may refuse the frames that the node then sends.
     TimeOut { node: usize, refused: bool },
     /// Kills a process.
     Crash { node: usize },
@@ -33,16 +34,16 @@ pub enum Action {
     Want { node: usize },
     /// Ends the work of an application that has the token.
     Done { node: usize },
-    /// Begins a disturbance of a node.
+    /// Begins a disturbance (`Trouble`) of a node.
     Trouble { node: usize, trouble: Trouble },
-    /// Ends the disturbance, or tells the node of it.
+    /// Ends the disturbance of a node. A narrow link stays narrow, but the node learns its MTU.
     Mend { node: usize },
     /// Changes the split of the segment to another entry of `sides::all`.
     Regroup { into: usize },
 }
 
 impl Action {
-    /// Describes the event in the state in which it happens.
+    /// Describes the event, which happens in the state `ring`.
     pub fn describe(self, ring: &Ring) -> String {
         let frame = |at: usize| {
             let flying: &FlyingFrame = &ring.frames[at];
@@ -52,7 +53,7 @@ impl Action {
         let name = |at: usize| notation::name(notation::mac(at));
         let unless = |refused: bool| {
             if refused {
-                ", its link takes nothing"
+                ", its link refuses all frames"
             } else {
                 ""
             }
@@ -65,15 +66,18 @@ impl Action {
                 let when = if waited {
                     "that has waited"
                 } else {
-                    "that came just now"
+                    "that has just arrived"
                 };
-                format!("stopped for long, then reads a frame {when}: {}", frame(at))
+                format!(
+                    "after a long stall, a node reads a frame {when}: {}",
+                    frame(at)
+                )
             }
-            Self::Mislead { frame: at } => format!("is handed to all: {}", frame(at)),
+            Self::Mislead { frame: at } => format!("is delivered to all nodes: {}", frame(at)),
             Self::Lose { frame: at } => format!("is lost: {}", frame(at)),
             Self::Double { frame: at } => format!("is doubled: {}", frame(at)),
             Self::TimeOut { node, refused } => {
-                format!("time-out of {}{}", name(node), unless(refused))
+                format!("timeout of {}{}", name(node), unless(refused))
             }
             Self::Crash { node } => format!("{} crashes", name(node)),
             Self::Begin { node } => format!("{} starts", name(node)),
@@ -84,16 +88,16 @@ impl Action {
             Self::Trouble { node, trouble } => {
                 let what = match trouble {
                     Trouble::Deaf => "hears nothing",
-                    Trouble::Alone => "reaches nobody alone, and nobody reaches it alone",
-                    Trouble::Broadcasts => "is reached by nothing that goes to all",
+                    Trouble::Alone => "sends and receives no unicasts",
+                    Trouble::Broadcasts => "receives no broadcasts",
                     Trouble::Full => "cannot store anything",
                     Trouble::Narrow => "cannot send long frames",
                 };
                 format!("{} {what} from now on", name(node))
             }
             Self::Mend { node } => match ring.nodes[node].trouble {
-                Some(Trouble::Narrow) => format!("{} is told of its link", name(node)),
-                _ => format!("{} is in order again", name(node)),
+                Some(Trouble::Narrow) => format!("{} learns of its narrow link", name(node)),
+                _ => format!("the disturbance of {} ends", name(node)),
             },
             Self::Regroup { into } => {
                 let sides = &sides::all(ring.nodes.len())[into];

@@ -11,21 +11,21 @@ use crate::notation;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Error)]
 #[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Breach {
-    /// Section 5, 1: two nodes hold equal tokens.
+    /// Section 5, rule 1: two nodes hold equal tokens.
     #[error("{} both hold {}", both(.nodes), show(.token))]
     EqualTokens { nodes: [usize; 2], token: Token },
-    /// Section 2: a chain is offered to only one successor, and its giver no longer uses it.
+    /// Section 2: a giver offers its chain to only one successor, and then no longer uses the chain.
     #[error("{} may both use the chain of {}", both(.nodes), show(.token))]
     SharedChain { nodes: [usize; 2], token: Token },
-    /// Section 5, 6: a fencing token names one tenure.
+    /// Section 5, rule 6: a fencing token names only one tenure.
     #[error("{} begins a second tenure {}", name(*.node), show(.token))]
     SecondTenure {
         node: usize,
         /// The fencing token of the earlier tenure.
         token: Token,
     },
-    /// Section 5, 6: the tenures of a node only grow.
-    #[error("the tenures of {} go back from {} to {}", name(*.node), show(.before), show(.after))]
+    /// Section 5, rule 6: the fencing tokens of a node only grow.
+    #[error("the fencing tokens of {} go back from {} to {}", name(*.node), show(.before), show(.after))]
     TenureWentBack {
         node: usize,
         /// The earlier tenure.
@@ -33,19 +33,19 @@ pub enum Breach {
         /// The later tenure.
         after: Token,
     },
-    /// Section 2: the state on which a frame depends is stored before the frame leaves.
-    #[error("{} tells of {} before it is stored", name(*.node), show(.token))]
+    /// Section 2: a node stores the state on which a frame depends before it sends the frame.
+    #[error("{} sends {} before it is stored", name(*.node), show(.token))]
     NotStored { node: usize, token: Token },
-    /// Section 2: a state that could not be stored is not in force.
+    /// Section 2: a node does not act on a state that it could not store.
     #[error("{} holds {}, which is not stored", name(*.node), show(.token))]
     HeldUnstored { node: usize, token: Token },
-    /// Section 4: a candidate has the progress `known.progress` + 1.
-    #[error("{} stands with {}", name(*.node), show(.candidate))]
+    /// Section 4: the progress of a candidate is `known.progress` + 1.
+    #[error("{} stands with {}, which is not one above its known progress", name(*.node), show(.candidate))]
     WrongCandidate { node: usize, candidate: Token },
     /// Section 2: the progress of a created token is not below the clock.
     #[error("{} generates {} below the clock", name(*.node), show(.token))]
     BelowClock { node: usize, token: Token },
-    /// Section 5, 7: a frame is answered with at most two frames.
+    /// Section 5, rule 7: a node answers a frame with at most two frames.
     #[error("{} answers one frame with {frames}", name(*.node))]
     TooManyReplies { node: usize, frames: usize },
     /// Section 4: an OWNER keeps its token against a weaker one.
@@ -54,41 +54,42 @@ pub enum Breach {
     /// Section 4: an OWNER gives up its token for a stronger one.
     #[error("{} keeps its token against the stronger {}", name(*.node), show(.against))]
     Stayed { node: usize, against: Token },
-    /// Section 4: a candidate gives way to a stronger one.
+    /// Section 4: a candidate gives way to a stronger candidate.
     #[error("{} still stands against the stronger {}", name(*.node), show(.candidate))]
     StoodAgainst { node: usize, candidate: Token },
-    /// Section 4: an announced state begins only when the frame has left.
+    /// Section 4: a node enters an announced state only after it has sent the announcement.
     #[error("{} enters a state that no frame has announced", name(*.node))]
     Unannounced { node: usize },
     /// Section 4: an OWNER that could send no heartbeat for WAITER_TIMEOUT has no token.
-    #[error("{} holds a token that its lease has run out for", name(*.node))]
+    #[error("{} holds a token although its lease has expired", name(*.node))]
     WithoutLease { node: usize },
-    /// Section 1: a frame that is to be dropped changes nothing and is not answered.
-    #[error("{} heeds a frame that is no good", name(*.node))]
+    /// Section 1: a node does not answer a frame that it must drop, and the frame changes nothing.
+    #[error("{} acts on a frame that it must drop", name(*.node))]
     NotDropped { node: usize },
-    /// Two nodes may use a token, although no fault has happened.
+    /// Two nodes can use a token at the same time, although no fault has happened.
     #[error("{} may both use a token", both(.nodes))]
     TwoOwners { nodes: [usize; 2] },
-    /// "Grades": two nodes have a quorum at the same time.
+    /// Section "Grades": two nodes have a quorum at the same time.
     #[error("{} have a quorum", both(.nodes))]
     TwoQuorums { nodes: [usize; 2] },
-    /// "Backing": a node with a quorum loses its token to another.
+    /// Section "Backing": a node that has a quorum loses its token to another node.
     #[error("{} loses {}, for which it has a quorum", name(*.node), show(.token))]
     QuorumLost { node: usize, token: Token },
-    /// Section 5, 2: there is no single owner this long after the end of the faults.
+    /// Section 5, rule 2: when the time `after` has passed since the end of the faults, the ring does not have exactly
+    /// one owner.
     #[error("{after:?} after the faults there is no single owner")]
     NotRecovered { after: Duration },
-    /// Section 5, 3: this node has wanted the token without success.
-    #[error("{} wants the token and starves", name(*.node))]
+    /// Section 5, rule 3: this node wants the token and does not get it.
+    #[error("{} wants the token and does not get it", name(*.node))]
     NotServed { node: usize },
-    /// Section 5, 5: tables differ.
+    /// Section 5, rule 5: the tables of two nodes differ.
     #[error("the tables of {} differ", both(.nodes))]
     TablesDiffer { nodes: [usize; 2] },
-    /// Section 5, 2: the owner only hands the token over, and no node can use it.
-    #[error("nobody can use the token")]
+    /// Section 5, rule 2: the owners hand the token over again and again, and no node can use it.
+    #[error("no node can use the token")]
     OutOfUse,
-    /// An idle ring has no end of frames and timeouts at one time.
-    #[error("there is no end of frames and time-outs at one time")]
+    /// In an idle ring, frames and timeouts follow each other endlessly while no time passes.
+    #[error("frames and timeouts at one time are endless")]
     Busy,
 }
 

@@ -1,6 +1,6 @@
 //! Counts of events in one run.
 
-/// Declares a struct of counts, each with its words in a title.
+/// Declares a struct of counts, each with its description in a title.
 macro_rules! counts {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident $words:literal,)* }) => {
         $(#[$meta])*
@@ -10,11 +10,11 @@ macro_rules! counts {
         }
 
         impl $name {
-            /// No count above zero.
+            /// Counts that are all zero.
             pub const NONE: Self = Self { $($field: 0,)* };
 
             $(
-                #[doc = concat!("Returns these counts with another `", stringify!($field), "`.")]
+                #[doc = concat!("Returns these counts with a different `", stringify!($field), "`.")]
                 #[must_use]
                 pub const fn $field(self, $field: u8) -> Self {
                     Self { $field, ..self }

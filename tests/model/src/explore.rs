@@ -1,4 +1,4 @@
-//! The ring as a model: its states and the events between them.
+//! The ring as a model for the checker: its states, and the events that lead from one state to the next.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct RingModel {
     cache: TurnCache<Node, Input, Outcome>,
 }
 
-/// Returns all runs of `scenario` with state machines of type `M`.
+/// Returns an exploration of all runs of `scenario` with state machines of type `M`.
 pub fn exploration<M: Snapshot>(scenario: Scenario) -> Exploration<RingModel> {
     Exploration::of(RingModel::new(scenario, machine::start::<M>))
 }
@@ -58,22 +58,22 @@ impl RingModel {
     }
 
     fn give_input(&self, ring: &mut Ring, at: usize, input: &Input, time: Instant, refused: bool) {
-        let asked = TurnInput {
+        let turn_input = TurnInput {
             at,
             node: Arc::clone(&ring.nodes[at]),
             input: input.clone(),
             time,
             refused,
         };
-        let outcome = self.cache.outcome(asked, |asked| {
-            let how = (asked.time, asked.refused);
-            Outcome::of(&self.scenario, at, &asked.node, &asked.input, how)
+        let outcome = self.cache.outcome(turn_input, |turn_input| {
+            let how = (turn_input.time, turn_input.refused);
+            Outcome::of(&self.scenario, at, &turn_input.node, &turn_input.input, how)
         });
         let sent = ring.apply(&self.scenario, at, &outcome);
         ring.frames.extend(sent);
     }
 
-    /// Whether a node's next timeout may come before every other event.
+    /// Whether the next timeout of a node may be the next event of the ring.
     fn may_time_out(&self, ring: &Ring, at: usize) -> bool {
         let Some(due) = ring.nodes[at].deadline().filter(|_| ring.nodes[at].running) else {
             return false;
@@ -167,7 +167,7 @@ impl RingModel {
     }
 }
 
-/// The progress that a token gains when it outbids a rival (`docs/protocol.md`, "Passing").
+/// The number by which the progress of a token grows when the token outbids a rival (`docs/protocol.md`, "Passing").
 const OUTBID_STEP: u64 = 1_024;
 
 /// Explores a scenario with state machines of type `M`.
@@ -191,7 +191,8 @@ impl System for RingModel {
     type Action = Action;
     type Breach = Breach;
 
-    const RECOVERS: &'static str = "after the faults: one owner, equal tables, all members served";
+    const RECOVERS: &'static str =
+        "after the faults there is one owner, tables are equal, and all members get the token";
 
     fn title(&self) -> String {
         self.scenario.to_string()
@@ -289,9 +290,9 @@ impl System for RingModel {
             }
             Action::Mend { node } => {
                 let mended = ring.nodes[node].without_trouble();
-                let told = mended.mtu != ring.nodes[node].mtu && mended.connected;
+                let has_news = mended.mtu != ring.nodes[node].mtu && mended.connected;
                 ring.nodes[node] = Arc::new(mended);
-                if told {
+                if has_news {
                     self.give_outside_input(ring, node, &Input::Link(true));
                 }
             }
@@ -314,7 +315,7 @@ impl System for RingModel {
     fn is_within_bounds(&self, ring: &Ring) -> bool {
         let bounds = &self.scenario.bounds;
         let grown = ring.progress() - self.base;
-        // A token that outbids a rival gains 1,024 at once.
+        // A token that outbids a rival grows by 1,024 at once.
         let steps = grown / OUTBID_STEP + grown % OUTBID_STEP;
         ring.frames.len() <= bounds.frames && steps <= bounds.progress
     }
@@ -328,7 +329,7 @@ fn is_offer(bytes: &[u8]) -> bool {
     Frame::decode(bytes).is_ok_and(|frame| matches!(frame.message, Message::TakeToken { .. }))
 }
 
-/// Addresses an offer to all, and sends it to every node except its author.
+/// Changes the destination of an offer to the broadcast address, and sends the offer to every node except its author.
 fn mislead(ring: &mut Ring, frame: usize) {
     let FlyingFrame { bytes, sent, .. } = ring.frames.remove(frame);
     let Ok(offer) = Frame::decode(&bytes) else {

@@ -1,5 +1,5 @@
-//! The run after the faults: the segment is healed, every frame arrives at once, and all clocks run at the same
-//! speed. Crashed nodes and links that are down or narrow stay so. From every state one owner must result in time.
+//! The run after the faults: the segment is healed, every frame arrives at once, and all clocks run at the same speed.
+//! Crashed nodes stay dead, and links stay down or narrow. From every state the ring must reach one owner in time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::outcome::Outcome;
 use crate::scenario::Scenario;
 use crate::state::{FlyingFrame, Ring};
 
-/// The maximum number of events at one time; no ring of this size needs more.
+/// The maximum number of events at one time. No ring of this size needs more events.
 const EVENTS_AT_ONCE_MAX: usize = 1_000;
 
-/// A run without faults, from some state on.
+/// A run without faults that begins in a given state.
 pub struct Fair<'a> {
     scenario: &'a Scenario,
     ring: Ring,
     queue: VecDeque<FlyingFrame>,
-    /// Each node's clock at the beginning; they may differ.
+    /// Each node's clock at the beginning. The clocks may differ.
     began: Vec<Instant>,
     elapsed: Duration,
     /// The last time at which there was no single owner.
@@ -34,7 +34,7 @@ pub struct Fair<'a> {
 }
 
 impl<'a> Fair<'a> {
-    /// Returns the run from a state, in which frames may be under way.
+    /// Returns the run that begins in a state of the ring. Frames may be under way in this state.
     pub fn from(scenario: &'a Scenario, ring: &Ring) -> Self {
         let mut ring = ring.clone();
         let queue = std::mem::take(&mut ring.frames).into();
@@ -70,18 +70,18 @@ impl<'a> Fair<'a> {
         Ok(self.ring)
     }
 
-    /// Runs until after the bound on the recovery. Returns the time until there was one owner.
+    /// Runs until the time limit of the recovery has passed. Returns the time after which there was always one owner.
     ///
     /// # Errors
     /// Returns the first broken rule.
     pub fn recover(mut self) -> Result<Duration, Breach> {
         for at in 0..self.ring.nodes.len() {
             let node = &self.ring.nodes[at];
-            let told = node.trouble == Some(Trouble::Narrow) && node.connected;
+            let has_news = node.trouble == Some(Trouble::Narrow) && node.connected;
             if node.trouble.is_some() {
                 self.ring.nodes[at] = Arc::new(node.without_trouble());
             }
-            if told {
+            if has_news {
                 self.give_input(at, &Input::Link(true))?;
             }
         }
@@ -160,7 +160,7 @@ impl<'a> Fair<'a> {
             .min()
     }
 
-    /// Whether there is one token, and all connected nodes know of it.
+    /// Whether there is one token, and all connected nodes know this token.
     fn is_settled(&self) -> bool {
         let mut tokens = self
             .ring
@@ -174,7 +174,7 @@ impl<'a> Fair<'a> {
         one && hearing.all(|node| matches!(node.machine.state(), State::Owner | State::Waiter))
     }
 
-    /// Checks that the token is not handed over all the time.
+    /// Checks that handovers do not take up all the time of the token.
     fn check_token_used(&self) -> Result<(), Breach> {
         let out_of_use = self.elapsed.saturating_sub(self.usable);
         let in_use = out_of_use <= self.scenario.waiter_timeout();

@@ -1,11 +1,11 @@
-//! The findings of a test, kept in a file so that they can be read without another run.
+//! The findings of a test. A file keeps the findings, so that developers can read them without another run.
 
 use std::fmt::{Display, Write as _};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The findings of one test, printed when they are made. The job `model` of `.ci/run` reads the files.
+/// The findings of one test. The test prints each finding immediately. The job `model` of `.ci/run` reads the files.
 pub struct Findings {
     /// The name of the test.
     pub test: &'static str,
@@ -14,8 +14,9 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Creates the findings of a test in the binary `suite`, in the build's folder for tests. Removes the file of an
-    /// earlier run, so a failed test leaves none.
+    /// Creates the findings of a test. `suite` is the name of the binary that contains the test. The file of the
+    /// findings is in the build's folder for tests. Removes the file of an earlier run, so a failed test leaves no
+    /// file.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be created or the file cannot be removed.

@@ -11,7 +11,7 @@ use crate::node::{Input, Node, Turn};
 use crate::scenario::{Scenario, Timing};
 use crate::state::Ring;
 
-/// The maximum number of frames that answer a frame.
+/// The maximum number of frames with which a node may answer one frame.
 const REPLIES_MAX: usize = 2;
 
 pub(crate) struct JudgedStep<'a> {
@@ -19,7 +19,7 @@ pub(crate) struct JudgedStep<'a> {
     /// The node before the input.
     pub before: &'a Node,
     pub input: &'a Input,
-    /// Whether its link refused all frames.
+    /// Whether the link of the node refused all frames.
     pub refused: bool,
     pub turn: &'a Turn,
 }
@@ -71,7 +71,7 @@ impl JudgedStep<'_> {
         (asked && frames > REPLIES_MAX).then_some(Breach::TooManyReplies { node, frames })
     }
 
-    /// Checks that every token in a frame is stored, and so is the number of the node's own chain.
+    /// Checks that the node has stored every token that it sends in a frame, and the number of its own chain.
     fn check_stored(&self) -> Option<Breach> {
         let node = self.at;
         self.turn.sent.iter().find_map(|(bytes, stored)| {
@@ -118,7 +118,7 @@ impl JudgedStep<'_> {
         (token.progress < scenario.wall).then_some(Breach::BelowClock { node, token })
     }
 
-    /// Checks that a node whose link refuses frames does not stand, win an election or offer its token.
+    /// Checks that a node whose link refuses frames does not stand for election, win an election or offer its token.
     fn check_announced(&self, heard: Option<&Frame<'_>>) -> Option<Breach> {
         if !self.refused {
             return None;
@@ -135,7 +135,8 @@ impl JudgedStep<'_> {
         (stands || elected || gives).then_some(Breach::Unannounced { node })
     }
 
-    /// Checks that no other token ends a tenure with a quorum. With free clocks a quorum promises nothing.
+    /// Checks that a node with a quorum does not lose its tenure to another token. If clocks run at any speed, a quorum
+    /// guarantees nothing.
     fn check_quorum_kept(&self, scenario: &Scenario) -> Option<Breach> {
         let (before, after) = (&self.before.machine, &self.turn.node.machine);
         let heard = matches!(self.input, Input::Frame(..));
@@ -184,14 +185,14 @@ impl JudgedStep<'_> {
             Message::TokenIsHere { token, .. } => {
                 let mine = self.token_before()?;
                 let kept = self.held() == Some(mine);
-                // If the owner's deadline has come, it may have lost its token before it read the frame.
+                // If the owner's deadline has passed, the owner may have lost its token before it read the frame.
                 let due = self.before.deadline();
                 let in_time = due.is_none_or(|due| self.turn.node.clock < due);
                 let waits = self.turn.node.machine.state() == State::Waiter;
                 if is_deaf {
                     (waits && in_time).then_some(Breach::NotDropped { node })
                 } else if token.is_stronger_than(&mine) {
-                    // A node that may be confirmed waits for a broadcast.
+                    // A node that members may still confirm waits for a broadcast.
                     let waits = self.before.machine.may_use()
                         && frame.destination != MacAddr::BROADCAST
                         && !token.same_chain(&mine);
@@ -205,7 +206,8 @@ impl JudgedStep<'_> {
                 }
             }
             Message::GeneratingToken { token } => {
-                // A candidate's token is the one that it would announce: its progress is the stored one plus 1.
+                // A candidate's token is the token that the node would announce. Its progress is the stored progress
+                // plus 1.
                 let stands = |node: &Node| node.machine.state() == State::Generating;
                 let mine = candidate(&self.before.durable, crate::notation::mac(node));
                 let counts = !is_deaf && token.is_stronger_than(&mine);
@@ -232,8 +234,8 @@ fn candidate(stored: &StoredState, author: MacAddr) -> Token {
     }
 }
 
-/// Whether the announced token is this node's candidate. An elected node that could not announce it yet announces
-/// the same again.
+/// Whether the announced token is this node's candidate. If an elected node could not announce its token, the node
+/// announces the same token again later.
 fn is_candidate(token: Token, frame: &Frame<'_>, stored: &StoredState) -> bool {
     let most = candidate(stored, frame.author);
     token.author == most.author && token.progress <= most.progress && token.number <= most.number
@@ -250,8 +252,8 @@ fn is(kind: Kind, bytes: &[u8]) -> bool {
     Frame::decode(bytes).is_ok_and(|frame| frame.message.kind() == kind)
 }
 
-/// Checks that two nodes do not rely on a quorum at the same time, each by its own clock. With free clocks a quorum
-/// promises nothing.
+/// Checks that two nodes do not rely on a quorum at the same time. Each node reads its own clock. If clocks run at any
+/// speed, a quorum guarantees nothing.
 pub(crate) fn find_two_quorums(ring: &Ring) -> Option<Breach> {
     if ring.timing == Timing::Free {
         return None;
@@ -265,7 +267,7 @@ pub(crate) fn find_two_quorums(ring: &Ring) -> Option<Breach> {
     Some(Breach::TwoQuorums { nodes })
 }
 
-/// Returns the first rule that is broken between the node at `at` and the others.
+/// Returns the first rule that the node at `at` and another node break together.
 pub(crate) fn compare_nodes(scenario: &Scenario, nodes: &[Arc<Node>], at: usize) -> Option<Breach> {
     let mine = &nodes[at].machine;
     let token = mine.held()?;

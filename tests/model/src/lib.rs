@@ -1,16 +1,16 @@
 #![forbid(unsafe_code)]
-//! Checks every order of events in a small ring: a model checker runs the real state machines.
+//! Checks every order of events in a small ring. A model checker runs the real state machines.
 //!
-//! A state has the nodes, each with its state machine, its clock and its stored state, and the frames under way.
-//! Any frame may arrive next, be lost or duplicated, and any timeout may fire next. A node may crash and start
-//! again, its link may refuse frames, its process may stall, and the segment may split. A [`Scenario`] bounds these
-//! faults. Each node has its own clock, which jumps to its next timeout when that fires, so clocks run at any
-//! speed. The checker only uses the public interface of the state machines.
+//! A state consists of the nodes and the frames under way. Each node has its state machine, its clock and its stored
+//! state. The next event may be any timeout, or the arrival, loss or duplication of any frame. A node may crash and
+//! start again, its link may refuse frames, its process may stall, and the segment may split. A [`Scenario`] bounds
+//! these faults. Each node has its own clock. When a timeout of the node fires, the clock jumps to the time of this
+//! timeout, so clocks run at any speed. The checker uses only the public interface of the state machines.
 //!
 //! States that differ only in the time of day are equal: see [`Snapshot`].
 //!
-//! Every step is checked by the rules that a [`Breach`] lists. From selected states the faults end, and a fair run
-//! must reach invariants 2, 3 and 5 of `docs/protocol.md` ([`fair`]).
+//! The checker compares every step with the rules that [`Breach`] lists. From selected states a run without further
+//! faults begins. In this run the ring must reach invariants 2, 3 and 5 of `docs/protocol.md` ([`fair`]).
 
 pub mod digest;
 pub mod fair;

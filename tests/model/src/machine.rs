@@ -7,9 +7,9 @@ use ring_proto::lab2::{Command, Constants, Event, Inspect, Lab2, State, StoredSt
 use ring_proto::time::Instant;
 use ring_proto::{LinkState, Machine};
 
-/// A state machine that can be explored.
+/// A state machine that the checker can explore.
 pub trait Snapshot: Inspect + Clone + Send + Sync + 'static {
-    /// Returns the state on which the future depends: equal bytes have equal futures.
+    /// Returns the part of the state on which the future depends. State machines with equal bytes have equal futures.
     fn snapshot(&self) -> Vec<u8>;
 }
 
@@ -19,7 +19,7 @@ impl Snapshot for Lab2 {
     }
 }
 
-/// A [`Snapshot`] without its type.
+/// Trait with the methods of a [`Snapshot`] that can be used as a trait object.
 pub trait AnyMachine:
     Machine<
         Peer = (),

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! Explores the real state machines and prints the numbers of states and the bounds: see `scripts/model-check`.
+//! Explores the real state machines, and prints the numbers of states and the bounds. See `scripts/model-check`.
 
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     };
     let Some(chosen) = chosen else {
         eprintln!(
-            "give lab2 or ftn, or neither for both, and small, large, or for lab2 a number of nodes: 2, 3 or 4"
+            "give small, large, or for lab2 a number of nodes (2 to 4); lab2 or ftn before it selects one system"
         );
         return ExitCode::from(2);
     };
@@ -53,8 +53,8 @@ impl Chosen {
     }
 }
 
-/// Returns the scenarios of `small`, `large`, or the large ones of Lab2 with a number of nodes, for one system or
-/// for both.
+/// Returns the scenarios of one system, or of both. `which` is `small` or `large`. For Lab2 it may also be a number of
+/// nodes. A number selects the large scenarios with this number of nodes.
 fn choose(system: Option<&str>, which: &str) -> Option<Vec<Chosen>> {
     let (rings, groups) = match which {
         "small" => (small(), ftn::small()),

@@ -1,4 +1,4 @@
-//! One node: a state machine and its surroundings.
+//! One node: a state machine with its clock, its link and its stored state.
 
 use std::hash::{Hash, Hasher};
 use std::mem;
@@ -16,13 +16,13 @@ use crate::machine::{AnyMachine, Start};
 use crate::notation;
 use crate::scenario::Scenario;
 
-/// The start of every clock, so late that no rule looks back beyond time 0.
+/// The start of every clock, which is so late that no rule computes a time before 0.
 pub(crate) const EPOCH: Instant = Instant::from_nanos(1 << 40);
 
 /// A state machine, its clock and its stored state.
 #[derive(Clone)]
 pub struct Node {
-    /// The state machine; a new one while the node does not run.
+    /// The state machine. A node that does not run has a new state machine.
     pub machine: Box<dyn AnyMachine>,
     /// The stored state.
     pub durable: StoredState,
@@ -34,16 +34,16 @@ pub struct Node {
     pub connected: bool,
     /// Whether the application has work for the token.
     pub wants: bool,
-    /// The disturbance of the node's surroundings.
+    /// The disturbance of the node's link or disk.
     pub trouble: Option<Trouble>,
     /// The MTU that the node knows.
     pub mtu: usize,
     /// The last tenure that the node has begun, even before a restart.
     pub last_tenure: Option<Token>,
-    /// The token and the time until which its application may rely on a quorum. Only the node's own handover ends that
-    /// earlier.
+    /// The token for which the node had a quorum, and the time until which the node's application may rely on this
+    /// quorum. This time ends earlier only if the node hands the token over.
     pub quorum: Option<(Token, Instant)>,
-    /// The last time at which the node broadcast that it holds the token, or began to hold it.
+    /// The time of the last broadcast heartbeat of the node, or of the start of its tenure.
     pub last_heartbeat: Instant,
     waiter_timeout: Duration,
     digest: Digest,
@@ -54,13 +54,13 @@ pub struct Node {
 pub enum Trouble {
     /// The node receives nothing.
     Deaf,
-    /// Unicasts to and from the node are lost; broadcasts arrive.
+    /// Unicasts to and from the node are lost. Broadcasts arrive.
     Alone,
-    /// Broadcasts to the node are lost; unicasts arrive.
+    /// Broadcasts to the node are lost. Unicasts arrive.
     Broadcasts,
-    /// Nothing can be stored.
+    /// The node cannot store its state.
     Full,
-    /// The link carries no frame longer than a heartbeat without data, and the node does not know it.
+    /// The link carries no frame that is longer than a heartbeat without data, and the node does not know this limit.
     Narrow,
 }
 
@@ -79,15 +79,15 @@ impl Trouble {
 const MTU_DEFAULT: usize = 1_500;
 /// The MTU of a narrow link.
 pub(crate) const MTU_NARROW: usize = 576;
-/// The length of the header that an MTU does not count.
+/// The length of the Ethernet header, which an MTU does not include.
 const ETHERNET_HEADER_LEN: usize = 14;
 
 /// An input of a state machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// A frame, and the time for which it has waited.
+    /// A frame, and its waiting time.
     Frame(Arc<[u8]>, Duration),
-    /// The deadline has come.
+    /// The deadline of the state machine has passed.
     TimeOut,
     /// A command of the application.
     Command(Command),
@@ -95,7 +95,7 @@ pub enum Input {
     Link(bool),
 }
 
-// Commands cannot be hashed; there are only a few different ones.
+// Commands cannot be hashed. There are only a few different commands.
 impl Hash for Input {
     fn hash<H: Hasher>(&self, state: &mut H) {
         mem::discriminant(self).hash(state);
@@ -108,7 +108,7 @@ impl Hash for Input {
 /// A node after an input, and the frames that it has sent.
 pub struct Turn {
     pub node: Node,
-    /// The sent frames in order, each with the state that was stored before.
+    /// The sent frames in order, each with the state that the node had stored before it sent the frame.
     pub sent: Vec<(Vec<u8>, StoredState)>,
 }
 
@@ -165,7 +165,7 @@ impl Node {
         }
     }
 
-    /// Returns the node without its disturbance. A narrow link stays narrow, but the node must learn it.
+    /// Returns the node without its disturbance. A narrow link stays narrow, but the node learns its MTU.
     pub fn without_trouble(&self) -> Self {
         let narrow = self.trouble == Some(Trouble::Narrow);
         Self {
@@ -180,7 +180,8 @@ impl Node {
         self.running && self.connected && self.trouble != Some(Trouble::Deaf)
     }
 
-    /// Gives the node with index `at` an input at `time`. Its link accepts or refuses the frames that follow.
+    /// Gives the node with index `at` an input at `time`. The link of the node accepts or refuses the frames that the
+    /// node then sends.
     pub fn turn(
         &self,
         scenario: &Scenario,
@@ -190,7 +191,7 @@ impl Node {
         refuse: bool,
     ) -> Turn {
         let mut node = self.clone();
-        // A deadline may lie before the clock of the node, which must not go back.
+        // A deadline may lie before the clock of the node. The clock must not go back.
         node.clock = node.clock.max(time);
         let now = Now {
             monotonic: node.clock,
@@ -286,7 +287,7 @@ impl Node {
         sent
     }
 
-    /// Returns the bytes that tell this node from another, independent of the time.
+    /// Returns bytes that differ for nodes in different states, and that do not depend on the time.
     fn key(&self) -> Vec<u8> {
         let mut key = Key(self.machine.snapshot());
         let StoredState {
@@ -309,7 +310,7 @@ impl Node {
         key.0
     }
 
-    /// Returns the digest of the key, which no two nodes share by chance.
+    /// Returns the digest of the node's key. Two different nodes never share a digest by chance.
     pub fn digest(&self) -> u128 {
         self.digest.of(|| self.key())
     }

@@ -3,7 +3,7 @@
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Message, Token};
 
-/// Returns the address of a node; indexes count from 0, names from 1.
+/// Returns the address of a node. Indexes count from 0, and names count from 1.
 ///
 /// # Panics
 /// If there are more than 254 nodes.

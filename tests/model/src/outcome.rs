@@ -16,9 +16,9 @@ pub struct Outcome {
     pub node: Arc<Node>,
     /// The sent frames in order, with their destinations.
     pub sent: Vec<(MacAddr, Arc<[u8]>)>,
-    /// The tenure that the node has begun.
+    /// The tenure that the node has begun with the input, if any.
     pub begun: Option<Token>,
-    /// The rule that the node has broken.
+    /// The rule that the node has broken, if any.
     pub breach: Option<Breach>,
 }
 

@@ -1,4 +1,4 @@
-//! The states from which the faults end, and the durations of the recoveries.
+//! The states from which a recovery without faults begins, and the durations of the recoveries.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -15,7 +15,8 @@ pub struct Recoveries {
 }
 
 impl Recoveries {
-    /// Runs a recovery from one state in `one_in`, selected by its hash; 0 selects none. Returns `false` if it fails.
+    /// Runs a recovery from this state if the hash of the state selects it. The hash selects one in `one_in` states. 0
+    /// selects no state. Returns `false` if the recovery fails.
     pub fn run<E>(
         &self,
         state: &impl Hash,

@@ -8,10 +8,10 @@ use stateright::{Checker, HasDiscoveries, Model, Path, Property};
 
 use crate::recoveries::Recoveries;
 
-/// The name of the property that no step breaks a rule.
+/// The name of the property that every step must have.
 const SAFE: &str = "no step breaks a rule";
 
-/// A system with a scenario, of which all runs can be explored.
+/// A system with a scenario. The checker explores all its runs.
 pub trait System: Send + Sync + 'static {
     /// A state of the system.
     type State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static;
@@ -20,7 +20,7 @@ pub trait System: Send + Sync + 'static {
     /// A broken rule.
     type Breach: Display;
 
-    /// The name of the property that the system recovers from every state.
+    /// The name of the property "the system recovers from every selected state".
     const RECOVERS: &'static str;
 
     /// Returns the scenario in one line.
@@ -29,18 +29,18 @@ pub trait System: Send + Sync + 'static {
     fn depth(&self) -> usize;
     /// Returns the maximum duration of a recovery.
     fn recovery_limit(&self) -> Duration;
-    /// Returns the number of states of which one must recover; 0 selects none.
+    /// Returns the number N: the checker tries a recovery from one in N states. 0 selects no state.
     fn recover_one_in(&self) -> u64;
 
     /// Returns the state at the beginning.
     fn first(&self) -> Self::State;
     /// Adds the events that may happen in a state.
     fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>);
-    /// Changes a state by an event.
+    /// Changes a state according to an event.
     fn apply(&self, state: &mut Self::State, action: Self::Action);
-    /// Returns the rule that the last event has broken.
+    /// Returns the rule that the last event has broken, if any.
     fn breach(state: &Self::State) -> Option<&Self::Breach>;
-    /// Ends the faults and runs until the system has recovered. Returns the time that it took.
+    /// Ends the faults, and runs until the system has recovered. Returns the duration of the recovery.
     ///
     /// # Errors
     /// Returns the first broken rule.
@@ -171,24 +171,24 @@ pub fn run<S: System>(system: S, threads: usize) -> Report {
     }
 }
 
-/// Describes the run of a violation.
+/// Describes the run that led to a violation.
 fn describe_run<S: System>(
     model: &Exploration<S>,
     name: &str,
     path: Path<S::State, S::Action>,
 ) -> String {
-    let mut told = String::new();
+    let mut text = String::new();
     let steps = path.into_vec();
     for (state, action) in &steps {
-        let _ = writeln!(told, "    {state:?}");
+        let _ = writeln!(text, "    {state:?}");
         if let Some(action) = action {
-            let _ = writeln!(told, "  {}", model.system.describe(state, *action));
+            let _ = writeln!(text, "  {}", model.system.describe(state, *action));
         }
     }
     let last = steps.last().map(|(state, _)| state);
     match last.and_then(|state| model.explain(name, state)) {
-        Some(breach) => format!("{breach}:\n{told}"),
-        None => format!("{name}: not so:\n{told}"),
+        Some(breach) => format!("{breach}:\n{text}"),
+        None => format!("{name}: not so:\n{text}"),
     }
 }
 
@@ -197,7 +197,7 @@ impl Display for Report {
         writeln!(f, "{}", self.title)?;
         write!(
             f,
-            "  {} states, {} generated, {} events deep, in {:.1} s",
+            "  {} states, {} generated, up to {} events per run, in {:.1} s",
             self.unique,
             self.generated,
             self.depth,

@@ -19,36 +19,37 @@ pub struct Scenario {
     pub nodes: usize,
     /// The ring's constants.
     pub constants: Constants,
-    /// The factor by which the last node's heartbeat, and its other times, are longer.
+    /// The last node has slower constants: its heartbeat and its other times are multiplied by this factor.
     pub slower: u32,
     /// The state at the beginning.
     pub start: Start,
     /// The possible orders of events.
     pub timing: Timing,
-    /// The maximum number of each fault.
+    /// The maximum number of faults of each kind.
     pub faults: Faults,
     /// The bounds of the exploration.
     pub bounds: Bounds,
-    /// The time of every wall clock, in nanoseconds. It does not change.
+    /// The time of every wall clock, in nanoseconds. No wall clock advances.
     pub wall: u64,
     /// Whether the nodes have IPs.
     pub ips: bool,
     /// The length of the data that the token of a formed ring carries.
     pub data: usize,
-    /// Whether there are no faults, so that two nodes may never both use a token.
+    /// Whether the scenario has no faults. Without faults, two nodes must never use a token at the same time.
     pub calm: bool,
-    /// One state in this many, selected by its hash, must recover after the end of the faults; 0 selects none.
+    /// The number N: the checker tries a recovery without faults from one in N states, selected by their hashes. 0
+    /// selects no state.
     pub recover_one_in: u64,
 }
 
 /// The state in which an exploration begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// No node runs; each may start at any time.
+    /// No node runs. Each node may start at any time.
     Cold,
     /// The ring has formed, and no frame is under way.
     Formed,
-    /// A ring has formed on each side of a split segment; the list has the side of each node.
+    /// A ring has formed on each side of a split segment. The list contains the side of each node.
     Parted(&'static [u8]),
 }
 
@@ -57,11 +58,11 @@ pub enum Start {
 pub enum Timing {
     /// Any order: each clock runs at any speed, and a frame may take any time.
     Free,
-    /// All clocks run at the same speed with at most `skew` between them, and a frame takes at most `delay`.
+    /// All clocks run at the same speed. The clocks differ by at most `skew`, and a frame takes at most `delay`.
     Bounded {
-        /// The maximum delay of a node's clock and timeouts.
+        /// The maximum time by which a node's clock and timeouts may run late.
         skew: Duration,
-        /// The maximum delay of a frame.
+        /// The maximum travel time of a frame.
         delay: Duration,
     },
 }
@@ -73,36 +74,36 @@ counts! {
         lost "lost",
         /// A frame is duplicated.
         doubled "doubled",
-        /// A node crashes. It may start again with its stored state.
+        /// A node crashes, and may start again with its stored state.
         crashes "crashes",
-        /// The link refuses all frames that follow from one input.
+        /// The link of a node refuses all frames that the node sends because of one input.
         refused "refused",
-        /// A node is stalled for longer than WAITER_TIMEOUT. Then it first reads a frame, which has waited all that time or
-        /// has just arrived.
+        /// A node is stalled for longer than WAITER_TIMEOUT. After the stall, the node first reads one frame. This
+        /// frame has waited during the whole stall, or has just arrived.
         stalls "stalls",
-        /// The segment delivers an offer to all, under the broadcast address.
+        /// The segment delivers an offer to all nodes, with the broadcast address as its destination.
         misled "misled",
-        /// A node's link goes down. It may come up again.
+        /// A node's link goes down, and may come up again.
         cuts "cuts",
-        /// The split of the segment changes, or heals. Frames under way still arrive.
+        /// The split of the segment changes, or the segment heals. Frames that are under way still arrive.
         regroups "regroups",
-        /// An application wants the token. Its work may end at any time after it has it.
+        /// An application wants the token. After it has got the token, its work may end at any time.
         wants "wants",
-        /// A node receives nothing. That may end.
+        /// A node receives nothing. This fault may end.
         deaf "deaf",
-        /// Unicasts to and from a node are lost. That may end.
+        /// Unicasts to and from a node are lost. This fault may end.
         alone "alone",
-        /// Broadcasts to a node are lost. That may end.
+        /// Broadcasts to a node are lost. This fault may end.
         broadcasts "without broadcasts",
-        /// A node cannot store anything. That may end.
+        /// A node cannot store anything. This fault may end.
         full "full",
-        /// A node's link no longer carries long frames. The node may learn it.
+        /// A node's link no longer carries long frames. The node may learn the new MTU of its link.
         narrow "narrow",
     }
 }
 
 impl Faults {
-    /// Returns the count of a disturbance.
+    /// Returns a reference to the maximum number of disturbances of this kind.
     pub const fn troubles(&mut self, trouble: Trouble) -> &mut u8 {
         match trouble {
             Trouble::Deaf => &mut self.deaf,
@@ -117,7 +118,7 @@ impl Faults {
 /// The bounds of an exploration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// The maximum growth of the progress; outbidding a rival counts as 1.
+    /// The maximum growth of the progress, in steps. If a token outbids a rival, its growth counts as one step.
     pub progress: u64,
     /// The maximum number of frames under way.
     pub frames: usize,
@@ -152,16 +153,16 @@ impl Scenario {
         }
     }
 
-    /// Returns the same with a formed ring.
-    pub fn formed(name: &'static str, nodes: usize) -> Self {
+    /// Returns the scenario of [`Scenario::cold`], but with a formed ring.
+    pub fn with_formed_ring(name: &'static str, nodes: usize) -> Self {
         Self {
             start: Start::Formed,
             ..Self::cold(name, nodes)
         }
     }
 
-    /// Returns the same with a formed ring on each side of a split segment.
-    pub fn parted(name: &'static str, sides: &'static [u8]) -> Self {
+    /// Returns the scenario of [`Scenario::cold`], but with a formed ring on each side of a split segment.
+    pub fn with_split_ring(name: &'static str, sides: &'static [u8]) -> Self {
         Self {
             start: Start::Parted(sides),
             ..Self::cold(name, sides.len())
@@ -183,7 +184,7 @@ impl Scenario {
         Self { bounds, ..self }
     }
 
-    /// Makes one state in `recover_one_in` recover.
+    /// Makes the checker try a recovery from one in `recover_one_in` states.
     pub fn recovers(self, recover_one_in: u64) -> Self {
         Self {
             recover_one_in,
@@ -212,10 +213,11 @@ impl Scenario {
         self.constants_of(self.nodes - 1).waiter_timeout()
     }
 
-    /// Returns the time in which one owner must be left after the end of the faults. It is that of invariant 2 of
-    /// `docs/protocol.md`, section 5, with a handover in flight to each of the others.
+    /// Returns the time within which the ring must have only one owner after the end of the faults. The time is the
+    /// bound of invariant 2 (`docs/protocol.md`, section 5) for a ring in which handovers to all other nodes are under
+    /// way.
     pub fn recovery_limit(&self) -> Duration {
-        // The slowest node's constants bound the recovery.
+        // The constants of the slowest node limit the duration of the recovery.
         let constants = self.constants_of(self.nodes - 1);
         let others = u32::try_from(self.nodes).unwrap_or(u32::MAX) - 1;
         constants.waiter_timeout()
@@ -225,7 +227,8 @@ impl Scenario {
     }
 }
 
-/// Returns constants in small proportions. They make few different intervals between timeouts, so few states.
+/// Returns constants with small ratios. With small ratios, the times between timeouts have only few different values,
+/// so there are few states.
 pub fn small_constants() -> Constants {
     Constants {
         heartbeat: Duration::from_millis(20),

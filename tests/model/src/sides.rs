@@ -5,7 +5,7 @@ use crate::notation;
 /// The side of each node. Sides are numbered in the order of their first nodes, so equal splits are equal lists.
 pub(crate) type Sides = Vec<u8>;
 
-/// Returns all splits of `nodes` nodes; the first has one side.
+/// Returns all splits of `nodes` nodes. The first split has only one side.
 pub(crate) fn all(nodes: usize) -> Vec<Sides> {
     let mut all = vec![Sides::new()];
     for _ in 0..nodes {
@@ -18,7 +18,7 @@ pub(crate) fn all(nodes: usize) -> Vec<Sides> {
     all
 }
 
-/// Formats a split as in `n1 n2 | n3`.
+/// Formats a split. Example: `n1 n2 | n3`.
 pub(crate) fn show(sides: &[u8]) -> String {
     let count = sides.iter().max().map_or(0, |last| last + 1);
     let members = (0..count).map(|side| {

@@ -1,4 +1,4 @@
-//! The whole ring: its nodes, the frames under way, and the past tenures.
+//! The whole ring: its nodes, the frames under way, and the earlier tenures.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -21,10 +21,10 @@ use crate::sides::{self, Sides};
 /// A frame under way.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlyingFrame {
-    /// The index of the receiver.
+    /// The index of the node that receives the frame.
     pub to: usize,
     pub bytes: Arc<[u8]>,
-    /// The time at which it left.
+    /// The time at which the frame was sent.
     pub sent: Instant,
 }
 
@@ -39,9 +39,9 @@ pub struct Ring {
     pub sides: Sides,
     /// The faults that may still happen.
     pub left: Faults,
-    /// The past tenures, without those that are weaker than every node's last.
+    /// The earlier tenures. A tenure is left out if it is weaker than the last tenure of every node.
     pub tenures: Vec<Token>,
-    /// The rule that the last step has broken.
+    /// The rule that the last step has broken, if any.
     pub breach: Option<Breach>,
     /// The possible orders of events.
     pub timing: Timing,
@@ -68,7 +68,7 @@ impl Ring {
         running.map(|node| node.clock).max().unwrap_or(EPOCH)
     }
 
-    /// Returns the time of a node for an event from outside.
+    /// Returns the time that a node's clock shows when an event from outside happens.
     pub fn present(&self, at: usize) -> Instant {
         let own = self.nodes[at].clock;
         match self.timing {
@@ -77,7 +77,7 @@ impl Ring {
         }
     }
 
-    /// Applies the outcome of a node's input and checks it against the others. Returns the sent frames.
+    /// Applies the outcome of a node's input, and compares the node with the others. Returns the sent frames.
     pub fn apply(&mut self, scenario: &Scenario, at: usize, outcome: &Outcome) -> Vec<FlyingFrame> {
         let Outcome {
             node,
@@ -103,7 +103,8 @@ impl Ring {
         flying
     }
 
-    /// Records a tenure, and forgets those that no node could begin again without going back.
+    /// Records a tenure. Removes a recorded tenure if every node has had a stronger one. A repetition of such a tenure
+    /// would already break another rule.
     fn note_tenure(&mut self, node: usize, token: Token) -> Option<Breach> {
         if self.tenures.contains(&token) {
             return Some(Breach::SecondTenure { node, token });
@@ -122,7 +123,7 @@ impl Ring {
         None
     }
 
-    /// Addresses a frame to every node that can receive it now.
+    /// Sends a frame to every node that can receive it at this time.
     fn send(
         &self,
         from: usize,
@@ -151,14 +152,14 @@ impl Ring {
         known.map(|token| token.progress).max().unwrap_or(0)
     }
 
-    /// Returns the ages that are part of the state.
+    /// Returns the ages of nodes and frames. Two states whose ages differ are different states.
     fn ages(&self) -> Vec<Duration> {
         let Timing::Bounded { delay, .. } = self.timing else {
             return Vec::new();
         };
         let time = self.time();
         let beyond = delay + Duration::from_nanos(1);
-        // A stopped node starts at the current time, whatever its clock was.
+        // A stopped node starts at the current time, so its old clock does not matter.
         let running = self.nodes.iter().filter(|node| node.running);
         let nodes = running.map(|node| time.since(node.clock));
         let frames = self.frames.iter();
@@ -201,7 +202,7 @@ impl PartialEq for Ring {
 }
 
 impl fmt::Debug for Ring {
-    /// Formats a ring as in `n1 OWNER 3-n1-1, n2 WAITER, 2 frames under way`.
+    /// Formats a ring. Example: `n1 OWNER 3-n1-1, n2 WAITER, 2 frames under way`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, node) in self.nodes.iter().enumerate() {
             let name = notation::name(notation::mac(at));

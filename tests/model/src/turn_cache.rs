@@ -1,5 +1,5 @@
-//! A cache of inputs and their outcomes. Many orders of events give a node the same inputs, and a state machine is
-//! pure.
+//! A cache of inputs and their outcomes. Many orders of events give a node the same inputs. A state machine always
+//! gives the same outcome for the same input.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ring_proto::time::Instant;
 
-/// The number of entries at which the cache is cleared: some hundred MB in a deep run.
+/// The number of entries at which the cache is cleared. In a deep run, this number of entries takes some hundred MB.
 const CACHE_ENTRIES_MAX: usize = 200_000;
 
-/// Everything on which an outcome depends, except for the scenario.
+/// The node and the input on which an outcome depends. The outcome also depends on the scenario, which is the same for
+/// the whole cache.
 pub struct TurnInput<N, I> {
     /// The index of the node.
     pub at: usize,
@@ -20,12 +21,12 @@ pub struct TurnInput<N, I> {
     pub input: I,
     /// The time of the input.
     pub time: Instant,
-    /// Whether its link refuses all frames.
+    /// Whether the link of the node refuses all frames.
     pub refused: bool,
 }
 
-// Two nodes are equal here only if they are the same object, so that no node is confused with another of an equal
-// key. The entry keeps the object alive, so its address is not reused.
+// Two nodes are equal here only if they are the same object, because two different nodes could have equal keys. The
+// entry keeps the object alive, so no other object gets its address.
 impl<N, I: PartialEq> PartialEq for TurnInput<N, I> {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.node, &other.node)
@@ -61,20 +62,20 @@ impl<N, I: Hash + Eq, O> TurnCache<N, I, O> {
     /// Returns the outcome of an input from the cache, or runs it.
     pub fn outcome(
         &self,
-        asked: TurnInput<N, I>,
+        turn_input: TurnInput<N, I>,
         run: impl FnOnce(&TurnInput<N, I>) -> O,
     ) -> Arc<O> {
-        // Run outside the lock, so that a panic does not poison it.
+        // The state machine runs while the lock is free, so that a panic does not poison the lock.
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(outcome) = known().get(&asked) {
+        if let Some(outcome) = known().get(&turn_input) {
             return Arc::clone(outcome);
         }
-        let outcome = Arc::new(run(&asked));
+        let outcome = Arc::new(run(&turn_input));
         let mut known = known();
         if known.len() == CACHE_ENTRIES_MAX {
             known.clear();
         }
-        known.insert(asked, Arc::clone(&outcome));
+        known.insert(turn_input, Arc::clone(&outcome));
         outcome
     }
 }

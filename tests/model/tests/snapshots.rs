@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! Equal states have equal futures, whichever events and times led to them.
+//! Checks that equal states have equal futures, even if different events and times led to them.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::{DefaultHasher, Entry, HashMap};
@@ -16,14 +16,16 @@ fn fingerprint(ring: &Ring) -> u64 {
 }
 
 /// Explores a scenario breadth first, and compares the successors of equal states. Returns the number of compared
-/// pairs, and of those with different times.
+/// pairs. Also returns the number of pairs in which the two states have different times.
 fn compare(scenario: Scenario, pairs: usize) -> (usize, usize) {
     let model = exploration::<Lab2>(scenario);
     let mut seen: HashMap<u64, Ring> = HashMap::new();
     let mut queue: VecDeque<_> = model.init_states().into();
     let (mut compared, mut shifted) = (0, 0);
     while compared < pairs {
-        let ring = queue.pop_front().expect("more states than that");
+        let ring = queue
+            .pop_front()
+            .expect("the scenario has more states than the test compares");
         for next in model.next_states(&ring) {
             if !model.within_boundary(&next) {
                 continue;
@@ -36,7 +38,7 @@ fn compare(scenario: Scenario, pairs: usize) -> (usize, usize) {
                 Entry::Occupied(entry) => {
                     let known = entry.get();
                     let same = next == *known && model.next_steps(&next) == model.next_steps(known);
-                    assert!(same, "two ways to {next:?} lead to different things");
+                    assert!(same, "two runs that reach {next:?} have different futures");
                     compared += 1;
                     let other_time = |at: usize| next.nodes[at].clock != known.nodes[at].clock;
                     shifted += usize::from((0..next.nodes.len()).any(other_time));
@@ -70,10 +72,12 @@ fn equal_states_of_two_nodes_have_equal_futures() {
     let (compared, shifted) = compare(calm, 20_000);
     assert!(
         shifted > compared / 100,
-        "only {shifted} of {compared} at different times"
+        "only {shifted} of {compared} compared pairs have different times"
     );
     compare(
-        Scenario::formed("two", 2).faults(FAULTS).bounds(6, 4, 0),
+        Scenario::with_formed_ring("two", 2)
+            .faults(FAULTS)
+            .bounds(6, 4, 0),
         20_000,
     );
 }
@@ -82,7 +86,7 @@ fn equal_states_of_two_nodes_have_equal_futures() {
 fn equal_states_of_three_nodes_with_ips_have_equal_futures() {
     let scenario = Scenario {
         ips: true,
-        ..Scenario::formed("three", 3)
+        ..Scenario::with_formed_ring("three", 3)
     };
     compare(scenario.faults(FAULTS).bounds(6, 6, 0), 10_000);
 }

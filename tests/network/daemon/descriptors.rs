@@ -1,4 +1,4 @@
-//! A daemon at its limit of open files: its ring continues, and it uses little CPU.
+//! A daemon at its limit of open files. Its ring must continue, and it must use little CPU time.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,12 +22,13 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// The token rests, so few events are sent, and watchers that do not read stay connected.
+/// Returns constants with which the token rests. So the daemon sends few events, and watchers that do not read stay
+/// connected.
 fn timing() -> Timing {
     Timing::tolerant(HEARTBEAT).idle_hold(HEARTBEAT)
 }
 
-/// Connects a client. A watcher may stay connected indefinitely.
+/// Connects a client that watches events, because a watcher may stay connected indefinitely.
 fn connect_watcher(daemon: &Daemon) -> Result<UnixStream> {
     let mut stream = UnixStream::connect(daemon.control()).context("no process listens")?;
     stream.set_read_timeout(Some(WAIT_LIMIT))?;
@@ -46,7 +47,7 @@ fn first_line(stream: &UnixStream) -> Result<String> {
     Ok(line)
 }
 
-/// Checks that a daemon uses little CPU while the ring's heartbeats continue.
+/// Checks that a daemon uses little CPU time while the ring's heartbeats continue.
 fn check_rests(daemon: &Daemon, segment: &Segment) -> Result<()> {
     let (before, start) = (proc::cpu_time(daemon.pid())?, Instant::now());
     for _ in 0..HEARTBEATS {
@@ -75,7 +76,7 @@ fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
                 .is_some_and(|all| all.len() == 2)
         })?;
     }
-    // More than the daemon's limit of files and its backlog of connections together.
+    // The number exceeds the daemon's limit of files and its backlog of connections together.
     let clients: Vec<_> = (0..150)
         .map(|_| connect_watcher(&limited))
         .collect::<Result<_>>()?;
@@ -128,10 +129,10 @@ fn a_daemon_without_descriptors_uses_little_cpu_and_serves_again_later() -> Resu
         line.contains("clients of the control socket have to wait")
     })?;
     check_rests(&limited, &segment)?;
-    // Meanwhile the link comes back, and its socket has no descriptor any more.
+    // The link comes back while no descriptor is left for its socket.
     segment.node(0).ns().ip("link set eth0 down\n")?;
-    // If the daemon hears of it before its receive fails, it keeps the socket, and no descriptor is left to look at
-    // the link.
+    // If the daemon learns of the change before a receive fails, it keeps the socket, and no descriptor is left to
+    // query the link.
     limited.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("eth0 is down") || line.contains("cannot look up eth0")
     })?;

@@ -1,4 +1,4 @@
-//! Bad environments: each has its own error message and exit code.
+//! Environments in which a daemon cannot work. Each environment causes a specific error message and exit code.
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Daemon, Node, Ringd, Segment, Test, Timing, WAIT_LIMIT, binaries, proc, tests};
@@ -15,15 +15,15 @@ pub(super) const HEARTBEAT: Duration = Duration::from_millis(100);
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        an_interface_that_is_not_there_is_named_with_those_that_are,
-        an_interface_that_is_no_ethernet_is_refused,
-        an_interface_that_is_down_is_waited_for,
+        the_error_names_a_missing_interface_and_the_existing_interfaces,
+        an_interface_that_is_not_ethernet_is_refused,
+        a_daemon_waits_for_an_interface_that_is_down,
         a_missing_permission_is_explained,
-        a_user_with_the_one_capability_is_enough,
+        a_user_with_only_the_necessary_capability_can_run_a_daemon,
         the_clock_is_known_where_proc_shows_only_processes,
-        it_takes_a_larger_share_of_a_busy_machine_if_it_may,
+        a_daemon_raises_its_priority_if_it_may,
         a_second_daemon_on_the_interface_is_refused,
-        a_second_daemon_is_refused_though_it_sees_other_files,
+        a_second_daemon_is_refused_although_it_sees_other_files,
         an_unprivileged_user_cannot_keep_a_daemon_from_starting,
         constants_that_cannot_work_are_refused,
         wrong_usage_is_refused,
@@ -35,10 +35,10 @@ pub(super) fn ringd_with_short_times(node: &Node) -> Ringd {
     node.ringd(binaries()).timing(&Timing::tolerant(HEARTBEAT))
 }
 
-/// Waits for the daemon's exit. Checks its exit code and its error, and that it did not panic.
+/// Waits for the daemon's exit. Checks its exit code and its error, and checks that it did not panic.
 pub(super) fn check_exit(daemon: &mut Daemon, code: i32, words: &[&str]) -> Result<()> {
     let status = daemon.wait_exit(WAIT_LIMIT)?;
-    // Its last output may arrive after its exit.
+    // The daemon's last output may arrive after its exit.
     let says = |line: &str| words.iter().all(|word| line.contains(word));
     let line = daemon.wait_for_line(WAIT_LIMIT, says)?;
     ensure!(
@@ -50,7 +50,7 @@ pub(super) fn check_exit(daemon: &mut Daemon, code: i32, words: &[&str]) -> Resu
     Ok(())
 }
 
-fn an_interface_that_is_not_there_is_named_with_those_that_are() -> Result<()> {
+fn the_error_names_a_missing_interface_and_the_existing_interfaces() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let mut daemon = ringd_with_short_times(segment.node(0))
         .interface("eth7")
@@ -58,7 +58,7 @@ fn an_interface_that_is_not_there_is_named_with_those_that_are() -> Result<()> {
     check_exit(&mut daemon, 3, &["eth7", "eth0"])
 }
 
-fn an_interface_that_is_no_ethernet_is_refused() -> Result<()> {
+fn an_interface_that_is_not_ethernet_is_refused() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
     node.ns().ip("link set lo up\n")?;
@@ -66,7 +66,7 @@ fn an_interface_that_is_no_ethernet_is_refused() -> Result<()> {
     check_exit(&mut daemon, 4, &["lo", "not an Ethernet"])
 }
 
-fn an_interface_that_is_down_is_waited_for() -> Result<()> {
+fn a_daemon_waits_for_an_interface_that_is_down() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
     node.ns().ip("link set eth0 down\n")?;
@@ -103,7 +103,7 @@ fn a_missing_permission_is_explained() -> Result<()> {
     )
 }
 
-fn a_user_with_the_one_capability_is_enough() -> Result<()> {
+fn a_user_with_only_the_necessary_capability_can_run_a_daemon() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let only = [
         "setpriv",
@@ -119,7 +119,7 @@ fn a_user_with_the_one_capability_is_enough() -> Result<()> {
     Ok(())
 }
 
-/// As under the unit.
+/// The systemd unit hides the other files of `/proc` in the same way.
 fn the_clock_is_known_where_proc_shows_only_processes() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let mount = "mount -t proc -o subset=pid proc /proc && exec \"$@\"";
@@ -133,9 +133,9 @@ fn the_clock_is_known_where_proc_shows_only_processes() -> Result<()> {
     Ok(())
 }
 
-fn it_takes_a_larger_share_of_a_busy_machine_if_it_may() -> Result<()> {
+fn a_daemon_raises_its_priority_if_it_may() -> Result<()> {
     let segment = Segment::bridge(1)?;
-    // Nice values are relative. If the shell may not lower its own, it fails, which is ignored.
+    // Nice values are relative. The shell may fail to lower its nice value, which the test ignores.
     let own = Command::new("nice").output()?;
     let own: i32 = String::from_utf8(own.stdout)?.trim().parse()?;
     let allowed = Command::new("nice")
@@ -159,28 +159,28 @@ fn a_second_daemon_on_the_interface_is_refused() -> Result<()> {
     first.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     let mut second = ringd_with_short_times(segment.node(0)).spawn()?;
     check_exit(&mut second, 6, &["eth0", "another ringd"])?;
-    ensure!(first.is_running()?, "the first daemon was disturbed");
+    ensure!(first.poll_running()?, "the first daemon was disturbed");
     first.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
-    // The lock must not outlive its process.
+    // The lock must not outlive the process that holds it.
     first.kill()?;
     second.start()?;
     second.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     Ok(())
 }
 
-fn a_second_daemon_is_refused_though_it_sees_other_files() -> Result<()> {
+fn a_second_daemon_is_refused_although_it_sees_other_files() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let mut first = ringd_with_short_times(segment.node(0)).spawn()?;
     first.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
-    // Like a container that shares the network, or a user with another directory.
+    // The second daemon is like one in a container that shares the network, or one of a user with another directory.
     let elsewhere = "mkdir -p /run/ringd && mount -t tmpfs tmpfs /run/ringd && exec \"$@\"";
     let elsewhere = ["unshare", "--mount", "sh", "-c", elsewhere, "sh"];
     let mut second = ringd_with_short_times(segment.node(0))
         .through(elsewhere)
         .spawn()?;
     check_exit(&mut second, 6, &["eth0", "another ringd"])?;
-    ensure!(first.is_running()?, "the first daemon was disturbed");
-    // While the link is down no daemon receives; once it is up both would.
+    ensure!(first.poll_running()?, "the first daemon was disturbed");
+    // While the link is down, neither daemon can receive. When it is up, both could.
     segment.node(0).ns().ip("link set eth0 down\n")?;
     first.wait_for_status(WAIT_LIMIT, |status| status["link"] != "up")?;
     second.start()?;
@@ -207,7 +207,8 @@ fn a_second_daemon_is_refused_though_it_sees_other_files() -> Result<()> {
 fn an_unprivileged_user_cannot_keep_a_daemon_from_starting() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
-    // Any user may bind any abstract name, and may connect to sockets and lock files if their modes permit.
+    // Any user may bind any abstract socket name. Any user may also connect to sockets and lock files whose modes
+    // permit this.
     let name = SocketAddr::from_abstract_name("ringd/eth0")?;
     let _occupied = node.ns().run(|| UnixListener::bind_addr(&name))??;
     let daemon = ringd_with_short_times(node).spawn()?;
@@ -233,7 +234,7 @@ fn constants_that_cannot_work_are_refused() -> Result<()> {
         (&["--answer-intervals", "3"], "answer-intervals"),
         (
             &["--heartbeat", "10ms", "--take-timeout", "20ms"],
-            "outlasts",
+            "a failed handover of 70ms",
         ),
         (&["--ethertype", "0x0800"], "0x0800"),
         (&["--max-members", "1"], "max-members"),
@@ -245,7 +246,10 @@ fn constants_that_cannot_work_are_refused() -> Result<()> {
             .fold(ringd, |ringd, argument| ringd.flag(argument));
         check_exit(&mut ringd.spawn()?, 2, &[word]).with_context(|| format!("{arguments:?}"))?;
     }
-    ensure!(segment.capture().mark() == 0, "one has sent a frame");
+    ensure!(
+        segment.capture().mark() == 0,
+        "a refused daemon has sent a frame"
+    );
     Ok(())
 }
 
@@ -288,7 +292,7 @@ fn macvlan_interfaces_form_a_ring() -> Result<()> {
     let macs: Vec<_> = segment.nodes().iter().map(Node::mac).collect();
     ensure!(
         frames.iter().all(|seen| !macs.contains(&seen.src)),
-        "the frame's MAC is not that of the macvlan"
+        "the frame's MAC is not the MAC of the macvlan"
     );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Files where a daemon wants to keep its state and its control socket.
+//! The files in which a daemon keeps its state, and its control socket.
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
@@ -14,18 +14,18 @@ use super::environment::{check_exit, ringd_with_short_times};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_state_directory_that_cannot_be_written_is_refused,
-        a_broken_state_file_is_survived,
+        a_state_directory_in_which_the_daemon_cannot_write_is_refused,
+        a_daemon_survives_a_broken_state_file,
         deleted_files_of_a_running_daemon_are_noticed_and_made_again,
         files_of_other_users_are_refused_and_not_changed,
-        a_stale_socket_of_another_user_is_refused_where_others_may_make_files,
-        a_socket_is_for_the_group_whatever_the_mask,
+        a_stale_socket_of_another_user_is_refused_in_a_directory_in_which_others_may_make_files,
+        the_group_can_use_the_socket_with_every_umask,
         a_control_socket_that_cannot_be_made_is_refused,
         a_stale_control_socket_is_replaced,
     ]
 }
 
-fn a_state_directory_that_cannot_be_written_is_refused() -> Result<()> {
+fn a_state_directory_in_which_the_daemon_cannot_write_is_refused() -> Result<()> {
     let segment = Segment::bridge(1)?;
     // Not even root can make a directory below a file.
     let mut daemon = ringd_with_short_times(segment.node(0))
@@ -34,7 +34,7 @@ fn a_state_directory_that_cannot_be_written_is_refused() -> Result<()> {
     check_exit(&mut daemon, 7, &["/dev/null/ringd", "--state-dir"])
 }
 
-fn a_broken_state_file_is_survived() -> Result<()> {
+fn a_daemon_survives_a_broken_state_file() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let mut daemon = ringd_with_short_times(segment.node(0)).spawn()?;
     daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
@@ -128,7 +128,8 @@ struct Foreign {
     is_covered: bool,
 }
 
-/// Gives a file to another user. In a user namespace without other users, takes a file of the real root instead.
+/// Gives a file to another user. In a user namespace without other users, the function covers the file with a file of
+/// the real root instead.
 fn give_away(path: &Path) -> Result<Foreign> {
     let is_covered = match chown(path, Some(65534), None) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
@@ -163,7 +164,8 @@ impl Drop for Foreign {
     }
 }
 
-fn a_stale_socket_of_another_user_is_refused_where_others_may_make_files() -> Result<()> {
+fn a_stale_socket_of_another_user_is_refused_in_a_directory_in_which_others_may_make_files()
+-> Result<()> {
     let segment = Segment::bridge(1)?;
     let folder = tempfile::tempdir()?;
     fs::set_permissions(folder.path(), Permissions::from_mode(0o1777))?;
@@ -177,7 +179,7 @@ fn a_stale_socket_of_another_user_is_refused_where_others_may_make_files() -> Re
             given?;
             check_exit(&mut start().spawn()?, 8, &["control.sock", "user 65534"])?;
             ensure!(fs::metadata(&path)?.uid() == 65534, "the file was replaced");
-            // The owner of a directory that only root can write to must be root.
+            // If only root can write to a directory, the directory must belong to root.
             fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
         }
     }
@@ -186,7 +188,7 @@ fn a_stale_socket_of_another_user_is_refused_where_others_may_make_files() -> Re
     daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("-> OWNER"))?;
     let mut status = Command::new(binaries().ringctl);
     status.arg("--socket").arg(&path).args(["status", "--json"]);
-    // A busy machine may lose the token for a moment.
+    // A daemon on a busy machine may lose the token for a moment.
     limit::wait_until("the daemon owns the token", || {
         let output = status.output().map(|it| it.stdout);
         let status = output.map(|it| serde_json::from_slice(&it));
@@ -195,7 +197,7 @@ fn a_stale_socket_of_another_user_is_refused_where_others_may_make_files() -> Re
     Ok(())
 }
 
-fn a_socket_is_for_the_group_whatever_the_mask() -> Result<()> {
+fn the_group_can_use_the_socket_with_every_umask() -> Result<()> {
     let segment = Segment::bridge(1)?;
     for mask in ["077", "000"] {
         let masked = format!("umask {mask}; exec \"$@\"");

@@ -11,19 +11,19 @@ use ring_segment::{
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Maximum number of failures until one is noticed.
+/// Maximum number of times that the test makes the socket fail, until the daemon notices a failure.
 const FAILURES_MAX: usize = 20;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        an_interface_set_down_and_up_is_survived,
-        an_interface_that_loses_its_carrier_is_survived,
-        an_interface_that_flaps_is_survived,
-        an_interface_that_was_down_unnoticed_is_opened_again,
-        an_interface_that_disappears_is_waited_for,
+        a_daemon_survives_an_interface_that_goes_down_and_up,
+        a_daemon_survives_an_interface_that_loses_its_carrier,
+        a_daemon_survives_an_interface_that_flaps,
+        an_interface_that_was_down_while_the_daemon_did_not_notice_is_opened_again,
+        a_daemon_waits_for_an_interface_that_has_disappeared,
         a_new_mac_is_a_new_member,
         a_new_mtu_and_address_do_not_disturb,
-        a_renamed_interface_is_waited_for,
+        a_daemon_waits_for_its_renamed_interface,
     ]
 }
 
@@ -37,7 +37,7 @@ fn ring() -> Result<Ring> {
     Ok(ring)
 }
 
-/// Waits until the daemon logs why it has no link.
+/// Waits until the daemon logs the reason why it has no link.
 fn wait_for_link_loss(ring: &Ring, place: usize) -> Result<()> {
     let daemon = &ring.daemons[place];
     daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("waiting for its return"))?;
@@ -46,7 +46,7 @@ fn wait_for_link_loss(ring: &Ring, place: usize) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the ring has one owner again, and the daemon gets the token.
+/// Checks that the ring has one owner again, and that the daemon gets the token.
 fn check_rejoins(ring: &Ring, place: usize, back: Duration) -> Result<()> {
     ring.segment.wait_for_link(place)?;
     ring.daemons[place].wait_for_status(WAIT_LIMIT, |status| status["link"] == "up")?;
@@ -56,7 +56,7 @@ fn check_rejoins(ring: &Ring, place: usize, back: Duration) -> Result<()> {
     ring.check()
 }
 
-fn an_interface_set_down_and_up_is_survived() -> Result<()> {
+fn a_daemon_survives_an_interface_that_goes_down_and_up() -> Result<()> {
     let ring = ring()?;
     let ns = ring.segment.node(0).ns().clone();
     ns.ip("link set eth0 down\n")?;
@@ -66,7 +66,7 @@ fn an_interface_set_down_and_up_is_survived() -> Result<()> {
     check_rejoins(&ring, 0, back)
 }
 
-fn an_interface_that_loses_its_carrier_is_survived() -> Result<()> {
+fn a_daemon_survives_an_interface_that_loses_its_carrier() -> Result<()> {
     let ring = ring()?;
     ring.segment.lose_carrier(1)?;
     wait_for_link_loss(&ring, 1)?;
@@ -75,7 +75,7 @@ fn an_interface_that_loses_its_carrier_is_survived() -> Result<()> {
     check_rejoins(&ring, 1, back)
 }
 
-fn an_interface_that_flaps_is_survived() -> Result<()> {
+fn a_daemon_survives_an_interface_that_flaps() -> Result<()> {
     let ring = ring()?;
     let ns = ring.segment.node(2).ns().clone();
     for _ in 0..20 {
@@ -84,9 +84,9 @@ fn an_interface_that_flaps_is_survived() -> Result<()> {
     check_rejoins(&ring, 2, now())
 }
 
-/// The socket fails although the interface works again. If frames wait to be read, a send may consume the error,
-/// and the daemon does not notice. Then the failure is repeated.
-fn an_interface_that_was_down_unnoticed_is_opened_again() -> Result<()> {
+/// The socket fails although the interface works again. If frames wait in the socket, a send may consume the error.
+/// Then the daemon does not notice the failure. In this case the test repeats the failure.
+fn an_interface_that_was_down_while_the_daemon_did_not_notice_is_opened_again() -> Result<()> {
     let ring = ring()?;
     let daemon = &ring.daemons[1];
     let ns = ring.segment.node(1).ns().clone();
@@ -108,7 +108,7 @@ fn an_interface_that_was_down_unnoticed_is_opened_again() -> Result<()> {
     check_rejoins(&ring, 1, back)
 }
 
-fn an_interface_that_disappears_is_waited_for() -> Result<()> {
+fn a_daemon_waits_for_an_interface_that_has_disappeared() -> Result<()> {
     let mut ring = ring()?;
     for _ in 0..2 {
         ring.segment.unplug(1)?;
@@ -140,7 +140,7 @@ fn a_new_mac_is_a_new_member() -> Result<()> {
         members.contains(&old.to_string()) && members.contains(&new.to_string()),
         "{members}"
     );
-    // The daemon has sent LEAVING for its old address, and with that address as the source.
+    // The daemon has sent LEAVING for its old address, with the old address as the source.
     for place in [0, 2] {
         let has_left = |status: &serde_json::Value| {
             let members = status["members"].as_array();
@@ -170,7 +170,7 @@ fn a_new_mtu_and_address_do_not_disturb() -> Result<()> {
     ring.check()
 }
 
-fn a_renamed_interface_is_waited_for() -> Result<()> {
+fn a_daemon_waits_for_its_renamed_interface() -> Result<()> {
     let ring = ring()?;
     let ns = ring.segment.node(0).ns().clone();
     ns.ip("link set eth0 down\nlink set eth0 name other0\nlink set other0 up\n")?;

@@ -1,4 +1,4 @@
-//! One daemon and its environment on its machine: files, interfaces, signals, limits, and what it reports.
+//! One daemon and its environment on its machine: files, interfaces, signals, limits and reports.
 
 mod descriptors;
 mod environment;

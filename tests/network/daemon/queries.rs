@@ -1,4 +1,4 @@
-//! Answers of a daemon to an operator's programs: which daemon it is, whether it is in a ring, and lines of text.
+//! Answers of a daemon to an operator's programs. The answers identify the daemon, and report whether it is in a ring.
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
@@ -14,20 +14,20 @@ use super::environment::{HEARTBEAT, ringd_with_short_times};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        the_only_daemon_is_found_without_being_named,
+        ringctl_finds_the_only_daemon_without_its_name,
         monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring,
         monitoring_learns_that_a_machine_is_cut_off,
-        with_several_daemons_one_must_be_named,
-        with_several_daemons_the_only_capable_one_is_asked,
-        an_interface_is_known_by_its_other_names_and_waited_for,
+        if_several_daemons_run_the_user_must_name_one,
+        if_several_daemons_run_ringctl_asks_the_only_one_that_has_the_command,
+        a_daemon_finds_an_interface_by_its_other_names_and_waits_for_it,
         a_missing_daemon_is_reported,
         a_hanging_client_does_not_stop_the_ring,
         json_lines_are_json,
-        a_change_gets_a_line,
+        each_change_gets_a_line,
     ]
 }
 
-/// Runs `ringctl` without `--socket`. Returns its exit code and all output.
+/// Runs `ringctl` without `--socket`. Returns the exit code and all output of `ringctl`.
 fn ringctl(node: &Node, arguments: &[&str]) -> Result<(Option<i32>, String)> {
     let mut command = std::process::Command::new(binaries().ringctl);
     let streams = [std::process::Stdio::piped(), std::process::Stdio::piped()];
@@ -40,7 +40,7 @@ fn ringctl(node: &Node, arguments: &[&str]) -> Result<(Option<i32>, String)> {
     Ok((output.status.code(), String::from_utf8(text)?))
 }
 
-fn the_only_daemon_is_found_without_being_named() -> Result<()> {
+fn ringctl_finds_the_only_daemon_without_its_name() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
     let daemon = ringd_with_short_times(node).default_places().spawn()?;
@@ -59,12 +59,12 @@ fn the_only_daemon_is_found_without_being_named() -> Result<()> {
     }
     ensure!(
         fs::read_dir("/var/lib/ringd")?.count() > 0,
-        "the state lies elsewhere"
+        "the state directory is a different one"
     );
     Ok(())
 }
 
-/// Returns the exit code that reports whether the node is in a ring.
+/// Returns the exit code with which `ringctl` reports whether the node is in a ring.
 fn in_ring(daemon: &Daemon) -> Result<i32> {
     let output = daemon.ringctl(&["status", "-q"])?;
     ensure!(
@@ -92,7 +92,7 @@ fn monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring() -> Resul
     Ok(())
 }
 
-/// It owns a token and is alone, though other members exist.
+/// The machine owns a token, but hears none of the other members.
 fn monitoring_learns_that_a_machine_is_cut_off() -> Result<()> {
     let timing = Timing::tolerant(HEARTBEAT);
     let mut ring = Ring::start(Segment::bridge(3)?, 3, timing, binaries())?;
@@ -111,7 +111,7 @@ fn monitoring_learns_that_a_machine_is_cut_off() -> Result<()> {
     ring.daemons[2].wait_for_status(WAIT_LIMIT, |status| status["deaf"] == false)?;
     ring.wait_until_formed()?;
     ensure!(in_ring(&ring.daemons[2])? == 0);
-    // A member that is alone because all others have left is a complete ring.
+    // If all other members have left, the remaining member is a complete ring.
     for other in &mut ring.daemons[1..] {
         other.signal(Signal::SIGTERM)?;
         ensure!(other.wait_exit(WAIT_LIMIT)?.success());
@@ -121,7 +121,7 @@ fn monitoring_learns_that_a_machine_is_cut_off() -> Result<()> {
     Ok(())
 }
 
-fn with_several_daemons_one_must_be_named() -> Result<()> {
+fn if_several_daemons_run_the_user_must_name_one() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
     node.ns()
@@ -147,7 +147,7 @@ fn with_several_daemons_one_must_be_named() -> Result<()> {
     Ok(())
 }
 
-fn with_several_daemons_the_only_capable_one_is_asked() -> Result<()> {
+fn if_several_daemons_run_ringctl_asks_the_only_one_that_has_the_command() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
     let list = "/etc/ringd/ftn.servers";
@@ -179,7 +179,7 @@ fn with_several_daemons_the_only_capable_one_is_asked() -> Result<()> {
     Ok(())
 }
 
-fn an_interface_is_known_by_its_other_names_and_waited_for() -> Result<()> {
+fn a_daemon_finds_an_interface_by_its_other_names_and_waits_for_it() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
     let other = "a-name-longer-than-fifteen-bytes";
@@ -226,7 +226,7 @@ fn a_hanging_client_does_not_stop_the_ring() -> Result<()> {
     let timing = Timing::stall_tolerant(HEARTBEAT);
     let ring = SharedRing::on(Layout::new(2), timing, binaries(), &[])?;
     let path = ring.daemons[0].control();
-    // Some clients send nothing, some send half a request, some never read, and some send nonsense.
+    // Some clients send nothing, some send half a request, some never read, and some send garbage.
     let mut clients = Vec::new();
     for number in 0..40 {
         let Ok(mut client) = UnixStream::connect(&path) else {
@@ -238,7 +238,7 @@ fn a_hanging_client_does_not_stop_the_ring() -> Result<()> {
             1 => drop(client.write(&[0, 0, 0])),
             2 => drop(client.write(&[0xff; 4096])),
             _ => {
-                // Until neither the daemon nor the socket's buffer takes more.
+                // The loop ends when neither the daemon nor the socket's buffer accepts more bytes.
                 while client.write(b"{\"status\":null}\n").is_ok() {}
             }
         }
@@ -276,7 +276,7 @@ fn json_lines_are_json() -> Result<()> {
     Ok(())
 }
 
-fn a_change_gets_a_line() -> Result<()> {
+fn each_change_gets_a_line() -> Result<()> {
     let ring = Ring::start(
         Segment::bridge(2)?,
         2,

@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 
 use crate::locks::Client;
 
-/// More than a daemon's history holds.
+/// Number of events, which exceeds the number of events in a daemon's history.
 const EVENT_COUNT: u64 = 1100;
 
 pub(super) fn tests() -> Vec<Test> {
-    // A stalled daemon would cause log lines.
-    let quiet = tests![an_idle_ring_of_four_has_no_news];
+    // A stalled daemon would write additional log lines.
+    let quiet = tests![an_idle_ring_of_four_writes_no_log_lines];
     let quiet = quiet.into_iter().map(Test::without_stalls);
     let others = tests![
-        a_token_that_goes_round_is_no_news,
+        a_rotating_token_causes_no_log_lines,
         the_history_keeps_an_election_despite_many_locks,
         the_log_names_the_holder_of_a_lost_lock_and_the_reason,
         a_pause_and_its_end_are_logged,
-        the_journal_is_given_priorities,
+        lines_for_the_journal_have_priorities,
     ];
     quiet.chain(others).collect()
 }
@@ -43,14 +43,14 @@ fn latest_event_number(daemon: &Daemon) -> Result<u64> {
         .context("the event has a number")
 }
 
-/// Whether a line reports a handover. A warning of a token that was taken too late does not count.
+/// Whether a line reports a handover. A warning about a token that was taken too late is no such report.
 fn is_turn(line: &str) -> bool {
     [": took the token", ": handed the token over"]
         .iter()
         .any(|turn| line.contains(turn))
 }
 
-fn a_token_that_goes_round_is_no_news() -> Result<()> {
+fn a_rotating_token_causes_no_log_lines() -> Result<()> {
     let ring = shared_ring()?;
     let daemon = &ring.daemons[0];
     let from = latest_event_number(daemon)? + 1;
@@ -87,7 +87,7 @@ fn a_token_that_goes_round_is_no_news() -> Result<()> {
     }
 }
 
-/// However many programs use locks meanwhile.
+/// The events of many locks must not remove the election from the history.
 fn the_history_keeps_an_election_despite_many_locks() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let ring = Ring::start(segment, 1, timing(), binaries())?;
@@ -107,7 +107,7 @@ fn the_history_keeps_an_election_despite_many_locks() -> Result<()> {
         client.lock("one of many")?;
         client.expect("granted")?;
         client.unlock()?;
-        // A watcher sees all of them live.
+        // A watcher sees all these events when they happen.
         while watcher.expect("event")?["event"] != "lock_granted" {}
     }
     let mut other = Client::connect(&daemon.control())?;
@@ -137,7 +137,7 @@ fn the_history_keeps_an_election_despite_many_locks() -> Result<()> {
 }
 
 /// In a ring of four, members confirm each tenure one after the other.
-fn an_idle_ring_of_four_has_no_news() -> Result<()> {
+fn an_idle_ring_of_four_writes_no_log_lines() -> Result<()> {
     let heartbeat = Duration::from_millis(250);
     let timing = Timing::tolerant(heartbeat).idle_hold(heartbeat);
     let ring = SharedRing::on(Layout::new(4), timing, binaries(), &[])?;
@@ -147,15 +147,15 @@ fn an_idle_ring_of_four_has_no_news() -> Result<()> {
         let all = |status: &Value| turns(status) > before + rounds;
         ring.daemons[0].wait_for_status(WAIT_LIMIT, all).map(drop)
     };
-    // Until each node has had its quorum.
+    // The wait lasts until each node has had its quorum.
     go_round(2)?;
-    let said: Vec<usize> = ring.daemons.iter().map(|it| it.output().len()).collect();
+    let line_counts: Vec<usize> = ring.daemons.iter().map(|it| it.output().len()).collect();
     let daemon = &ring.daemons[0];
     let from = latest_event_number(daemon)? + 1;
     go_round(3)?;
-    for (daemon, said) in ring.daemons.iter().zip(said) {
+    for (daemon, line_counts) in ring.daemons.iter().zip(line_counts) {
         let output = daemon.output();
-        ensure!(output.len() == said, "{:#?}", &output[said..]);
+        ensure!(output.len() == line_counts, "{:#?}", &output[line_counts..]);
     }
     let mut client = Client::connect(&daemon.control())?;
     let lock = json!({"request": "lock", "label": "end"});
@@ -211,13 +211,13 @@ fn a_pause_and_its_end_are_logged() -> Result<()> {
     Ok(())
 }
 
-fn the_journal_is_given_priorities() -> Result<()> {
+fn lines_for_the_journal_have_priorities() -> Result<()> {
     let segment = Segment::bridge(1)?;
     // systemd sets this variable when standard output is the journal.
-    let told = "JOURNAL_STREAM=$(stat -L -c %d:%i /proc/$$/fd/1) exec \"$@\"";
+    let shell_line = "JOURNAL_STREAM=$(stat -L -c %d:%i /proc/$$/fd/1) exec \"$@\"";
     let ring = Ring::start_with(segment, 1, timing(), binaries(), |ringd| {
         ringd
-            .through(["sh", "-c", told, "sh"])
+            .through(["sh", "-c", shell_line, "sh"])
             .option("--log-format", "json")
     })?;
     let daemon = &ring.daemons[0];

@@ -9,9 +9,9 @@ use ring_segment::{Daemon, Node, Segment, Test, Timing, WAIT_LIMIT, binaries, te
 use serde_json::Value;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// The default EtherType, and another one.
+/// The default EtherType, and a second one.
 const ETHERTYPES: [&str; 2] = ["0x88b5", "0x88b6"];
-/// Names of their rings.
+/// Names of the rings with these EtherTypes.
 const NAMES: [&str; 2] = ["eth0", "eth0:0x88b6"];
 
 pub(super) fn tests() -> Vec<Test> {
@@ -26,7 +26,7 @@ fn start(node: &Node, ethertype: &str) -> Result<Daemon> {
         .ringd(binaries())
         .timing(&Timing::stall_tolerant(HEARTBEAT));
     let ringd = ringd.option("--ethertype", ethertype);
-    // One daemon uses the default directories.
+    // Only the first daemon uses the default directories.
     let ringd = match node.index() {
         0 => ringd.default_places(),
         _ => ringd,
@@ -80,20 +80,20 @@ fn two_rings_share_an_interface() -> Result<()> {
         let state = format!("/var/lib/ringd/{ring}.state");
         ensure!(Path::new(&state).exists(), "there is no {state}");
     }
-    // Takes a lock of each ring, one inside the other.
+    // Takes a lock of one ring, and inside it a lock of the other ring.
     let [first, second] = NAMES;
     let inner = [binaries().ringctl, "-i", second, "run", "--", "true"];
     let both = ringctl(node, &[&["-i", first, "run", "--"][..], &inner].concat())?;
     ensure!(both.status.success(), "{both:?}");
     // The user must name the ring.
     let output = ringctl(node, &["status"])?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.code() == Some(4), "{said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.code() == Some(4), "{errors}");
     ensure!(
         NAMES
             .iter()
-            .all(|name| said.contains(&format!("-i {name}"))),
-        "{said}"
+            .all(|name| errors.contains(&format!("-i {name}"))),
+        "{errors}"
     );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Signals of operators to a daemon, none of which causes an election.
+//! Signals of operators to a daemon. Such a signal must never cause an election.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -13,12 +13,13 @@ use nix::unistd::ttyname;
 use ring_segment::{Daemon, LONG_IDLE_HOLD, Segment, Test, Timing, WAIT_LIMIT, binaries, tests};
 use serde_json::Value;
 
-/// Two heartbeats are longer than a stalled daemon is silent. So there is one election, and no further one.
+/// Period of heartbeats. Two periods are longer than the time for which a stalled daemon is silent. So only the first
+/// election happens.
 const HEARTBEAT: Duration = Duration::from_millis(300);
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        without_a_terminal_hang_up_and_quit_are_ignored,
+        a_daemon_without_a_terminal_ignores_hang_up_and_quit,
         the_end_of_its_terminal_hands_the_token_over,
         quit_on_a_terminal_hands_the_token_over,
         a_daemon_under_nohup_outlives_its_terminal,
@@ -27,9 +28,9 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A terminal at which a user could work.
+/// A terminal like that of a user.
 struct Terminal {
-    /// Closing it hangs up the terminal.
+    /// When the test closes this descriptor, the terminal hangs up.
     master: OwnedFd,
     _slave: OwnedFd,
     name: PathBuf,
@@ -49,7 +50,8 @@ impl Terminal {
         })
     }
 
-    /// Returns the arguments that run a command as the leader of a session on the terminal, after `lines` of shell.
+    /// Returns the arguments of a shell command. The shell first runs `lines`, and then a command as the leader of a
+    /// session on the terminal.
     fn session(&self, lines: &str) -> [String; 4] {
         let name = self.name.display();
         let script = format!("{lines} exec <>{name} setsid --ctty \"$@\"");
@@ -57,7 +59,8 @@ impl Terminal {
     }
 }
 
-/// An owner whose token rests, started through a command, and a daemon that waits for the token.
+/// An owner whose token rests, and a daemon that waits for the token. The owner's process was started through another
+/// command.
 struct OwnerAndWaiter {
     owner: Daemon,
     waiter: Daemon,
@@ -95,7 +98,7 @@ impl OwnerAndWaiter {
         Ok(())
     }
 
-    /// Checks that the owner has lost nothing.
+    /// Checks that the owner still runs and still has its token.
     fn check_unaffected(&self) -> Result<Value> {
         let status = self.owner.wait_for_status(WAIT_LIMIT, |_| true)?;
         ensure!(status["state"] == "OWNER", "{status:#}");
@@ -103,7 +106,7 @@ impl OwnerAndWaiter {
     }
 }
 
-fn without_a_terminal_hang_up_and_quit_are_ignored() -> Result<()> {
+fn a_daemon_without_a_terminal_ignores_hang_up_and_quit() -> Result<()> {
     let pair = OwnerAndWaiter::new(["setsid".to_owned()])?;
     for signal in [Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR2] {
         pair.owner.signal(signal)?;
@@ -126,17 +129,17 @@ fn the_end_of_its_terminal_hands_the_token_over() -> Result<()> {
 fn quit_on_a_terminal_hands_the_token_over() -> Result<()> {
     let terminal = Terminal::open()?;
     let pair = OwnerAndWaiter::new(terminal.session(""))?;
-    // The keyboard sends Ctrl-\ like this.
+    // The kernel sends this signal when a user presses Ctrl-\.
     nix::unistd::write(&terminal.master, b"\x1c")?;
     pair.check_handed_over()
 }
 
 fn a_daemon_under_nohup_outlives_its_terminal() -> Result<()> {
     let terminal = Terminal::open()?;
-    // `nohup` does this.
+    // `nohup` also lets its command ignore SIGHUP.
     let pair = OwnerAndWaiter::new(terminal.session("trap '' HUP;"))?;
     drop(terminal);
-    // The daemon handles signals in order: after this one it has handled the hang-up.
+    // The daemon handles signals in order. When it has handled this signal, it has also handled the hang-up.
     pair.owner.signal(Signal::SIGUSR1)?;
     pair.owner
         .wait_for_line(WAIT_LIMIT, |line| line.contains("status: eth0"))?;
@@ -166,7 +169,7 @@ fn the_status_is_logged_on_demand() -> Result<()> {
     Ok(())
 }
 
-/// Its client was told that the request failed.
+/// The client that sent the request has already reported to its user that the request failed.
 fn a_request_whose_client_has_left_is_dropped() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let daemon = segment.node(0).ringd(binaries()).spawn()?;
@@ -174,11 +177,11 @@ fn a_request_whose_client_has_left_is_dropped() -> Result<()> {
     daemon.signal(Signal::SIGSTOP)?;
     let mut pause = Command::new(binaries().ringctl);
     pause.arg("--socket").arg(daemon.control()).arg("pause");
-    let said = pause.output()?;
-    let text = String::from_utf8_lossy(&said.stderr);
-    ensure!(said.status.code() == Some(3), "{}: {text}", said.status);
+    let result = pause.output()?;
+    let text = String::from_utf8_lossy(&result.stderr);
+    ensure!(result.status.code() == Some(3), "{}: {text}", result.status);
     ensure!(
-        text.contains("if it has not read the request yet"),
+        text.contains("if ringd has not read the request yet"),
         "{text}"
     );
     daemon.signal(Signal::SIGCONT)?;

@@ -12,16 +12,16 @@ use ring_segment::{Daemon, Layout, Message, Node, Seen, Segment, Test, WAIT, bin
 use super::watcher::Watcher;
 use super::{WAIT_LIMIT, check_ringctl, ringctl};
 
-/// The shortest heartbeat with which a stall of half a second has no effect.
+/// The shortest heartbeat with which a ring tolerates stalls of half a second.
 const HEARTBEAT: &str = "250ms";
-/// Number of jobs of each node before the next change of a node.
+/// Number of jobs that each node must begin before the test changes another node.
 const JOBS_MIN: usize = 3;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
         a_slow_owner_among_fast_members_stays_the_only_one,
-        a_member_that_expects_another_number_is_named,
-        two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none,
+        a_member_that_expects_another_number_of_members_is_named,
+        two_of_five_expected_members_are_no_quorum_for_a_member_that_expects_three_or_no_number,
         a_heartbeat_is_changed_on_one_machine_after_the_other,
         a_member_with_very_different_times_owns_no_token_and_all_report_it,
     ]
@@ -35,7 +35,7 @@ fn start(node: &Node, folder: &Path, heartbeat: &str) -> Result<Daemon> {
         .spawn()
 }
 
-/// Checks the trouble in the log and in the status.
+/// Checks that the log and the status of a daemon report the trouble.
 fn check_trouble_of(daemon: &Daemon, other: &Daemon, what: &str) -> Result<()> {
     let mac = other.node().mac().to_string();
     daemon.wait_for_line(WAIT_LIMIT, |line| {
@@ -64,10 +64,10 @@ fn a_slow_owner_among_fast_members_stays_the_only_one() -> Result<()> {
         check_trouble_of(&slow, daemon, "waits 1s for a silent owner, this node 4s")?;
     }
     for watcher in &mut watchers {
-        let told = watcher.expect_event("member_differs")?;
-        ensure!(told["member"] == slow.node().mac().to_string(), "{told}");
+        let event = watcher.expect_event("member_differs")?;
+        ensure!(event["member"] == slow.node().mac().to_string(), "{event}");
     }
-    // This node is alone for longer than the others' timeout.
+    // The other nodes do not hear this node for longer than their timeout.
     check_ringctl(&slow, &["run", "-w", WAIT, "--", "true"])?;
     let mark = segment.capture().mark();
     check_ringctl(&slow, &["run", "-w", WAIT, "--", "sleep", "2"])?;
@@ -81,24 +81,24 @@ fn a_slow_owner_among_fast_members_stays_the_only_one() -> Result<()> {
     Ok(())
 }
 
-fn a_member_that_expects_another_number_is_named() -> Result<()> {
+fn a_member_that_expects_another_number_of_members_is_named() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let at = |place: usize| {
         let ringd = segment.node(place).ringd(binaries());
         ringd.option("--heartbeat", HEARTBEAT)
     };
-    let one = at(0).option("--expect", "2").spawn()?;
+    let one = at(0).option("--ring-size", "2").spawn()?;
     let mut watchers = Watcher::of_started(std::slice::from_ref(&one))?;
-    let other = at(1).option("--expect", "3").spawn()?;
+    let other = at(1).option("--ring-size", "3").spawn()?;
     check_trouble_of(
         &one,
         &other,
         "expects 3 members, this node expects 2 members",
     )?;
-    let told = watchers[0].expect_event("member_differs")?;
-    let words = told["reason"].as_str().unwrap_or_default();
-    ensure!(words.contains("expects 3 members"), "{told}");
-    // Two of three are a quorum, and so are two of two. One of them is none.
+    let event = watchers[0].expect_event("member_differs")?;
+    let words = event["reason"].as_str().unwrap_or_default();
+    ensure!(words.contains("expects 3 members"), "{event}");
+    // Two members are a quorum of three and of two. One member is no quorum.
     check_ringctl(
         &one,
         &["run", "-w", WAIT, "--require", "quorum", "--", "true"],
@@ -108,31 +108,33 @@ fn a_member_that_expects_another_number_is_named() -> Result<()> {
     Ok(())
 }
 
-/// The majority counts from the largest number that any member expects, even one that has died.
-fn two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none() -> Result<()> {
+/// Each member may expect another number of members. The quorum is a majority of the largest number, even if the member
+/// that expects this number has died.
+fn two_of_five_expected_members_are_no_quorum_for_a_member_that_expects_three_or_no_number()
+-> Result<()> {
     let segment = Segment::bridge(3)?;
     let at = |place: usize| {
         let ringd = segment.node(place).ringd(binaries());
         ringd.option("--heartbeat", HEARTBEAT)
     };
-    let three = at(0).option("--expect", "3").spawn()?;
-    let mut five = at(1).option("--expect", "5").spawn()?;
+    let three = at(0).option("--ring-size", "3").spawn()?;
+    let mut five = at(1).option("--ring-size", "5").spawn()?;
     let none = at(2).spawn()?;
     let words = "expects 5 members";
     check_trouble_of(&three, &five, words)?;
     check_trouble_of(&none, &five, words)?;
     let asks = |daemon: &Daemon, required: bool| {
         let wait = if required { "20" } else { "2" };
-        let asked = ["run", "-w", wait, "--require", "quorum", "--", "true"];
-        let (done, said) = ringctl(daemon, &asked)?;
-        ensure!(done == required, "{said}");
+        let arguments = ["run", "-w", wait, "--require", "quorum", "--", "true"];
+        let (done, text) = ringctl(daemon, &arguments)?;
+        ensure!(done == required, "{text}");
         Ok(())
     };
     for daemon in [&three, &five, &none] {
         asks(daemon, true)?;
     }
     five.kill()?;
-    // Its confirmation expires.
+    // The confirmation of the dead member expires.
     std::thread::sleep(Duration::from_secs(2));
     for daemon in [&three, &none] {
         asks(daemon, false)?;
@@ -141,11 +143,11 @@ fn two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none
     Ok(())
 }
 
-/// Jobs under the lock of one node, one after the other. They end on drop.
+/// Jobs that one node runs under its lock, one after the other. The jobs end on drop.
 struct Jobs(Child);
 
 impl Jobs {
-    /// Each job writes a line when it begins, and another one if it was not alone.
+    /// Each job writes a line when it begins, and a second line if another job runs at the same time.
     fn start(folder: &Path, shared: &Path) -> Result<Self> {
         let (mark, begun) = (shared.join("mark"), folder.join("begun"));
         let overlap = shared.join("overlap");
@@ -215,13 +217,16 @@ fn a_heartbeat_is_changed_on_one_machine_after_the_other() -> Result<()> {
             daemon.signal(Signal::SIGTERM)?;
             daemon.wait_exit(WAIT_LIMIT)?;
             *daemon = start(segment.node(place), &folders[place], heartbeat)?;
-            let told = format!("heartbeat {heartbeat}");
-            daemon.wait_for_line(WAIT_LIMIT, |line| line.contains(&told))?;
+            let words = format!("heartbeat {heartbeat}");
+            daemon.wait_for_line(WAIT_LIMIT, |line| line.contains(&words))?;
         }
         wait_for_jobs(&folders)?;
     }
     let overlaps = lines(&shared.path().join("overlap"));
-    ensure!(overlaps == 0, "{overlaps} jobs were not alone");
+    ensure!(
+        overlaps == 0,
+        "{overlaps} jobs ran at the same time as another job"
+    );
     Ok(())
 }
 
@@ -231,17 +236,17 @@ fn a_member_with_very_different_times_owns_no_token_and_all_report_it() -> Resul
         let ringd = segment.node(place).ringd(binaries());
         ringd
             .option("--heartbeat", heartbeat)
-            .option("--expect", "3")
+            .option("--ring-size", "3")
             .spawn()
     };
     let others = [start(0, HEARTBEAT)?, start(1, HEARTBEAT)?];
     drop(Watcher::of_started(&others)?);
     let far = start(2, "10s")?;
-    let words = "neither elects nor owns";
+    let words = "joins no election and owns no token";
     let says = |status: &serde_json::Value| {
         let troubles = status["troubles"].as_array();
-        let mut told = troubles.into_iter().flatten().filter_map(|it| it.as_str());
-        told.any(|text| text.contains(words))
+        let mut texts = troubles.into_iter().flatten().filter_map(|it| it.as_str());
+        texts.any(|text| text.contains(words))
     };
     for daemon in others.iter().chain([&far]) {
         daemon.wait_for_status(WAIT_LIMIT, says)?;
@@ -249,13 +254,13 @@ fn a_member_with_very_different_times_owns_no_token_and_all_report_it() -> Resul
     }
     far.wait_for_status(WAIT_LIMIT, |status| status["apart"] == true)?;
     for daemon in &others {
-        let asked = ["run", "-w", WAIT, "--require", "quorum", "--", "true"];
-        check_ringctl(daemon, &asked)?;
+        let arguments = ["run", "-w", WAIT, "--require", "quorum", "--", "true"];
+        check_ringctl(daemon, &arguments)?;
     }
-    let (done, said) = ringctl(&far, &["run", "-w", "0", "--", "true"])?;
+    let (done, text) = ringctl(&far, &["run", "-w", "0", "--", "true"])?;
     ensure!(
-        !done && said.contains("the options of the other members"),
-        "{said}"
+        !done && text.contains("the options of the other members"),
+        "{text}"
     );
     Ok(())
 }

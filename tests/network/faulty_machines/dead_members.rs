@@ -1,4 +1,4 @@
-//! Dead members.
+//! Rings with dead members.
 
 use std::time::{Duration, Instant};
 
@@ -18,10 +18,10 @@ const MEMBERS_PER_FRAME: usize = 66;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten,
+        two_thousand_dead_members_get_no_offers_and_ringctl_can_remove_one,
         a_killed_member_is_reported_and_so_is_its_return,
-        a_member_that_was_stopped_in_order_has_left,
-        exclusive a_full_table_of_dead_members_costs_the_live_ones_nothing,
+        a_member_whose_daemon_was_stopped_properly_has_left,
+        exclusive a_full_table_of_dead_members_does_not_slow_the_live_members_down,
     ]
 }
 
@@ -30,7 +30,7 @@ fn address(number: u16) -> MacAddr {
     MacAddr::new(2, 0xfe, 0, 0, high, low)
 }
 
-/// Returns the state of a member in a status; `None`: it is not a member.
+/// Returns the state that a status shows for a member. Returns `None` if the status does not contain the member.
 fn state_of(status: &Value, mac: MacAddr) -> Option<String> {
     let members = status["members"].as_array()?;
     let member = members.iter().find(|it| it["mac"] == mac.to_string())?;
@@ -67,7 +67,7 @@ fn check_works(daemon: &Daemon) -> Result<()> {
     check_ringctl(daemon, &["run", "-w", WAIT, "--", "true"])
 }
 
-fn thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten() -> Result<()> {
+fn two_thousand_dead_members_get_no_offers_and_ringctl_can_remove_one() -> Result<()> {
     let segment = Layout::new(4).bridge()?;
     let ring = Ring::start(segment, 3, timing(), binaries())?;
     ring.wait_until_formed()?;
@@ -88,8 +88,8 @@ fn thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten() 
     let silent = state_of(&first.status()?, gone);
     ensure!(silent.as_deref() == Some("silent"), "{silent:?}");
     let there = second.node().mac();
-    let (done, said) = ringctl(first, &["forget", &there.to_string()])?;
-    ensure!(!done && said.contains("is alive"), "{said}");
+    let (done, text) = ringctl(first, &["forget", &there.to_string()])?;
+    ensure!(!done && text.contains("is alive"), "{text}");
     check_ringctl(first, &["forget", &gone.to_string()])?;
     wait_until_all(&ring, |status| state_of(status, gone).is_none())?;
     let status = first.status()?;
@@ -98,7 +98,8 @@ fn thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten() 
     Ok(())
 }
 
-/// It never fails as a successor, since it may be no owner's next member.
+/// The owners may never offer the token to this member, because another member may be next. So the report may not
+/// depend on a failed offer.
 fn a_killed_member_is_reported_and_so_is_its_return() -> Result<()> {
     let timing = Timing::stall_tolerant(HEARTBEAT / 4).idle_hold(LONG_IDLE_HOLD);
     let segment = Layout::new(3).bridge()?;
@@ -109,15 +110,15 @@ fn a_killed_member_is_reported_and_so_is_its_return() -> Result<()> {
     let left = &ring.daemons[..2];
     let says = |what: &str| {
         let begin = format!("member {gone} is {what}");
-        let said = |line: &str| line.contains(&begin);
+        let is_report = |line: &str| line.contains(&begin);
         for daemon in left {
-            daemon.wait_for_line(WAIT_LIMIT, said)?;
+            daemon.wait_for_line(WAIT_LIMIT, is_report)?;
         }
         let lines = left.iter().flat_map(Daemon::output);
-        ensure!(lines.filter(|line| said(line)).count() == 2);
+        ensure!(lines.filter(|line| is_report(line)).count() == 2);
         Ok(())
     };
-    says("silent: no frame of it has come for")?;
+    says("silent: no frame from it has arrived for")?;
     let silent = state_of(&left[0].status()?, gone);
     ensure!(silent.as_deref() == Some("silent"), "{silent:?}");
     let back = ring.segment.node(2).ringd(binaries()).timing(&timing);
@@ -125,7 +126,7 @@ fn a_killed_member_is_reported_and_so_is_its_return() -> Result<()> {
     says("heard again")
 }
 
-fn a_member_that_was_stopped_in_order_has_left() -> Result<()> {
+fn a_member_whose_daemon_was_stopped_properly_has_left() -> Result<()> {
     let segment = Layout::new(3).bridge()?;
     let mut ring = Ring::start(segment, 3, timing(), binaries())?;
     ring.wait_until_formed()?;
@@ -135,18 +136,18 @@ fn a_member_that_was_stopped_in_order_has_left() -> Result<()> {
     for daemon in &ring.daemons[..2] {
         let left = |status: &Value| state_of(status, gone).as_deref() == Some("left");
         daemon.wait_for_status(WAIT_LIMIT, left)?;
-        let (done, said) = ringctl(daemon, &["status"])?;
-        let line = said.lines().find(|line| line.contains(&gone.to_string()));
+        let (done, text) = ringctl(daemon, &["status"])?;
+        let line = text.lines().find(|line| line.contains(&gone.to_string()));
         ensure!(
             done && line.is_some_and(|line| line.contains("left")),
-            "{said}"
+            "{text}"
         );
     }
     Ok(())
 }
 
-/// Returns the median time of a lock, taken on each node in turn so that the token must move, and the handovers per
-/// second of rest.
+/// Returns the median time of a lock, and the handovers per second of an idle ring. The locks are taken on each node in
+/// turn, so that the token must move.
 fn measure_pace(ring: &Ring) -> Result<(Duration, usize)> {
     const LOCKS: usize = 60;
     let mut clients = Vec::new();
@@ -158,10 +159,10 @@ fn measure_pace(ring: &Ring) -> Result<(Duration, usize)> {
         let client = clients
             .get_mut(at % ring.daemons.len())
             .context("one lock per daemon")?;
-        let asked = Instant::now();
+        let start = Instant::now();
         client.lock("pace")?;
         client.expect("granted")?;
-        took.push(asked.elapsed());
+        took.push(start.elapsed());
         client.unlock()?;
     }
     took.sort_unstable();
@@ -173,8 +174,8 @@ fn measure_pace(ring: &Ring) -> Result<(Duration, usize)> {
     Ok((took[LOCKS / 2], offers))
 }
 
-/// Compared with the same ring without dead members, so a busy machine does not matter.
-fn a_full_table_of_dead_members_costs_the_live_ones_nothing() -> Result<()> {
+/// The test compares the ring with the same ring without dead members, so a busy machine does not matter.
+fn a_full_table_of_dead_members_does_not_slow_the_live_members_down() -> Result<()> {
     let segment = Layout::new(4).bridge()?;
     let ring = Ring::start(segment, 3, timing(), binaries())?;
     ring.wait_until_formed()?;

@@ -1,4 +1,4 @@
-//! Members that hear no or not all others, and members whose unicast frames to one station are lost.
+//! Members that hear no other member or not all of them, and members whose unicast frames are lost.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,24 +16,24 @@ use super::{
 use crate::locks::Client;
 
 pub(super) fn tests() -> Vec<Test> {
-    // If the owner stalled, it could lose the token before the test drops its frames.
+    // A stalled owner could lose the token before the test drops its frames.
     let held = tests![
-        an_owner_that_one_member_does_not_hear_is_named_by_it,
-        an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again,
-        an_owner_whose_interface_refuses_unicast_lets_go_of_it_and_owns_again,
+        a_member_that_does_not_hear_the_owner_names_the_owner,
+        an_owner_whose_offers_no_member_accepts_gives_the_token_up_and_owns_again_later,
+        an_owner_whose_interface_refuses_unicast_gives_the_token_up_and_owns_again_later,
     ];
     let others = tests![
-        a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on,
-        a_node_that_hears_nobody_from_its_start_is_named_too,
-        a_member_that_no_broadcast_reaches_starves_nobody_and_is_named,
-        a_holder_that_gets_no_broadcast_is_asked_by_unicast_for_a_resting_token,
+        all_members_name_a_member_that_hears_no_other_and_the_others_continue,
+        a_node_that_hears_no_other_from_its_start_is_named_too,
+        a_member_that_no_broadcast_reaches_does_not_starve_others_and_is_named,
+        members_ask_a_holder_that_gets_no_broadcasts_with_a_unicast_for_its_resting_token,
         a_holder_that_does_not_hear_one_member_does_not_starve_it,
     ];
     let held = held.into_iter().map(Test::without_stalls);
     held.chain(others).collect()
 }
 
-/// Drops all frames to a member, but none of its own.
+/// Drops all frames to a member. Frames from this member arrive.
 fn make_deaf(ring: &Ring, place: usize) {
     let others = (0..ring.segment.nodes().len()).filter(|&port| port != place);
     let ways = others.map(|port| (port, place));
@@ -47,7 +47,7 @@ fn undo_faults(ring: &Ring) {
     });
 }
 
-/// Returns the state of another member that a daemon shows.
+/// Returns the state that a daemon's status shows for another member.
 fn member_state<'a>(status: &'a Value, other: &Daemon) -> Option<&'a str> {
     let mac = other.node().mac().to_string();
     let mut members = status["members"].as_array()?.iter();
@@ -59,14 +59,14 @@ fn check_locks(daemon: &Daemon) -> Result<()> {
     check_ringctl(daemon, &["run", "-w", WAIT, "--", "true"])
 }
 
-/// Checks that the others report a deaf member, continue, and report its recovery.
+/// Checks that the other members report a deaf member, continue without it, and report its recovery.
 fn check_others_report(ring: &Ring, deaf: &Daemon, mut others: Vec<Watcher<'_>>) -> Result<()> {
     let mac = deaf.node().mac();
     for other in &mut others {
-        let words = format!("member {mac} says that it hears nobody");
+        let words = format!("member {mac} reports that it hears no member");
         other.expect_report("member_deaf", &words)?;
         other.daemon.wait_for_status(WAIT_LIMIT, |status| {
-            member_state(status, deaf) == Some("deaf") && has_trouble(status, "hears nobody")
+            member_state(status, deaf) == Some("deaf") && has_trouble(status, "hears no member")
         })?;
         check_locks(other.daemon)?;
     }
@@ -75,7 +75,7 @@ fn check_others_report(ring: &Ring, deaf: &Daemon, mut others: Vec<Watcher<'_>>)
         let words = format!("member {mac} hears others again");
         other.expect_report("member_hears", &words)?;
         other.daemon.wait_for_status(WAIT_LIMIT, |status| {
-            member_state(status, deaf) == Some("alive") && !has_trouble(status, "hears nobody")
+            member_state(status, deaf) == Some("alive") && !has_trouble(status, "hears no member")
         })?;
     }
     for daemon in &ring.daemons {
@@ -84,19 +84,19 @@ fn check_others_report(ring: &Ring, deaf: &Daemon, mut others: Vec<Watcher<'_>>)
     Ok(())
 }
 
-fn a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on() -> Result<()> {
+fn all_members_name_a_member_that_hears_no_other_and_the_others_continue() -> Result<()> {
     let ring = form_behind_a_switch(3)?;
     let others = Watcher::of_all(&ring.daemons[..2])?;
     let mut own = Watcher::of(&ring.daemons[2])?;
     make_deaf(&ring, 2);
-    own.expect_report("receives_nothing", "this node no longer hears anybody")?;
+    own.expect_report("receives_nothing", "this node no longer hears any member")?;
     own.daemon
         .wait_for_status(WAIT_LIMIT, |status| status["deaf"] == true)?;
     check_others_report(&ring, own.daemon, others)?;
-    own.expect_report("receives", "this node hears others")
+    own.expect_report("receives", "this node hears other members")
 }
 
-fn a_node_that_hears_nobody_from_its_start_is_named_too() -> Result<()> {
+fn a_node_that_hears_no_other_from_its_start_is_named_too() -> Result<()> {
     let segment = Layout::new(3).switch(1)?;
     let mut ring = Ring::start(segment, 2, stall_tolerant_timing(), binaries())?;
     ring.wait_until_formed()?;
@@ -108,12 +108,12 @@ fn a_node_that_hears_nobody_from_its_start_is_named_too() -> Result<()> {
     let others = others.map(|(daemon, client)| Watcher { daemon, client });
     let others = others.collect();
     deaf.wait_for_line(WAIT_LIMIT, |line| {
-        line.contains("this node hears nobody: it is the only one on its segment, or")
+        line.contains("this node hears no member: it is the only node on its segment, or")
     })?;
     check_others_report(&ring, deaf, others)
 }
 
-fn an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again() -> Result<()> {
+fn an_owner_whose_offers_no_member_accepts_gives_the_token_up_and_owns_again_later() -> Result<()> {
     let ring = form_behind_a_switch(3)?;
     let lose = || {
         ring.segment.rules().set(|rules| {
@@ -128,8 +128,9 @@ fn an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again() -> Res
     check_release_and_return(&ring, lose, restore)
 }
 
-/// The kernel refuses its frames.
-fn an_owner_whose_interface_refuses_unicast_lets_go_of_it_and_owns_again() -> Result<()> {
+/// The kernel of the owner refuses to send the owner's unicast frames.
+fn an_owner_whose_interface_refuses_unicast_gives_the_token_up_and_owns_again_later() -> Result<()>
+{
     let ring = form_behind_a_switch(3)?;
     let refuse = || {
         tc(&ring, 1, "qdisc add dev eth0 clsact")?;
@@ -144,7 +145,7 @@ fn an_owner_whose_interface_refuses_unicast_lets_go_of_it_and_owns_again() -> Re
     let named = |line: String| line.contains("cannot send the token to 02:00:00:00:00:0");
     ensure!(
         log.any(named),
-        "the log names the frames that did not leave"
+        "the log names the frames that the kernel refused"
     );
     Ok(())
 }
@@ -161,7 +162,8 @@ fn tc_with(ring: &Ring, place: usize, arguments: &str, more: &[&str]) -> Result<
     Ok(())
 }
 
-/// Drops the unicast frames of owner 1, and forwards them again.
+/// Calls `lose`, which makes the unicast frames of owner 1 disappear. Later calls `restore`, which lets the frames pass
+/// again.
 fn check_release_and_return(
     ring: &Ring,
     lose: impl FnOnce() -> Result<()>,
@@ -195,7 +197,7 @@ fn check_release_and_return(
     Ok(())
 }
 
-fn an_owner_that_one_member_does_not_hear_is_named_by_it() -> Result<()> {
+fn a_member_that_does_not_hear_the_owner_names_the_owner() -> Result<()> {
     let ring = form_behind_a_switch(3)?;
     let owner = &ring.daemons[0];
     let mut partly = Watcher::of(&ring.daemons[2])?;
@@ -208,12 +210,12 @@ fn an_owner_that_one_member_does_not_hear_is_named_by_it() -> Result<()> {
     ring.segment.rules().set(|rules| {
         rules.blocked.insert((0, 2));
     });
-    let words = format!("other members say that {mac} holds the token");
+    let words = format!("other members report that {mac} holds the token");
     partly.expect_report("owner_unheard", &words)?;
     partly
         .daemon
         .wait_for_status(WAIT_LIMIT, |status| has_trouble(status, &words))?;
-    // Meanwhile no other member owns the token.
+    // During this time no other member owns the token.
     let status = owner.status()?;
     ensure!(status["state"] == "OWNER", "{status:#}");
     undo_faults(&ring);
@@ -224,7 +226,7 @@ fn an_owner_that_one_member_does_not_hear_is_named_by_it() -> Result<()> {
 
 /// Drops broadcasts at the bridge's port to a node.
 fn lose_broadcasts_to(ring: &Ring, place: usize) -> Result<()> {
-    // Two bytes of ones begin the broadcast address.
+    // The filter compares only the first two bytes with those of the broadcast address.
     drop_towards(
         ring,
         place,
@@ -232,7 +234,7 @@ fn lose_broadcasts_to(ring: &Ring, place: usize) -> Result<()> {
     )
 }
 
-/// Drops all frames of one node on their way to another.
+/// Drops all frames from one node to another.
 fn lose_all_from(ring: &Ring, from: usize, to: usize) -> Result<()> {
     let [.., fifth, last] = ring.segment.node(from).mac().octets();
     let ending = u16::from_be_bytes([fifth, last]);
@@ -269,8 +271,8 @@ fn hub_tc(ring: &Ring, arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Lets a program on one node lock, work and unlock repeatedly while other nodes want the lock. Returns how often
-/// it got it.
+/// A program on one node locks, works and unlocks repeatedly, while other nodes want the lock. Returns the number of
+/// times that the program got the lock.
 fn count_locks_against_others(ring: &Ring, place: usize) -> Result<usize> {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -293,8 +295,8 @@ fn count_locks_against_others(ring: &Ring, place: usize) -> Result<usize> {
             .cycle()
             .take(3 * (ring.daemons.len() - 1));
         let served = others.try_for_each(|(at, daemon)| {
-            let (done, said) = ringctl(daemon, &["run", "-w", "8", "--", "true"])?;
-            ensure!(done, "node {at}: {said}");
+            let (done, text) = ringctl(daemon, &["run", "-w", "8", "--", "true"])?;
+            ensure!(done, "node {at}: {text}");
             Ok(())
         });
         over.store(true, Ordering::Relaxed);
@@ -305,7 +307,7 @@ fn count_locks_against_others(ring: &Ring, place: usize) -> Result<usize> {
     })
 }
 
-fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()> {
+fn a_member_that_no_broadcast_reaches_does_not_starve_others_and_is_named() -> Result<()> {
     let ring = form(4)?;
     lose_broadcasts_to(&ring, 2)?;
     let grants = count_locks_against_others(&ring, 2)?;
@@ -313,10 +315,10 @@ fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()
     let mut own = Watcher::of(&ring.daemons[2])?;
     let mut others = Watcher::of_all(&ring.daemons[..2])?;
     others.push(Watcher::of(&ring.daemons[3])?);
-    let words = "only frames to this node reach it";
+    let words = "this node receives frames that are addressed to it, but no broadcasts";
     own.expect_trouble("broadcasts_unheard", words)?;
     let mac = own.daemon.node().mac();
-    let words = format!("member {mac} says that only frames to it reach it");
+    let words = format!("member {mac} reports that it receives frames that are addressed to it");
     for other in &mut others {
         other.expect_trouble("member_unreached", &words)?;
     }
@@ -332,7 +334,8 @@ fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()
     Ok(())
 }
 
-fn a_holder_that_gets_no_broadcast_is_asked_by_unicast_for_a_resting_token() -> Result<()> {
+fn members_ask_a_holder_that_gets_no_broadcasts_with_a_unicast_for_its_resting_token() -> Result<()>
+{
     let segment = Layout::new(3).bridge()?;
     let ring = Ring::start(
         segment,
@@ -349,7 +352,7 @@ fn a_holder_that_gets_no_broadcast_is_asked_by_unicast_for_a_resting_token() -> 
     Ok(())
 }
 
-/// The holder hears all other members, but not this one's requests.
+/// The holder hears all members except one, so it does not hear the requests of this member.
 fn a_holder_that_does_not_hear_one_member_does_not_starve_it() -> Result<()> {
     let ring = form(4)?;
     lose_all_from(&ring, 0, 2)?;

@@ -1,4 +1,4 @@
-//! A full disk.
+//! A node whose disk is full.
 
 use anyhow::{Result, ensure};
 use ring_segment::{Segment, SmallDisk, Test, binaries, tests};
@@ -7,10 +7,10 @@ use super::watcher::Watcher;
 use super::{WAIT_LIMIT, ringctl, stall_tolerant_timing};
 
 pub(super) fn tests() -> Vec<Test> {
-    tests![a_node_that_cannot_store_its_state_owns_nothing_until_it_can]
+    tests![a_node_that_cannot_store_its_state_owns_no_token_until_it_can]
 }
 
-fn a_node_that_cannot_store_its_state_owns_nothing_until_it_can() -> Result<()> {
+fn a_node_that_cannot_store_its_state_owns_no_token_until_it_can() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let folder = tempfile::tempdir()?;
     let disk = SmallDisk::new(&folder.path().join("state"))?;
@@ -28,24 +28,24 @@ fn a_node_that_cannot_store_its_state_owns_nothing_until_it_can() -> Result<()> 
     let runs = |daemon, wait| ringctl(daemon, &["run", "-w", wait, "--", "true"]);
     for daemon in [&one, &other] {
         daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("is up:"))?;
-        let (done, said) = runs(daemon, "20")?;
-        ensure!(done, "{said}");
+        let (done, text) = runs(daemon, "20")?;
+        ensure!(done, "{text}");
     }
 
     let mut watcher = Watcher::of(&one)?;
     disk.fill("eth0.state")?;
     watcher.expect_report("state_not_stored", "cannot write the state file")?;
     one.wait_for_status(WAIT_LIMIT, |status| status["stored"] == false)?;
-    let (done, said) = runs(&other, "20")?;
-    ensure!(done, "{said}");
-    let (done, said) = runs(&one, "1")?;
-    ensure!(!done, "a token was granted that cannot be stored");
-    ensure!(said.contains("cannot write its state file"), "{said}");
+    let (done, text) = runs(&other, "20")?;
+    ensure!(done, "{text}");
+    let (done, text) = runs(&one, "1")?;
+    ensure!(!done, "a token was granted although it cannot be stored");
+    ensure!(text.contains("cannot write its state file"), "{text}");
 
     disk.free()?;
     watcher.expect_report("state_stored", "can be written again")?;
     one.wait_for_status(WAIT_LIMIT, |status| status["stored"] == true)?;
-    let (done, said) = runs(&one, "20")?;
-    ensure!(done, "{said}");
+    let (done, text) = runs(&one, "20")?;
+    ensure!(done, "{text}");
     Ok(())
 }

@@ -8,10 +8,10 @@ use super::watcher::Watcher;
 use super::{HEARTBEAT, WAIT_LIMIT, timing};
 
 pub(super) fn tests() -> Vec<Test> {
-    tests![two_stations_with_one_address_are_named_once]
+    tests![two_stations_with_one_address_are_reported_once]
 }
 
-fn two_stations_with_one_address_are_named_once() -> Result<()> {
+fn two_stations_with_one_address_are_reported_once() -> Result<()> {
     let segment = Layout::new(3).addresses().bridge()?;
     let nodes = segment.nodes();
     let shared = nodes[1].mac().to_string();
@@ -42,10 +42,10 @@ fn two_stations_with_one_address_are_named_once() -> Result<()> {
         is_shown(daemon, itself)?;
     }
     for watcher in &mut watchers {
-        let told = watcher.expect_event("address_shared")?;
-        ensure!(told["member"] == shared.as_str(), "{told}");
+        let event = watcher.expect_event("address_shared")?;
+        ensure!(event["member"] == shared.as_str(), "{event}");
     }
-    // It logs nothing more about it during many heartbeats.
+    // The daemon logs no second line about the two stations during many heartbeats.
     let since = now();
     let many = 20 * HEARTBEAT;
     segment
@@ -54,8 +54,8 @@ fn two_stations_with_one_address_are_named_once() -> Result<()> {
             seen.at > since + many
         })?;
     let lines = daemons[0].output();
-    let said = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
-    ensure!(said("two stations") == 1, "{lines:#?}");
-    ensure!(said("has ip") <= 8, "{lines:#?}");
+    let count_lines = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
+    ensure!(count_lines("two stations") == 1, "{lines:#?}");
+    ensure!(count_lines("has ip") <= 8, "{lines:#?}");
     Ok(())
 }

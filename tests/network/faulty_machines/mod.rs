@@ -1,6 +1,7 @@
 //! Rings on machines with faults: full disks, small MTUs, lost frames, dead members, differing options.
 //!
-//! Each test also checks how the fault is reported (`watcher.rs`). Faults of the whole network are in `ring/`.
+//! Each test also checks the reports of the fault (`watcher.rs`). Tests with faults of the whole network are in
+//! `ring/`.
 
 mod constants;
 mod dead_members;
@@ -41,7 +42,7 @@ fn form(count: usize) -> Result<Ring> {
     Ok(ring)
 }
 
-/// A timing with which stalls of a busy machine have no effect.
+/// Returns constants with which the stalls of a busy machine have no effect.
 fn stall_tolerant_timing() -> Timing {
     Timing::stall_tolerant(HEARTBEAT)
 }
@@ -54,19 +55,19 @@ fn form_behind_a_switch(count: usize) -> Result<Ring> {
     Ok(ring)
 }
 
-/// Runs `ringctl`. Returns whether it succeeded, and its output.
+/// Runs `ringctl`. Returns whether `ringctl` succeeded, and its output.
 fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Result<(bool, String)> {
     let output = daemon.ringctl(arguments)?;
-    let said = [output.stdout, output.stderr].concat();
+    let text = [output.stdout, output.stderr].concat();
     Ok((
         output.status.success(),
-        String::from_utf8_lossy(&said).into_owned(),
+        String::from_utf8_lossy(&text).into_owned(),
     ))
 }
 
-/// Runs `ringctl`, which must succeed.
+/// Runs `ringctl`, and checks that it succeeds.
 fn check_ringctl(daemon: &Daemon, arguments: &[&str]) -> Result<()> {
-    let (done, said) = ringctl(daemon, arguments)?;
-    ensure!(done, "{said}");
+    let (done, text) = ringctl(daemon, arguments)?;
+    ensure!(done, "{text}");
     Ok(())
 }

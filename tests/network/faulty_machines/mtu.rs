@@ -9,14 +9,14 @@ use super::{WAIT_LIMIT, check_ringctl, form, ringctl};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        data_that_do_not_fit_a_small_mtu_are_refused_with_the_reason,
-        data_give_way_when_all_interfaces_shrink,
-        data_give_way_when_one_interface_shrinks,
-        an_interface_too_small_for_promises_is_named_once,
+        data_that_are_too_long_for_a_small_mtu_are_refused_with_the_reason,
+        data_are_dropped_when_the_mtu_of_all_interfaces_shrinks,
+        data_are_dropped_when_the_mtu_of_one_interface_shrinks,
+        an_interface_whose_mtu_is_too_small_for_confirmations_is_reported_once,
     ]
 }
 
-/// Returns data that is too long for a small frame.
+/// Returns data that are too long for a frame on an interface with a small MTU.
 fn long_data() -> String {
     "x".repeat(1_000)
 }
@@ -29,7 +29,7 @@ fn check_locks(daemon: &Daemon) -> Result<()> {
     check_ringctl(daemon, &["run", "-w", WAIT, "--", "true"])
 }
 
-fn data_that_do_not_fit_a_small_mtu_are_refused_with_the_reason() -> Result<()> {
+fn data_that_are_too_long_for_a_small_mtu_are_refused_with_the_reason() -> Result<()> {
     let ring = form(4)?;
     for place in 0..4 {
         reduce_mtu(&ring, place)?;
@@ -37,8 +37,8 @@ fn data_that_do_not_fit_a_small_mtu_are_refused_with_the_reason() -> Result<()> 
     for daemon in &ring.daemons {
         daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("MTU 576"))?;
     }
-    let (done, said) = ringctl(&ring.daemons[1], &["data", "set", &long_data()])?;
-    ensure!(!done && said.contains("MTU of 576"), "{said}");
+    let (done, text) = ringctl(&ring.daemons[1], &["data", "set", &long_data()])?;
+    ensure!(!done && text.contains("MTU of 576"), "{text}");
     for daemon in &ring.daemons {
         check_locks(daemon)?;
     }
@@ -46,7 +46,7 @@ fn data_that_do_not_fit_a_small_mtu_are_refused_with_the_reason() -> Result<()> 
     ring.check()
 }
 
-/// Checks that the ring has reported the loss of the data, and kept the token.
+/// Checks that the ring has reported the loss of the data, and that it has kept the token.
 fn check_data_were_dropped(ring: &Ring, watchers: Vec<Watcher<'_>>) -> Result<()> {
     let dropped = |daemon: &Daemon| {
         let lines = daemon.output();
@@ -63,14 +63,17 @@ fn check_data_were_dropped(ring: &Ring, watchers: Vec<Watcher<'_>>) -> Result<()
     }
     let says = |watcher: &Watcher<'_>| dropped(watcher.daemon);
     let mut loud = watchers.into_iter().filter(says).peekable();
-    ensure!(loud.peek().is_some(), "no daemon reports it");
+    ensure!(
+        loud.peek().is_some(),
+        "no daemon reports the loss of the data"
+    );
     for mut watcher in loud {
         watcher.expect_trouble("data_dropped", "dropped the token's data (1,000 bytes)")?;
     }
     Ok(())
 }
 
-fn data_give_way_when_all_interfaces_shrink() -> Result<()> {
+fn data_are_dropped_when_the_mtu_of_all_interfaces_shrinks() -> Result<()> {
     let ring = form(4)?;
     check_ringctl(&ring.daemons[0], &["data", "set", &long_data()])?;
     let watchers = Watcher::of_all(&ring.daemons)?;
@@ -83,20 +86,22 @@ fn data_give_way_when_all_interfaces_shrink() -> Result<()> {
     check_data_were_dropped(&ring, watchers)
 }
 
-fn data_give_way_when_one_interface_shrinks() -> Result<()> {
+fn data_are_dropped_when_the_mtu_of_one_interface_shrinks() -> Result<()> {
     let ring = form(3)?;
     check_ringctl(&ring.daemons[0], &["data", "set", &long_data()])?;
     let watchers = Watcher::of_all(&ring.daemons)?;
     reduce_mtu(&ring, 2)?;
     ring.daemons[2].wait_for_line(WAIT_LIMIT, |line| line.contains("MTU 576"))?;
     let gone = |line: &String| line.contains("dropped the token's data (1,000 bytes)");
-    let heard = |daemon: &Daemon| daemon.output().iter().any(gone);
-    wait_until("the data are dropped", || ring.daemons.iter().any(heard));
+    let has_report = |daemon: &Daemon| daemon.output().iter().any(gone);
+    wait_until("the data are dropped", || {
+        ring.daemons.iter().any(has_report)
+    });
     check_data_were_dropped(&ring, watchers)
 }
 
-/// 68 bytes, the kernel's minimum. Offers and heartbeats fit, confirmations do not.
-fn an_interface_too_small_for_promises_is_named_once() -> Result<()> {
+/// The MTU is 68 bytes, the kernel's minimum. Offers and heartbeats fit, but confirmations do not fit.
+fn an_interface_whose_mtu_is_too_small_for_confirmations_is_reported_once() -> Result<()> {
     let ring = form(3)?;
     let mut watchers = Watcher::of_all(&ring.daemons)?;
     let small = &ring.daemons[2];
@@ -115,21 +120,24 @@ fn an_interface_too_small_for_promises_is_named_once() -> Result<()> {
     }
     ring.daemons.iter().try_for_each(check_locks)?;
     let quorum = |daemon, wait| {
-        let asked = ["run", "-w", wait, "--require", "quorum", "--", "true"];
-        ringctl(daemon, &asked)
+        let arguments = ["run", "-w", wait, "--require", "quorum", "--", "true"];
+        ringctl(daemon, &arguments)
     };
-    let (done, said) = quorum(&ring.daemons[0], WAIT)?;
-    ensure!(done, "the others are two of three: {said}");
-    let (done, said) = quorum(small, "1")?;
-    ensure!(!done, "{said}");
-    let said = |daemon: &Daemon, what: &str| {
+    let (done, text) = quorum(&ring.daemons[0], WAIT)?;
+    ensure!(
+        done,
+        "the other members are two of three, but no quorum: {text}"
+    );
+    let (done, text) = quorum(small, "1")?;
+    ensure!(!done, "{text}");
+    let count_lines = |daemon: &Daemon, what: &str| {
         let lines = daemon.output();
         lines.iter().filter(|line| line.contains(what)).count()
     };
     for daemon in &ring.daemons {
-        let times = said(daemon, "a confirmation needs 71");
+        let times = count_lines(daemon, "a confirmation needs 71");
         ensure!(times == 1, "reported {times} times");
-        let refused = said(daemon, "(EMSGSIZE)");
+        let refused = count_lines(daemon, "(EMSGSIZE)");
         ensure!(
             refused <= 2,
             "{refused} frames were too long: {:#?}",
@@ -145,7 +153,7 @@ fn an_interface_too_small_for_promises_is_named_once() -> Result<()> {
         let over = |status: &serde_json::Value| !has_trouble(status, "a confirmation needs");
         watcher.daemon.wait_for_status(WAIT_LIMIT, over)?;
     }
-    let (done, said) = quorum(small, WAIT)?;
-    ensure!(done, "{said}");
+    let (done, text) = quorum(small, WAIT)?;
+    ensure!(done, "{text}");
     Ok(())
 }

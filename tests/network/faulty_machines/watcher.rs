@@ -14,7 +14,7 @@ pub(super) struct Watcher<'a> {
     pub client: Client,
 }
 
-/// Connects a client to a daemon's events, without handovers.
+/// Connects a client that gets a daemon's events, except handovers.
 pub(super) fn watch(daemon: &Daemon) -> Result<Client> {
     let mut client = Client::connect(&daemon.control())?;
     client.send(&json!({"request": "watch", "turns": false}))?;
@@ -32,7 +32,7 @@ impl<'a> Watcher<'a> {
         daemons.iter().map(Self::of).collect()
     }
 
-    /// Starts a watcher for each of some daemons.
+    /// Starts a watcher for each of these daemons.
     pub(super) fn of_started(daemons: &'a [Daemon]) -> Result<Vec<Self>> {
         for daemon in daemons {
             daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("is up:"))?;
@@ -40,7 +40,7 @@ impl<'a> Watcher<'a> {
         Self::of_all(daemons)
     }
 
-    /// Checks that an event reports it, and a log line with these words.
+    /// Checks that the daemon reports the fault with this event, and with a log line that contains these words.
     pub(super) fn expect_report(&mut self, event: &str, words: &str) -> Result<()> {
         self.expect_event(event)?;
         self.daemon
@@ -48,7 +48,8 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
-    /// Checks the same, and that the status shows a trouble with these words.
+    /// Checks that the daemon reports the fault with this event, and with a log line that contains these words. Its
+    /// status must also contain a trouble with these words.
     pub(super) fn expect_trouble(&mut self, event: &str, words: &str) -> Result<()> {
         self.expect_report(event, words)?;
         let shown = |status: &Value| has_trouble(status, words);
@@ -58,16 +59,16 @@ impl<'a> Watcher<'a> {
     pub(super) fn expect_event(&mut self, event: &str) -> Result<Value> {
         let deadline = Instant::now() + WAIT_LIMIT;
         loop {
-            let told = self.client.expect("event")?;
-            if told["event"] == event {
-                return Ok(told);
+            let message = self.client.expect("event")?;
+            if message["event"] == event {
+                return Ok(message);
             }
             ensure!(Instant::now() < deadline, "no event {event}");
         }
     }
 }
 
-/// Whether a status shows a trouble with these words.
+/// Whether a status contains a trouble with these words.
 pub(super) fn has_trouble(status: &Value, words: &str) -> bool {
     let mut troubles = status["troubles"].as_array().into_iter().flatten();
     troubles.any(|trouble| trouble.as_str().is_some_and(|it| it.contains(words)))

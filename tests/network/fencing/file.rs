@@ -1,4 +1,4 @@
-//! A file that all machines share: in this test a folder of two namespaces, in practice NFS.
+//! A file that all machines share. In this test two namespaces share a folder. In practice machines use NFS.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ pub(super) fn a_shared_file_refuses_a_late_writer() -> Result<()> {
     let recipe = recipe.replace("/srv", &srv.display().to_string());
     let (acquire, work) = recipe.split_at(recipe.find("sh -c").unwrap_or_default());
     let write = |machine, token: Option<&str>, text: &str| {
-        // The page's command writes the date; the test needs a known text.
+        // The page's command writes the date, but the test needs a known text.
         let text = format!("printf %s {text}");
         let line = match token {
             None => format!("{acquire}{}", work.replace("date", &text)),

@@ -15,9 +15,10 @@ use crate::fencing::page::block;
 const PORT: &str = "8000";
 const ACCEPTED_STATUS: u16 = 204;
 const STALE_STATUS: u16 = 409;
-const INSTALL_HINT: &str = "cannot start python3: install it, as by apt-get install python3";
+const INSTALL_HINT: &str =
+    "cannot start python3: install it, for example with apt-get install python3";
 
-/// Service on the first machine.
+/// HTTP service on the first machine.
 struct Service(Child);
 
 impl Drop for Service {
@@ -27,7 +28,7 @@ impl Drop for Service {
     }
 }
 
-/// Sends a PUT from the second machine. Returns the status.
+/// Sends a PUT from the second machine. Returns the HTTP status.
 fn send(machines: &Machines, path: &str, token: &str) -> Result<u16> {
     let mut stream = machines.connect(1, &format!("{}:{PORT}", machines.address(0)?))?;
     stream.set_read_timeout(Some(WAIT_LIMIT))?;
@@ -84,7 +85,8 @@ pub(super) fn an_http_service_refuses_a_late_writer() -> Result<()> {
         read,
         is_stale,
     )?;
-    // Asks the service directly: its client was tested above, and starting fifty clients takes long.
+    // The test sends these requests itself. The page's client was tested above, and fifty clients would take a long
+    // time to start.
     check_order(
         |object, token| match send(&machines, &format!("/object{object}"), token)? {
             ACCEPTED_STATUS => Ok(true),
@@ -98,6 +100,6 @@ pub(super) fn an_http_service_refuses_a_late_writer() -> Result<()> {
         1,
         &mut machines.command(1, &["python3", "-c", without, &url])?,
     )?;
-    let said = String::from_utf8(output.stderr)?;
-    said.contains("428").then_some(()).context(said)
+    let errors = String::from_utf8(output.stderr)?;
+    errors.contains("428").then_some(()).context(errors)
 }

@@ -1,4 +1,4 @@
-//! Two machines that run the page's commands.
+//! Two machines on which the tests run the page's commands.
 
 use std::env;
 use std::fs;
@@ -13,7 +13,7 @@ use ring_client::fencing::FencingToken;
 use ring_segment::{Layout, SharedRing, Timing, binaries};
 use tempfile::TempDir;
 
-/// Exit code of `ringctl guard` and of the recipes for a stale token.
+/// Exit code of `ringctl guard` and of the recipes if a token is stale.
 const STALE_CODE: i32 = 76;
 
 /// A ring of two, and a folder that both machines share.
@@ -36,7 +36,7 @@ impl Machines {
             node.ns().ip("link set lo up\n")?;
         }
         let folder = tempfile::tempdir()?;
-        // A `ringctl` that finds this machine's daemon, as on a real machine with one daemon.
+        // This `ringctl` finds the daemon of its machine, as on a real machine with one daemon.
         for (n, daemon) in ring.daemons.iter().enumerate() {
             let (program, socket) = (binaries().ringctl, daemon.control());
             let text = format!(
@@ -69,10 +69,10 @@ impl Machines {
         let old = env::var_os("PATH").unwrap_or_default();
         let first = [own, self.tools.clone()].into_iter();
         let path = env::join_paths(first.chain(env::split_paths(&old)))?;
-        // The shell finds the program in the changed PATH.
+        // The command runs in a shell, because the shell searches for the program in the changed PATH.
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "exec \"$@\"", "sh"]).args(line);
-        // The real machine's proxy is not reachable.
+        // The proxy of the real machine is not reachable from the sandbox.
         command.env("PATH", path).env("no_proxy", "*");
         command.stdin(Stdio::null());
         Ok(command)
@@ -98,7 +98,7 @@ impl Machines {
         Ok(node.ns().run(|| TcpStream::connect(to))??)
     }
 
-    /// Returns a new token that this machine was granted.
+    /// Takes the lock on this machine, and returns the fencing token of the lock.
     pub(super) fn grant_token(&self, machine: usize) -> Result<String> {
         let print = ["ringctl", "run", "--", "printenv", "RINGD_TOKEN"];
         let output = self.run(machine, &mut self.command(machine, &print)?)?;
@@ -118,8 +118,8 @@ pub(super) fn script(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a recipe refuses exactly the tokens older than the last accepted one. `write` writes object `n` with
-/// a token, and returns whether it was accepted.
+/// Checks that a recipe refuses every token that is older than the last accepted token, and accepts every other token.
+/// `write` writes object `n` with a token, and returns whether the recipe accepted the write.
 pub(super) fn check_order(mut write: impl FnMut(usize, &str) -> Result<bool>) -> Result<()> {
     let tokens = [
         "9-02:00:00:00:00:01-7",
@@ -132,10 +132,10 @@ pub(super) fn check_order(mut write: impl FnMut(usize, &str) -> Result<bool>) ->
     for first in tokens {
         for second in tokens {
             let newer = second.parse::<FencingToken>()? >= first.parse::<FencingToken>()?;
-            ensure!(write(object, first)?, "{first} is the first");
+            ensure!(write(object, first)?, "the first token {first} was refused");
             ensure!(
                 write(object, second)? == newer,
-                "{second} after {first}: it is to be accepted: {newer}"
+                "{second} after {first} must be accepted: {newer}"
             );
             object += 1;
         }
@@ -143,8 +143,9 @@ pub(super) fn check_order(mut write: impl FnMut(usize, &str) -> Result<bool>) ->
     Ok(())
 }
 
-/// Checks a recipe on two machines. `write` writes a text with the given token, or with a new one. `read` returns
-/// the stored text. `is_refusal` checks the output of the late writer.
+/// Checks a recipe on two machines. `write` writes a text with the given token. Without a given token, `write` first
+/// takes the lock to get one. `read` returns the stored text. `is_refusal` checks whether this output of a `write`
+/// reports a refusal.
 pub(super) fn check_late_writer(
     machines: &Machines,
     write: impl Fn(usize, Option<&str>, &str) -> Result<Output>,

@@ -1,4 +1,4 @@
-//! Tables that compare fencing tokens, in a PostgreSQL that the test starts.
+//! Tables of a PostgreSQL server that compare fencing tokens. The test starts the server.
 
 use std::cell::Cell;
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ use crate::fencing::page::block;
 /// Exit code of psql after a failed statement.
 const FAILED_CODE: i32 = 3;
 
-/// Two machines, and a server that both reach.
+/// Two machines, and a server that both machines can reach.
 struct Database {
     server: PostgreSql,
     machines: Machines,
@@ -25,7 +25,8 @@ impl Database {
         Ok(Self { server, machines })
     }
 
-    /// Runs a command line with the given token, or with a new one of the machine.
+    /// Runs a command line with the given token. Without a given token, runs the command line under a new lock of the
+    /// machine.
     fn run(&self, machine: usize, token: Option<&str>, line: &[&str]) -> Result<Output> {
         let mut line = line.to_vec();
         if token.is_none() {
@@ -55,8 +56,10 @@ impl Database {
 }
 
 fn is_stale(output: &Output) -> bool {
-    let said = String::from_utf8_lossy(&output.stderr);
-    output.status.code() == Some(FAILED_CODE) && said.contains("FE076") && said.contains("is stale")
+    let errors = String::from_utf8_lossy(&output.stderr);
+    output.status.code() == Some(FAILED_CODE)
+        && errors.contains("FE076")
+        && errors.contains("is stale")
 }
 
 pub(super) fn a_postgresql_trigger_refuses_a_late_writer_and_a_writer_without_a_token() -> Result<()>
@@ -86,9 +89,9 @@ pub(super) fn a_postgresql_trigger_refuses_a_late_writer_and_a_writer_without_a_
         "TRUNCATE report",
     ] {
         let output = database.sql(statement)?;
-        let said = String::from_utf8_lossy(&output.stderr);
+        let errors = String::from_utf8_lossy(&output.stderr);
         ensure!(
-            !output.status.success() && said.contains("ringd.token"),
+            !output.status.success() && errors.contains("ringd.token"),
             "{output:?}"
         );
     }
@@ -103,7 +106,7 @@ pub(super) fn an_update_of_a_postgresql_row_refuses_a_late_writer() -> Result<()
             progress bigint NOT NULL, author macaddr NOT NULL, number bigint NOT NULL);
          INSERT INTO document VALUES (1, '', 0, 'ff:ff:ff:ff:ff:ff', 4294967295)",
     )?;
-    // Parts of the token, as a client splits it.
+    // A client splits the token into these parts.
     let program = database.machines.path("update");
     let client = format!(
         "#!/bin/sh\nIFS=-\nset -- \"$1\" $RINGD_TOKEN\n\

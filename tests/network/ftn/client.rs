@@ -15,26 +15,26 @@ use crate::locks::program::Running;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        an_exclusive_token_is_one_clients_and_fencing_numbers_grow,
+        an_exclusive_token_has_one_holder_and_fencing_numbers_grow,
         a_shared_token_has_several_holders_and_excludes_exclusive_ones,
-        data_come_back_byte_for_byte,
+        data_are_read_back_byte_for_byte,
         data_that_are_too_long_are_refused,
-        a_command_has_the_tokens_data_and_its_exit_code_is_handed_on,
+        a_command_gets_the_tokens_data_and_ringctl_returns_its_exit_code,
         a_command_that_waits_for_its_own_token_is_refused,
-        a_holder_gives_way_when_another_waits_if_it_is_to,
+        a_holder_with_the_option_gives_way_when_another_client_waits,
         all_tokens_of_all_servers_are_listed,
         a_holder_is_named_with_its_machine_its_label_and_its_process,
         watch_shows_a_grant_and_a_return_of_a_token,
-        a_tokens_name_is_any_bytes,
+        the_name_of_a_token_may_have_any_bytes,
         programs_of_the_library_lose_no_update,
     ]
 }
 
-fn an_exclusive_token_is_one_clients_and_fencing_numbers_grow() -> Result<()> {
+fn an_exclusive_token_has_one_holder_and_fencing_numbers_grow() -> Result<()> {
     let stand = serve(1)?;
     let mut hold = Running::start(&mut stand.token(&["hold", "t"]))?;
-    let said = hold.line();
-    let first: u64 = said
+    let line = hold.line();
+    let first: u64 = line
         .strip_prefix("granted ")
         .context("the token is granted")?
         .parse()?;
@@ -48,7 +48,7 @@ fn an_exclusive_token_is_one_clients_and_fencing_numbers_grow() -> Result<()> {
     let later = stand.expect_exit(0, &["run", "-n", "t", "--", "sh", "-c", script])?;
     let later: u64 = String::from_utf8(later)?.trim().parse()?;
     ensure!(later > first, "{later} after {first}");
-    // The first command has released the token by then.
+    // The first command has already released the token.
     stand.expect_exit(0, &["run", "-n", "t", "--", "true"])?;
     Ok(())
 }
@@ -66,13 +66,13 @@ fn a_shared_token_has_several_holders_and_excludes_exclusive_ones() -> Result<()
 fn set_input(stand: &ClientStand, data: &[u8], arguments: &[&str]) -> Result<Option<i32>> {
     let mut set = stand.token(arguments).stdin(Stdio::piped()).spawn()?;
     let mut input = set.stdin.take().context("the stream is piped")?;
-    // The command may stop reading when the input is too long.
+    // The command may stop reading if the input is too long.
     let _ = input.write_all(data);
     drop(input);
     Ok(set.wait()?.code())
 }
 
-fn data_come_back_byte_for_byte() -> Result<()> {
+fn data_are_read_back_byte_for_byte() -> Result<()> {
     let stand = serve(1)?;
     stand.expect_failure(4, "t has no data", &["get", "t"])?;
     let all: Vec<u8> = (0..=255).cycle().take(32 * 1024).collect();
@@ -86,7 +86,7 @@ fn data_come_back_byte_for_byte() -> Result<()> {
             );
         }
     }
-    // Empty data would look like lost data.
+    // The command refuses empty data, because they would look like lost data.
     stand.expect_exit(0, &["set", "t", ""])?;
     stand.expect_failure(4, "t has no data", &["get", "t"])?;
     stand.expect_exit(0, &["set", "t", "--", "--words, as they are"])?;
@@ -106,7 +106,7 @@ fn data_that_are_too_long_are_refused() -> Result<()> {
     Ok(())
 }
 
-fn a_command_has_the_tokens_data_and_its_exit_code_is_handed_on() -> Result<()> {
+fn a_command_gets_the_tokens_data_and_ringctl_returns_its_exit_code() -> Result<()> {
     let stand = serve(1)?;
     let all: Vec<u8> = (0..=255).cycle().take(32 * 1024).collect();
     ensure!(set_input(&stand, &all, &["set", "t"])? == Some(0));
@@ -140,15 +140,15 @@ fn a_command_that_waits_for_its_own_token_is_refused() -> Result<()> {
         let line = format!("{ringctl} token --servers {list} {inner}");
         let arguments = [outer, &["t", "--", "sh", "-c", &line]].concat();
         let output = stand.output(&arguments)?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        let is_told = said.contains("would wait for its own end");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let is_told = errors.contains("would wait for its own end");
         let is_so = output.status.code() == Some(code) && is_told == (code == 1);
         ensure!(is_so, "{outer:?} {inner}: {output:?}");
     }
     Ok(())
 }
 
-fn a_holder_gives_way_when_another_waits_if_it_is_to() -> Result<()> {
+fn a_holder_with_the_option_gives_way_when_another_client_waits() -> Result<()> {
     let stand = serve(1)?;
     let mut gives_way = stand.hold(&["--until-revoked"], "t")?;
     stand.expect_exit(0, &["run", "t", "--", "true"])?;
@@ -194,10 +194,10 @@ fn all_tokens_of_all_servers_are_listed() -> Result<()> {
         "{held}"
     );
     let output = stand.token(&["list"]).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let errors = String::from_utf8_lossy(&output.stderr);
     let doubt = "ringctl: with --quorum 1 of 3 servers, both sides of a split network may grant the same token";
     ensure!(
-        output.status.success() && said.starts_with(doubt),
+        output.status.success() && errors.starts_with(doubt),
         "{output:?}"
     );
     let page = String::from_utf8(output.stdout)?;
@@ -226,9 +226,9 @@ fn a_holder_is_named_with_its_machine_its_label_and_its_process() -> Result<()> 
         &format!("{name} (localhost) holds it exclusively"),
         &["run", "-n", "backup", "--", "true"],
     )?;
-    // The server that takes the token over reports the same.
+    // The server that takes the token over reports the same holder.
     let server = stand.list_entry("backup")?.context("the token is listed")?["server"].as_u64();
-    let server = server.context("the token has a server")?;
+    let server = server.context("the list names the token's server")?;
     stand.kill_server(usize::try_from(server)?)?;
     stand.wait_for_page(|page| page.contains(&name))?;
     run.signal(Signal::SIGTERM)?;
@@ -274,7 +274,7 @@ fn watch_shows_a_grant_and_a_return_of_a_token() -> Result<()> {
     Ok(())
 }
 
-fn a_tokens_name_is_any_bytes() -> Result<()> {
+fn the_name_of_a_token_may_have_any_bytes() -> Result<()> {
     let stand = serve(1)?;
     let long = "x".repeat(1024);
     for name in [long.as_str(), "two\nlines", " "] {
@@ -293,9 +293,9 @@ fn a_tokens_name_is_any_bytes() -> Result<()> {
     ensure!(output.status.code() == Some(2), "{output:?}");
     fs::write(&gone, "127.0.0.1\n")?;
     let output = stand.token_of(&gone, &["list"]).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(
-        output.status.code() == Some(2) && said.contains("line 1"),
+        output.status.code() == Some(2) && errors.contains("line 1"),
         "{output:?}"
     );
     Ok(())

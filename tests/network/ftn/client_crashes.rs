@@ -11,12 +11,13 @@ use super::client_stand::{ClientStand, helpers, serve, serve_with, signal, wait_
 
 /// Exit code of a `ringctl` that lost the token.
 const LOST_CODE: i32 = 75;
-/// A busy machine can renew such a lease in time, and the test does not wait long.
+/// Client timeout of these tests. With this timeout, a busy machine renews the lease in time, and the tests do not wait
+/// long for the end of the lease.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(4);
-/// Command that ignores SIGTERM, as does its child.
+/// Command that ignores SIGTERM. The child of the command also ignores SIGTERM.
 const STUBBORN_COMMAND: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
-/// Process outside the command's process group that has closed all descriptors of `ringctl` and only keeps the
-/// test's mark open.
+/// Command that starts a process outside the command's process group. The process closes all descriptors of `ringctl`,
+/// and keeps only the test's mark open.
 const DETACHED_COMMAND: &str = "setsid python3 -c 'import os, time
 os.closerange(3, 9)
 os.closerange(10, 1000)
@@ -25,13 +26,13 @@ time.sleep(1000)' & wait; sleep 1000";
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        the_death_of_ringctl_ends_its_work_and_gives_the_token_back,
+        the_death_of_ringctl_ends_its_work_and_returns_the_token,
         the_death_of_the_keeper_ends_its_work_before_another_begins,
         the_death_of_ringctl_and_keeper_ends_even_detached_processes,
         the_death_of_the_granter_ends_the_work_before_another_begins,
         a_granter_that_is_stopped_loses_its_work_before_another_begins,
         a_keeper_that_is_stopped_loses_its_work_before_another_begins,
-        work_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again,
+        stopped_work_does_not_run_again_although_all_processes_that_would_end_it_are_stopped_too,
         a_session_without_servers_ends_with_its_lease,
         a_token_outlives_its_leader_and_its_server,
         work_that_lasts_longer_than_a_lease_keeps_the_token,
@@ -42,7 +43,7 @@ fn stand() -> Result<ClientStand> {
     serve_with(1, CLIENT_TIMEOUT)
 }
 
-fn the_death_of_ringctl_ends_its_work_and_gives_the_token_back() -> Result<()> {
+fn the_death_of_ringctl_ends_its_work_and_returns_the_token() -> Result<()> {
     let stand = stand()?;
     let mut run = stand.start_work(STUBBORN_COMMAND)?;
     let next = stand.start_next()?;
@@ -80,7 +81,7 @@ fn the_death_of_the_granter_ends_the_work_before_another_begins() -> Result<()> 
     let next = stand.start_next()?;
     let (keeper, granter) = helpers(&run)?;
     signal(granter, Signal::SIGKILL)?;
-    run.expect_error("ringd-granter) was killed")?;
+    run.expect_error("ringd-granter, the process that renews its lease, was killed")?;
     run.expect_code(LOST_CODE)?;
     ensure!(stand.is_alone()?, "a process of the work is left");
     next.check_begins_alone()?;
@@ -100,7 +101,7 @@ fn a_granter_that_is_stopped_loses_its_work_before_another_begins() -> Result<()
     wait_until_gone(granter)
 }
 
-/// The kernel ends the work when the lease of the last renewal expires.
+/// A stopped keeper cannot end its work. So the kernel ends the work when the last renewed lease expires.
 fn a_keeper_that_is_stopped_loses_its_work_before_another_begins() -> Result<()> {
     let stand = stand()?;
     let mut run = stand.start_work(STUBBORN_COMMAND)?;
@@ -112,7 +113,8 @@ fn a_keeper_that_is_stopped_loses_its_work_before_another_begins() -> Result<()>
     wait_until_gone(granter)
 }
 
-fn work_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again() -> Result<()> {
+fn stopped_work_does_not_run_again_although_all_processes_that_would_end_it_are_stopped_too()
+-> Result<()> {
     let stand = stand()?;
     let woken = stand.file("woken");
     let line = format!(
@@ -148,7 +150,7 @@ fn a_session_without_servers_ends_with_its_lease() -> Result<()> {
     hold.expect_code(LOST_CODE)
 }
 
-/// The test does not know the first leader, so all servers but the last die in turn.
+/// The test does not know the first leader, so it kills all servers except the last, one after the other.
 fn a_token_outlives_its_leader_and_its_server() -> Result<()> {
     let mut stand = serve(3)?;
     stand.expect_exit(0, &["set", "t", "data"])?;
@@ -166,7 +168,7 @@ fn a_token_outlives_its_leader_and_its_server() -> Result<()> {
 
 fn work_that_lasts_longer_than_a_lease_keeps_the_token() -> Result<()> {
     let stand = stand()?;
-    // Longer than a client timeout.
+    // The work lasts longer than a client timeout.
     let mut run = stand.start_work("echo ready; sleep 5; exit 5")?;
     run.expect_code(5)?;
     stand.expect_exit(0, &["run", "-n", "t", "--", "true"])?;

@@ -17,12 +17,12 @@ use crate::recipes::pages::{FTN, block};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        an_entry_of_the_cache_is_made_once_and_read_by_all,
+        an_entry_of_the_cache_is_made_once_and_all_clients_read_it,
         a_shell_completes_the_names_of_tokens,
     ]
 }
 
-fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
+fn an_entry_of_the_cache_is_made_once_and_all_clients_read_it() -> Result<()> {
     let stand = serve(1)?;
     let cache = stand.file("cache");
     fs::create_dir(&cache)?;
@@ -53,7 +53,7 @@ fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
     );
     let log = stand.file("log");
     let make = format!("echo made >>{}; echo entry", log.display());
-    // Keeps the work from starting before all clients wait for it.
+    // This holder delays the work until all clients wait for it.
     let gate = stand.hold(&[], "cache/a")?;
     let started = (0..4).map(|_| Running::start(&mut cached(&["a", "sh", "-c", &make])));
     let started: Vec<Running> = started.collect::<Result<_>>()?;
@@ -72,7 +72,7 @@ fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
     Ok(())
 }
 
-/// Completes as an interactive shell does that sources the script of the page.
+/// Completes words like an interactive shell that has sourced the script of the page.
 fn a_shell_completes_the_names_of_tokens() -> Result<()> {
     let stand = serve(2)?;
     for name in ["build/cache", "build/docs", "nightly"] {
@@ -95,25 +95,25 @@ fn a_shell_completes_the_names_of_tokens() -> Result<()> {
         Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
     };
     let list = list.display();
-    let said = completes(&format!("ringctl token --servers {list} get bu"))?;
-    ensure!(said == "build/cache build/docs", "{said}");
-    let said = completes(&format!("ringctl token --servers {list} run --shared n"))?;
-    ensure!(said == "nightly", "{said}");
+    let completions = completes(&format!("ringctl token --servers {list} get bu"))?;
+    ensure!(completions == "build/cache build/docs", "{completions}");
+    let completions = completes(&format!("ringctl token --servers {list} run --shared n"))?;
+    ensure!(completions == "nightly", "{completions}");
     // A pipe can be read only once, so completion must not read it or wait for its writer.
     let pipe = stand.file("pipe");
     mkfifo(&pipe, Mode::S_IRUSR | Mode::S_IWUSR)?;
-    let said = completes(&format!(
+    let completions = completes(&format!(
         "ringctl token --servers {} get bu",
         pipe.display()
     ))?;
-    ensure!(said.is_empty(), "{said}");
-    // Without an answering server completion prints nothing and does not wait long.
+    ensure!(completions.is_empty(), "{completions}");
+    // If no server answers, completion prints nothing and does not wait for long.
     let nobody = stand.file("nobody");
     fs::write(&nobody, "127.0.0.1:9\n")?;
-    let said = completes(&format!(
+    let completions = completes(&format!(
         "ringctl token --servers {} get bu",
         nobody.display()
     ))?;
-    ensure!(said.is_empty(), "{said}");
+    ensure!(completions.is_empty(), "{completions}");
     Ok(())
 }

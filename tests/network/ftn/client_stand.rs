@@ -19,7 +19,7 @@ use crate::locks::program::Running;
 const PORT: u16 = 7300;
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Servers on this sandbox's loopback interface, killed on drop.
+/// Servers on this sandbox's loopback interface, which are killed on drop.
 pub(super) struct ClientStand {
     folder: TempDir,
     client_timeout: Duration,
@@ -52,9 +52,9 @@ pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<ClientS
             .args(["--heartbeat", "100ms", "--server-timeout", "500ms"])
             .arg("--client-timeout")
             .arg(format!("{}ms", client_timeout.as_millis()))
-            // There is no client of an earlier run.
+            // The servers need no grace period, because there are no clients of an earlier run.
             .args(["--grace", "0ms"])
-            // The last living server must continue.
+            // With this quorum the last living server continues to serve.
             .args(["--quorum", "1"])
             .arg("--control")
             .arg(stand.file(&format!("ftn-{index}.sock")))
@@ -78,12 +78,13 @@ impl ClientStand {
         self.folder.path().join(name)
     }
 
-    /// Returns the file that stays locked while any process of the work lives: all of them inherit the lock.
+    /// Returns the path of a file that stays locked as long as any process of the work lives. All these processes
+    /// inherit the lock.
     fn lock_file(&self) -> PathBuf {
         self.file("mark")
     }
 
-    /// Returns `ringctl token` with these arguments. It ignores no signal.
+    /// Returns `ringctl token` with these arguments, and with all signals at their defaults.
     pub(super) fn token(&self, arguments: &[&str]) -> Command {
         self.token_of(&self.list(), arguments)
     }
@@ -124,24 +125,24 @@ impl ClientStand {
     /// Checks the exit code of `ringctl token` and that its error contains `words`.
     pub(super) fn expect_failure(&self, code: i32, words: &str, arguments: &[&str]) -> Result<()> {
         let output = self.output(arguments)?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        let is_so = output.status.code() == Some(code) && said.contains(words);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let is_so = output.status.code() == Some(code) && errors.contains(words);
         ensure!(is_so, "{arguments:?}: {words:?}: {output:?}");
         Ok(())
     }
 
-    /// Starts a `hold` of a token, and waits until it holds it.
+    /// Starts `ringctl token hold`, and waits until it holds the token.
     pub(super) fn hold(&self, options: &[&str], name: &str) -> Result<Running> {
         let arguments = [&["hold"], options, &[name]].concat();
         let mut hold = Running::start(&mut self.token(&arguments))?;
-        let said = hold.line();
-        let granted = said.strip_prefix("granted ");
+        let line = hold.line();
+        let granted = line.strip_prefix("granted ");
         let is_fence = granted.is_some_and(|fence| fence.parse::<u64>().is_ok());
-        ensure!(is_fence, "{said:?}: {}", hold.errors());
+        ensure!(is_fence, "{line:?}: {}", hold.errors());
         Ok(hold)
     }
 
-    /// Returns the token of this name in `list --json`.
+    /// Returns the entry of this token in the output of `list --json`.
     pub(super) fn list_entry(&self, name: &str) -> Result<Option<Value>> {
         let listed = self.expect_exit(0, &["list", "--json"])?;
         let listed: Value = serde_json::from_slice(&listed)?;
@@ -150,7 +151,7 @@ impl ClientStand {
         Ok(tokens.find(|token| token["name"] == digits).cloned())
     }
 
-    /// Waits until the page of all tokens satisfies `is_so`.
+    /// Waits until `is_so` accepts the output of `ringctl token list`.
     pub(super) fn wait_for_page(&self, is_so: impl Fn(&str) -> bool) -> Result<()> {
         let give_up = Instant::now() + WAIT_LIMIT;
         loop {
@@ -178,7 +179,7 @@ impl ClientStand {
 
     /// Starts `ringctl token run` of token `t` with a shell line, and waits until the line prints "ready".
     pub(super) fn start_work(&self, line: &str) -> Result<Running> {
-        // Without a core dump, whatever signal ends it.
+        // The shell must not write a core dump, even if a signal such as SIGQUIT ends it.
         let line = format!(
             "ulimit -c 0; exec 9> {}; flock -n 9 || exit 99; {line}",
             self.lock_file().display()
@@ -188,7 +189,7 @@ impl ClientStand {
         Ok(run)
     }
 
-    /// Whether no process of the work is left.
+    /// Whether all processes of the work have ended.
     pub(super) fn is_alone(&self) -> Result<bool> {
         let mark = File::open(self.lock_file())?;
         Ok(Flock::lock(mark, FlockArg::LockExclusiveNonblock).is_ok())
@@ -224,11 +225,11 @@ pub(super) struct NextClient<'a> {
 }
 
 impl NextClient<'_> {
-    /// Checks that this client gets the token, and no process of the earlier work lives at that moment.
+    /// Checks that this client gets the token, and that no process of the earlier work lives at that moment.
     pub(super) fn check_begins_alone(mut self) -> Result<()> {
-        let said = self.hold.line();
+        let line = self.hold.line();
         let is_alone = self.stand.is_alone()?;
-        ensure!(said.starts_with("granted "), "{said:?}");
+        ensure!(line.starts_with("granted "), "{line:?}");
         ensure!(is_alone, "a process of the work is left");
         self.hold.signal(Signal::SIGTERM)?;
         self.hold.expect_line("returned")?;
@@ -241,7 +242,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     pairs.concat()
 }
 
-/// Waits for a child of `parent` with this name, and returns it.
+/// Waits until `parent` has a child with this name, and returns the child.
 pub(super) fn child_called(parent: Pid, name: &str) -> Result<Pid> {
     let give_up = Instant::now() + WAIT_LIMIT;
     loop {
@@ -278,7 +279,7 @@ pub(super) fn signal(pid: Pid, signal: Signal) -> Result<()> {
 pub(super) fn wait_until_gone(pid: Pid) -> Result<()> {
     let give_up = Instant::now() + WAIT_LIMIT;
     while kill(pid, None).is_ok() {
-        // A process that its parent does not wait for becomes a zombie.
+        // If its parent does not wait for it, a process becomes a zombie.
         let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         if status.contains(") Z ") {
             break;

@@ -1,4 +1,4 @@
-//! Clients that wait: how long, and how their requests end.
+//! Clients that wait for a token: the length of the wait, and the end of their requests.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ pub(super) fn tests() -> Vec<Test> {
         a_client_that_gets_no_token_in_time_returns_its_exit_code,
         a_client_that_gets_sigterm_withdraws_its_request,
         a_ringctl_run_that_gets_sigterm_withdraws_its_request,
-        without_a_server_there_is_no_session_and_the_addresses_are_named,
+        a_client_without_a_server_gets_no_session_and_names_the_addresses,
         a_client_with_another_list_is_told_to_compare_the_lists,
     ]
 }
@@ -63,7 +63,7 @@ fn a_ringctl_run_that_gets_sigterm_withdraws_its_request() -> Result<()> {
     stand.wait_for_waiting("t", 0)
 }
 
-fn without_a_server_there_is_no_session_and_the_addresses_are_named() -> Result<()> {
+fn a_client_without_a_server_gets_no_session_and_names_the_addresses() -> Result<()> {
     let stand = serve(1)?;
     let list = stand.file("nobody");
     fs::write(&list, "127.0.0.1:7398\n127.0.0.1:7399\n")?;
@@ -74,16 +74,16 @@ fn without_a_server_there_is_no_session_and_the_addresses_are_named() -> Result<
         let began = Instant::now();
         let output = stand.token_of(&list, command).output()?;
         let took = began.elapsed();
-        let said = String::from_utf8_lossy(&output.stderr);
+        let errors = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.code() == Some(3), "{output:?}");
-        let words = "none of the 2 servers asked answers (127.0.0.1:7398, 127.0.0.1:7399)";
-        ensure!(said.contains(words), "{said}");
+        let words = "no answer from 2 servers (127.0.0.1:7398, 127.0.0.1:7399)";
+        ensure!(errors.contains(words), "{errors}");
         ensure!(took >= Duration::from_millis(500), "it took {took:?}");
     }
     Ok(())
 }
 
-/// Servers with another list do not answer.
+/// Servers do not answer a client that has another list of servers.
 fn a_client_with_another_list_is_told_to_compare_the_lists() -> Result<()> {
     let stand = serve(1)?;
     stand.expect_exit(0, &["set", "t", "v"])?;
@@ -91,11 +91,11 @@ fn a_client_with_another_list_is_told_to_compare_the_lists() -> Result<()> {
     let lines = fs::read_to_string(stand.list())?;
     fs::write(&list, format!("{lines}127.0.0.1:7399\n"))?;
     let output = stand.token_of(&list, &["get", "-w", "0", "t"]).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.code() == Some(3), "{output:?}");
     ensure!(
-        said.contains("their list has the same lines") && said.contains("signature"),
-        "{said}"
+        errors.contains("their list has the same lines") && errors.contains("signature"),
+        "{errors}"
     );
     Ok(())
 }

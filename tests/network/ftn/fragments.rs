@@ -1,4 +1,4 @@
-//! Networks that drop fragments, and servers that fall silent after a grant.
+//! Networks that drop fragments, and servers that no longer answer after a grant.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -19,18 +19,18 @@ use crate::locks::program::Running;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        data_come_and_go_where_fragments_are_dropped,
-        a_set_that_is_not_confirmed_ends_in_time_and_by_a_signal,
+        a_client_can_read_and_write_data_in_a_network_that_drops_fragments,
+        a_set_command_without_confirmation_ends_in_time_and_on_a_signal,
     ]
 }
 
-/// Sets the loopback interface's MTU to 1,280 bytes, and drops all fragments.
+/// Sets the loopback interface's MTU to 1,280 bytes, and lets the kernel drop all fragments.
 fn drop_fragments() -> Result<()> {
     let status = Command::new("ip")
         .args(["link", "set", "lo", "mtu", "1280"])
         .status()?;
     ensure!(status.success(), "{status}");
-    // The high threshold must not be below the low one, so the low one is set first.
+    // The high threshold must not be below the low threshold, so the low threshold is set first.
     for bound in ["low", "high"] {
         let path = format!("/proc/sys/net/ipv4/ipfrag_{bound}_thresh");
         fs::write(&path, "0").context(path)?;
@@ -47,7 +47,7 @@ fn drop_fragments() -> Result<()> {
     Ok(())
 }
 
-fn data_come_and_go_where_fragments_are_dropped() -> Result<()> {
+fn a_client_can_read_and_write_data_in_a_network_that_drops_fragments() -> Result<()> {
     drop_fragments()?;
     let stand = serve(1)?;
     for len in [8_000, 32_768] {
@@ -59,8 +59,8 @@ fn data_come_and_go_where_fragments_are_dropped() -> Result<()> {
     Ok(())
 }
 
-/// Runs a fake server that grants sessions and tokens but confirms no release. It notifies `returned` of each
-/// release.
+/// Runs a fake server, which grants sessions and tokens but confirms no release. The server sends a notice to
+/// `returned` for each release.
 fn grant_and_fall_silent(
     socket: &UdpSocket,
     lines: &str,
@@ -111,7 +111,7 @@ fn grant_and_fall_silent(
     Ok(())
 }
 
-fn a_set_that_is_not_confirmed_ends_in_time_and_by_a_signal() -> Result<()> {
+fn a_set_command_without_confirmation_ends_in_time_and_on_a_signal() -> Result<()> {
     let stand = serve(1)?;
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     let address: SocketAddr = socket.local_addr()?;
@@ -125,18 +125,18 @@ fn a_set_that_is_not_confirmed_ends_in_time_and_by_a_signal() -> Result<()> {
             let began = Instant::now();
             let set = ["set", "-w", "1", "-E", "9", "t", "new"];
             let output = stand.token_of(&list, &set).output()?;
-            let said = String::from_utf8_lossy(&output.stderr);
+            let errors = String::from_utf8_lossy(&output.stderr);
             ensure!(output.status.code() == Some(9), "{output:?}");
             ensure!(
-                said.contains("it is unknown whether the data were set"),
-                "{said}"
+                errors.contains("it is unknown whether the data were set"),
+                "{errors}"
             );
             ensure!(
                 began.elapsed() >= Duration::from_secs(1),
                 "{:?}",
                 began.elapsed()
             );
-            // The lease would last for 11 s.
+            // The lease would last for 11 s, so the wait must end earlier.
             ensure!(
                 began.elapsed() < Duration::from_secs(9),
                 "{:?}",
@@ -146,13 +146,13 @@ fn a_set_that_is_not_confirmed_ends_in_time_and_by_a_signal() -> Result<()> {
                 let mut waits = Running::start(&mut stand.token_of(&list, command))?;
                 while returned.try_recv().is_ok() {}
                 returned.recv_timeout(WAIT_LIMIT)?;
-                let told = Instant::now();
+                let signal_time = Instant::now();
                 waits.signal(Signal::SIGTERM)?;
                 waits.expect_code(128 + Signal::SIGTERM as i32)?;
                 ensure!(
-                    told.elapsed() < Duration::from_secs(9),
+                    signal_time.elapsed() < Duration::from_secs(9),
                     "{:?}",
-                    told.elapsed()
+                    signal_time.elapsed()
                 );
             }
             Ok(())

@@ -1,4 +1,4 @@
-//! Checks the rules of `docs/ftn.md` on recorded frames.
+//! Checks recorded frames against the rules of `docs/ftn.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -37,11 +37,12 @@ struct Grant {
 
 #[derive(Default)]
 struct Judge {
-    /// Datagrams from each client to each server without a session, and the CONFIGs that answered them.
+    /// For each client without a session and each server: the number of datagrams of the client, and the number of
+    /// CONFIGs from the server.
     strangers: BTreeMap<(SocketAddr, SocketAddr), (u32, u32)>,
-    /// REQUESTs by session and number: the token, and whether it is exclusive.
+    /// REQUESTs by session and number: the token, and whether the request is exclusive.
     requests: BTreeMap<(i64, i64), (Vec<u8>, i64)>,
-    /// RETURNs by session and number: the time, and whether it is a renewal.
+    /// RETURNs by session and number: the time of the RETURN, and whether it is a renewal.
     returns: BTreeMap<(i64, i64), (Duration, bool)>,
     /// Time of the last release of each token by each session.
     given_back: BTreeMap<(i64, Vec<u8>), Duration>,
@@ -53,7 +54,7 @@ struct Judge {
     /// Last exclusive grant of each token.
     grants: BTreeMap<Vec<u8>, Grant>,
     kinds: BTreeSet<&'static str>,
-    /// Parts of messages, by sender, receiver and number.
+    /// Parts of incomplete messages, by sender, receiver and number.
     parts: BTreeMap<(SocketAddr, SocketAddr, i64), BTreeMap<i64, Vec<u8>>>,
     granted: usize,
 }
@@ -86,7 +87,7 @@ pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
             .judge_datagram(service, &sent, &datagram)
             .with_context(says)?;
     }
-    // Every such run has messages of these kinds.
+    // Every complete run has messages of these kinds.
     for kind in [
         "CONFIG",
         "REQUEST",
@@ -102,7 +103,7 @@ pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
 }
 
 impl Judge {
-    /// Adds a part of a message. Returns the message if it is complete.
+    /// Adds a part of a message. Returns the message if all parts have arrived.
     fn reassemble(&mut self, sent: &Sent, datagram: &Datagram) -> Result<Option<Vec<u8>>> {
         let Body::Part {
             content,
@@ -143,7 +144,7 @@ impl Judge {
                 self.on_server_message(service, sent, (from, to), receiver, datagram)
             }
             (None, Some(server)) => {
-                ensure!(datagram.to == server, "it is for s{server}");
+                ensure!(datagram.to == server, "the receiver is s{server}");
                 self.strangers.entry((from, to)).or_default().0 += 1;
                 self.on_client_message(sent, datagram)
             }
@@ -171,7 +172,10 @@ impl Judge {
                 self.kinds.insert("REQUEST");
                 let request = (token.0.clone(), *access);
                 let known = self.requests.entry((session, *msgnum)).or_insert(request);
-                ensure!(known.0 == token.0, "one number for two tokens");
+                ensure!(
+                    known.0 == token.0,
+                    "a session uses one number for requests of two tokens"
+                );
             }
             Body::Return {
                 msgnum,
@@ -183,7 +187,7 @@ impl Judge {
                 self.returns.entry((session, *msgnum)).or_insert(returned);
                 if name.is_empty() {
                     let is_renewal = *flags == DEASSIGN && data.iter().all(u8::is_ascii_digit);
-                    ensure!(is_renewal && !data.is_empty(), "RETURN of no token");
+                    ensure!(is_renewal && !data.is_empty(), "a RETURN without a token");
                 } else if flags & DEASSIGN != 0 {
                     self.given_back.insert((session, name.clone()), sent.at);
                 }
@@ -192,13 +196,13 @@ impl Judge {
                 self.logged_out.entry(session).or_insert(sent.at);
             }
             Body::Catalog { holdings } => {
-                let first = holdings.first().context("no begin marker")?;
+                let first = holdings.first().context("the begin marker is missing")?;
                 ensure!(first.0.is_empty(), "the message begins with a token");
             }
             Body::Alive | Body::Part { .. } | Body::Parted { .. } => {}
             _ => anyhow::bail!("a client sent a server's message"),
         }
-        ensure!(has_session, "{session} is no session");
+        ensure!(has_session, "{session} is not a session");
         Ok(())
     }
 
@@ -212,29 +216,19 @@ impl Judge {
     ) -> Result<()> {
         let (server, session) = (datagram.from, datagram.to);
         let count = service.servers.len();
-        let between_servers = matches!(
-            datagram.body,
-            Body::State { .. }
-                | Body::Heartbeat { .. }
-                | Body::Elect { .. }
-                | Body::Transfer { .. }
-                | Body::Transferred { .. }
-        );
-        let by_both = matches!(datagram.body, Body::Part { .. } | Body::Parted { .. });
-        if between_servers || by_both && receiver.is_some() {
-            ensure!(receiver == Some(datagram.to), "the receiver is wrong");
-        } else {
-            ensure!(receiver.is_none(), "a server got a message for clients");
-        }
+        check_receiver(receiver, datagram)?;
         match &datagram.body {
             Body::Config { leader, states } => {
                 self.kinds.insert("CONFIG");
                 ensure!(*leader > 0 && states.len() == count, "no configuration");
                 if session == 0 {
                     ensure!(sent.bytes.len() <= 16 + count, "the message is too long");
-                    let (asked, told) = self.strangers.entry((to, from)).or_default();
-                    *told += 1;
-                    ensure!(told <= asked, "{told} for {asked}");
+                    let (questions, answers) = self.strangers.entry((to, from)).or_default();
+                    *answers += 1;
+                    ensure!(
+                        answers <= questions,
+                        "{answers} answers to {questions} datagrams"
+                    );
                 }
             }
             Body::Grant {
@@ -246,13 +240,13 @@ impl Judge {
                 let is_ready = state.is_none_or(|state| *state == READY);
                 ensure!(is_ready, "s{server} is not READY");
                 let request = self.requests.get(&(session, *msgnum));
-                let (asked, access) = request.context("no client has asked")?;
-                ensure!(asked == name, "another token was asked for");
+                let (requested, access) = request.context("no client has requested the token")?;
+                ensure!(requested == name, "the client has requested another token");
                 if *access == -1 {
                     let fence = data.split(|byte| *byte == b' ').next().unwrap_or_default();
                     let fence = std::str::from_utf8(fence)?.parse().context("no FENCE")?;
                     let (at, msgnum) = (sent.at, *msgnum);
-                    self.granted(
+                    self.on_granted(
                         name,
                         Grant {
                             at,
@@ -266,7 +260,7 @@ impl Judge {
             Body::Confirm { msgnum } => {
                 self.kinds.insert("CONFIRM");
                 let returned = self.returns.get(&(session, *msgnum));
-                let (at, is_renewal) = returned.context("no token was returned")?;
+                let (at, is_renewal) = returned.context("the client has returned no token")?;
                 if *is_renewal {
                     let until = self.leases.entry(session).or_default();
                     *until = (*until).max(*at + service.lease);
@@ -279,7 +273,10 @@ impl Judge {
                 ..
             } => {
                 self.kinds.insert("STATE");
-                ensure!(seq >> 32 == i128::from(*leader), "seq of another leader");
+                ensure!(
+                    seq >> 32 == i128::from(*leader),
+                    "the seq is of another leader"
+                );
                 let is_leader = leader % i64::try_from(count)? == server;
                 ensure!(
                     is_leader && states.len() == count,
@@ -307,9 +304,9 @@ impl Judge {
         Ok(())
     }
 
-    /// Checks an exclusive grant. Its number must be larger than that of the previous grant, whose session must
-    /// have released the token, logged out or expired.
-    fn granted(&mut self, name: &[u8], grant: Grant) -> Result<()> {
+    /// Checks an exclusive grant. The number of the grant must be larger than the number of the previous grant. The
+    /// session of the previous grant must have released the token, logged out or expired.
+    fn on_granted(&mut self, name: &[u8], grant: Grant) -> Result<()> {
         let Some(before) = self.grants.insert(name.to_vec(), grant) else {
             self.granted += 1;
             return Ok(());
@@ -334,10 +331,33 @@ impl Judge {
             .unwrap_or_default();
         ensure!(
             is_free || lease <= grant.at,
-            "{} has it since {:?} and a lease until {lease:?}",
+            "{} has had the token since {:?} and has a lease until {lease:?}",
             before.session,
             before.at
         );
         Ok(())
     }
+}
+
+/// Checks that a server sent a message to a receiver that may get the message. `receiver` is the number of the receiver
+/// if the receiver is a server.
+fn check_receiver(receiver: Option<i64>, datagram: &Datagram) -> Result<()> {
+    let between_servers = matches!(
+        datagram.body,
+        Body::State { .. }
+            | Body::Heartbeat { .. }
+            | Body::Elect { .. }
+            | Body::Transfer { .. }
+            | Body::Transferred { .. }
+    );
+    let by_both = matches!(datagram.body, Body::Part { .. } | Body::Parted { .. });
+    if between_servers || by_both && receiver.is_some() {
+        ensure!(receiver == Some(datagram.to), "the receiver is wrong");
+    } else {
+        ensure!(
+            receiver.is_none(),
+            "a server received a message for clients"
+        );
+    }
+    Ok(())
 }

@@ -18,13 +18,13 @@ use super::stand::{PORT, ServerStand};
 use crate::record::Record;
 
 const CLIENTS: usize = 20;
-/// CT; three quarters of it are longer than a change of leader.
+/// CT. A change of leader takes less than three quarters of CT.
 const CLIENT_TIMEOUT: &str = "5s";
-/// Three quarters of CT.
+/// Length of a lease: three quarters of CT.
 const LEASE: Duration = Duration::from_millis(3_750);
-/// Number of grants that shows that the token is in use.
+/// Number of grants after which the test considers the token in use.
 const ROUND_GRANTS: usize = 5;
-/// Number of clients that are killed at a time.
+/// Number of clients that the test kills at the same time.
 const KILLED_CLIENTS: usize = 6;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -35,10 +35,10 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A stand whose clients run a shell line under token `t` again and again.
+/// A stand with clients that repeatedly run a shell line under token `t`.
 struct ClientGroup {
     stand: ServerStand,
-    /// Log of all work: one line for each begin and end, with the fencing number.
+    /// Log of all work, with one line with the fencing number for each begin and each end.
     log: PathBuf,
     clients: Vec<Child>,
     record: Record,
@@ -58,7 +58,8 @@ impl ClientGroup {
         fs::write(&log, "")?;
         let work = "echo b $RINGD_TOKEN >>$0; sleep 0.01; echo e $RINGD_TOKEN >>$0";
         let again = format!(
-            "while :; do {} token --servers {} --client-timeout {CLIENT_TIMEOUT} run -w 60 t -- sh -c '{work}' {}; done",
+            "while :; do {} token --servers {} --client-timeout {CLIENT_TIMEOUT} \
+             run -w 60 t -- sh -c '{work}' {}; done",
             ring_segment::program("ringctl"),
             stand.list().display(),
             log.display()
@@ -121,7 +122,7 @@ impl ClientGroup {
                 .file_name()
                 .and_then(|name| name.to_str()?.parse().ok());
             if let (true, Some(number)) = (is_one, number) {
-                // It may have ended already.
+                // The process may have ended already.
                 let _ = kill(Pid::from_raw(number), Signal::SIGKILL);
                 killed += 1;
             }
@@ -132,7 +133,8 @@ impl ClientGroup {
         bail!("only {killed} clients exist")
     }
 
-    /// Checks that each work ended, or was killed, before the next began, and that fencing numbers grow.
+    /// Checks that each client's work ended or was killed before the next work began. Also checks that fencing numbers
+    /// grow.
     fn judge(&self) -> Result<()> {
         let log = fs::read_to_string(&self.log)?;
         let mut at_work: Option<u64> = None;
@@ -157,7 +159,7 @@ impl ClientGroup {
         let granted = judge(&self.record, &self.service)?;
         ensure!(
             granted >= ended.len(),
-            "{granted} grants on the wire, {} of work",
+            "{granted} grants on the wire, but {} in the log of the work",
             ended.len()
         );
         Ok(())
@@ -173,7 +175,7 @@ impl Drop for ClientGroup {
     }
 }
 
-/// Waits for a grace period, three changes of leader, and another grace period.
+/// This test lasts for a grace period, three changes of leader, and another grace period.
 fn three_servers_survive_the_loss_of_one_and_a_restart_of_all() -> Result<()> {
     let mut group = ClientGroup::new(3)?;
     let leader = group.stand.wait_until_served_by(&[0, 1, 2])?;
@@ -208,7 +210,7 @@ fn three_servers_survive_the_loss_of_one_and_a_restart_of_all() -> Result<()> {
     group.judge()
 }
 
-/// Waits for a grace period and a change of leader.
+/// This test lasts for a grace period and a change of leader.
 fn five_servers_survive_the_loss_of_the_leader_and_another() -> Result<()> {
     let mut group = ClientGroup::new(5)?;
     let all = [0, 1, 2, 3, 4];

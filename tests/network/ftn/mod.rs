@@ -1,4 +1,4 @@
-//! The token service on real segments: one server per node, and `ringctl token`.
+//! The token service on real segments, with one server per node and `ringctl token` as the client.
 //!
 //! `stand.rs` starts servers on a segment, and `judge.rs` checks their recorded messages. `client_stand.rs` starts
 //! servers on the loopback interface for tests of clients.

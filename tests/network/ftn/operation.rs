@@ -14,10 +14,10 @@ use super::stand::{PORT, ServerStand};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_name_that_is_not_resolved_is_a_server_that_is_down,
+        a_server_whose_name_cannot_be_resolved_counts_as_down,
         a_server_with_other_options_is_named_and_clients_follow_it,
         data_that_no_client_holds_survive_the_stop_of_their_server,
-        a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most,
+        a_flood_of_waiting_clients_takes_at_most_a_quarter_more_than_the_allowed_memory,
     ]
 }
 
@@ -32,7 +32,7 @@ fn run_token(stand: &ServerStand, node: usize, arguments: &[&str]) -> Result<std
     Ok(stand.segment().node(node).ns().run(|| command.output())??)
 }
 
-fn a_name_that_is_not_resolved_is_a_server_that_is_down() -> Result<()> {
+fn a_server_whose_name_cannot_be_resolved_counts_as_down() -> Result<()> {
     let mut stand = ServerStand::without_servers(2, 2)?;
     let lines = fs::read_to_string(stand.list())?;
     fs::write(stand.list(), format!("{lines}nowhere.invalid:{PORT}\n"))?;
@@ -41,10 +41,13 @@ fn a_name_that_is_not_resolved_is_a_server_that_is_down() -> Result<()> {
     }
     stand.wait_until_served_by(&[0, 1])?;
     let status = stand.server(0).status()?;
-    let told = |trouble: &str| trouble.contains("server 2 (nowhere.invalid:7301) has no address");
+    let is_reported =
+        |trouble: &str| trouble.contains("server 2 (nowhere.invalid:7301) has no address");
     let troubles = status["troubles"].as_array().context("a list")?;
     ensure!(
-        troubles.iter().any(|it| it.as_str().is_some_and(told)),
+        troubles
+            .iter()
+            .any(|it| it.as_str().is_some_and(is_reported)),
         "{status:#}"
     );
     ensure!(status["quorum"] == 2, "{status:#}");
@@ -71,7 +74,7 @@ fn a_server_with_other_options_is_named_and_clients_follow_it() -> Result<()> {
     Ok(())
 }
 
-/// Each server has a token, so each stop concerns one with data.
+/// Each server has a token with data. So wherever a server stops, the data of a token must survive.
 fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
     let mut stand = ServerStand::new(3, 3, &[])?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
@@ -100,7 +103,7 @@ fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
     Ok(())
 }
 
-/// A client whose messages the test writes itself.
+/// A client whose messages the test composes itself.
 struct ManualClient {
     socket: UdpSocket,
     ssig: i32,
@@ -146,7 +149,7 @@ impl ManualClient {
         Ok(bytes)
     }
 
-    /// Sets the data of a free token, and waits for the grant and the confirmation.
+    /// Sets the data of a token that no client holds. Waits for the grant and the confirmation.
     fn fill(&mut self, name: &str, data: &[u8]) -> Result<()> {
         self.request(name, Access::Exclusive)?;
         self.wait_for(Kind::Grant)?;
@@ -200,9 +203,9 @@ impl ManualClient {
     }
 }
 
-fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> Result<()> {
+fn a_flood_of_waiting_clients_takes_at_most_a_quarter_more_than_the_allowed_memory() -> Result<()> {
     const ALLOWED_KIB: u64 = 6 << 10;
-    /// Memory of the loop's buffers and of outgoing datagrams.
+    /// Memory for the buffers of the daemon's loop and for outgoing datagrams.
     const BUFFERS_KIB: u64 = 4 << 10;
     let mut stand = ServerStand::new(1, 1, &[("--max-memory", "6MiB")])?;
     stand.wait_until_served_by(&[0])?;

@@ -15,11 +15,11 @@ use super::stand::{HEARTBEAT, PORT, SERVER_TIMEOUT, ServerStand};
 pub(super) fn tests() -> Vec<Test> {
     tests![
         three_servers_agree_on_a_leader_and_show_it,
-        exclusive another_leads_in_time_when_the_leader_is_killed,
-        a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back,
+        exclusive another_server_leads_in_time_when_the_leader_is_killed,
+        a_leader_that_is_cut_off_serves_no_tokens_and_follows_after_its_return,
         a_server_that_is_started_again_never_counts_configurations_back,
-        a_leaving_server_is_not_waited_for_and_watchers_see_it,
-        without_a_majority_a_server_warns_of_splits,
+        the_others_do_not_wait_for_a_server_that_leaves_and_watchers_see_it_leave,
+        a_server_whose_quorum_is_no_majority_warns_of_splits,
         a_server_that_cannot_start_prints_the_reason,
         a_state_file_or_control_socket_of_another_server_is_reported,
     ]
@@ -62,14 +62,14 @@ fn three_servers_agree_on_a_leader_and_show_it() -> Result<()> {
     Ok(())
 }
 
-/// Returns a server's line of the status page.
+/// Returns the line of a server on the status page.
 fn line_of(page: &str, index: usize) -> Result<&str> {
     let name = format!("10.77.0.{}:{PORT}", index + 1);
     let found = page.lines().find(|line| line.contains(&name));
     found.with_context(|| format!("no {name} in {page}"))
 }
 
-fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
+fn another_server_leads_in_time_when_the_leader_is_killed() -> Result<()> {
     let mut stand = ServerStand::new(3, 3, &[("--quorum", "1")])?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
     let others: Vec<usize> = (0..3).filter(|&other| other != leader).collect();
@@ -99,7 +99,7 @@ fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
     );
     let status = stand.server(next).status()?;
     ensure!(status["servers"][leader]["state"] == "DOWN", "{status:#}");
-    // The old leader joins again, and follows.
+    // The old leader joins again as a follower.
     stand.server(leader).start()?;
     ensure!(
         stand.wait_until_served_by(&[0, 1, 2])? == next,
@@ -108,7 +108,7 @@ fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
     Ok(())
 }
 
-fn a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back() -> Result<()> {
+fn a_leader_that_is_cut_off_serves_no_tokens_and_follows_after_its_return() -> Result<()> {
     let mut stand = ServerStand::new(3, 3, &majority())?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
     let others: Vec<usize> = (0..3).filter(|&other| other != leader).collect();
@@ -130,7 +130,8 @@ fn a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back() -> Resu
     Ok(())
 }
 
-/// The test is over before the clock has passed the old number: only the state file prevents a smaller one.
+/// The test ends before the number that follows from the clock exceeds the old number. So only the state file keeps the
+/// number from becoming smaller.
 fn a_server_that_is_started_again_never_counts_configurations_back() -> Result<()> {
     let mut stand = ServerStand::new(1, 1, &[])?;
     let mut last = 0;
@@ -148,8 +149,9 @@ fn a_server_that_is_started_again_never_counts_configurations_back() -> Result<(
     Ok(())
 }
 
-/// No silence lasts as long as a timeout, so a server that is DOWN has announced it.
-fn a_leaving_server_is_not_waited_for_and_watchers_see_it() -> Result<()> {
+/// During the test no server is silent for as long as the timeout. So if the others show a server as DOWN, this server
+/// has announced that it stops.
+fn the_others_do_not_wait_for_a_server_that_leaves_and_watchers_see_it_leave() -> Result<()> {
     let patient = [("--server-timeout", "1h"), ("--quorum", "1")];
     let mut stand = ServerStand::new(2, 2, &patient)?;
     let leader = stand.wait_until_served_by(&[0, 1])?;
@@ -157,8 +159,8 @@ fn a_leaving_server_is_not_waited_for_and_watchers_see_it() -> Result<()> {
     let mut watch = UnixStream::connect(stand.server(leader).control())?;
     watch.set_read_timeout(Some(WAIT_LIMIT))?;
     watch.write_all(b"{\"request\":\"watch\"}\n")?;
-    let mut told = BufReader::new(watch).lines();
-    let snapshot = told.next().context("no snapshot")??;
+    let mut events = BufReader::new(watch).lines();
+    let snapshot = events.next().context("no snapshot")??;
     ensure!(snapshot.starts_with("{\"snapshot\":"), "{snapshot}");
     let leaving = stand.server(other);
     leaving.signal(Signal::SIGTERM)?;
@@ -168,19 +170,19 @@ fn a_leaving_server_is_not_waited_for_and_watchers_see_it() -> Result<()> {
         line.contains("\"event\":\"configuration_changed\"") && line.contains("is DOWN")
     };
     loop {
-        let line = told.next().context("the watch has ended")??;
+        let line = events.next().context("the watch has ended")??;
         if says_so(&line) {
             break;
         }
     }
-    // The last server can notify no other one, and must end too.
+    // The last server must end too, although it has no other server to notify.
     let last = stand.server(leader);
     last.signal(Signal::SIGTERM)?;
     ensure!(last.wait_exit(WAIT_LIMIT)?.code() == Some(0));
     Ok(())
 }
 
-fn without_a_majority_a_server_warns_of_splits() -> Result<()> {
+fn a_server_whose_quorum_is_no_majority_warns_of_splits() -> Result<()> {
     let mut stand = ServerStand::new(2, 2, &[])?;
     stand.wait_until_served_by(&[0, 1])?;
     let server = stand.server(0);
@@ -198,7 +200,7 @@ fn without_a_majority_a_server_warns_of_splits() -> Result<()> {
     Ok(())
 }
 
-/// Checks that a server does not start: with this exit code and this error.
+/// Checks that a server does not start, and ends with this exit code and this error.
 fn check_refused(server: Ringd, code: i32, says: &str) -> Result<()> {
     let mut server = server.spawn()?;
     let end = server.wait_exit(WAIT_LIMIT)?;
@@ -207,7 +209,7 @@ fn check_refused(server: Ringd, code: i32, says: &str) -> Result<()> {
     Ok(())
 }
 
-/// No name server is reachable: there is no route to one.
+/// The namespace has no route to a name server.
 fn a_server_that_cannot_start_prints_the_reason() -> Result<()> {
     let stand = ServerStand::without_servers(2, 2)?;
     let server = |index| stand.server_options(index);
@@ -238,14 +240,14 @@ fn a_server_that_cannot_start_prints_the_reason() -> Result<()> {
     check_refused(elsewhere, 4, "10.77.0.2:7301, the address of server 1 in ")?;
     let ns = stand.segment().node(0).ns();
     let taken = ns.run(|| std::net::UdpSocket::bind(("10.77.0.1", PORT)))??;
-    check_refused(server(0)?, 6, "another process has it")?;
+    check_refused(server(0)?, 6, "another process uses it")?;
     drop(taken);
     let plain = stand.folder().join("plain");
     fs::write(&plain, "")?;
     check_refused(server(0)?.option("--state-dir", plain), 7, "cannot use ")
 }
 
-/// Two lists on one machine, each with a server 0.
+/// The machine has two lists of servers. Each list has a server 0.
 fn a_state_file_or_control_socket_of_another_server_is_reported() -> Result<()> {
     let mut stand = ServerStand::new(1, 1, &[])?;
     stand.wait_until_served_by(&[0])?;
@@ -254,17 +256,17 @@ fn a_state_file_or_control_socket_of_another_server_is_reported() -> Result<()> 
     let (state, control) = (stand.server(0).state_dir(), stand.server(0).control());
     let second = || Ok::<_, anyhow::Error>(stand.server_options(0)?.option("--servers", &other));
     let same_state = second()?.option("--state-dir", &state);
-    check_refused(same_state, 7, "server 0 of this list or another one")?;
+    check_refused(same_state, 7, "server 0 of this list or of another list")?;
     check_refused(second()?.option("--control", &control), 8, "--control PATH")?;
     let mut apart = second()?.spawn()?;
     apart.wait_for_status(WAIT_LIMIT, |status| status["health"] != "critical")?;
     apart.kill()?;
-    // The error shows the old list only after the list changed.
+    // The error shows the old list only after a change of the list.
     stand.server(0).kill()?;
     let changed = stand.server_options(0)?.option("--servers", &other);
     let changed = changed.option("--state-dir", &state).spawn()?;
     changed.wait_for_line(WAIT_LIMIT, |line| {
-        line.contains("belongs to another list of servers: configurations continue from")
+        line.contains("belongs to another list of servers: the configuration numbers continue from")
     })?;
     Ok(())
 }

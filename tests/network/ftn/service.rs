@@ -12,13 +12,14 @@ const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        the_unit_serves_without_any_right_and_leaves_when_it_is_stopped,
-        a_list_without_this_server_is_not_tried_again,
-        the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe,
+        the_unit_serves_without_capabilities_and_leaves_when_it_is_stopped,
+        systemd_does_not_restart_a_server_that_is_not_in_its_list,
+        a_server_reports_the_missing_state_of_an_earlier_version_and_the_recipe_moves_it,
     ]
 }
 
-/// A machine with systemd that runs the page's commands up to the start, for one server.
+/// A machine with systemd. The commands of the page have installed the service for one server on this machine. The
+/// server is not started yet.
 struct ServiceScene {
     container: Container,
     /// Commands that start the server and print its status.
@@ -52,7 +53,7 @@ impl ServiceScene {
     }
 }
 
-fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<()> {
+fn the_unit_serves_without_capabilities_and_leaves_when_it_is_stopped() -> Result<()> {
     let scene = ServiceScene::new("--grace 0s")?;
     let container = &scene.container;
     container.sh(&scene.start)?;
@@ -62,8 +63,8 @@ fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<(
     let page = container.sh(&scene.status)?;
     ensure!(page.contains("READY, serves its tokens"), "{page}");
     for other in ["run -- true", "yield", "forget 02:00:00:00:00:01"] {
-        let said = container.sh(&format!("ringctl -i ftn-0 {other} 2>&1 || :"))?;
-        ensure!(said.contains("for tokens use"), "{other}: {said}");
+        let text = container.sh(&format!("ringctl -i ftn-0 {other} 2>&1 || :"))?;
+        ensure!(text.contains("for tokens use"), "{other}: {text}");
     }
     let mut complaints = container.journal();
     let words = [
@@ -89,7 +90,7 @@ fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<(
     ensure!(field("NoNewPrivs:")? == "1" && field("Seccomp:")? == "2");
     ensure!(!field("Uid:")?.split_whitespace().any(|uid| uid == "0"));
 
-    // Permissions of the control socket and of the state file.
+    // The checks cover the permissions of the control socket and of the state file.
     let ask =
         "setpriv --reuid=nobody --regid=ringd-ftn --clear-groups ringctl -i ftn-0 status --json";
     let status: Value = serde_json::from_str(&container.sh(ask)?)?;
@@ -104,7 +105,7 @@ fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<(
     Ok(())
 }
 
-fn a_list_without_this_server_is_not_tried_again() -> Result<()> {
+fn systemd_does_not_restart_a_server_that_is_not_in_its_list() -> Result<()> {
     let scene = ServiceScene::new("--index 1")?;
     let container = &scene.container;
     let started = container.output(&["systemctl", "start", UNIT])?;
@@ -118,7 +119,8 @@ fn a_list_without_this_server_is_not_tried_again() -> Result<()> {
     Ok(())
 }
 
-fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result<()> {
+fn a_server_reports_the_missing_state_of_an_earlier_version_and_the_recipe_moves_it() -> Result<()>
+{
     let scene = ServiceScene::new("--grace 0s")?;
     let container = &scene.container;
     let configuration = || -> Result<u64> {
@@ -139,7 +141,7 @@ fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result
     let started = container.output(&["systemctl", "start", UNIT])?;
     ensure!(
         !started.status.success(),
-        "the service has started without its state"
+        "the service has started although its state is missing"
     );
     let by_hand = container.output(&[
         "ringd",
@@ -149,10 +151,10 @@ fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result
         "--index",
         "0",
     ])?;
-    let said = String::from_utf8(by_hand.stderr)?;
+    let errors = String::from_utf8(by_hand.stderr)?;
     ensure!(
-        by_hand.status.code() == Some(9) && said.contains("/var/lib/ringd/ftn-0.state"),
-        "{}: {said}",
+        by_hand.status.code() == Some(9) && errors.contains("/var/lib/ringd/ftn-0.state"),
+        "{}: {errors}",
         by_hand.status
     );
     let recipe = CHANGELOG.split("```sh\n").nth(1);

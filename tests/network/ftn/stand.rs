@@ -10,9 +10,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub(super) const PORT: u16 = 7301;
-/// Default HB of a stand.
+/// HB of the servers of a stand, if a test sets no other value.
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(100);
-/// ST. Three quarters of it are longer than the stalls of servers.
+/// ST. The servers stall for less than three quarters of ST.
 pub(super) const SERVER_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Servers on the first nodes of a segment.
@@ -58,7 +58,7 @@ impl ServerStand {
         })
     }
 
-    /// Returns a server for this node with the stand's default times.
+    /// Returns the options of a server on this node, with the default times of the stand.
     pub(super) fn server_options(&self, index: usize) -> Result<Ringd> {
         let node = self.segment.node(index);
         node.wait_for_link()?;
@@ -71,7 +71,7 @@ impl ServerStand {
             .option("--heartbeat", format!("{heartbeat}ms"))
             .option("--server-timeout", format!("{timeout}ms"))
             .option("--client-timeout", "10s")
-            // There is no client of an earlier run.
+            // The servers need no grace period, because there are no clients of an earlier run.
             .option("--grace", "0s"))
     }
 
@@ -79,7 +79,7 @@ impl ServerStand {
         &self.segment
     }
 
-    /// Returns a folder for the test's files, deleted with the stand.
+    /// Returns a folder for the test's files, which is deleted with the stand.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -92,8 +92,8 @@ impl ServerStand {
         &mut self.servers[index]
     }
 
-    /// Waits until all of these servers are READY and agree on a leader, its configuration and the states of all
-    /// servers. Returns the leader.
+    /// Waits until all these servers are READY, and agree on a leader, its configuration and the states of all servers.
+    /// Returns the leader.
     pub(super) fn wait_until_served_by(&self, those: &[usize]) -> Result<usize> {
         let first = *those.first().context("there are no servers")?;
         let is_served = |status: &Value| {

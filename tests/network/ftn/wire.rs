@@ -1,8 +1,9 @@
-//! Decoder of the token service's messages, written from `docs/wire-formats.md` without the tested codec.
+//! Decoder of the token service's messages. The decoder follows `docs/wire-formats.md` and shares no code with the
+//! tested codec.
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Datagram: its head and its body.
+/// A datagram: its head and its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Datagram {
     pub from: i64,
@@ -91,7 +92,11 @@ impl Datagram {
         if !rest.0.is_empty() {
             rest.terms(kind)?;
         }
-        ensure!(rest.0.is_empty(), "{} bytes behind its end", rest.0.len());
+        ensure!(
+            rest.0.is_empty(),
+            "{} bytes follow the end of the message",
+            rest.0.len()
+        );
         Ok(Self {
             from,
             to,
@@ -118,7 +123,7 @@ impl UnreadBytes<'_> {
     fn long(&mut self) -> Result<i64> {
         let first = self.bytes(1)?[0];
         if first & 0x80 == 0 {
-            // Seven bits, signed.
+            // The first byte has seven bits with a sign.
             return Ok(i64::from((first << 1).cast_signed() >> 1));
         }
         let form = first >> 4 & 7;
@@ -133,7 +138,7 @@ impl UnreadBytes<'_> {
         };
         ensure!(
             !least.contains(&value),
-            "{value} is in a longer form than it needs"
+            "{value} is not in its shortest form"
         );
         Ok(i64::try_from(value)?)
     }
@@ -150,14 +155,17 @@ impl UnreadBytes<'_> {
     /// Reads the number of a configuration and a round.
     fn seq(&mut self) -> Result<i128> {
         let (configuration, round) = (self.long()?, self.long()?);
-        ensure!(configuration >= 0, "a configuration below 0");
-        ensure!((0..1 << 32).contains(&round), "no round");
+        ensure!(configuration >= 0, "the configuration is below 0");
+        ensure!(
+            (0..1 << 32).contains(&round),
+            "the round has more than 32 bits"
+        );
         Ok(i128::from(configuration) << 32 | i128::from(round))
     }
 
     fn one_of(&mut self, those: &[i64]) -> Result<i64> {
         let value = self.int()?;
-        ensure!(those.contains(&value), "{value} is none of {those:?}");
+        ensure!(those.contains(&value), "{value} is not one of {those:?}");
         Ok(value)
     }
 
@@ -179,7 +187,7 @@ impl UnreadBytes<'_> {
         self.array(|rest| rest.one_of(&[0, 1, 2]))
     }
 
-    /// Reads the options of a server, at the end of messages that may have them.
+    /// Some messages may end with the options of a server. Reads these options.
     fn terms(&mut self, kind: i64) -> Result<()> {
         let pace = match kind {
             12 => 0,
@@ -188,10 +196,10 @@ impl UnreadBytes<'_> {
         };
         ensure!(
             self.long()? > 0 && self.int()? > 0,
-            "no client timeout, or no quorum"
+            "the client timeout or the quorum is missing"
         );
         for _ in 0..pace {
-            ensure!(self.long()? >= 0, "a time below 0");
+            ensure!(self.long()? >= 0, "the time is below 0");
         }
         Ok(())
     }

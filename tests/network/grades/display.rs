@@ -1,4 +1,4 @@
-//! How grades are shown, and what a ring must know to have one.
+//! Display of grades, and the number of members that a ring must know to have a quorum.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -14,14 +14,14 @@ use super::{
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_command_can_require_a_quorum_and_reads_that_it_has_it,
-        status_and_watch_tell_the_grade,
+        a_command_can_require_a_quorum_and_its_environment_shows_the_grade,
+        status_and_watch_show_the_grade,
         a_lone_member_without_an_expected_number_has_no_quorum,
-        those_that_never_came_count_if_they_are_expected,
+        expected_members_that_never_came_count,
     ]
 }
 
-fn a_command_can_require_a_quorum_and_reads_that_it_has_it() -> Result<()> {
+fn a_command_can_require_a_quorum_and_its_environment_shows_the_grade() -> Result<()> {
     let ring = shared_ring(3)?;
     for daemon in &ring.daemons {
         let grade = output_of(daemon, QUORUM_OPTIONS, "echo $RINGD_GRADE")?;
@@ -39,7 +39,7 @@ fn a_command_can_require_a_quorum_and_reads_that_it_has_it() -> Result<()> {
 struct TurnWatch(Child, BufReader<std::process::ChildStdout>);
 
 impl TurnWatch {
-    /// Starts a watch, and reads its snapshot.
+    /// Starts a watch, and reads the snapshot with which its output begins.
     fn start(daemon: &Daemon) -> Result<Self> {
         let mut command = Command::new(binaries().ringctl);
         command.arg("--socket").arg(daemon.control());
@@ -67,18 +67,21 @@ impl Drop for TurnWatch {
     }
 }
 
-fn status_and_watch_tell_the_grade() -> Result<()> {
+fn status_and_watch_show_the_grade() -> Result<()> {
     let ring = shared_ring(3)?;
     let mut watch = TurnWatch::start(&ring.daemons[2])?;
     let holder = Holder::start_working(&ring.daemons[2], QUORUM_OPTIONS)?;
     loop {
-        let said = watch.next()?;
-        let event = &said["event"];
+        let event = watch.next()?;
+        let event = &event["event"];
         if event["event"] == "grade_changed" && event["grade"] == "quorum" {
             break;
         }
         let granted = event["event"] == "lock_granted";
-        ensure!(!granted, "the token is granted before it is safe: {said}");
+        ensure!(
+            !granted,
+            "the token is granted before it has its grade: {event}"
+        );
     }
     let status = ring.daemons[2].status()?;
     ensure!(status["grade"] == "quorum", "{status:#}");
@@ -109,8 +112,8 @@ fn a_lone_member_without_an_expected_number_has_no_quorum() -> Result<()> {
     Ok(())
 }
 
-fn those_that_never_came_count_if_they_are_expected() -> Result<()> {
-    let ring = form_with(bridge(2)?, 2, |ringd| ringd.option("--expect", "4"))?;
+fn expected_members_that_never_came_count() -> Result<()> {
+    let ring = form_with(bridge(2)?, 2, |ringd| ringd.option("--ring-size", "4"))?;
     for daemon in &ring.daemons {
         let why = check_no_quorum(daemon, timing())?;
         ensure!(why.contains("2 of 4 confirmed, 3 needed"), "{why}");

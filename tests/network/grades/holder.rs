@@ -1,4 +1,4 @@
-//! A command under `ringctl run` that writes the time until its last moment.
+//! A command under `ringctl run` that continuously writes the current time until it ends.
 
 use std::env;
 use std::fs::{self, File};
@@ -19,16 +19,17 @@ use tempfile::TempDir;
 
 use crate::grades::WAIT_LIMIT;
 
-/// Environment variable with the file that the command writes.
+/// Environment variable with the path of the file that the command writes.
 const FILE_VARIABLE: &str = "GRADES_SIGNS";
 const WRITE_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Returns CLOCK_BOOTTIME, by which daemons tell holders the end of their leases.
+/// Returns the time of CLOCK_BOOTTIME. When daemons report the end of a lease to its holder, they give the time of this
+/// clock.
 pub(super) fn boottime() -> Result<Duration> {
     Ok(Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME)?))
 }
 
-/// Runs the command of a [`Holder`] if this process was started as one. Returns its exit code.
+/// Runs the command of a [`Holder`] if this process was started as such a command. Returns the exit code.
 pub(crate) fn work_if_asked() -> Option<ExitCode> {
     let file = env::var_os(FILE_VARIABLE)?;
     if let Err(error) = work(Path::new(&file)) {
@@ -38,7 +39,8 @@ pub(crate) fn work_if_asked() -> Option<ExitCode> {
     Some(ExitCode::SUCCESS)
 }
 
-/// Writes the time of its start, and again and again the present time, until the file is deleted. Ignores SIGTERM.
+/// Writes the time of its start, and then repeatedly writes the current time until the file is deleted. Ignores
+/// SIGTERM.
 fn work(path: &Path) -> Result<()> {
     SigSet::all().thread_block()?;
     let file = File::options().write(true).open(path)?;
@@ -54,7 +56,7 @@ fn work(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// `ringctl run` with such a command.
+/// A `ringctl run` whose command writes the current time.
 pub(super) struct Holder {
     ringctl: Child,
     file: PathBuf,
@@ -78,7 +80,7 @@ impl Holder {
         })
     }
 
-    /// Starts it, and waits until the command works.
+    /// Starts `ringctl run`, and waits until the command works.
     pub(super) fn start_working(daemon: &Daemon, options: &[&str]) -> Result<Self> {
         let holder = Self::start(daemon, options)?;
         holder.wait_for_sign(Duration::ZERO)?;
@@ -94,7 +96,7 @@ impl Holder {
         }
     }
 
-    /// Returns when the command began, or `None`.
+    /// Returns the time at which the command began, or `None` if it has not begun.
     pub(super) fn first(&self) -> Result<Option<Duration>> {
         self.sign(0)
     }
@@ -122,7 +124,7 @@ impl Holder {
         Ok(())
     }
 
-    /// Returns the state of `ringctl` without collecting it: [`Holder::wait_exit`] does that.
+    /// Returns whether `ringctl` has ended, without reaping its process. [`Holder::wait_exit`] reaps the process.
     fn end(&self) -> Result<WaitStatus> {
         let id = Id::Pid(Pid::from_raw(i32::try_from(self.ringctl.id())?));
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;

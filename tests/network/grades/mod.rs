@@ -1,4 +1,4 @@
-//! Grades and pauses of real daemons, as users of `ringctl` see them.
+//! Grades and pauses of real daemons, from the view of users of `ringctl`.
 
 mod display;
 mod holder;
@@ -31,31 +31,33 @@ pub(crate) fn tests() -> Vec<Test> {
     tests
 }
 
-/// Long enough that a command survives a stall of its daemon of half a second.
+/// Returns constants with which a command survives if its daemon is stalled for half a second.
 fn timing() -> Timing {
     Timing::stall_tolerant(HEARTBEAT)
 }
 
-/// Shorter, for exclusive tests.
+/// Returns shorter constants, which only exclusive tests may use.
 fn exclusive_timing() -> Timing {
     Timing::stall_tolerant(HEARTBEAT / 2)
 }
 
-/// Returns a shared ring of daemons with `--expect`, for tests that harm none of them.
+/// Returns a shared ring of daemons with `--ring-size`, for tests that harm no daemon.
 fn shared_ring(count: usize) -> Result<SharedRing> {
     let layout = Layout::new(count).addresses();
-    let expect = [("--expect", count.to_string())];
+    let expect = [("--ring-size", count.to_string())];
     SharedRing::on(layout, timing(), binaries(), &expect)
 }
 
-/// Forms a ring with `--expect` for one test.
+/// Forms a ring with `--ring-size` for one test.
 fn form<const N: usize>(segment: Segment) -> Result<Ring> {
-    form_with(segment, N, |ringd| ringd.option("--expect", N.to_string()))
+    form_with(segment, N, |ringd| {
+        ringd.option("--ring-size", N.to_string())
+    })
 }
 
 /// Forms a ring with shorter times for an exclusive test.
 fn form_exclusive<const N: usize>(segment: Segment) -> Result<Ring> {
-    let expect = |ringd: Ringd| ringd.option("--expect", N.to_string());
+    let expect = |ringd: Ringd| ringd.option("--ring-size", N.to_string());
     form_by(segment, N, exclusive_timing(), expect)
 }
 
@@ -93,10 +95,10 @@ fn output_of(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> 
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// Checks that the daemon refuses a quorum within the time in which a ring of this timing has its owner. Returns
-/// the error.
+/// Checks that the daemon grants no quorum within the time that a ring with these constants needs to elect its owner.
+/// Returns the error.
 fn check_no_quorum(daemon: &Daemon, timing: Timing) -> Result<String> {
-    // A grade of the tenure before may be shown until it expires.
+    // The status may show the grade of the previous tenure until this grade expires.
     daemon.wait_for_status(WAIT_LIMIT, |status| status["grade"] != "quorum")?;
     let seconds = timing.one_owner_bound().as_secs() + 1;
     let wait = seconds.to_string();
@@ -104,12 +106,12 @@ fn check_no_quorum(daemon: &Daemon, timing: Timing) -> Result<String> {
     let output = ringctl(daemon, &refused)?;
     ensure!(output.status.code() == Some(REFUSED_CODE), "{output:?}");
     let why = String::from_utf8_lossy(&output.stderr);
-    let told = format!("timed out after {seconds} s: no quorum: ");
-    ensure!(why.contains(&told), "{why}");
+    let message = format!("timed out after {seconds} s: no quorum: ");
+    ensure!(why.contains(&message), "{why}");
     Ok(why.into_owned())
 }
 
-/// Checks that the first command ended before the second began.
+/// Checks that the first command ended before the second command began.
 fn check_disjoint(first: &Holder, second: &Holder) -> Result<()> {
     let (ended, begun) = (
         first.last()?,
@@ -117,7 +119,7 @@ fn check_disjoint(first: &Holder, second: &Holder) -> Result<()> {
     );
     ensure!(
         ended < begun,
-        "the first ended at {ended:?}, the next began at {begun:?}"
+        "the first command ended at {ended:?}, but the next began at {begun:?}"
     );
     Ok(())
 }

@@ -13,18 +13,18 @@ use super::{
     Holder, LOST_CODE, WAIT_LIMIT, bridge, form_with, output_of, ringctl, shared_ring, timing,
 };
 
-/// Exit code of an incomplete pause.
+/// Exit code of `ringctl pause` if the pause is incomplete.
 const PENDING_CODE: i32 = 6;
 /// Maximum number of offers in a handover.
 const TAKE_ATTEMPTS: usize = 3;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_paused_node_owns_nothing_and_the_others_go_on,
-        a_pause_of_all_ends_with_the_first_that_resumes,
-        a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for,
-        a_running_command_may_end_during_a_pause_and_no_other_follows,
-        a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not,
+        a_paused_node_owns_no_token_and_the_others_continue,
+        a_pause_of_all_members_ends_when_the_first_member_resumes,
+        a_pause_is_pending_until_another_member_takes_the_token_and_ringctl_can_wait_for_it,
+        during_a_pause_a_running_command_may_finish_and_no_other_command_starts,
+        a_persistent_pause_survives_a_restart_of_the_daemon_and_another_pause_does_not,
     ]
 }
 
@@ -34,7 +34,8 @@ fn tell(daemon: &Daemon, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns what a daemon's table shows for a member.
+/// Returns the line about a member in the output of `ringctl status`. The line shows the penalty or the pause of the
+/// member.
 fn penalty_column(daemon: &Daemon, member: &str) -> Result<String> {
     let text = String::from_utf8(ringctl(daemon, &["status"])?.stdout)?;
     let row = text
@@ -43,8 +44,8 @@ fn penalty_column(daemon: &Daemon, member: &str) -> Result<String> {
     Ok(row.unwrap_or_default().to_owned())
 }
 
-/// Checks that a daemon has claimed no token since `since`, and got at most one round of offers: an offer may cross
-/// its announcement.
+/// Checks that a daemon has claimed no token since `since`, and has got at most one series of offers. One series is
+/// allowed, because a giver may send an offer before it hears of the pause.
 fn check_left_out(ring: &Ring, at: usize, since: Duration) -> Result<()> {
     let frames = ring.frames_since(since);
     let claim = frames.iter().find(|seen| seen.port == at && is_claim(seen));
@@ -63,7 +64,7 @@ fn check_left_out(ring: &Ring, at: usize, since: Duration) -> Result<()> {
     Ok(())
 }
 
-fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
+fn a_paused_node_owns_no_token_and_the_others_continue() -> Result<()> {
     let ring = shared_ring(3)?;
     let daemon = &ring.daemons[1];
     let mac = daemon.node().mac().to_string();
@@ -119,15 +120,16 @@ fn check_exit(daemon: &Daemon, arguments: &[&str], code: i32) -> Result<String> 
     Ok(String::from_utf8(output.stderr)?)
 }
 
-fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Result<()> {
+fn a_pause_is_pending_until_another_member_takes_the_token_and_ringctl_can_wait_for_it()
+-> Result<()> {
     let mut ring = form_with(bridge(2)?, 1, |ringd| {
         ringd.option("--idle-hold", "forever")
     })?;
     let mut watch = PauseWatch::of(&ring.daemons[0])?;
-    let said = check_exit(&ring.daemons[0], &["pause", "--wait", "0"], PENDING_CODE)?;
+    let errors = check_exit(&ring.daemons[0], &["pause", "--wait", "0"], PENDING_CODE)?;
     ensure!(
-        said.contains("pending: no other member has taken"),
-        "{said}"
+        errors.contains("pending: no other member has taken"),
+        "{errors}"
     );
     let status = ring.daemons[0].status()?;
     ensure!(
@@ -167,7 +169,7 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
         "status shows no owner while the member owns the token"
     );
     watch.expect_event("pausing")?;
-    // Another member takes the token, though an idle token normally rests.
+    // Another member takes the token, although an idle token normally rests.
     ring.join()?;
     let output = waits.wait_with_output()?;
     ensure!(output.status.success(), "{output:?}");
@@ -182,8 +184,8 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
     ring.daemons[0].wait_for_line(WAIT_LIMIT, |line| {
         line.contains("paused: owns nothing until ringctl resume")
     })?;
-    let told = complete(&ring.daemons[0]);
-    ensure!(told == 1, "the event came {told} times");
+    let count = complete(&ring.daemons[0]);
+    ensure!(count == 1, "the event occurred {count} times");
     watch.expect_event("paused")?;
     tell(&ring.daemons[0], "resume")?;
     watch.expect_event("resumed")
@@ -195,7 +197,7 @@ struct PauseWatch {
 }
 
 impl PauseWatch {
-    /// Starts a watch, and waits until it has begun.
+    /// Starts a watch, and waits for its snapshot.
     fn of(daemon: &Daemon) -> Result<Self> {
         let mut command = Command::new(binaries().ringctl);
         command.arg("--socket").arg(daemon.control());
@@ -207,14 +209,14 @@ impl PauseWatch {
         Ok(Self { child, lines })
     }
 
-    /// Checks that the next event of a pause is this one.
+    /// Waits for the next event about a pause, and checks that it is `event`.
     fn expect_event(&mut self, event: &str) -> Result<()> {
         loop {
             let line = self.lines.next().context("the watch continues")??;
-            let told: Value = serde_json::from_str(&line)?;
-            let told = told["event"]["event"].as_str().unwrap_or_default();
-            if ["pausing", "paused", "resumed"].contains(&told) {
-                ensure!(told == event, "{line}");
+            let message: Value = serde_json::from_str(&line)?;
+            let name = message["event"]["event"].as_str().unwrap_or_default();
+            if ["pausing", "paused", "resumed"].contains(&name) {
+                ensure!(name == event, "{message}");
                 return Ok(());
             }
         }
@@ -228,18 +230,18 @@ impl Drop for PauseWatch {
     }
 }
 
-fn a_running_command_may_end_during_a_pause_and_no_other_follows() -> Result<()> {
+fn during_a_pause_a_running_command_may_finish_and_no_other_command_starts() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let holder = Holder::start_working(daemon, &["-w", WAIT])?;
     let waiting = Holder::start(daemon, &["-w", WAIT])?;
-    let said = check_exit(daemon, &["pause", "--drain", "--wait", "0"], PENDING_CODE)?;
+    let errors = check_exit(daemon, &["pause", "--drain", "--wait", "0"], PENDING_CODE)?;
     ensure!(
-        said.contains("pending: a program of this machine"),
-        "{said}"
+        errors.contains("pending: a program of this machine"),
+        "{errors}"
     );
     ensure!(daemon.status()?["pausing"] == "holder");
-    // The holder continues with renewals for longer than its lease.
+    // Renewals let the holder continue for longer than its first lease.
     holder.wait_for_sign(boottime()? + 2 * timing().waiter_timeout())?;
     holder.finish()?;
     check_exit(daemon, &["pause", "--drain", "--wait"], 0)?;
@@ -252,7 +254,7 @@ fn a_running_command_may_end_during_a_pause_and_no_other_follows() -> Result<()>
     waiting.finish()
 }
 
-fn a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not() -> Result<()> {
+fn a_persistent_pause_survives_a_restart_of_the_daemon_and_another_pause_does_not() -> Result<()> {
     let mut ring = form_with(bridge(2)?, 2, |ringd| ringd)?;
     check_exit(&ring.daemons[0], &["pause", "--persist"], 0)?;
     for _ in 0..2 {
@@ -274,10 +276,10 @@ fn a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not() -> Resu
     output_of(&ring.daemons[0], &["-w", WAIT], "true").map(drop)
 }
 
-fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
+fn a_pause_of_all_members_ends_when_the_first_member_resumes() -> Result<()> {
     let ring = shared_ring(3)?;
     for daemon in &ring.daemons {
-        // A member that still has the token has not finished its pause.
+        // The pause of a member is incomplete while the member still has the token.
         let code = ringctl(daemon, &["pause", "-w", "1"])?.status.code();
         ensure!([Some(0), Some(PENDING_CODE)].contains(&code), "{code:?}");
     }

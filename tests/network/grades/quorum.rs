@@ -1,4 +1,4 @@
-//! Two holders never have a quorum at the same time: during splits, stalls and deaths.
+//! Checks that two holders never have a quorum at the same time during splits, stalls and deaths.
 
 use std::time::Duration;
 
@@ -15,23 +15,26 @@ use super::{
 pub(super) fn tests() -> Vec<Test> {
     tests![
         exclusive a_holder_that_is_cut_off_or_whose_daemon_is_stopped_ends_before_the_next_begins,
-        exclusive two_halves_have_a_view_each_and_no_quorum,
-        three_of_five_are_a_quorum_and_two_are_none,
-        a_stopped_member_is_not_missed,
+        exclusive each_half_of_a_ring_has_a_view_and_no_half_has_a_quorum,
+        three_of_five_members_are_a_quorum_and_two_are_not,
+        a_stopped_member_does_not_prevent_a_quorum,
         a_holder_continues_when_an_isolated_machine_comes_back,
-        // The member that hears both sides must object to an election before its end.
+        // The member that hears both sides must object to an election before the election ends.
         exclusive a_member_that_was_started_again_does_not_help_two_holders,
     ]
 }
 
-/// The three rings wait at the same time.
+/// Three rings run in parallel, so that their waits overlap.
 fn a_holder_that_is_cut_off_or_whose_daemon_is_stopped_ends_before_the_next_begins() -> Result<()> {
     let cases: [Case; 3] = [
         ("cut off", || {
-            a_lost_holder_ends_in_time(Segment::cut, Segment::heal)
+            a_holder_that_loses_its_token_ends_in_time(Segment::cut, Segment::heal)
         }),
         ("without carrier", || {
-            a_lost_holder_ends_in_time(Segment::lose_carrier, Segment::regain_carrier)
+            a_holder_that_loses_its_token_ends_in_time(
+                Segment::lose_carrier,
+                Segment::regain_carrier,
+            )
         }),
         ("standing still", check_holder_with_stopped_daemon),
     ];
@@ -40,7 +43,7 @@ fn a_holder_that_is_cut_off_or_whose_daemon_is_stopped_ends_before_the_next_begi
 
 type Wire = fn(&Segment, usize) -> Result<()>;
 
-fn a_lost_holder_ends_in_time(cut: Wire, heal: Wire) -> Result<()> {
+fn a_holder_that_loses_its_token_ends_in_time(cut: Wire, heal: Wire) -> Result<()> {
     let ring = form_exclusive::<3>(bridge(3)?)?;
     let mut first = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
     let second = Holder::start(&ring.daemons[1], QUORUM_OPTIONS)?;
@@ -59,7 +62,8 @@ fn a_lost_holder_ends_in_time(cut: Wire, heal: Wire) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the next holder waited only for an election and the confirmations, which end no later.
+/// Checks that the next holder waited only for an election and the end of earlier confirmations. Earlier confirmations
+/// end no later than the election.
 fn check_short_wait(from: Duration, next: &Holder) -> Result<()> {
     let waited = next
         .first()?
@@ -71,7 +75,7 @@ fn check_short_wait(from: Duration, next: &Holder) -> Result<()> {
     Ok(())
 }
 
-fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
+fn each_half_of_a_ring_has_a_view_and_no_half_has_a_quorum() -> Result<()> {
     let ring = form_exclusive::<4>(Layout::new(4).addresses().switch(4)?)?;
     let mut before = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
     ring.segment
@@ -111,7 +115,7 @@ fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
     after.finish()
 }
 
-/// The returning machine has elected itself, and its token is stronger.
+/// The returning machine has elected itself, and its token is stronger than the holder's.
 fn a_holder_continues_when_an_isolated_machine_comes_back() -> Result<()> {
     let ring = form::<3>(bridge(3)?)?;
     let holder = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
@@ -131,12 +135,12 @@ fn a_holder_continues_when_an_isolated_machine_comes_back() -> Result<()> {
     output_of(alone, QUORUM_OPTIONS, "true").map(drop)
 }
 
-/// Checks that the holder works longer than all earlier confirmations.
+/// Checks that the holder still works after all earlier confirmations have expired.
 fn check_works_on(holder: &Holder, timing: Timing) -> Result<()> {
     holder.wait_for_sign(boottime()? + 3 * timing.waiter_timeout())
 }
 
-fn three_of_five_are_a_quorum_and_two_are_none() -> Result<()> {
+fn three_of_five_members_are_a_quorum_and_two_are_not() -> Result<()> {
     let mut ring = form::<5>(bridge(5)?)?;
     let mut holder = Holder::start_working(&ring.daemons[1], QUORUM_OPTIONS)?;
     for at in [0, 4] {
@@ -156,7 +160,7 @@ fn three_of_five_are_a_quorum_and_two_are_none() -> Result<()> {
     Ok(())
 }
 
-fn a_stopped_member_is_not_missed() -> Result<()> {
+fn a_stopped_member_does_not_prevent_a_quorum() -> Result<()> {
     let ring = form::<3>(bridge(3)?)?;
     let holder = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
     ring.daemons[1].signal(Signal::SIGSTOP)?;
@@ -167,7 +171,7 @@ fn a_stopped_member_is_not_missed() -> Result<()> {
     holder.finish()
 }
 
-/// The command gets no message: its keeper ends it in time.
+/// The command does not learn of the loss, but the keeper ends the command in time.
 fn check_holder_with_stopped_daemon() -> Result<()> {
     let ring = form_exclusive::<3>(bridge(3)?)?;
     let mut first = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
@@ -184,11 +188,11 @@ fn check_holder_with_stopped_daemon() -> Result<()> {
     second.finish()
 }
 
-/// The holder was confirmed by a member that dies and comes back without its memory. Meanwhile the third member,
-/// which has not heard the holder for long, is elected.
+/// A member confirms the holder, dies, and comes back without its memory. In the meantime the third member, which has
+/// not heard the holder for a long time, is elected.
 fn a_member_that_was_started_again_does_not_help_two_holders() -> Result<()> {
     let segment = Layout::new(3).addresses().switch(3)?;
-    // Its confirmations last longer than an election.
+    // A confirmation lasts longer than an election.
     let mut ring = form_exclusive::<3>(segment)?;
     let mut first = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
     let rules = ring.segment.rules();

@@ -1,4 +1,4 @@
-//! Hooks that do not end, hooks that leave processes behind, and daemons that end.
+//! Hooks that do not end, hooks that leave processes behind, and hooks of daemons that end.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,18 +13,18 @@ use crate::hooks::hook_dir::{
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_hook_that_hangs_is_ended_with_all_that_it_has_started,
+        a_hook_that_hangs_is_ended_with_all_processes_that_it_has_started,
         a_hook_that_hangs_does_not_affect_the_ring,
         processes_of_a_hook_end_with_it_unless_they_left_its_group,
         exclusive a_stop_ends_the_running_hook_and_runs_the_hooks_of_the_stop,
         exclusive a_second_signal_ends_the_hooks_at_once,
-        a_killed_daemon_takes_its_hook_along,
+        the_hook_of_a_killed_daemon_ends_with_the_daemon,
     ]
 }
 
-fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
+fn a_hook_that_hangs_is_ended_with_all_processes_that_it_has_started() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
-    // The hook and one child ignore SIGTERM; another child reports it.
+    // The hook and one child ignore SIGTERM. Another child writes a line when it gets SIGTERM.
     let script = format!(
         "echo $RINGD_STATE >>$R; [ $RINGD_STATE = LOOSER ] || exit 0; \
          (trap 'echo told >>$R; exit' TERM; sleep 1000 & wait) & \
@@ -41,10 +41,10 @@ fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
     for pid in fs::read_to_string(place.path("pids"))?.split_whitespace() {
         ensure!(!is_alive(pid), "process {pid} still lives");
     }
-    let told = place.lines();
+    let record = place.lines();
     ensure!(
-        told == ["LOOSER", "told", "GENERATING", "OWNER"],
-        "{told:?}"
+        record == ["LOOSER", "told", "GENERATING", "OWNER"],
+        "{record:?}"
     );
     daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("works again"))?;
     Ok(())
@@ -88,7 +88,7 @@ fn a_hook_that_hangs_does_not_affect_the_ring() -> Result<()> {
 
 fn processes_of_a_hook_end_with_it_unless_they_left_its_group() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
-    // Both processes keep the hook's output open.
+    // Both child processes keep the hook's output open.
     let script = "sleep 1000 & echo stays $! $RINGD_STATE >>$R; \
          setsid sh -c 'echo left $$ $RINGD_STATE >>$R; exec sleep 1000' & \
          until grep -q \"^left .* $RINGD_STATE\" $R; do sleep 0.01; done";
@@ -104,9 +104,12 @@ fn processes_of_a_hook_end_with_it_unless_they_left_its_group() -> Result<()> {
     };
     let (stays, left) = (pids("stays "), pids("left "));
     ensure!(stays.len() == 3 && left.len() == 3, "{stays:?} {left:?}");
-    // Each left process must have ended before the next hook began.
+    // Each remaining process must have ended before the next hook began.
     let earlier = stays.iter().take(2).find(|pid| is_alive(pid));
-    ensure!(earlier.is_none(), "{earlier:?} runs beside a later hook");
+    ensure!(
+        earlier.is_none(),
+        "{earlier:?} runs at the same time as a later hook"
+    );
     wait_until("the last hook ends", || !is_alive(&stays[2]))?;
     let survive = left.iter().all(|pid| is_alive(pid));
     daemon.signal(Signal::SIGTERM)?;
@@ -132,14 +135,17 @@ fn a_stop_ends_the_running_hook_and_runs_the_hooks_of_the_stop() -> Result<()> {
     daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     let pid = place.wait_for(|lines| lines.get(1).cloned())?;
     daemon.signal(Signal::SIGTERM)?;
-    let asked = Instant::now();
+    let start = Instant::now();
     ensure!(daemon.wait_exit(WAIT_LIMIT)?.success());
-    let took = asked.elapsed();
+    let took = start.elapsed();
     ensure!(took < Duration::from_secs(9), "it took {took:?}");
     ensure!(!is_alive(&pid), "the hook still runs");
-    let told = place.lines();
+    let record = place.lines();
     let last = "stopped LOOSER none 2";
-    ensure!(told == ["started none LOOSER 0", &pid, last], "{told:?}");
+    ensure!(
+        record == ["started none LOOSER 0", &pid, last],
+        "{record:?}"
+    );
     Ok(())
 }
 
@@ -153,20 +159,20 @@ fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
     let line = place.wait_for_line(|line| line.starts_with("LOOSER "))?;
     daemon.signal(Signal::SIGTERM)?;
     daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("shutting down"))?;
-    // Sent too close together, the two signals would merge.
+    // The kernel would merge the two signals if they followed too closely.
     std::thread::sleep(Duration::from_millis(200));
-    let asked = Instant::now();
+    let start = Instant::now();
     daemon.signal(Signal::SIGTERM)?;
     daemon.wait_exit(WAIT_LIMIT)?;
-    let took = asked.elapsed();
+    let took = start.elapsed();
     ensure!(took < Duration::from_millis(1500), "it took {took:?}");
     ensure!(!is_alive(&line["LOOSER ".len()..]), "the hook still runs");
-    let told = place.lines();
-    ensure!(told.len() == 1, "{told:?}");
+    let record = place.lines();
+    ensure!(record.len() == 1, "{record:?}");
     Ok(())
 }
 
-fn a_killed_daemon_takes_its_hook_along() -> Result<()> {
+fn the_hook_of_a_killed_daemon_ends_with_the_daemon() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     let script = "echo $RINGD_OLD_STATE $RINGD_STATE $$ >>$R; [ $RINGD_STATE != OWNER ] || \
          while :; do sleep 0.1; done";
@@ -177,7 +183,8 @@ fn a_killed_daemon_takes_its_hook_along() -> Result<()> {
     ensure!(is_alive(pid), "the hook hangs");
     daemon.kill()?;
     wait_until("the hook ends", || !is_alive(pid))?;
-    // The next daemon must report that it is not the owner, whatever its predecessor's hooks were told last.
+    // The last hook of the killed daemon may have got the state OWNER. So the next daemon must begin with an event that
+    // has another state.
     daemon.start()?;
     place.wait_for(|lines| {
         let starts = lines.iter().filter(|line| line.starts_with("none LOOSER "));

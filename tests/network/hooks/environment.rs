@@ -16,12 +16,12 @@ pub(super) fn tests() -> Vec<Test> {
     tests![
         a_hook_that_cannot_run_is_reported_once_and_others_run,
         a_hooks_directory_of_another_user_is_skipped,
-        a_hook_has_nothing_of_the_daemons,
+        a_hook_inherits_no_descriptors_signals_or_rights_of_its_daemon,
         orphans_of_a_hook_in_a_container_are_waited_for,
-        a_hook_of_roots_may_do_more_than_its_daemon,
-        a_daemon_of_roots_without_hooks_cannot_get_rights_back,
-        the_log_has_the_output_of_hooks_but_not_a_flood,
-        a_restless_token_is_warned_of,
+        a_hook_of_a_daemon_of_root_may_do_more_than_its_daemon,
+        a_daemon_of_root_without_hooks_cannot_get_capabilities_back,
+        the_log_has_the_output_of_hooks_but_limits_a_flood,
+        a_daemon_with_hooks_warns_of_a_token_that_never_rests,
     ]
 }
 
@@ -37,7 +37,7 @@ fn a_hook_that_cannot_run_is_reported_once_and_others_run() -> Result<()> {
     place.hook("5-works", "echo works >>$R")?;
     let open = place.hook("6-open", "echo open >>$R")?;
     fs::set_permissions(&open, fs::Permissions::from_mode(0o757))?;
-    // About fifty changes per second; the first hooks record none of them.
+    // There are about fifty changes per second. The first four hooks write no lines.
     let timing = Timing::tolerant(HEARTBEAT);
     let ringd = place.ringd(segment.node(0), &timing);
     let mut daemon = ringd.option("--on-change", "/nowhere/hook").spawn()?;
@@ -58,10 +58,10 @@ fn a_hook_that_cannot_run_is_reported_once_and_others_run() -> Result<()> {
         ("6-open", "users other than root"),
     ] {
         let is_it = |line: &&String| line.contains(hook) && line.contains("WARN");
-        let said: Vec<_> = output.iter().filter(is_it).collect();
+        let messages: Vec<_> = output.iter().filter(is_it).collect();
         ensure!(
-            said.len() == 1 && said[0].contains(problem),
-            "{hook}: {said:#?}"
+            messages.len() == 1 && messages[0].contains(problem),
+            "{hook}: {messages:#?}"
         );
     }
     for passed_over in ["plain", "open"] {
@@ -81,7 +81,7 @@ fn orphans_of_a_hook_in_a_container_are_waited_for() -> Result<()> {
     place.wait_for_line(|line| line == "gone").map(drop)
 }
 
-fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
+fn a_hook_inherits_no_descriptors_signals_or_rights_of_its_daemon() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     let script = "[ $RINGD_STATE = OWNER ] || exit 0; \
          until [ $(cat /proc/$$/oom_score_adj) -gt $(cat /proc/$PPID/oom_score_adj) ]; do :; done; \
@@ -93,7 +93,7 @@ fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
          notify=$NOTIFY_SOCKET end= >>$R";
     place.hook("looks", script)?;
     let ringd = place.ringd(segment.node(0), &resting_timing());
-    // Starts the daemon as a careless parent under a service manager would: with an open file.
+    // Starts the daemon like a careless parent under a service manager, with an open file and NOTIFY_SOCKET.
     let leaves_open = "export NOTIFY_SOCKET=@nobody; exec 7</dev/null; exec \"$@\"";
     let ringd = ringd.through(["sh", "-c", leaves_open, "sh"]);
     let _daemon = ringd.spawn()?;
@@ -102,28 +102,28 @@ fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
         ensure!(value(&line, name)? == expected, "{line}");
     }
     ensure!(value(&line, "group")? == value(&line, "pid")?, "{line}");
-    let told = place.lines();
-    let streams = &told[..3];
-    ensure!(streams[0] == "/dev/null", "{told:?}");
+    let record = place.lines();
+    let streams = &record[..3];
+    ensure!(streams[0] == "/dev/null", "{record:?}");
     ensure!(
         streams[1..].iter().all(|it| it.starts_with("pipe:")),
-        "{told:?}"
+        "{record:?}"
     );
-    // Listing the descriptors opens the directory itself as number 3.
-    ensure!(told[3] == "listed 0 1 2 3", "{told:?}");
+    // The command that lists the descriptors opens the directory itself as number 3.
+    ensure!(record[3] == "listed 0 1 2 3", "{record:?}");
     let signals = |name: &str| -> Result<u64> {
-        let line = told.iter().find_map(|line| line.strip_prefix(name));
-        let bits = line.with_context(|| format!("no {name}: {told:?}"))?;
+        let line = record.iter().find_map(|line| line.strip_prefix(name));
+        let bits = line.with_context(|| format!("no {name}: {record:?}"))?;
         Ok(u64::from_str_radix(bits.trim(), 16)?)
     };
-    ensure!(signals("SigBlk:")? == 0, "{told:?}");
-    // This test ignores SIGPIPE.
+    ensure!(signals("SigBlk:")? == 0, "{record:?}");
+    // The process of this test ignores SIGPIPE.
     let pipe = 1 << (Signal::SIGPIPE as u64 - 1);
-    ensure!(signals("SigIgn:")? & pipe == 0, "{told:?}");
+    ensure!(signals("SigIgn:")? & pipe == 0, "{record:?}");
     Ok(())
 }
 
-fn a_hook_of_roots_may_do_more_than_its_daemon() -> Result<()> {
+fn a_hook_of_a_daemon_of_root_may_do_more_than_its_daemon() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     place.hook(
         "adds",
@@ -132,12 +132,12 @@ fn a_hook_of_roots_may_do_more_than_its_daemon() -> Result<()> {
     let daemon = place.ringd(segment.node(0), &resting_timing()).spawn()?;
     place.wait_for_line(|line| line.starts_with("1: lo"))?;
     let bits = daemon.capabilities("CapEff")?;
-    // CAP_DAC_OVERRIDE, CAP_KILL, CAP_NET_RAW and CAP_SYS_NICE.
+    // The daemon has CAP_DAC_OVERRIDE, CAP_KILL, CAP_NET_RAW and CAP_SYS_NICE.
     ensure!(bits == 1 << 1 | 1 << 5 | 1 << 13 | 1 << 23, "{bits:x}");
     Ok(())
 }
 
-fn a_daemon_of_roots_without_hooks_cannot_get_rights_back() -> Result<()> {
+fn a_daemon_of_root_without_hooks_cannot_get_capabilities_back() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     fs::remove_dir(place.hooks())?;
     let daemon = place
@@ -146,13 +146,13 @@ fn a_daemon_of_roots_without_hooks_cannot_get_rights_back() -> Result<()> {
     daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     for set in ["CapPrm", "CapEff", "CapBnd"] {
         let bits = daemon.capabilities(set)?;
-        // CAP_DAC_OVERRIDE, CAP_NET_RAW and CAP_SYS_NICE.
+        // The daemon has CAP_DAC_OVERRIDE, CAP_NET_RAW and CAP_SYS_NICE.
         ensure!(bits == 1 << 1 | 1 << 13 | 1 << 23, "{set} {bits:x}");
     }
     Ok(())
 }
 
-fn the_log_has_the_output_of_hooks_but_not_a_flood() -> Result<()> {
+fn the_log_has_the_output_of_hooks_but_limits_a_flood() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     place.hook(
         "1-says",
@@ -175,11 +175,14 @@ fn the_log_has_the_output_of_hooks_but_not_a_flood() -> Result<()> {
         .iter()
         .filter(|line| line.contains("2-floods: flood"));
     let flood = flood.count();
-    ensure!((10..300).contains(&flood), "{flood} lines of a flood");
+    ensure!(
+        (10..300).contains(&flood),
+        "the log has {flood} lines of a flood"
+    );
     Ok(())
 }
 
-fn a_restless_token_is_warned_of() -> Result<()> {
+fn a_daemon_with_hooks_warns_of_a_token_that_never_rests() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     let warns = |line: &String| line.contains("WARN") && line.contains("--idle-hold");
     place.hook("tells", "echo $RINGD_STATE >>$R")?;
@@ -193,7 +196,7 @@ fn a_restless_token_is_warned_of() -> Result<()> {
         ensure!(output.iter().any(warns) == warned, "{hold:?}: {output:?}");
         fs::remove_file(place.record())?;
     }
-    // Without a hook there is nothing to run and no warning.
+    // A daemon without a hook logs no warning.
     fs::remove_file(place.hooks().join("tells"))?;
     let mut daemon = place
         .ringd(segment.node(0), &Timing::tolerant(HEARTBEAT))

@@ -1,4 +1,4 @@
-//! A directory of hooks and the record that they write.
+//! A directory of hooks, and the record that the hooks write.
 
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -15,18 +15,18 @@ use tempfile::TempDir;
 
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Returns a timing whose token rests, but rests late: a stalled owner keeps it, and a stalled member still gets
-/// it.
+/// Returns constants with which the token rests and timeouts are long. A stalled owner keeps the token, and a stalled
+/// member still gets it.
 pub(super) fn resting_timing() -> Timing {
     Timing::tolerant(Duration::from_secs(1)).idle_hold(LONG_IDLE_HOLD)
 }
 
-/// Returns a shorter timing for exclusive tests.
+/// Returns shorter constants for exclusive tests.
 pub(super) fn exclusive_resting_timing() -> Timing {
     Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }
 
-/// A directory of hooks, and the record that they write.
+/// A directory of hooks, and the record that the hooks write.
 pub(super) struct HookDir {
     folder: TempDir,
 }
@@ -52,7 +52,7 @@ impl HookDir {
         self.path("record")
     }
 
-    /// Adds a hook in one step. `>>$R` in the script writes to the record.
+    /// Adds a hook in one step, so that no daemon runs half a script. `>>$R` in the script writes to the record.
     pub(super) fn hook(&self, name: &str, script: &str) -> Result<PathBuf> {
         let path = self.hooks().join(name);
         self.program(&path, script)?;
@@ -82,7 +82,7 @@ impl HookDir {
             .collect()
     }
 
-    /// Waits until `wanted` finds something in the record, and returns it.
+    /// Waits until `wanted` returns a value for the lines of the record. Returns the value.
     pub(super) fn wait_for<T>(&self, wanted: impl Fn(&[String]) -> Option<T>) -> Result<T> {
         let deadline = Instant::now() + WAIT_LIMIT;
         loop {
@@ -91,7 +91,10 @@ impl HookDir {
                 return Ok(found);
             }
             if Instant::now() > deadline {
-                bail!("not in the record, which has:\n{}", lines.join("\n"));
+                bail!(
+                    "the expected lines are not in the record, which has:\n{}",
+                    lines.join("\n")
+                );
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -102,15 +105,15 @@ impl HookDir {
     }
 }
 
-/// `ringctl watch` from the daemon's first event on.
+/// A `ringctl watch` that begins with the daemon's first event.
 pub(super) struct EventWatch {
     child: Child,
     path: PathBuf,
 }
 
 impl EventWatch {
-    /// Starts a watch. A hook must record the event number, since the start's number precedes that of the first
-    /// event here.
+    /// Starts a watch. A hook must have recorded the number of the start event, because the watch begins with the event
+    /// after it.
     pub(super) fn start(daemon: &Daemon, place: &HookDir) -> Result<Self> {
         let start = place.wait_for_line(|line| line.contains(" old=none "))?;
         let first = value(&start, "number")?.parse::<u64>()? + 1;
@@ -123,42 +126,42 @@ impl EventWatch {
         Ok(Self { child, path })
     }
 
-    /// Returns all seen events that run hooks, up to the event with the number in `line`.
+    /// Returns all received events that run hooks, up to the event with the number in `line`.
     pub(super) fn hook_events_until(&self, line: &str) -> Result<Vec<Value>> {
         let last: u64 = value(line, "number")?.parse()?;
         let deadline = Instant::now() + WAIT_LIMIT;
         loop {
-            let mut told = self.hook_events()?;
-            if let Some(at) = told.iter().position(|event| event["number"] == last) {
-                told.truncate(at + 1);
-                return Ok(told);
+            let mut events = self.hook_events()?;
+            if let Some(at) = events.iter().position(|event| event["number"] == last) {
+                events.truncate(at + 1);
+                return Ok(events);
             }
-            ensure!(Instant::now() < deadline, "not in {told:?}");
+            ensure!(Instant::now() < deadline, "not in {events:?}");
             thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// Returns all seen events that run hooks.
+    /// Returns all received events that run hooks.
     pub(super) fn hook_events(&self) -> Result<Vec<Value>> {
         let text = fs::read_to_string(&self.path)?;
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         for line in text
             .split_inclusive('\n')
             .filter(|line| line.ends_with('\n'))
         {
             let event = serde_json::from_str::<Value>(line)?["event"].take();
-            ensure!(event.is_object(), "the line has no begin: {line}");
+            ensure!(event.is_object(), "the line has no beginning: {line}");
             if event["event"] == "state_changed" || event["event"] == "grade_changed" {
-                told.push(event);
+                events.push(event);
             }
         }
-        Ok(told)
+        Ok(events)
     }
 }
 
 impl Drop for EventWatch {
     fn drop(&mut self) {
-        // It may have ended with the daemon.
+        // The watch may have ended with the daemon.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -168,7 +171,7 @@ pub(super) fn wait_until(what: &str, holds: impl Fn() -> bool) -> Result<()> {
     let deadline = Instant::now() + WAIT_LIMIT;
     while !holds() {
         if Instant::now() > deadline {
-            bail!("not in time: {what}");
+            bail!("did not happen in time: {what}");
         }
         thread::sleep(Duration::from_millis(5));
     }

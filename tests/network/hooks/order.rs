@@ -1,4 +1,4 @@
-//! Events that hooks get, and their order.
+//! Events that hooks get, and the order of the hooks.
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
@@ -10,19 +10,19 @@ use crate::hooks::hook_dir::{EventWatch, HEARTBEAT, HookDir, WAIT_LIMIT, resting
 pub(super) fn tests() -> Vec<Test> {
     tests![
         hooks_and_watchers_get_the_same_events,
-        slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state,
-        hooks_run_in_the_order_of_their_names_after_that_of_the_command_line,
+        slow_hooks_run_in_order_one_at_a_time_and_get_the_last_state,
+        the_hook_of_the_command_line_runs_first_then_the_others_in_the_order_of_their_names,
         a_drop_in_needs_no_restart,
     ]
 }
 
-/// Line that prints all variables of an event.
+/// Shell line that prints all variables of an event.
 const PRINT_EVENT: &str = "echo event=$RINGD_EVENT number=$RINGD_EVENT_NUMBER time=$RINGD_TIME_MS \
      old=$RINGD_OLD_STATE state=$RINGD_STATE reason=$RINGD_REASON token=$RINGD_TOKEN \
      progress=$RINGD_PROGRESS owner=$RINGD_OWNER grade=$RINGD_GRADE merged=$RINGD_MERGED \
      interface=$RINGD_INTERFACE ring=$RINGD_RING >>$R";
 
-/// Makes an owner hand its token over. Repeats it if the other node was stalled and did not take it.
+/// Makes an owner hand its token over. Repeats the request if the other node was stalled and did not take the token.
 fn hand_over(daemon: &Daemon) -> Result<()> {
     let is_given = || daemon.wait_for_status(WAIT_LIMIT / 6, |status| status["state"] == "WAITER");
     for _ in 0..5 {
@@ -56,12 +56,12 @@ fn hooks_and_watchers_get_the_same_events() -> Result<()> {
     daemon.signal(Signal::SIGTERM)?;
     ensure!(daemon.wait_exit(WAIT_LIMIT)?.success());
 
-    let told = place.lines();
+    let record = place.lines();
     ensure!(
-        told[0].starts_with("event=started ") && told[0].contains(" old=none state=LOOSER "),
-        "{told:?}"
+        record[0].starts_with("event=started ") && record[0].contains(" old=none state=LOOSER "),
+        "{record:?}"
     );
-    let end = told.last().context("a line")?;
+    let end = record.last().context("a line")?;
     ensure!(
         end.starts_with("event=stopped ") && end.contains(" state=none "),
         "{end}"
@@ -70,8 +70,8 @@ fn hooks_and_watchers_get_the_same_events() -> Result<()> {
     let mut tokens = 0;
     for event in &changes {
         let number = format!(" number={} ", event["number"]);
-        let line = told.iter().find(|line| line.contains(&number));
-        let line = line.with_context(|| format!("{event} was not told: {told:#?}"))?;
+        let line = record.iter().find(|line| line.contains(&number));
+        let line = line.with_context(|| format!("no hook got {event}: {record:#?}"))?;
         let as_told = [
             ("event", "state_changed"),
             ("time", &event["time_ms"].to_string()),
@@ -93,23 +93,23 @@ fn hooks_and_watchers_get_the_same_events() -> Result<()> {
             ensure!(value(line, "progress")? == text("progress"), "{line}");
             tokens += 1;
         }
-        // The holder of an OWNER event owns the token from the change on.
+        // In an event with the state OWNER, the node owns the token from the time of the change.
         if event["state"] == "OWNER" {
             let own = daemon.node().mac().to_string();
             ensure!(value(line, "owner")? == own, "{line}");
         }
     }
-    ensure!(tokens >= 3, "{told:?}");
+    ensure!(tokens >= 3, "{record:?}");
     Ok(())
 }
 
-fn slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state() -> Result<()> {
+fn slow_hooks_run_in_order_one_at_a_time_and_get_the_last_state() -> Result<()> {
     const SLOW_HOOK: &str = "echo begin number=$RINGD_EVENT_NUMBER old=$RINGD_OLD_STATE \
          state=$RINGD_STATE merged=$RINGD_MERGED >>$R; sleep 0.1; \
          echo end number=$RINGD_EVENT_NUMBER >>$R";
     let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
     place.hook("slow", SLOW_HOOK)?;
-    // About fifty changes per second, until the token rests.
+    // The state changes about fifty times per second, until the token rests.
     let timing = Timing::stall_tolerant(HEARTBEAT);
     let daemon = place.ringd(segment.node(0), &timing).spawn()?;
     let watch = EventWatch::start(&daemon, &place)?;
@@ -122,7 +122,7 @@ fn slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state() -> Result<()> 
     let counts = status["counters"]["state_changes"].as_object();
     let counts = counts.context("counts")?.values();
     let in_all: u64 = counts.filter_map(Value::as_u64).sum();
-    let (told, changes) = place.wait_for(|lines| {
+    let (record, changes) = place.wait_for(|lines| {
         let changes = watch.hook_events().ok()?;
         let of_state = changes
             .iter()
@@ -132,20 +132,23 @@ fn slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state() -> Result<()> 
         is_over.then(|| (lines.to_vec(), changes))
     })?;
     let (mut number, mut state, mut all) = (0, "none".to_owned(), 0);
-    for pair in told.chunks(2) {
+    for pair in record.chunks(2) {
         let [begin, end] = pair else {
-            anyhow::bail!("one has not ended: {pair:?}")
+            anyhow::bail!("a hook has not ended: {pair:?}")
         };
         ensure!(
             begin.starts_with("begin ") && end.starts_with("end "),
-            "at the same time: {told:#?}"
+            "two hooks ran at the same time: {record:#?}"
         );
         let this: u64 = value(begin, "number")?.parse()?;
         ensure!(
             value(end, "number")? == this.to_string(),
-            "at the same time: {told:#?}"
+            "two hooks ran at the same time: {record:#?}"
         );
-        ensure!(this > number || all == 0, "{this} after {number}");
+        ensure!(
+            this > number || all == 0,
+            "event {this} follows event {number}"
+        );
         ensure!(value(begin, "old")? == state, "{begin} after {state}");
         number = this;
         value(begin, "state")?.clone_into(&mut state);
@@ -153,14 +156,15 @@ fn slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state() -> Result<()> 
     }
     ensure!(
         status["state"] == state.as_str(),
-        "the last told is {state}: {status}"
+        "the last hook got {state}: {status}"
     );
-    // One more: the start event is included.
-    ensure!(changes.len() + 1 == all, "{all} were told, or counted");
+    // The sum is larger by one, because it includes the start event.
+    ensure!(changes.len() + 1 == all, "hooks got or merged {all} events");
     Ok(())
 }
 
-fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_line() -> Result<()> {
+fn the_hook_of_the_command_line_runs_first_then_the_others_in_the_order_of_their_names()
+-> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     for name in ["b", "10-a.sh", "9", "a~", ".a", "a.bak"] {
         place.hook(name, "echo $(basename $0) $RINGD_STATE >>$R")?;
@@ -170,11 +174,11 @@ fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_line() -> Res
     let ringd = place.ringd(segment.node(0), &timing);
     let _daemon = ringd.option("--on-change", line).spawn()?;
     place.wait_for_line(|line| line == "b OWNER")?;
-    let told = place.lines();
+    let record = place.lines();
     let states = ["LOOSER", "GENERATING", "OWNER"];
     let names = ["line", "10-a.sh", "9", "b"];
     let each = |state| names.map(|name| format!("{name} {state}"));
-    ensure!(told == states.map(each).concat(), "{told:?}");
+    ensure!(record == states.map(each).concat(), "{record:?}");
     Ok(())
 }
 
@@ -190,7 +194,7 @@ fn a_drop_in_needs_no_restart() -> Result<()> {
             .as_array()
             .is_some_and(|all| all.len() == 2)
     })?;
-    // Until now neither directory nor hook existed: the next change must run it.
+    // Until now neither the directory nor the hook existed. The next change must run the new hook.
     std::fs::create_dir(place.hooks())?;
     place.hook("first", "echo first $RINGD_STATE >>$R")?;
     hand_over(&daemon)?;
@@ -206,9 +210,9 @@ fn a_drop_in_needs_no_restart() -> Result<()> {
         .iter()
         .filter(|line| line.starts_with("first "))
         .collect();
-    // If members are stalled, the owner gets its grade later, which is another event.
+    // If members are stalled, the owner gets its grade later. This change of the grade is a separate event.
     firsts.dedup();
-    // Events of the last second may precede them.
+    // Events of the last second may precede the lines of the new hooks.
     ensure!(
         firsts.ends_with(&[&"first WAITER".to_owned(), &"first OWNER".to_owned()]),
         "{firsts:?}"

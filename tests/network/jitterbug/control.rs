@@ -1,4 +1,4 @@
-//! `ringctl` with a node of Jitterbug: commands that work as with Lab2, and refusals of the others.
+//! `ringctl` with a node of Jitterbug. Some commands work as with Lab2. The node refuses all other commands.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -15,20 +15,21 @@ pub(super) fn tests() -> Vec<Test> {
     let all = tests![
         the_status_is_a_page_and_json_with_the_keys_of_its_page,
         watchers_see_the_events,
-        states_can_be_waited_for_and_others_are_refused,
+        ringctl_waits_for_states_of_jitterbug_and_refuses_other_states,
         one_command_at_a_time_runs_in_the_ring,
-        a_lock_is_held_for_a_script_and_given_back,
-        a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended,
-        a_command_ends_with_its_node_and_before_the_end_of_its_lease,
+        a_script_can_hold_a_lock_and_release_it,
+        yield_hands_a_held_token_on_and_ends_its_command,
+        a_command_ends_when_its_node_ends_and_before_the_end_of_its_lease,
         commands_of_other_systems_are_refused_with_a_reason,
         a_node_that_cannot_start_prints_the_reason,
-        hooks_hear_of_changes_of_state,
-        a_node_without_programs_cannot_get_rights_back,
+        hooks_get_changes_of_state,
+        a_node_without_programs_cannot_get_capabilities_back,
     ];
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// A lease of two seconds: on a busy machine a keeper may be later than the leases of other stands allow.
+/// Options for a lease of two seconds. Other stands use shorter leases. On a busy machine, the keeper may renew such a
+/// lease too late.
 const LONG_LEASE: [(&str, &str); 1] = [("--tr-interval", "400ms")];
 
 struct CommandOutput {
@@ -124,27 +125,27 @@ fn watchers_see_the_events() -> Result<()> {
     Ok(())
 }
 
-fn states_can_be_waited_for_and_others_are_refused() -> Result<()> {
+fn ringctl_waits_for_states_of_jitterbug_and_refuses_other_states() -> Result<()> {
     let mut stand = NodeStand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
     for state in ["leader", "waiter", "Leader"] {
-        let said = ringctl(&mut stand, 0, &["wait", "-w", WAIT, state])?;
-        ensure!(said.code == Some(0), "{state}: {}", said.text);
+        let output = ringctl(&mut stand, 0, &["wait", "-w", WAIT, state])?;
+        ensure!(output.code == Some(0), "{state}: {}", output.text);
     }
     for state in ["OWNER", "held", "LOOSER"] {
-        let said = ringctl(&mut stand, 0, &["wait", "-w", WAIT, state])?;
+        let output = ringctl(&mut stand, 0, &["wait", "-w", WAIT, state])?;
         ensure!(
-            said.code == Some(1) && said.text.contains("leader, waiter, orphan"),
+            output.code == Some(1) && output.text.contains("leader, waiter, orphan"),
             "{}",
-            said.text
+            output.text
         );
     }
-    let said = ringctl(&mut stand, 0, &["wait", "-w", "0.1", "orphan"])?;
-    ensure!(said.code == Some(1), "{}", said.text);
+    let output = ringctl(&mut stand, 0, &["wait", "-w", "0.1", "orphan"])?;
+    ensure!(output.code == Some(1), "{}", output.text);
     Ok(())
 }
 
-/// Each command writes its begin and its end into one file.
+/// All commands write their begin and their end into one file.
 fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
     const RUNS: usize = 3;
     let stand = NodeStand::new(Kind::Bridge, 3, &LONG_LEASE)?;
@@ -173,12 +174,12 @@ fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
     })?;
     let marks = fs::read_to_string(&marks)?;
     ensure!(marks == "+\n-\n".repeat(3 * RUNS), "{marks}");
-    // Meanwhile the nodes have led once more.
+    // After the commands each node leads once more.
     stand.wait_for_rounds(&[0, 1, 2])?;
     stand.judge().map(drop)
 }
 
-fn a_lock_is_held_for_a_script_and_given_back() -> Result<()> {
+fn a_script_can_hold_a_lock_and_release_it() -> Result<()> {
     let mut stand = NodeStand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     let pid = std::process::id().to_string();
@@ -216,7 +217,7 @@ fn a_lock_is_held_for_a_script_and_given_back() -> Result<()> {
     Ok(())
 }
 
-fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<()> {
+fn yield_hands_a_held_token_on_and_ends_its_command() -> Result<()> {
     let stand = NodeStand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     std::thread::scope(|scope| -> Result<()> {
@@ -238,10 +239,10 @@ fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<
             String::from_utf8_lossy(&yields.stderr)
         );
         let ended = run.join().expect("the thread does not panic")?;
-        let said = String::from_utf8_lossy(&ended.stderr);
+        let errors = String::from_utf8_lossy(&ended.stderr);
         ensure!(
-            ended.status.code() == Some(75) && said.contains("ringctl yield"),
-            "{said}"
+            ended.status.code() == Some(75) && errors.contains("ringctl yield"),
+            "{errors}"
         );
         Ok(())
     })?;
@@ -250,8 +251,8 @@ fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<
     Ok(())
 }
 
-/// The daemon is stopped, so no node renews the lease.
-fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> {
+/// The test stops the daemon, so no node renews the lease.
+fn a_command_ends_when_its_node_ends_and_before_the_end_of_its_lease() -> Result<()> {
     let mut stand = NodeStand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     let folder = tempfile::tempdir_in("/run")?;
@@ -296,7 +297,7 @@ fn commands_of_other_systems_are_refused_with_a_reason() -> Result<()> {
         ),
         (
             &["run", "-c", "$RINGCTL run -n -- true"],
-            "would wait for itself",
+            "would wait for its own end",
         ),
     ];
     for (arguments, words) in cases {
@@ -310,11 +311,11 @@ fn commands_of_other_systems_are_refused_with_a_reason() -> Result<()> {
             .map(|argument| argument.replace("$RINGCTL run -n -- true", &nested))
             .collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let said = ringctl(&mut stand, 0, &arguments)?;
+        let output = ringctl(&mut stand, 0, &arguments)?;
         ensure!(
-            said.code == Some(1) && said.text.contains(words),
+            output.code == Some(1) && output.text.contains(words),
             "{arguments:?}: {}",
-            said.text
+            output.text
         );
     }
     let own = ringctl(&mut stand, 0, &["run", "--help"])?;
@@ -357,7 +358,7 @@ fn a_node_that_cannot_start_prints_the_reason() -> Result<()> {
         8,
         "--control PATH",
     )?;
-    ensure!(first.is_running()?);
+    ensure!(first.poll_running()?);
     refused(&[("--", "eth1")], 2, "'eth1' is one word too many")?;
     let node = stand.segment().node(0);
     let nowhere = node
@@ -376,31 +377,31 @@ fn a_node_that_cannot_start_prints_the_reason() -> Result<()> {
     Ok(())
 }
 
-fn hooks_hear_of_changes_of_state() -> Result<()> {
+fn hooks_get_changes_of_state() -> Result<()> {
     let folder = tempfile::tempdir_in("/run")?;
-    let told = folder.path().join("told");
+    let record = folder.path().join("told");
     let hook = format!(
         "echo $RINGD_EVENT $RINGD_OLD_STATE $RINGD_STATE >>{}",
-        told.display()
+        record.display()
     );
     let mut stand = NodeStand::new(Kind::Bridge, 1, &[("--on-change", &hook)])?;
     stand.wait_for_count(0, 2)?;
     stand.node(0).signal(Signal::SIGTERM)?;
     ensure!(stand.node(0).wait_exit(WAIT_LIMIT)?.code() == Some(0));
-    let told = fs::read_to_string(&told)?;
-    let lines: Vec<&str> = told.lines().collect();
-    ensure!(lines.first() == Some(&"started none orphan"), "{told}");
-    ensure!(lines.contains(&"state_changed orphan leader"), "{told}");
-    ensure!(lines.last() == Some(&"stopped leader none"), "{told}");
+    let text = fs::read_to_string(&record)?;
+    let lines: Vec<&str> = text.lines().collect();
+    ensure!(lines.first() == Some(&"started none orphan"), "{text}");
+    ensure!(lines.contains(&"state_changed orphan leader"), "{text}");
+    ensure!(lines.last() == Some(&"stopped leader none"), "{text}");
     Ok(())
 }
 
-fn a_node_without_programs_cannot_get_rights_back() -> Result<()> {
+fn a_node_without_programs_cannot_get_capabilities_back() -> Result<()> {
     let mut stand = NodeStand::new(Kind::Bridge, 1, &[])?;
     stand.wait_for_count(0, 2)?;
     for set in ["CapPrm", "CapEff", "CapBnd"] {
         let bits = stand.node(0).capabilities(set)?;
-        // CAP_DAC_OVERRIDE, CAP_NET_BIND_SERVICE and CAP_SYS_NICE.
+        // The node has CAP_DAC_OVERRIDE, CAP_NET_BIND_SERVICE and CAP_SYS_NICE.
         ensure!(bits == 1 << 1 | 1 << 10 | 1 << 23, "{set} {bits:x}");
     }
     Ok(())

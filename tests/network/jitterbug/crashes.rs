@@ -8,24 +8,24 @@ use super::stand::{Kind, NodeStand, RENEW_TIMEOUT, count, counter};
 
 pub(super) fn tests() -> Vec<Test> {
     let all = tests![
-        a_leader_that_is_killed_is_replaced_and_the_count_goes_on,
-        a_leader_that_is_killed_while_it_computes_is_replaced,
-        leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step,
-        all_nodes_but_one_may_be_killed_and_come_back,
-        a_third_of_all_datagrams_may_be_lost_in_a_restore,
-        a_leader_that_was_stopped_asks_before_it_leads_again,
+        a_killed_leader_is_replaced_and_the_count_continues,
+        a_leader_that_is_killed_during_its_computation_is_replaced,
+        leaders_that_are_killed_during_a_pass_lose_at_most_one_step,
+        all_nodes_except_one_may_be_killed_and_come_back,
+        a_restore_succeeds_although_a_third_of_all_datagrams_is_lost,
+        a_leader_that_was_stopped_asks_for_the_token_before_it_leads_again,
         a_node_that_gets_sigterm_passes_the_token,
     ];
     // These tests kill and stop daemons themselves.
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// Returns the numbers from 0 to `count` without `but`.
+/// Returns the numbers from 0 to `count` - 1, except `but`.
 fn others(count: usize, but: usize) -> Vec<usize> {
     (0..count).filter(|&index| index != but).collect()
 }
 
-/// Returns the number of restores that these nodes have won together.
+/// Returns the sum of the restores that these nodes have won.
 fn restores_won(stand: &mut NodeStand, those: &[usize]) -> Result<u64> {
     let won = those.iter().map(|&index| {
         let status = stand.node(index).wait_for_status(WAIT_LIMIT, |_| true)?;
@@ -34,7 +34,7 @@ fn restores_won(stand: &mut NodeStand, those: &[usize]) -> Result<u64> {
     won.sum()
 }
 
-/// Kills the leader. Returns its number and its count.
+/// Kills the leader. Returns the number of the node, and the count in its data.
 fn kill_the_leader(stand: &mut NodeStand, those: &[usize]) -> Result<(usize, u64)> {
     let leader = stand.leader_of(those)?;
     let reached = stand.count(leader)?;
@@ -42,15 +42,15 @@ fn kill_the_leader(stand: &mut NodeStand, those: &[usize]) -> Result<(usize, u64
     Ok((leader, reached))
 }
 
-/// With a long hold it is killed while it leads.
-fn a_leader_that_is_killed_is_replaced_and_the_count_goes_on() -> Result<()> {
+/// The leader holds the token for a long time, so it still leads when the test kills it.
+fn a_killed_leader_is_replaced_and_the_count_continues() -> Result<()> {
     let mut stand = NodeStand::new(Kind::Bridge, 3, &[("--hold", "100ms")])?;
     stand.wait_for_ring(&[0, 1, 2])?;
     stand.wait_for_count(0, 4)?;
     let (leader, reached) = kill_the_leader(&mut stand, &[0, 1, 2])?;
     let left = others(3, leader);
     for &index in &left {
-        // Its last step may be lost.
+        // The last step of the killed leader may be lost.
         stand.wait_for_count(index, reached + 3)?;
     }
     stand.node(leader).start()?;
@@ -60,15 +60,15 @@ fn a_leader_that_is_killed_is_replaced_and_the_count_goes_on() -> Result<()> {
     stand.judge().map(drop)
 }
 
-/// Its command never ends, and must end soon after it.
-fn a_leader_that_is_killed_while_it_computes_is_replaced() -> Result<()> {
-    // Each node's first step hangs once the ring has counted to 5.
+/// The command of the leader never ends by itself, and must end soon after the leader.
+fn a_leader_that_is_killed_during_its_computation_is_replaced() -> Result<()> {
+    // After the ring has counted to 5, the next step of each node hangs.
     let command =
         r#"read n || :; [ "${n:-0}" -ne 5 ] || exec sleep 1000; printf %s $((${n:-0} + 1))"#;
     let options = [("--compute", command), ("--compute-timeout", "300ms")];
     let mut stand = NodeStand::new(Kind::Bridge, 3, &options)?;
     stand.wait_for_ring(&[0, 1, 2])?;
-    // A node holds the token until its command times out.
+    // A node holds the token until its command exceeds its time limit.
     let mut hangs = None;
     while hangs.is_none() {
         for index in 0..3 {
@@ -89,10 +89,10 @@ fn a_leader_that_is_killed_while_it_computes_is_replaced() -> Result<()> {
     stand.judge().map(drop)
 }
 
-/// With large data a tenure mostly consists of the pass.
-fn leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step() -> Result<()> {
+/// The data are large, so the pass takes most of the time of a tenure.
+fn leaders_that_are_killed_during_a_pass_lose_at_most_one_step() -> Result<()> {
     const LINES: u64 = 40_000;
-    // A counter of fixed length with a long tail. The tail must arrive complete or not at all.
+    // The data are a counter of fixed length and a long tail. The tail must arrive either completely or not at all.
     let command = format!(
         r#"read n || n=0; n=$((n + 1)); yes 0123456789 | head -n {LINES} | sed "1s/.*/$n/""#
     );
@@ -112,7 +112,7 @@ fn leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step() -> Result<
         stand.wait_for_ring(&[0, 1, 2])?;
     }
     let seen = super::judge::judge(stand.record())?;
-    ensure!(!seen.passes.is_empty(), "nothing was passed");
+    ensure!(!seen.passes.is_empty(), "no node passed the token");
     for pass in &seen.passes {
         let lines = pass.data.split(|&byte| byte == b'\n').count() - 1;
         let is_whole = pass.data.is_empty() || lines as u64 == LINES;
@@ -121,7 +121,7 @@ fn leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step() -> Result<
     Ok(())
 }
 
-fn all_nodes_but_one_may_be_killed_and_come_back() -> Result<()> {
+fn all_nodes_except_one_may_be_killed_and_come_back() -> Result<()> {
     let mut stand = NodeStand::new(Kind::Bridge, 5, &[])?;
     let all: Vec<usize> = (0..5).collect();
     stand.wait_for_ring(&all)?;
@@ -133,7 +133,7 @@ fn all_nodes_but_one_may_be_killed_and_come_back() -> Result<()> {
     let status = stand.wait_for_count(0, reached + 5)?;
     ensure!(
         super::stand::addresses(&status).len() == 5,
-        "an entry has left: {status:#}"
+        "an entry is missing in the list: {status:#}"
     );
     for index in 1..5 {
         stand.node(index).start()?;
@@ -146,13 +146,13 @@ fn all_nodes_but_one_may_be_killed_and_come_back() -> Result<()> {
     stand.judge().map(drop)
 }
 
-fn a_third_of_all_datagrams_may_be_lost_in_a_restore() -> Result<()> {
+fn a_restore_succeeds_although_a_third_of_all_datagrams_is_lost() -> Result<()> {
     let mut stand = NodeStand::new(Kind::Switch(7), 4, &[("--hold", "100ms")])?;
     stand.wait_for_ring(&[0, 1, 2, 3])?;
     stand.wait_for_count(0, 4)?;
     let (leader, reached) = kill_the_leader(&mut stand, &[0, 1, 2, 3])?;
     let left = others(4, leader);
-    // Without a leader nodes only send datagrams.
+    // Nodes without a leader send only datagrams.
     stand.segment().rules().set(|rules| rules.loss = 0.3);
     stand.leader_of(&left)?;
     stand.segment().rules().set(|rules| rules.loss = 0.0);
@@ -163,17 +163,17 @@ fn a_third_of_all_datagrams_may_be_lost_in_a_restore() -> Result<()> {
     Ok(())
 }
 
-/// Another leader has replaced it meanwhile.
-fn a_leader_that_was_stopped_asks_before_it_leads_again() -> Result<()> {
+/// Another leader replaces the stopped leader.
+fn a_leader_that_was_stopped_asks_for_the_token_before_it_leads_again() -> Result<()> {
     let mut stand = NodeStand::new(Kind::Bridge, 3, &[("--hold", "300ms")])?;
     stand.wait_for_ring(&[0, 1, 2])?;
-    // Stops it while it leads.
+    // Stops the leader while it leads.
     let leader = loop {
         let leader = stand.leader_of(&[0, 1, 2])?;
         stand.node(leader).signal(Signal::SIGSTOP)?;
         let left = others(3, leader);
         let before = restores_won(&mut stand, &left)?;
-        // A node with the token passes it within this time. If it was stopped with the token, another node wins a
+        // A running node passes the token within this time. If the stopped node has the token, another node wins a
         // restore.
         let until = std::time::Instant::now() + 2 * RENEW_TIMEOUT;
         let mut is_replaced = false;
@@ -195,11 +195,11 @@ fn a_leader_that_was_stopped_asks_before_it_leads_again() -> Result<()> {
     stand.wait_for_ring(&[0, 1, 2])?;
     stand.wait_for_count(leader, reached + 1)?;
     let won = restores_won(&mut stand, &[leader])?;
-    ensure!(won <= 1, "the node made a token though one existed");
+    ensure!(won <= 1, "the node made a token although one existed");
     stand.judge().map(drop)
 }
 
-/// Needs no restore.
+/// Checks that the ring continues without a restore when the node ends.
 fn a_node_that_gets_sigterm_passes_the_token() -> Result<()> {
     let mut stand = NodeStand::new(
         Kind::Bridge,
@@ -216,7 +216,7 @@ fn a_node_that_gets_sigterm_passes_the_token() -> Result<()> {
     for &index in &left {
         stand.wait_for_count(index, reached + 3)?;
     }
-    // The last node has no successor, and must end too.
+    // The last node must end too, although it has no successor.
     for &index in &left {
         stand.node(index).signal(Signal::SIGTERM)?;
         ensure!(stand.node(index).wait_exit(WAIT_LIMIT)?.code() == Some(0));

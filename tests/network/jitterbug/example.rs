@@ -1,4 +1,4 @@
-//! The example of the page: a ring that computes digits of pi, and loses none when leaders die.
+//! The example of the page: a ring that computes digits of pi, and loses no digits when leaders die.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,17 +12,17 @@ use super::stand::{Kind, NodeStand};
 use crate::recipes::pages::{JITTERBUG, block};
 
 pub(super) fn tests() -> Vec<Test> {
-    tests![digits_of_pi_go_on_though_leaders_are_killed]
+    tests![the_digits_of_pi_continue_although_leaders_are_killed]
         .into_iter()
         .map(Test::without_stalls)
         .collect()
 }
 
-/// First digits, from a book.
+/// First digits of pi, from a book.
 const PI: &str =
     "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899";
 
-fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
+fn the_digits_of_pi_continue_although_leaders_are_killed() -> Result<()> {
     let recipe = block(JITTERBUG, "ringd jitterbug eth0 --compute")?;
     let line = recipe.lines().next().context("no line")?;
     let after = |option: &str| -> Result<String> {
@@ -31,7 +31,9 @@ fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
     };
     let compute = after("--compute")?;
     let compute = compute.trim_start_matches('\'');
-    let (compute, rest) = compute.split_once('\'').context("no command")?;
+    let (compute, rest) = compute
+        .split_once('\'')
+        .context("the page has no command")?;
     ensure!(rest.trim() == "--decide longer", "{line}");
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
     let compute = compute.replace("/usr/local/bin", &scripts.display().to_string());
@@ -46,7 +48,7 @@ fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
         let leader = stand.leader_of(&[0, 1, 2])?;
         let status = stand.node(leader).wait_for_status(WAIT_LIMIT, |_| true)?;
         stand.node(leader).kill()?;
-        // Only its last step may be lost.
+        // Only the last step of the killed leader may be lost.
         let reached = status["data_len"].as_u64().context("no length")?;
         known = usize::try_from(reached)? - 10;
         for index in (0..3).filter(|&index| index != leader) {
@@ -62,7 +64,7 @@ fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
     ensure!(digits.len() > known && digits.starts_with(PI), "{digits}");
     ensure!(
         digits == pi(&scripts, digits.len())?,
-        "not the digits that one machine computes"
+        "the digits differ from the digits that one machine computes"
     );
     check_shown(&pi(&scripts, 102)?)?;
     let seen = judge(stand.record())?;
@@ -76,7 +78,8 @@ fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
     Ok(())
 }
 
-/// Checks the status page: it may show the data of a moment before.
+/// Checks the data in the two outputs that the page shows. The output of `data get` may have fewer digits, because it
+/// may be older than the status.
 fn check_shown(digits: &str) -> Result<()> {
     let shown = block(JITTERBUG, "$ ringctl -i jitterbug-eth0 data get")?;
     let lines: Vec<&str> = shown.lines().collect();
@@ -89,7 +92,7 @@ fn check_shown(digits: &str) -> Result<()> {
     Ok(())
 }
 
-/// Computes this many digits at once.
+/// Computes this many digits in one run.
 fn pi(scripts: &Path, length: usize) -> Result<String> {
     let more = (length - 2).to_string();
     let output = Command::new(scripts.join("pi-digits")).arg(more).output()?;

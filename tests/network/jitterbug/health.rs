@@ -1,4 +1,4 @@
-//! Rings with troubles, and what a monitor reports.
+//! Rings with troubles, and the reports of a monitor.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use super::stand::{Kind, NodeStand};
 pub(super) fn tests() -> Vec<Test> {
     tests![
         nodes_with_different_netmasks_report_that_they_are_alone,
-        a_node_whose_tcp_is_blocked_is_named,
+        a_node_whose_tcp_packets_are_blocked_is_named,
         a_node_without_an_address_is_critical,
     ]
 }
@@ -58,7 +58,7 @@ fn nodes_with_different_netmasks_report_that_they_are_alone() -> Result<()> {
             &stand,
             index,
             "degraded",
-            "compare its address and netmask with theirs",
+            "compare the addresses and netmasks",
         )?;
     }
     set_prefix(24)?;
@@ -67,7 +67,7 @@ fn nodes_with_different_netmasks_report_that_they_are_alone() -> Result<()> {
     is_healthy(&stand, 1)
 }
 
-fn a_node_whose_tcp_is_blocked_is_named() -> Result<()> {
+fn a_node_whose_tcp_packets_are_blocked_is_named() -> Result<()> {
     let stand = NodeStand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
     is_healthy(&stand, 0)?;
@@ -76,7 +76,7 @@ fn a_node_whose_tcp_is_blocked_is_named() -> Result<()> {
     let protocol_is_tcp = "4,48 0 0 23,21 0 1 6,6 0 0 2,6 0 0 4294967295,";
     let filter = "filter add dev eth0 egress bpf direct-action bytecode";
     tc_with(&stand, 1, filter, &[protocol_is_tcp])?;
-    // One node leads; the other one hears it and waits for the token.
+    // One node leads. The other node hears the leader, and waits for the token.
     for index in [0, 1] {
         stand.status_when(index, |status| {
             let troubles = status["troubles"].to_string();

@@ -15,12 +15,12 @@ const PORT: u16 = 4711;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        peers_that_say_nothing_or_dribble_keep_nobody_from_the_token,
-        a_candidate_that_never_reads_costs_its_turn_and_nothing_else,
+        peers_that_are_silent_or_send_slowly_keep_no_node_from_the_token,
+        a_candidate_that_never_reads_costs_only_its_own_turn,
     ]
 }
 
-fn peers_that_say_nothing_or_dribble_keep_nobody_from_the_token() -> Result<()> {
+fn peers_that_are_silent_or_send_slowly_keep_no_node_from_the_token() -> Result<()> {
     let mut stand = NodeStand::without_nodes(Kind::Bridge, 3)?;
     let peer = Peer::on(stand.segment().node(2))?;
     let options = [("--token-pass-timeout", "2s")];
@@ -29,7 +29,8 @@ fn peers_that_say_nothing_or_dribble_keep_nobody_from_the_token() -> Result<()> 
     }
     stand.wait_for_ring(&[0, 1])?;
     let (node, other) = (stand.listener(0)?, stand.listener(1)?);
-    // More connections than a node serves, and than it has slots. It keeps one connection per address.
+    // The peer opens more connections than a node serves, and more than it has slots. Each comes from a separate
+    // address, because a node keeps one connection per address.
     let mut silent = Vec::new();
     for last in 101..=140 {
         let from = Ipv4Addr::new(10, 77, 0, last);
@@ -39,7 +40,11 @@ fn peers_that_say_nothing_or_dribble_keep_nobody_from_the_token() -> Result<()> 
             silent.extend(peer.connect_from(from, node)?);
         }
     }
-    ensure!(silent.len() > 50, "{} were accepted", silent.len());
+    ensure!(
+        silent.len() > 50,
+        "the node accepted only {} connections",
+        silent.len()
+    );
     stand.wait_for_rounds(&[0, 1])?;
     for mut stream in silent {
         let end = stream.read(&mut [0; 64]);
@@ -64,7 +69,7 @@ fn peers_that_say_nothing_or_dribble_keep_nobody_from_the_token() -> Result<()> 
     Ok(())
 }
 
-fn a_candidate_that_never_reads_costs_its_turn_and_nothing_else() -> Result<()> {
+fn a_candidate_that_never_reads_costs_only_its_own_turn() -> Result<()> {
     const DATA_LEN: usize = 1 << 20;
     let command = format!("head -c {DATA_LEN} /dev/zero");
     let options = [
@@ -82,7 +87,7 @@ fn a_candidate_that_never_reads_costs_its_turn_and_nothing_else() -> Result<()> 
         stand.status_when(index, |status| status["data_len"] == DATA_LEN)?;
     }
     let listener = peer.listen(PORT)?;
-    // A leader adds an asking node to its list, and offers it the token.
+    // A leader adds a node that asks for the token to its list, and offers it the token.
     let [high, low] = PORT.to_be_bytes();
     for index in [0, 1] {
         peer.send(

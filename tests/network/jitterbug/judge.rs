@@ -1,4 +1,4 @@
-//! Checks the rules of `docs/jitterbug.md`, "Always", on recorded frames.
+//! Checks recorded frames against the rules of `docs/jitterbug.md`, "Always".
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use super::stand::UDP_PORT;
 use super::wire::{Datagram, GiverMessages};
 use crate::record::{Record, Sent, Stream};
 
-/// A token that a node passed and another took.
+/// A completed pass: one node passed the token, and another node took it.
 #[derive(Debug, Clone)]
 pub(super) struct Pass {
     pub at: Duration,
@@ -47,12 +47,12 @@ pub(super) fn judge(record: &Record) -> Result<Seen> {
     Ok(Seen { datagrams, passes })
 }
 
-/// Checks that a TR1 causes at most one datagram of each node.
+/// Checks that each node answers a TR1 with at most one datagram.
 fn check_answers(datagrams: &[(Sent, Datagram)]) -> Result<()> {
-    let mut asked: HashMap<IpAddr, usize> = HashMap::new();
+    let mut requests: HashMap<IpAddr, usize> = HashMap::new();
     for (sent, read) in datagrams {
         match read {
-            Datagram::Tr1 { .. } => *asked.entry(sent.from).or_default() += 1,
+            Datagram::Tr1 { .. } => *requests.entry(sent.from).or_default() += 1,
             Datagram::Ask { .. } | Datagram::Tr2 { .. } => {
                 ensure!(sent.from != sent.to, "{} answers itself", sent.from);
             }
@@ -63,10 +63,10 @@ fn check_answers(datagrams: &[(Sent, Datagram)]) -> Result<()> {
         if let Datagram::Tr2 { .. } = read {
             let count = answers.entry((sent.from, sent.to)).or_default();
             *count += 1;
-            let most = asked.get(&sent.to).copied().unwrap_or(0);
+            let most = requests.get(&sent.to).copied().unwrap_or(0);
             ensure!(
                 *count <= most,
-                "{} answers {} {count} times, which asked {most} times",
+                "{} answers {} {count} times, but got only {most} questions",
                 sent.from,
                 sent.to
             );
@@ -75,7 +75,7 @@ fn check_answers(datagrams: &[(Sent, Datagram)]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the pass of a connection, if it was completed.
+/// Returns the pass over a connection, if the pass was completed.
 fn completed_pass(stream: &Stream) -> Result<Option<Pass>> {
     let with_list = match stream.candidate.bytes[..] {
         [] => return Ok(None),
@@ -87,7 +87,7 @@ fn completed_pass(stream: &Stream) -> Result<Option<Pass>> {
     let (Some(id), Some(data)) = (given.id, given.data) else {
         return Ok(None);
     };
-    // The end of the candidate's side means "taken", whatever follows.
+    // The end of the candidate's side means that it took the token, even if bytes follow.
     let is_whole = stream.giver.ended.is_some();
     let Some(at) = stream.candidate.ended.filter(|_| is_whole) else {
         return Ok(None);
@@ -108,7 +108,7 @@ fn completed_pass(stream: &Stream) -> Result<Option<Pass>> {
     }))
 }
 
-/// Describes the end of each connection, one per line.
+/// Describes the ends of the connections, with one connection per line.
 fn describe_ends(streams: &[Stream]) -> String {
     let line = |it: &Stream| {
         let ends = (it.giver.ended, it.candidate.ended);
@@ -121,7 +121,7 @@ fn describe_ends(streams: &[Stream]) -> String {
     streams.iter().map(line).collect()
 }
 
-/// Checks that the passes of one id form one chain: a token has at most one holder.
+/// Checks that the passes of one id form one chain. So each token has at most one holder at any time.
 fn check_chains(passes: &[Pass]) -> Result<()> {
     let mut holders: BTreeMap<i32, IpAddr> = BTreeMap::new();
     for pass in passes {
@@ -140,7 +140,7 @@ fn check_chains(passes: &[Pass]) -> Result<()> {
 }
 
 impl Seen {
-    /// Checks that the data of each id never goes back. `rank` returns the progress of data.
+    /// Checks that the data of each id never goes back. `rank` returns the progress that some data contain.
     pub(super) fn check_data(&self, rank: impl Fn(&[u8]) -> Result<u64>) -> Result<()> {
         let mut ranks: BTreeMap<i32, u64> = BTreeMap::new();
         for pass in &self.passes {
@@ -173,14 +173,14 @@ pub(super) fn number(data: &[u8]) -> Result<u64> {
 
 pub(super) fn tests() -> Vec<Test> {
     let all = tests![
-        a_token_that_two_nodes_give_away_is_seen,
-        data_that_goes_back_is_seen,
+        a_token_that_two_nodes_pass_is_found,
+        data_that_go_back_are_found,
         a_node_that_answers_more_than_once_is_found,
     ];
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// Returns a pass of token 7 between two nodes, which are the last bytes of their addresses.
+/// Returns a pass of token 7 between two nodes. `from` and `to` are the last bytes of their addresses.
 fn test_pass(at: u64, from: u8, to: u8, data: &[u8]) -> Pass {
     let address = |last| IpAddr::from([10, 77, 0, last]);
     Pass {
@@ -192,7 +192,7 @@ fn test_pass(at: u64, from: u8, to: u8, data: &[u8]) -> Pass {
     }
 }
 
-fn a_token_that_two_nodes_give_away_is_seen() -> Result<()> {
+fn a_token_that_two_nodes_pass_is_found() -> Result<()> {
     let chain = [test_pass(1, 1, 2, b"1"), test_pass(2, 2, 3, b"2")];
     check_chains(&chain)?;
     let twice = [test_pass(1, 1, 2, b"1"), test_pass(2, 1, 3, b"2")];
@@ -200,7 +200,7 @@ fn a_token_that_two_nodes_give_away_is_seen() -> Result<()> {
     Ok(())
 }
 
-fn data_that_goes_back_is_seen() -> Result<()> {
+fn data_that_go_back_are_found() -> Result<()> {
     let seen = |last: &[u8]| Seen {
         datagrams: Vec::new(),
         passes: vec![test_pass(1, 1, 2, b"9"), test_pass(2, 2, 1, last)],

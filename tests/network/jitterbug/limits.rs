@@ -14,15 +14,15 @@ use super::wire::{Datagram, Entry};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_list_of_five_thousand_strangers_adds_few_nodes_and_delays_no_pass,
-        a_mebibyte_of_data_goes_round,
-        more_data_than_is_allowed_is_refused_and_computed_by_nobody,
+        a_list_with_five_thousand_unknown_addresses_adds_few_nodes_and_delays_no_pass,
+        a_mebibyte_of_data_goes_around_the_ring,
+        data_beyond_the_limit_are_refused_and_no_node_computes_them,
         invalid_datagrams_are_counted_by_their_reason_and_ignored,
         a_leader_answers_a_question,
     ]
 }
 
-/// Returns addresses without nodes, from `first` on.
+/// Returns consecutive addresses from `first`. No node has any of these addresses.
 fn strangers(first: Ipv4Addr, count: usize) -> Vec<Entry> {
     let addresses = (first.to_bits()..).take(count).map(Ipv4Addr::from_bits);
     addresses
@@ -30,7 +30,7 @@ fn strangers(first: Ipv4Addr, count: usize) -> Vec<Entry> {
         .collect()
 }
 
-fn a_list_of_five_thousand_strangers_adds_few_nodes_and_delays_no_pass() -> Result<()> {
+fn a_list_with_five_thousand_unknown_addresses_adds_few_nodes_and_delays_no_pass() -> Result<()> {
     const ON_THE_LINK: usize = 200;
     let mut stand = NodeStand::without_nodes(Kind::Bridge, 3)?;
     let peer = Peer::on(stand.segment().node(2))?;
@@ -54,7 +54,7 @@ fn a_list_of_five_thousand_strangers_adds_few_nodes_and_delays_no_pass() -> Resu
     list.extend(strangers(Ipv4Addr::new(10, 99, 0, 1), 5_000));
     let outcome = peer.offer_token(first, i32::MAX, &list, b"1000000")?;
     ensure!(outcome == Outcome::Taken, "{outcome:?}");
-    // Only addresses of this link are taken. Those that never answer are forgotten soon.
+    // A node accepts only addresses of its link into its list, and soon removes addresses that never answer.
     let knows =
         |status: &Value| (ON_THE_LINK / 2..=ON_THE_LINK + 3).contains(&addresses(status).len());
     for index in [0, 1] {
@@ -78,13 +78,13 @@ fn a_list_of_five_thousand_strangers_adds_few_nodes_and_delays_no_pass() -> Resu
     Ok(())
 }
 
-fn a_mebibyte_of_data_goes_round() -> Result<()> {
+fn a_mebibyte_of_data_goes_around_the_ring() -> Result<()> {
     const DATA_LEN: usize = 1 << 20;
     let command = format!(
         r"read n || n=0; n=$((n + 1)); {{ printf '%08d\n' $n; yes 0123456 | head -c {}; }}",
         DATA_LEN - 9
     );
-    // Of two data with the same length the ring continues with the received one.
+    // If both data have the same length, the ring continues with the received data.
     let options = [("--compute", command.as_str()), ("--decide", "longer")];
     let mut stand = NodeStand::new(Kind::Bridge, 3, &options)?;
     stand.wait_for_ring(&[0, 1, 2])?;
@@ -106,7 +106,7 @@ fn a_mebibyte_of_data_goes_round() -> Result<()> {
         .passes
         .iter()
         .filter(|pass| pass.data.len() == DATA_LEN);
-    ensure!(whole.count() > 3, "the data has not gone round");
+    ensure!(whole.count() > 3, "the data have not gone around the ring");
     ensure!(
         seen.passes
             .iter()
@@ -115,7 +115,7 @@ fn a_mebibyte_of_data_goes_round() -> Result<()> {
     Ok(())
 }
 
-fn more_data_than_is_allowed_is_refused_and_computed_by_nobody() -> Result<()> {
+fn data_beyond_the_limit_are_refused_and_no_node_computes_them() -> Result<()> {
     let mut stand = NodeStand::without_nodes(Kind::Bridge, 2)?;
     let peer = Peer::on(stand.segment().node(1))?;
     let command = "cat; printf 12345";
@@ -149,7 +149,7 @@ fn invalid_datagrams_are_counted_by_their_reason_and_ignored() -> Result<()> {
         ("truncated", &[0x01, 0, 0]),
         ("version", &[0x02, 0, 0, 0, 1, 0, 1]),
         ("type", &[0x81, 0, 0, 0, 1, 0, 1]),
-        // A TR1 may end with terms; these are incomplete.
+        // A TR1 may end with terms. The terms in this datagram are incomplete.
         ("truncated", &[0x01, 0, 0, 0, 1, 0, 1, 9]),
         ("token", &[0x01, 0, 0, 0, 0, 0, 1]),
         ("port", &[0x01, 0, 0, 0, 1, 0, 0]),
@@ -158,7 +158,7 @@ fn invalid_datagrams_are_counted_by_their_reason_and_ignored() -> Result<()> {
     for (_, bytes) in datagrams {
         peer.send(node.ip(), bytes)?;
     }
-    // Longer than the receive buffer.
+    // This datagram is longer than the receive buffer.
     peer.send(node.ip(), &[1; 9000])?;
     let streams: [(&str, &[u8]); 4] = [
         ("not_leader", &[0x21, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]),
@@ -208,7 +208,7 @@ fn a_leader_answers_a_question() -> Result<()> {
     let id = i32::try_from(status["token_id"].as_i64().context("no id")?)?;
     peer.send(node.ip(), &[0x01, 0xff, 0xff, 0xff, 0xff, 0x12, 0x67])?;
     peer.expect(|from, datagram| from == node.ip() && datagram == Datagram::Tr2 { id })?;
-    // From now on the node knows the asker and tries to reach it.
+    // From now on the node knows the sender of the question, and tries to reach it.
     let status = stand
         .node(0)
         .wait_for_status(WAIT_LIMIT, |status| addresses(status).len() == 2)?;

@@ -1,4 +1,4 @@
-//! Two rings that become one.
+//! Rings that become one ring.
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, WAIT, WAIT_LIMIT, limit, tests};
@@ -9,8 +9,8 @@ use super::stand::{Kind, NodeStand, count, counter};
 pub(super) fn tests() -> Vec<Test> {
     let all = tests![
         two_rings_become_one_when_a_cut_heals,
-        a_node_that_was_cut_off_learns_what_the_others_know,
-        when_rings_meet_the_command_under_the_weaker_token_is_ended,
+        a_node_that_was_cut_off_gets_the_data_and_the_list_of_the_others,
+        when_rings_merge_the_command_under_the_weaker_token_is_ended,
     ];
     all.into_iter().map(Test::without_stalls).collect()
 }
@@ -25,7 +25,7 @@ fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
             .set(|rules| rules.partition = sides.to_vec());
     };
     partition(&stand, [0, 0, 1, 1]);
-    // Each side has its own token, and counts.
+    // Each side has its own token and counts.
     let reached = stand.count(0)?.max(stand.count(2)?);
     for index in 0..4 {
         stand.wait_for_count(index, reached + 20)?;
@@ -47,8 +47,8 @@ fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
             })
         })
         .sum::<Result<u64>>()?;
-    ensure!(met > 0, "no two tokens have met");
-    // An id moves only with the token: after a rotation all nodes have the same id.
+    ensure!(met > 0, "no node has received a second token");
+    // An id moves only with the token, so all nodes have the same id after a rotation.
     stand.wait_for_rounds(&[0, 1, 2, 3])?;
     let id = stand.node(0).status()?["token_id"].clone();
     for index in 1..4 {
@@ -59,13 +59,13 @@ fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
     stand.judge().map(drop)
 }
 
-fn a_node_that_was_cut_off_learns_what_the_others_know() -> Result<()> {
+fn a_node_that_was_cut_off_gets_the_data_and_the_list_of_the_others() -> Result<()> {
     let mut stand = NodeStand::new(Kind::Bridge, 3, &[])?;
     stand.wait_for_ring(&[0, 1, 2])?;
     let reached = stand.count(2)?;
     stand.segment().cut(2)?;
     stand.wait_for_count(0, reached + 30)?;
-    // If it had the token when it was cut off, it continues with it.
+    // If the node had the token when it was cut off, it continues with this token.
     let is_alone =
         |status: &Value| status["state"] == "leader" && counter(status, "passes_failed") > 1;
     let alone = stand.node(2).wait_for_status(WAIT_LIMIT, is_alone)?;
@@ -80,8 +80,8 @@ fn a_node_that_was_cut_off_learns_what_the_others_know() -> Result<()> {
     stand.judge().map(drop)
 }
 
-/// The lease is 2.5 s: a machine that is stalled for longer ends both commands.
-fn when_rings_meet_the_command_under_the_weaker_token_is_ended() -> Result<()> {
+/// The lease is 2.5 s. If a machine stalls for longer than the lease, the commands under both tokens end.
+fn when_rings_merge_the_command_under_the_weaker_token_is_ended() -> Result<()> {
     let stand = NodeStand::new(Kind::Switch(5), 2, &[("--tr-interval", "500ms")])?;
     stand.wait_for_ring(&[0, 1])?;
     let sides = |sides: [usize; 2]| {
@@ -103,17 +103,17 @@ fn when_rings_meet_the_command_under_the_weaker_token_is_ended() -> Result<()> {
             run.as_ref()
                 .is_some_and(std::thread::ScopedJoinHandle::is_finished)
         };
-        limit::wait_until("a command is ended", || runs.iter().any(is_over));
+        limit::wait_until("one command was ended", || runs.iter().any(is_over));
         let weaker = runs
             .iter()
             .position(is_over)
-            .context("no command is ended")?;
+            .context("no command was ended")?;
         let run = runs[weaker].take().context("the command was run")?;
         let ended = run.join().expect("the thread does not panic")?;
-        let said = String::from_utf8_lossy(&ended.stderr);
+        let errors = String::from_utf8_lossy(&ended.stderr);
         ensure!(
-            ended.status.code() == Some(75) && said.contains("stronger token"),
-            "{said}"
+            ended.status.code() == Some(75) && errors.contains("stronger token"),
+            "{errors}"
         );
         let stronger = 1 - weaker;
         ensure!(!is_over(&runs[stronger]), "the other command continues");

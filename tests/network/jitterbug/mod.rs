@@ -1,6 +1,7 @@
-//! Jitterbug on real segments: one node per network namespace, judged by its messages.
+//! Jitterbug on real segments, with one node per network namespace. The tests judge the messages of the nodes.
 //!
-//! `stand.rs` starts the nodes and records their messages, `wire.rs` decodes them, and `judge.rs` checks the rules.
+//! `stand.rs` starts the nodes and records their messages, `wire.rs` decodes the messages, and `judge.rs` checks the
+//! rules.
 
 mod control;
 mod crashes;

@@ -1,4 +1,4 @@
-//! A peer that sends the bytes that a test gives it, and nothing else.
+//! A peer that sends only the bytes that a test gives it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -57,7 +57,7 @@ impl Peer {
         }
     }
 
-    /// Offers a token with this list and data to a node.
+    /// Offers a token with this list and these data to a node.
     pub(super) fn offer_token(
         &self,
         to: SocketAddr,
@@ -84,7 +84,7 @@ impl Peer {
         })
     }
 
-    /// Connects to a node, for bytes of the test.
+    /// Connects to a node. The test then sends bytes on the connection.
     pub(super) fn connect(&self, to: SocketAddr) -> Result<TcpStream> {
         let connect = || TcpStream::connect_timeout(&to, Duration::from_secs(10));
         let stream = self.node.ns().run(connect)?.context("no process listens")?;
@@ -122,7 +122,7 @@ impl Peer {
     }
 }
 
-/// Offers a token with this list and data; `send` writes the bytes.
+/// Offers a token with this list and these data. `send` writes the bytes.
 fn offer_with(
     mut stream: TcpStream,
     id: i32,

@@ -12,11 +12,11 @@ pub(super) fn tests() -> Vec<Test> {
         two_nodes_count_in_turns,
         twelve_nodes_become_one_ring,
         twelve_nodes_on_ipv6_become_one_ring,
-        a_command_decides_which_data_continues,
-        a_single_node_leads_and_takes_a_later_node_in,
-        a_node_of_ipv6_speaks_from_its_own_address_whatever_others_there_are,
-        a_node_without_an_address_waits_for_one_and_another_address_is_another_entry,
-        a_token_that_is_held_for_no_time_goes_round_all_the_same,
+        a_command_decides_which_data_continue,
+        a_single_node_leads_and_admits_a_later_node,
+        a_node_on_ipv6_sends_from_its_own_address_even_if_there_are_others,
+        a_node_waits_for_an_address_and_gets_another_entry_with_another_address,
+        a_token_with_a_hold_time_of_zero_still_rotates,
     ]
 }
 
@@ -35,11 +35,11 @@ fn check_ring(kind: Kind, nodes: usize) -> Result<()> {
         let own = stand.address(index);
         ensure!(
             seen.passes.iter().any(|pass| pass.from == own),
-            "{own} has not given the token"
+            "{own} has not passed the token"
         );
         ensure!(
             seen.passes.iter().any(|pass| pass.to == own),
-            "{own} has not had the token"
+            "{own} has not received the token"
         );
     }
     Ok(())
@@ -56,9 +56,10 @@ fn two_nodes_count_in_turns() -> Result<()> {
     let (there, back) = (seen.count_passes(one, other), seen.count_passes(other, one));
     ensure!(
         there.abs_diff(back) <= 1 && there > 1,
-        "{there} there, {back} back"
+        "{there} passes in one direction, but {back} in the other"
     );
-    // A question goes to all nodes, an answer to one. All use the common port on both sides.
+    // A question goes to all nodes, and an answer goes to one node. All datagrams have the common port as source and
+    // destination.
     for (sent, datagram) in &seen.datagrams {
         ensure!([sent.from_port, sent.to_port] == [UDP_PORT; 2], "{sent:?}");
         let to_all: std::net::IpAddr = "10.77.0.255".parse()?;
@@ -79,26 +80,26 @@ fn twelve_nodes_on_ipv6_become_one_ring() -> Result<()> {
     check_ring(Kind::Ipv6, 12)
 }
 
-/// Without a fixed source the kernel would send from the newest address, and the node would take its own message
-/// for another node's.
-fn a_node_of_ipv6_speaks_from_its_own_address_whatever_others_there_are() -> Result<()> {
+/// If the kernel chose the source address of a datagram, it would choose the newest address. The node would then
+/// mistake its own message for a message of another node.
+fn a_node_on_ipv6_sends_from_its_own_address_even_if_there_are_others() -> Result<()> {
     let stand = NodeStand::new(Kind::Ipv6, 1, &[])?;
     stand.wait_for_count(0, 3)?;
     let node = stand.segment().node(0);
     node.ns().ip("addr add fe80::99/64 dev eth0 nodad\n")?;
-    let said = counter(&stand.wait_for_count(0, 0)?, "announcements");
-    let more = |status: &Value| counter(status, "announcements") > said + 1;
+    let announcements = counter(&stand.wait_for_count(0, 0)?, "announcements");
+    let more = |status: &Value| counter(status, "announcements") > announcements + 1;
     let status = stand.status_when(0, more)?;
     let own = [stand.address(0).to_string()];
     ensure!(addresses(&status) == own, "{status:#}");
     ensure!(
         counter(&status, "tr1_received") == 0,
-        "the node counts itself twice: {status:#}"
+        "the node has two entries for itself: {status:#}"
     );
     Ok(())
 }
 
-fn a_command_decides_which_data_continues() -> Result<()> {
+fn a_command_decides_which_data_continue() -> Result<()> {
     let larger = r#"[ "$(cat "$1")" -gt "$(cat "$2")" ]"#;
     let mut stand = NodeStand::new(Kind::Bridge, 2, &[("--decide", larger)])?;
     stand.wait_for_ring(&[0, 1])?;
@@ -114,7 +115,7 @@ fn twelve_nodes_become_one_ring() -> Result<()> {
     check_ring(Kind::Bridge, 12)
 }
 
-fn a_single_node_leads_and_takes_a_later_node_in() -> Result<()> {
+fn a_single_node_leads_and_admits_a_later_node() -> Result<()> {
     let mut stand = NodeStand::without_nodes(Kind::Bridge, 2)?;
     stand.add(0, &[])?;
     stand.wait_for_count(0, 3)?;
@@ -133,7 +134,7 @@ fn a_single_node_leads_and_takes_a_later_node_in() -> Result<()> {
     stand.judge().map(drop)
 }
 
-fn a_node_without_an_address_waits_for_one_and_another_address_is_another_entry() -> Result<()> {
+fn a_node_waits_for_an_address_and_gets_another_entry_with_another_address() -> Result<()> {
     let mut stand = NodeStand::without_nodes(Kind::Bridge, 2)?;
     let ns = stand.segment().node(1).ns().clone();
     ns.ip("addr flush dev eth0\n")?;
@@ -171,7 +172,7 @@ fn a_node_without_an_address_waits_for_one_and_another_address_is_another_entry(
     stand.judge().map(drop)
 }
 
-fn a_token_that_is_held_for_no_time_goes_round_all_the_same() -> Result<()> {
+fn a_token_with_a_hold_time_of_zero_still_rotates() -> Result<()> {
     let stand = NodeStand::new(Kind::Bridge, 3, &[("--hold", "0ms")])?;
     stand.wait_for_ring(&[0, 1, 2])?;
     stand.wait_for_count(2, 200)?;

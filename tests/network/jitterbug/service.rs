@@ -10,10 +10,10 @@ use crate::recipes::pages::{JITTERBUG, block};
 const UNIT: &str = "ringd-jitterbug@eth0";
 
 pub(super) fn tests() -> Vec<Test> {
-    tests![the_unit_leads_without_any_right_and_ends_when_it_is_stopped]
+    tests![the_unit_leads_without_capabilities_and_ends_when_it_is_stopped]
 }
 
-fn the_unit_leads_without_any_right_and_ends_when_it_is_stopped() -> Result<()> {
+fn the_unit_leads_without_capabilities_and_ends_when_it_is_stopped() -> Result<()> {
     let segment = Layout::new(1).addresses().bridge()?;
     let container = Container::boot(segment.node(0), binaries())?;
     container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")?;

@@ -1,4 +1,4 @@
-//! Nodes of a Jitterbug ring on a segment, and a record of their messages.
+//! A Jitterbug ring on a segment, and a record of the messages of its nodes.
 
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -15,13 +15,14 @@ use super::judge::{Seen, judge, number};
 use crate::record::Record;
 
 pub(super) const UDP_PORT: u16 = 57_700;
-/// Default times of a stand: a restore takes 180 ms, and a stall 150 ms.
+/// Default times of a stand. With these times a restore takes 180 ms, and a leader that stalls for 150 ms no longer
+/// leads.
 const DEFAULT_TIMES: [(&str, &str); 3] = [
     ("--tr-interval", "30ms"),
     ("--renew-timeout", "1s"),
     ("--hold", "20ms"),
 ];
-/// Renew timeout of [`DEFAULT_TIMES`].
+/// The renew timeout that follows from [`DEFAULT_TIMES`].
 pub(super) const RENEW_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub(super) enum Kind {
     Bridge,
     /// The kernel's bridge, only with link-local IPv6.
     Ipv6,
-    /// The tests' switch with IPv4 and this seed.
+    /// The tests' switch, with IPv4. The number is the seed of the switch.
     Switch(u64),
 }
 
@@ -87,7 +88,7 @@ impl NodeStand {
         Ok(ringd)
     }
 
-    /// Starts the next daemon, on node `index`.
+    /// Starts a daemon on node `index`. Daemons must be started in the order of their nodes.
     pub(super) fn add(&mut self, index: usize, options: &[(&str, &str)]) -> Result<()> {
         let mut node = self.options(index)?;
         for (name, value) in options {
@@ -140,7 +141,7 @@ impl NodeStand {
         Ok(SocketAddr::new(self.address(index), u16::try_from(port)?))
     }
 
-    /// Waits until the lists of these nodes contain all of them in the same order, and none is an orphan.
+    /// Waits until the lists of these nodes contain all these nodes in the same order, and no node is an orphan.
     pub(super) fn wait_for_ring(&self, those: &[usize]) -> Result<()> {
         let wanted: Vec<String> = those
             .iter()
@@ -164,7 +165,7 @@ impl NodeStand {
         }
     }
 
-    /// Waits until each of these nodes has led and counted once more.
+    /// Waits until each of these nodes has led again and increased the count.
     pub(super) fn wait_for_rounds(&self, those: &[usize]) -> Result<()> {
         for &index in those {
             let before = self.count(index)?;
@@ -173,13 +174,13 @@ impl NodeStand {
         Ok(())
     }
 
-    /// Returns the data of a node of a ring that counts.
+    /// Returns the count in a node's data. The data of the ring must be a count.
     pub(super) fn count(&self, index: usize) -> Result<u64> {
         let status = self.nodes[index].wait_for_status(WAIT_LIMIT, |_| true)?;
         count(&status)
     }
 
-    /// Waits until a node's status satisfies `is_so`.
+    /// Waits until `is_so` accepts a node's status.
     pub(super) fn status_when(
         &self,
         index: usize,
@@ -208,7 +209,7 @@ impl NodeStand {
         }
     }
 
-    /// Judges the messages of a ring that counts.
+    /// Checks the messages of the ring, whose data must be a count.
     pub(super) fn judge(&self) -> Result<Seen> {
         let seen = judge(&self.record)?;
         seen.check_data(number)?;
@@ -237,7 +238,7 @@ fn link_local(index: usize) -> IpAddr {
     Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last).into()
 }
 
-/// Gives a node a link-local address that it can use at once, and no other.
+/// Gives a node only one link-local address, which it can use at once.
 fn give_ipv6(node: &Node) -> Result<()> {
     node.ns().enable_ipv6()?;
     node.ns()

@@ -1,4 +1,5 @@
-//! Decoder of Jitterbug's messages, written from `docs/wire-formats.md` without the tested codec.
+//! Decoder of Jitterbug's messages. The decoder follows `docs/wire-formats.md` and shares no code with the tested
+//! codec.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,7 +13,7 @@ pub(super) enum Datagram {
         id: i32,
         port: u16,
     },
-    /// TR1 that asks for an answer.
+    /// A TR1 that asks for an answer.
     Ask {
         id: i32,
     },
@@ -29,43 +30,43 @@ impl Datagram {
             (Some(0x01), 40) if flags & 2 != 0 => Self::Ask { id: id()? },
             (Some(0x01), 7 | 40) => {
                 let port = u16::from_be_bytes([bytes[5], bytes[6]]);
-                ensure!(port != 0, "TR1 with port 0");
+                ensure!(port != 0, "the TR1 has port 0");
                 Self::Tr1 { id: id()?, port }
             }
             (Some(0x11), 5 | 38) => Self::Tr2 { id: id()? },
-            _ => anyhow::bail!("no datagram of Jitterbug: {bytes:02x?}"),
+            _ => anyhow::bail!("not a datagram of Jitterbug: {bytes:02x?}"),
         })
     }
 }
 
 const TERMS_LEN: usize = 33;
 
-/// Returns the flags of the terms at the end of a datagram; 0 if it has no terms.
+/// Returns the flags of the terms at the end of a datagram, or 0 if the datagram has no terms.
 fn terms(bytes: &[u8]) -> Result<u8> {
     let flags = bytes.last().filter(|_| bytes.len() > TERMS_LEN);
     let flags = flags.copied().unwrap_or_default();
-    ensure!(flags <= 3, "reserved flags of terms");
+    ensure!(flags <= 3, "the terms have reserved flags");
     Ok(flags)
 }
 
 fn id(bytes: &[u8]) -> Result<i32> {
     let id = i32::from_be_bytes(bytes.try_into()?);
-    ensure!(id != 0 && id != i32::MIN, "{id} is no token_id");
+    ensure!(id != 0 && id != i32::MIN, "{id} is not a token_id");
     Ok(id)
 }
 
-/// Messages of a giver on a stream, as far as they arrived.
+/// Messages of a giver on a stream, up to the last message that is complete.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct GiverMessages {
     pub id: Option<i32>,
     pub hash: i32,
     pub list: Option<Vec<Entry>>,
-    /// Data after TP5's header; `None`: the header did not arrive.
+    /// Data after the header of TP5, or `None` if this header did not arrive.
     pub data: Option<Vec<u8>>,
 }
 
 impl GiverMessages {
-    /// Reads the bytes of a giver, which may end anywhere. `with_list`: the candidate asked for TP4.
+    /// Reads the bytes of a giver, which may end anywhere. `with_list` is true if the candidate requested TP4.
     pub(super) fn read(bytes: &[u8], with_list: bool) -> Result<Self> {
         let mut given = Self::default();
         // TP6 is the first message, or missing.
@@ -80,7 +81,10 @@ impl GiverMessages {
         };
         ensure!(tp1[0] == 0x21, "{:#04x} instead of TP1", tp1[0]);
         let offered = id(&tp1[1..5])?;
-        ensure!(offered > 0, "{offered} is offered by who does not lead");
+        ensure!(
+            offered > 0,
+            "{offered} is offered by a node that does not lead"
+        );
         given.id = Some(offered);
         given.hash = i32::from_be_bytes(tp1[5..9].try_into()?);
         let mut rest = &bytes[9..];
@@ -89,7 +93,10 @@ impl GiverMessages {
                 return Ok(given);
             };
             let on_wire = &rest[1..rest.len() - after.len()];
-            ensure!(hash(on_wire) == given.hash, "another list than announced");
+            ensure!(
+                hash(on_wire) == given.hash,
+                "the list differs from the announced list"
+            );
             given.list = Some(list);
             rest = after;
         }
@@ -97,13 +104,13 @@ impl GiverMessages {
             return Ok(given);
         };
         ensure!(tp5[0] == 0x61, "{:#04x} instead of TP5", tp5[0]);
-        ensure!(id(&tp5[1..5])? == offered, "TP5 with another token_id");
+        ensure!(id(&tp5[1..5])? == offered, "TP5 has another token_id");
         given.data = Some(data.to_vec());
         Ok(given)
     }
 }
 
-/// Returns the list of a TP4 and the rest. Returns `None` if it is incomplete.
+/// Returns the list of a TP4 and the bytes after the TP4. Returns `None` if the TP4 is incomplete.
 fn read_list(bytes: &[u8]) -> Result<Option<(Vec<Entry>, &[u8])>> {
     let Some((head, mut rest)) = bytes.split_at_checked(5) else {
         return Ok(None);
@@ -115,7 +122,7 @@ fn read_list(bytes: &[u8]) -> Result<Option<(Vec<Entry>, &[u8])>> {
         let Some((&meta, after)) = rest.split_first() else {
             return Ok(None);
         };
-        ensure!(meta & 0xfe == 0, "reserved bits of meta");
+        ensure!(meta & 0xfe == 0, "meta has reserved bits");
         let length = if meta == 0 { 4 } else { 16 };
         let Some((entry, after)) = after.split_at_checked(length + 2) else {
             return Ok(None);
@@ -126,7 +133,7 @@ fn read_list(bytes: &[u8]) -> Result<Option<(Vec<Entry>, &[u8])>> {
             Err(_) => Ipv6Addr::from(<[u8; 16]>::try_from(address)?).into(),
         };
         let port = u16::from_be_bytes(port.try_into()?);
-        ensure!(port != 0, "an entry with port 0");
+        ensure!(port != 0, "an entry has port 0");
         ensure!(
             !list.iter().any(|(other, _)| *other == address),
             "{address} is twice in a list"

@@ -21,7 +21,7 @@ use crate::locks::scene::{LockScene, holder};
 use crate::locks::{WAIT_LIMIT, connect, form, shared_ring};
 
 const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
-/// Number of requests that a flood sends without waiting for an answer.
+/// Number of requests that a flooding client sends before it reads answers.
 const FLOOD_REQUESTS: usize = 64;
 /// Maximum length of a request in bytes, including its newline.
 const REQUEST_LEN_MAX: usize = 4096;
@@ -30,11 +30,11 @@ const ROUNDS_MIN: usize = 20;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        clients_that_send_garbage_flood_or_do_not_read_disturb_nobody,
-        a_watcher_that_reads_too_slowly_is_let_go,
-        clients_that_keep_the_daemon_waiting_are_let_go_and_those_with_a_lock_are_not,
+        clients_that_send_garbage_or_floods_or_do_not_read_disturb_no_other_client,
+        the_daemon_disconnects_a_watcher_that_reads_too_slowly,
+        the_daemon_disconnects_clients_that_keep_it_waiting_except_clients_with_a_lock,
         an_invalid_request_is_answered_with_an_error,
-        nothing_is_written_to_a_file_that_ends_no_control_group,
+        the_daemon_does_not_write_to_a_file_that_ends_no_control_group,
         a_descriptor_that_closes_slowly_delays_no_client,
         descriptors_that_close_slowly_do_not_disable_the_end_of_control_groups,
     ]
@@ -49,16 +49,16 @@ fn open(socket: &Path) -> Result<UnixStream> {
 
 /// Reads until the daemon closes the connection.
 fn read_all(mut stream: &UnixStream) -> Result<String> {
-    let mut said = Vec::new();
-    match stream.read_to_end(&mut said) {
-        // The daemon closes the connection before it has read everything.
+    let mut bytes = Vec::new();
+    match stream.read_to_end(&mut bytes) {
+        // The daemon may close the connection before it has read everything.
         Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
         read => drop(read.context("the daemon does not close the connection")?),
     }
-    Ok(String::from_utf8(said)?)
+    Ok(String::from_utf8(bytes)?)
 }
 
-/// Waits until the daemon closes the connection. Reads nothing.
+/// Waits until the daemon closes the connection, without reading any bytes.
 fn wait_for_hang_up(stream: &UnixStream, within: Duration) -> Result<bool> {
     let mut seen = [PollFd::new(stream.as_fd(), PollFlags::empty())];
     poll(&mut seen, PollTimeout::try_from(within)?)?;
@@ -71,13 +71,13 @@ fn has_hung_up(stream: &UnixStream) -> bool {
     wait_for_hang_up(stream, Duration::ZERO).unwrap_or(false)
 }
 
-/// Sends many requests at once. The daemon must answer each.
+/// Sends many requests at once. The daemon must answer each request.
 fn flood(stream: UnixStream) -> Result<()> {
     let mut reader = BufReader::new(stream);
     reader.get_mut().write_all(&STATUS.repeat(FLOOD_REQUESTS))?;
     for n in 0..FLOOD_REQUESTS {
-        let said = next_answer(&mut reader)?;
-        ensure!(said.get("status").is_some(), "{said} after {n}");
+        let answer = next_answer(&mut reader)?;
+        ensure!(answer.get("status").is_some(), "{answer} after {n}");
     }
     Ok(())
 }
@@ -87,11 +87,11 @@ fn send_garbage(mut stream: UnixStream) -> Result<()> {
     let bytes: Vec<u8> = (0..=u8::MAX).rev().collect();
     stream.write_all(&bytes)?;
     stream.write_all(b"\n")?;
-    // The daemon may have closed the connection.
+    // The daemon may already have closed the connection.
     let _ = stream.write_all(&bytes.repeat(64));
     let _ = stream.shutdown(Shutdown::Write);
-    let said = read_all(&stream)?;
-    ensure!(said.starts_with("{\"error\":"), "{said:?}");
+    let answers = read_all(&stream)?;
+    ensure!(answers.starts_with("{\"error\":"), "{answers:?}");
     Ok(())
 }
 
@@ -99,23 +99,23 @@ fn send_half_request(mut stream: UnixStream) -> Result<()> {
     Ok(stream.write_all(&STATUS[..STATUS.len() / 2])?)
 }
 
-/// Locks and unlocks until `is_over`. A lost lock is accepted like a released one: the machine may be too busy for
-/// the lease.
+/// Locks and unlocks until `is_over` returns true. A lost lock is no failure, because the machine may be too busy to
+/// renew the lease.
 fn lock_repeatedly(daemon: &Daemon, is_over: impl Fn() -> bool) -> Result<()> {
     let mut client = connect(daemon)?;
     while !is_over() {
-        client.lock("in spite of all")?;
+        client.lock("in spite of bad clients")?;
         client.expect("granted")?;
         client.unlock_or_lose()?;
     }
     Ok(())
 }
 
-fn clients_that_send_garbage_flood_or_do_not_read_disturb_nobody() -> Result<()> {
+fn clients_that_send_garbage_or_floods_or_do_not_read_disturb_no_other_client() -> Result<()> {
     let ring = shared_ring(3)?;
     let daemon = &ring.daemons[0];
     let socket = daemon.control();
-    // Watchers that never read.
+    // These watchers never read.
     let lazy: Vec<_> = (0..4).map(|_| watcher(&socket)).collect::<Result<_>>()?;
     let nuisances: [fn(UnixStream) -> Result<()>; 3] = [flood, send_garbage, send_half_request];
     thread::scope(|scope| {
@@ -141,15 +141,16 @@ fn clients_that_send_garbage_flood_or_do_not_read_disturb_nobody() -> Result<()>
     ring.check()
 }
 
-/// Starts a watch whose output is not read.
+/// Starts a watch whose output the test does not read.
 fn watcher(socket: &Path) -> Result<UnixStream> {
     let mut stream = open(socket)?;
     stream.write_all(b"{\"request\":\"watch\"}\n")?;
     Ok(stream)
 }
 
-/// The watcher sometimes reads an event, so it is never silent for long, but it reads far fewer than are sent.
-fn a_watcher_that_reads_too_slowly_is_let_go() -> Result<()> {
+/// The watcher reads an event from time to time, so it is never silent for long. However, the daemon sends far more
+/// events than the watcher reads.
+fn the_daemon_disconnects_a_watcher_that_reads_too_slowly() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let watcher = watcher(&daemon.control())?;
@@ -162,7 +163,7 @@ fn a_watcher_that_reads_too_slowly_is_let_go() -> Result<()> {
     worked
 }
 
-fn clients_that_keep_the_daemon_waiting_are_let_go_and_those_with_a_lock_are_not() -> Result<()> {
+fn the_daemon_disconnects_clients_that_keep_it_waiting_except_clients_with_a_lock() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let (mut holder, mut waiter) = (connect(daemon)?, connect(daemon)?);
@@ -204,16 +205,16 @@ fn an_invalid_request_is_answered_with_an_error() -> Result<()> {
     for line in lines {
         let shown = String::from_utf8_lossy(line);
         client.get_mut().write_all(&[line, b"\n"].concat())?;
-        let said = next_answer(&mut client)?;
-        ensure!(said["error"].is_string(), "{shown:?}: {said}");
+        let answer = next_answer(&mut client)?;
+        ensure!(answer["error"].is_string(), "{shown:?}: {answer}");
     }
-    // The daemon continues until a line is too long.
+    // The daemon keeps the connection until a line is too long.
     client.get_mut().write_all(STATUS)?;
-    let said = next_answer(&mut client)?;
-    ensure!(said["status"]["interface"] == "eth0", "{said}");
+    let answer = next_answer(&mut client)?;
+    ensure!(answer["status"]["interface"] == "eth0", "{answer}");
     client.get_mut().write_all(&[b' '; REQUEST_LEN_MAX + 1])?;
-    let said = next_answer(&mut client)?;
-    ensure!(said["error"].is_string(), "{said}");
+    let answer = next_answer(&mut client)?;
+    ensure!(answer["error"].is_string(), "{answer}");
     ensure!(
         wait_for_hang_up(client.get_ref(), WAIT_LIMIT)?,
         "the client is still connected"
@@ -221,9 +222,9 @@ fn an_invalid_request_is_answered_with_an_error() -> Result<()> {
     Ok(())
 }
 
-/// A holder may pass a descriptor of a file that ends its control group. The daemon may write to files that the
-/// client may not.
-fn nothing_is_written_to_a_file_that_ends_no_control_group() -> Result<()> {
+/// A holder may pass a descriptor of `cgroup.kill`, a file with which the daemon can end the holder's control group.
+/// The daemon must not write to any other file, because the daemon may have more rights than the client.
+fn the_daemon_does_not_write_to_a_file_that_ends_no_control_group() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let folder = tempfile::tempdir()?;
@@ -248,8 +249,7 @@ fn nothing_is_written_to_a_file_that_ends_no_control_group() -> Result<()> {
     next.unlock()
 }
 
-/// Returns a connection between the machines that takes a day to close: its peer, which is also returned, reads
-/// nothing.
+/// Returns a connection that takes a day to close, and its peer on another machine. The peer never reads.
 fn slow_to_close(segment: &Segment) -> Result<(TcpStream, TcpStream)> {
     const A_DAY: i32 = 86_400;
     let ip = segment.node(0).ip().context("the node has an IP")?;
@@ -275,13 +275,13 @@ fn send_with(client: &UnixStream, bytes: &[u8], descriptor: impl AsFd) -> Result
     Ok(())
 }
 
-/// The kernel closes descriptors that the receiver does not take. If the daemon reads their bytes, this takes the
-/// daemon's time.
+/// If a receiver reads the bytes of a message but does not take its descriptors, the kernel closes the descriptors. The
+/// receiver waits while the kernel does so.
 fn a_descriptor_that_closes_slowly_delays_no_client() -> Result<()> {
     let ring = form(2)?;
     let daemon = &ring.daemons[0];
     let mut others = Vec::new();
-    // Sends a descriptor, and closes the test's copy. The daemon then holds the only one.
+    // Sends a descriptor, and closes the test's copy. Then only the daemon has a copy.
     let mut hand_over = |client: UnixStream, bytes: &[u8], nested: bool, goes: bool| {
         let (slow, other) = slow_to_close(&ring.segment)?;
         others.push(other);
@@ -298,15 +298,16 @@ fn a_descriptor_that_closes_slowly_delays_no_client() -> Result<()> {
         daemon.signal(Signal::SIGCONT)?;
         anyhow::Ok(stays)
     };
-    // With a request, with half a request, and with the bytes at which the daemon closes the connection.
+    // The descriptors arrive with a request, with half a request, and with bytes that make the daemon close the
+    // connection.
     let long = [&[b'x'; 2 * REQUEST_LEN_MAX][..], STATUS].concat();
     for bytes in [STATUS, &STATUS[..5], &long] {
         let client = open(&daemon.control())?;
         let client = hand_over(client, bytes, false, false)?;
-        let said = read_all(&client.context("the client stays connected")?)?;
-        ensure!(said.contains("\"error\""), "{said}");
+        let answers = read_all(&client.context("the client stays connected")?)?;
+        ensure!(answers.contains("\"error\""), "{answers}");
     }
-    // One descriptor arrives as its client disconnects, and one is inside another descriptor.
+    // One descriptor arrives when its client disconnects, and one is inside another descriptor.
     hand_over(open(&daemon.control())?, STATUS, false, true)?;
     let mut holder = BufReader::new(open(&daemon.control())?);
     holder.get_mut().write_all(b"{\"request\":\"lock\"}\n")?;
@@ -317,17 +318,17 @@ fn a_descriptor_that_closes_slowly_delays_no_client() -> Result<()> {
     holder.get_mut().write_all(b"{\"request\":\"unlock\"}\n")?;
     expect_answer(&mut holder, "unlocked")?;
 
-    let asked = Instant::now();
+    let start = Instant::now();
     daemon.status()?;
-    lock_repeatedly(daemon, || asked.elapsed() > Duration::from_secs(1))
+    lock_repeatedly(daemon, || start.elapsed() > Duration::from_secs(1))
 }
 
-/// Checks the kind of the next answer that is not a renewal.
+/// Checks the kind of the next answer, and skips renewals.
 fn expect_answer(client: &mut impl BufRead, kind: &str) -> Result<()> {
     loop {
-        let said = next_answer(client)?;
-        if said.get("renewed").is_none() {
-            ensure!(said.get(kind).is_some(), "{said} instead of {kind}");
+        let answer = next_answer(client)?;
+        if answer.get("renewed").is_none() {
+            ensure!(answer.get(kind).is_some(), "{answer} instead of {kind}");
             return Ok(());
         }
     }
@@ -344,7 +345,7 @@ fn descriptors_that_close_slowly_do_not_disable_the_end_of_control_groups() -> R
         let (slow, other) = slow_to_close(&scene.ring.segment)?;
         others.push(other);
         send_with(client.get_ref(), b"{\"request\":\"bi", &slow)?;
-        // When the daemon answers, it has read the earlier bytes: it reads no request before.
+        // When the daemon answers, it has read the earlier bytes, because it reads bytes in order.
         daemon.status()?;
         drop(slow);
         client.get_mut().write_all(b"nd\"}\n")?;
@@ -366,5 +367,5 @@ fn descriptors_that_close_slowly_do_not_disable_the_end_of_control_groups() -> R
 fn next_answer(client: &mut impl BufRead) -> Result<Value> {
     let mut line = String::new();
     client.read_line(&mut line)?;
-    serde_json::from_str(&line).with_context(|| format!("{line:?} is no JSON"))
+    serde_json::from_str(&line).with_context(|| format!("{line:?} is not JSON"))
 }

@@ -1,4 +1,4 @@
-//! A client of the control socket, line by line (`docs/control.md`).
+//! A client of the control socket that sends and receives lines (`docs/control.md`).
 
 use ring_segment::WAIT_LIMIT;
 use std::fs::File;
@@ -46,7 +46,7 @@ impl Client {
         Ok(())
     }
 
-    /// Returns the next line. Fails at the end of the connection.
+    /// Returns the next line. Returns an error at the end of the connection.
     pub(crate) fn receive(&mut self) -> Result<Value> {
         let mut line = String::new();
         let read = self.reader.read_line(&mut line);
@@ -55,14 +55,17 @@ impl Client {
         Ok(serde_json::from_str(&line)?)
     }
 
-    /// Returns the next line that is not a renewal, and checks its kind.
+    /// Returns the next line that is not a renewal. Checks the kind of the line.
     pub(crate) fn expect(&mut self, kind: &str) -> Result<Value> {
         loop {
-            let mut said = self.receive()?;
-            if let Some(value) = said.get_mut(kind) {
+            let mut answer = self.receive()?;
+            if let Some(value) = answer.get_mut(kind) {
                 return Ok(value.take());
             }
-            ensure!(said.get("renewed").is_some(), "{said} instead of {kind}");
+            ensure!(
+                answer.get("renewed").is_some(),
+                "{answer} instead of {kind}"
+            );
         }
     }
 
@@ -76,18 +79,18 @@ impl Client {
         self.expect("unlocked").map(drop)
     }
 
-    /// Releases the lock. It may already be lost.
+    /// Releases the lock, which may already be lost.
     pub(crate) fn unlock_or_lose(&mut self) -> Result<()> {
         self.send(&json!({"request": "unlock"}))?;
         loop {
-            let said = self.receive()?;
-            if said.get("unlocked").is_some() {
+            let answer = self.receive()?;
+            if answer.get("unlocked").is_some() {
                 return Ok(());
             }
-            let why = said["lost"]["why"].as_str();
-            let may_be = said.get("renewed").is_some()
+            let why = answer["lost"]["why"].as_str();
+            let may_be = answer.get("renewed").is_some()
                 || why.is_some_and(|why| ["lease", "stronger_token"].contains(&why));
-            ensure!(may_be, "{said}");
+            ensure!(may_be, "{answer}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `ringctl run` as users of `flock` type it.
+//! `ringctl run` with the options that users of `flock` know.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use crate::locks::{
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        without_waiting_the_exit_code_reports_another_holder,
+        the_exit_code_of_a_run_that_does_not_wait_reports_another_holder,
         a_lost_request_is_repeated_for_a_client_that_does_not_wait,
         a_limited_wait_ends_with_its_exit_code,
         a_limited_wait_gets_the_token_when_the_holder_ends,
-        a_longest_time_ends_the_command_and_the_next_one_has_its_turn,
+        a_time_limit_ends_the_command_and_the_next_command_gets_the_token,
         the_environment_describes_the_held_token,
         a_command_under_the_token_is_refused_to_wait_for_itself,
         input_and_output_pass_through_a_pipeline,
@@ -29,7 +29,7 @@ fn run(daemon: &Daemon, arguments: &[&str]) -> Result<Running> {
     Running::start(&mut ringctl(daemon, &[&["run"], arguments].concat()))
 }
 
-fn without_waiting_the_exit_code_reports_another_holder() -> Result<()> {
+fn the_exit_code_of_a_run_that_does_not_wait_reports_another_holder() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
@@ -40,18 +40,18 @@ fn without_waiting_the_exit_code_reports_another_holder() -> Result<()> {
         for (options, code) in [(&["-n"][..], 1), (&["-n", "-E", "9"], 9)] {
             let mut refused = run(daemon, &[options, &["-c", "echo runs"]].concat())?;
             ensure!(refused.remaining_output().is_empty(), "the command runs");
-            let said = refused.errors();
-            ensure!(said.contains(&held), "{said}");
+            let errors = refused.errors();
+            ensure!(errors.contains(&held), "{errors}");
             let is_here = daemon.control() == ring.daemons[0].control();
-            ensure!(said.contains("this machine") == is_here, "{said}");
+            ensure!(errors.contains("this machine") == is_here, "{errors}");
             refused.expect_code(code)?;
         }
     }
     holder.unlock()?;
-    // On a busy machine the token may arrive after the end of the wait.
+    // On a busy machine the token may arrive only after the end of the wait.
     let deadline = Instant::now() + WAIT_LIMIT;
     while run(&ring.daemons[1], &["-n", "true"])?.wait()?.code() != Some(0) {
-        ensure!(Instant::now() < deadline, "no command runs");
+        ensure!(Instant::now() < deadline, "no command got the lock in time");
     }
     Ok(())
 }
@@ -95,9 +95,9 @@ fn a_limited_wait_ends_with_its_exit_code() -> Result<()> {
             &[options, &["--", "echo", "runs"]].concat(),
         )?;
         ensure!(late.remaining_output().is_empty(), "the command runs");
-        let said = late.errors();
+        let errors = late.errors();
         let why = format!("timed out after 300 ms: held by {}", ring.macs()[0]);
-        ensure!(said.contains(&why), "{said}");
+        ensure!(errors.contains(&why), "{errors}");
         late.expect_code(code)?;
         let waited = begun.elapsed();
         ensure!(waited >= Duration::from_millis(300), "{waited:?}");
@@ -117,7 +117,7 @@ fn a_limited_wait_gets_the_token_when_the_holder_ends() -> Result<()> {
     waits.expect_code(0)
 }
 
-fn a_longest_time_ends_the_command_and_the_next_one_has_its_turn() -> Result<()> {
+fn a_time_limit_ends_the_command_and_the_next_command_gets_the_token() -> Result<()> {
     let scene = LockScene::new()?;
     let begun = Instant::now();
     let mut work = scene.start_work(
@@ -127,10 +127,10 @@ fn a_longest_time_ends_the_command_and_the_next_one_has_its_turn() -> Result<()>
     let next = scene.start_next()?;
     work.expect_line("told")?;
     next.check_begins_alone()?;
-    let said = work.errors();
-    ensure!(said.contains("--max-hold (2 s) reached"), "{said}");
+    let errors = work.errors();
+    ensure!(errors.contains("--max-hold (2 s) reached"), "{errors}");
     work.expect_code(LOST_CODE)?;
-    // The command gets a signal one second before the end.
+    // The command gets a signal one second before the time limit.
     let worked = begun.elapsed();
     ensure!(worked >= Duration::from_secs(1), "{worked:?}");
     Ok(())
@@ -152,7 +152,10 @@ fn the_environment_describes_the_held_token() -> Result<()> {
     let token = &status["token"];
     let author = token["author"].as_str().context("a token")?;
     let held = format!("{}-{author}-{}", token["progress"], token["number"]);
-    ensure!(fencing == held, "{fencing} and not {held}");
+    ensure!(
+        fencing == held,
+        "RINGD_TOKEN is {fencing} instead of {held}"
+    );
     let others: Vec<_> = others.split(' ').collect();
     let [progress, grade, data] = others[..] else {
         anyhow::bail!("three words instead of {others:?}");
@@ -164,7 +167,7 @@ fn the_environment_describes_the_held_token() -> Result<()> {
     work.wait().map(drop)
 }
 
-/// Whichever command it uses.
+/// Checks each command of `ringctl` that would wait for the token: the command must refuse to wait.
 fn a_command_under_the_token_is_refused_to_wait_for_itself() -> Result<()> {
     let ring = shared_ring(2)?;
     let (daemon, ringctl) = (&ring.daemons[0], ringctl_line(&ring.daemons[0]));
@@ -179,28 +182,28 @@ fn a_command_under_the_token_is_refused_to_wait_for_itself() -> Result<()> {
     ] {
         let line = format!("{ringctl} {asks} 2>&1; echo $?");
         let mut outer = run(daemon, &["-c", &line])?;
-        let said = outer.remaining_output();
+        let text = outer.remaining_output();
         ensure!(
-            said.contains("already runs under the token"),
-            "{asks}: {said}"
+            text.contains("already runs under the token"),
+            "{asks}: {text}"
         );
-        ensure!(said.ends_with("\n1\n"), "{asks}: {said}");
+        ensure!(text.ends_with("\n1\n"), "{asks}: {text}");
         outer.expect_code(0)?;
     }
-    // A command under the lock may ask for a pause if it does not wait for it.
+    // A command under the lock may request a pause if it does not wait for the end of the pause.
     let line = format!("{ringctl} pause --drain --wait 0; echo $?; {ringctl} resume; echo $?");
-    let said = run(daemon, &["-c", &line])?.remaining_output();
-    ensure!(said == "6\n0\n", "{said}");
-    // Each variable suffices, except in a hook, which has no lock.
-    for (hook, told) in [("", true), ("RINGD_EVENT=owner", false)] {
+    let text = run(daemon, &["-c", &line])?.remaining_output();
+    ensure!(text == "6\n0\n", "{text}");
+    // Each of the two variables is enough for a refusal, except in a hook, which has no lock.
+    for (hook, is_refused) in [("", true), ("RINGD_EVENT=owner", false)] {
         let line = format!("unset RINGD_LOCK; {hook} {ringctl} run -n true 2>&1");
-        let said = run(daemon, &["-c", &line])?.remaining_output();
+        let text = run(daemon, &["-c", &line])?.remaining_output();
         ensure!(
-            said.contains("already runs under the token") == told,
-            "{said}"
+            text.contains("already runs under the token") == is_refused,
+            "{text}"
         );
     }
-    // The lock of this token has ended, so waiting is no deadlock.
+    // The lock with this token has already ended, so a wait causes no deadlock.
     let later = format!("RINGD_LOCK=1-02:00:00:00:00:01-1 {ringctl} run echo runs");
     let mut shell = Command::new("sh");
     let mut shell = Running::start(shell.args(["-c", &later]).stdin(Stdio::null()))?;
@@ -219,7 +222,7 @@ fn input_and_output_pass_through_a_pipeline() -> Result<()> {
     let ringctl = ringctl_line(&ring.daemons[1]);
     let lines = [
         (format!("echo x | {ringctl} run cat | tr x y"), "y\n"),
-        // More than a pipe can hold.
+        // The input is longer than the buffer of a pipe.
         (
             format!("head -c 1000000 /dev/zero | {ringctl} run -- cat | wc -c"),
             "1000000\n",
@@ -232,8 +235,8 @@ fn input_and_output_pass_through_a_pipeline() -> Result<()> {
     for (line, shown) in lines {
         let mut shell = Command::new("sh");
         let mut shell = Running::start(shell.args(["-c", &line]).stdin(Stdio::null()))?;
-        let said = shell.remaining_output();
-        ensure!(said == shown, "{line}: {said:?}");
+        let text = shell.remaining_output();
+        ensure!(text == shown, "{line}: {text:?}");
         shell.expect_code(0)?;
     }
     Ok(())

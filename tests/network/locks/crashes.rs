@@ -11,17 +11,17 @@ use crate::locks::program::Running;
 use crate::locks::scene::{LockScene, holder};
 use crate::locks::{LOST_CODE, WAIT_LIMIT};
 
-/// Command that ignores SIGTERM, as does its child.
+/// Command that ignores SIGTERM. Its child ignores SIGTERM too.
 const STUBBORN_COMMAND: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
         the_death_of_ringctl_ends_its_work_before_another_begins,
         the_death_of_the_keeper_ends_its_work_before_another_begins,
-        the_death_of_the_command_gives_the_token_back_at_once,
+        the_token_is_released_at_once_when_the_command_dies,
         processes_outside_the_process_group_end_with_ringctl_and_its_keeper,
         processes_without_descriptors_end_with_ringctl_and_its_keeper,
-        a_keeper_is_favored_on_a_busy_machine_as_its_daemon_is,
+        a_keeper_has_the_priority_of_its_daemon,
     ]
 }
 
@@ -34,7 +34,7 @@ fn the_death_of_ringctl_ends_its_work_before_another_begins() -> Result<()> {
     next.check_begins_alone()
 }
 
-/// The daemon knows only the keeper. The kernel and `ringctl` end the work.
+/// The daemon has a connection only to the keeper. The kernel and `ringctl` end the work.
 fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     let scene = LockScene::new()?;
     let mut run = scene.start_work(&[], STUBBORN_COMMAND)?;
@@ -47,12 +47,12 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
         Ok(count.unwrap_or_default())
     };
     let before = lost(scene.first())?;
-    let said = format!("process {keeper} ");
+    let beginning = format!("process {keeper} ");
     kill(keeper, Signal::SIGKILL)?;
     next.check_begins_alone()?;
     run.expect_code(LOST_CODE)?;
     scene.first().wait_for_line(WAIT_LIMIT, |line| {
-        line.contains(&said)
+        line.contains(&beginning)
             && line.contains(": it was killed or ended before it released the lock")
     })?;
     ensure!(
@@ -62,8 +62,8 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     Ok(())
 }
 
-/// Processes that the command started end too, though nothing signaled them.
-fn the_death_of_the_command_gives_the_token_back_at_once() -> Result<()> {
+/// Processes that the command started must end too, although the command did not signal them.
+fn the_token_is_released_at_once_when_the_command_dies() -> Result<()> {
     let scene = LockScene::new()?;
     let mut run = scene.start_work(&[], "sleep 1000 & echo ready; echo $$; wait")?;
     let next = scene.start_next()?;
@@ -73,9 +73,8 @@ fn the_death_of_the_command_gives_the_token_back_at_once() -> Result<()> {
     run.expect_code(128 + Signal::SIGKILL as i32)
 }
 
-/// Checks that work ends when neither `ringctl` nor its keeper can end it: `check` kills or stops one, and the
-/// other is killed.
-fn check_nothing_outlives_both(
+/// Checks that work ends when `ringctl` is killed and its keeper is killed or stopped. Before this, calls `check`.
+fn check_work_ends_without_both(
     line: &str,
     check: impl Fn(&mut Running) -> Result<()>,
 ) -> Result<()> {
@@ -99,7 +98,7 @@ fn check_nothing_outlives_both(
 fn processes_outside_the_process_group_end_with_ringctl_and_its_keeper() -> Result<()> {
     let line = "setsid sh -c 'echo ready; grep -c /ringctl- /proc/self/cgroup; exec sleep 1000' & \
         wait; sleep 1000";
-    check_nothing_outlives_both(line, |run| {
+    check_work_ends_without_both(line, |run| {
         let group = run.line();
         ensure!(
             group == "1",
@@ -109,27 +108,28 @@ fn processes_outside_the_process_group_end_with_ringctl_and_its_keeper() -> Resu
     })
 }
 
-/// Command that prints "ready" and closes all descriptors of `ringctl`. Only the test's mark stays open.
+/// Command that prints "ready" and closes all descriptors of `ringctl`. The command keeps only the test's mark open.
 pub(super) const CLOSES_ALL: &str = "exec python3 -c 'import os, time
 os.closerange(3, 9)
 os.closerange(10, 1000)
 print(\"ready\", flush=True)
 time.sleep(1000)'";
 
-/// A daemonized process does this.
+/// Daemonized processes also close their descriptors.
 fn processes_without_descriptors_end_with_ringctl_and_its_keeper() -> Result<()> {
-    check_nothing_outlives_both(CLOSES_ALL, |_| Ok(()))
+    check_work_ends_without_both(CLOSES_ALL, |_| Ok(()))
 }
 
-/// The keeper is in its own session. Beside a busy session it would wait for seconds, and its lease would expire.
-fn a_keeper_is_favored_on_a_busy_machine_as_its_daemon_is() -> Result<()> {
+/// The keeper is in its own session. If another session were busy, the keeper could wait for a CPU for seconds, and its
+/// lease would expire.
+fn a_keeper_has_the_priority_of_its_daemon() -> Result<()> {
     let scene = LockScene::new()?;
     let _work = scene.start_work(&[], "echo ready; exec sleep 1000")?;
     let keeper = holder(scene.first())?;
     let (nice, keepers) = (proc::nice(scene.first().pid())?, proc::nice(keeper)?);
     ensure!(keepers == nice, "{keepers} instead of {nice}");
-    // Without permission for a better nice value, the session gets none either. Kernels without autogroups have no
-    // such file.
+    // If the keeper may not lower its nice value, the session's nice value does not change either. Kernels without
+    // autogroups have no such file.
     if nice < 0
         && let Ok(session) = fs::read_to_string(format!("/proc/{keeper}/autogroup"))
     {

@@ -19,11 +19,11 @@ const DATA_LEN_MAX: usize = 1024;
 pub(super) fn tests() -> Vec<Test> {
     tests![
         data_set_under_a_lock_are_read_on_another_node,
-        a_client_that_waits_to_set_data_is_told_the_holder,
+        a_client_that_waits_to_set_data_reports_the_holder,
         setting_data_without_the_lock_is_refused,
-        as_many_bytes_travel_as_are_promised_and_not_one_more,
+        data_of_the_documented_length_are_accepted_and_one_byte_more_is_refused,
         a_guard_refuses_the_token_of_an_earlier_holder,
-        a_watch_begins_with_all_there_is_and_goes_on_where_it_ended,
+        a_watch_begins_with_a_snapshot_and_a_later_one_continues_where_it_ended,
         a_watch_ends_with_its_daemon_and_prints_how_to_continue,
         every_token_in_json_has_its_fencing_string,
     ]
@@ -33,7 +33,7 @@ fn start(daemon: &Daemon, arguments: &[&str]) -> Result<Running> {
     Running::start(&mut ringctl(daemon, arguments))
 }
 
-/// Starts a shell line under the lock, in which `ringctl` talks to this daemon.
+/// Starts a shell line under the lock. In the line, `ringctl` uses this daemon.
 fn start_under_lock(daemon: &Daemon, line: &str) -> Result<Running> {
     let (ringctl, socket) = (crate::locks::binaries().ringctl, daemon.control());
     let function = format!(
@@ -47,12 +47,12 @@ fn wait_for_data(daemon: &Daemon, data: &str) -> Result<()> {
     let deadline = Instant::now() + WAIT_LIMIT;
     loop {
         let mut get = start(daemon, &["data", "get", "--raw"])?;
-        let heard = get.remaining_output();
+        let output = get.remaining_output();
         get.expect_code(0)?;
-        if heard == data {
+        if output == data {
             return Ok(());
         }
-        ensure!(Instant::now() < deadline, "{heard:?} and not {data:?}");
+        ensure!(Instant::now() < deadline, "{output:?} and not {data:?}");
     }
 }
 
@@ -61,24 +61,25 @@ fn data_set_under_a_lock_are_read_on_another_node() -> Result<()> {
     let (here, there) = (&ring.daemons[0], &ring.daemons[1]);
     start_under_lock(here, "ringctl data set 'by run'")?.expect_code(0)?;
     wait_for_data(there, "by run")?;
-    // Without a lock of the caller it takes the lock itself.
+    // If the caller has no lock, the command takes the lock itself.
     start(there, &["data", "set", "by itself"])?.expect_code(0)?;
     wait_for_data(here, "by itself")?;
     let mut get = start(here, &["data", "get"])?;
     get.expect_line("627920697473656c66")?;
-    // The next holder on any node has the data.
+    // The next holder on each node gets the data.
     let mut next = start_under_lock(here, "echo $RINGD_DATA")?;
     next.expect_line("627920697473656c66")
 }
 
-/// The command has no lock that `status` could show, so it would seem to hang.
-fn a_client_that_waits_to_set_data_is_told_the_holder() -> Result<()> {
+/// `status` does not show the waiting command, because the command has no lock. Without a message the command would
+/// seem to hang.
+fn a_client_that_waits_to_set_data_reports_the_holder() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
     holder.expect("granted")?;
     wait_until_holder_is_known(&ring.daemons[1], "holder")?;
-    for (daemon, told) in [
+    for (daemon, reason) in [
         (
             &ring.daemons[0],
             "held by holder on this machine".to_owned(),
@@ -89,7 +90,7 @@ fn a_client_that_waits_to_set_data_is_told_the_holder() -> Result<()> {
         ),
     ] {
         let mut set = start(daemon, &["data", "set", "x"])?;
-        set.expect_error(&format!("ringctl: waiting for the token: {told}"))?;
+        set.expect_error(&format!("ringctl: waiting for the token: {reason}"))?;
         set.signal(Signal::SIGTERM)?;
         set.wait()?;
     }
@@ -103,35 +104,38 @@ fn setting_data_without_the_lock_is_refused() -> Result<()> {
     let mut run = start_under_lock(daemon, "echo $RINGD_TOKEN")?;
     let earlier = run.line();
     run.expect_code(0)?;
-    // For the next holder a resting token is unchanged.
+    // The refused command has not changed the data of the resting token.
     start_under_lock(&ring.daemons[1], "true")?.expect_code(0)?;
     let set_late = || {
         let mut command = ringctl(daemon, &["data", "set", "late"]);
         Running::start(command.env("RINGD_LOCK", &earlier))
     };
     let mut late = set_late()?;
-    let said = late.errors();
+    let errors = late.errors();
     ensure!(
-        said.contains("no program of this machine holds the token"),
-        "{said}"
+        errors.contains("no program of this machine holds the token"),
+        "{errors}"
     );
     late.expect_code(1)?;
     let mut holder = connect(daemon)?;
     holder.lock("holder")?;
     holder.expect("granted")?;
     let mut late = set_late()?;
-    let said = late.errors();
-    ensure!(said.contains("is no longer held on this machine"), "{said}");
+    let errors = late.errors();
+    ensure!(
+        errors.contains("is no longer held on this machine"),
+        "{errors}"
+    );
     late.expect_code(1)?;
     wait_until_holder_is_known(&ring.daemons[1], "holder")?;
     let mut impatient = start(&ring.daemons[1], &["data", "set", "-n", "late"])?;
-    let said = impatient.errors();
-    ensure!(said.contains("held by"), "{said}");
+    let errors = impatient.errors();
+    ensure!(errors.contains("held by"), "{errors}");
     impatient.expect_code(1)?;
     wait_for_data(daemon, "before")
 }
 
-fn as_many_bytes_travel_as_are_promised_and_not_one_more() -> Result<()> {
+fn data_of_the_documented_length_are_accepted_and_one_byte_more_is_refused() -> Result<()> {
     let ring = shared_ring(2)?;
     let (here, there) = (&ring.daemons[0], &ring.daemons[1]);
     let most = "m".repeat(DATA_LEN_MAX);
@@ -147,20 +151,20 @@ fn as_many_bytes_travel_as_are_promised_and_not_one_more() -> Result<()> {
         // The command may end before it reads the input.
         let _ = set.write_input(&over);
         set.close_input();
-        let said = set.errors();
-        ensure!(said.contains(why), "{said}");
+        let errors = set.errors();
+        ensure!(errors.contains(why), "{errors}");
         set.expect_code(1)?;
     }
-    // The daemon refuses a request without a lock.
+    // The daemon also refuses the data of a client that sends its own request.
     let mut client = connect(here)?;
     client.lock("greedy")?;
     client.expect("granted")?;
     let hex = "6f".repeat(DATA_LEN_MAX + 1);
     client.send(&json!({"request": "data_set", "hex": hex}))?;
-    let said = client.expect("error")?;
+    let answer = client.expect("error")?;
     ensure!(
-        said == "a token carries at most 1,024 bytes of data",
-        "{said}"
+        answer == "a token carries at most 1,024 bytes of data",
+        "{answer}"
     );
     client.unlock()?;
     wait_for_data(here, &most)
@@ -183,17 +187,17 @@ fn a_guard_refuses_the_token_of_an_earlier_holder() -> Result<()> {
     start_under_lock(scene.second(), &write("two")?)?.expect_code(0)?;
     let guard = ["guard", path(&record)?, "--", "rm", path(&report)?];
     let mut late = Running::start(ringctl(scene.first(), &guard).env("RINGD_TOKEN", &token))?;
-    let said = late.errors();
+    let errors = late.errors();
     ensure!(
-        said.contains(&format!("the token {token} is stale")),
-        "{said}"
+        errors.contains(&format!("the token {token} is stale")),
+        "{errors}"
     );
     late.expect_code(76)?;
     ensure!(fs::read_to_string(&report)? == "two\n");
     Ok(())
 }
 
-/// Counts the tokens of an answer, and checks that each has its fencing string.
+/// Counts the tokens in an answer, and checks that each token has its fencing string.
 fn count_tokens(value: &Value) -> Result<usize> {
     let below: Vec<&Value> = match value {
         Value::Object(map) => map.values().collect(),
@@ -212,7 +216,7 @@ fn count_tokens(value: &Value) -> Result<usize> {
     Ok(count)
 }
 
-/// jq and JavaScript would round the numbers.
+/// jq and JavaScript would round the numbers in a token.
 fn every_token_in_json_has_its_fencing_string() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
@@ -248,16 +252,16 @@ fn every_token_in_json_has_its_fencing_string() -> Result<()> {
 
 fn next_event(watch: &mut Running) -> Result<Value> {
     let line = watch.line();
-    serde_json::from_str(&line).with_context(|| format!("{line:?} is no JSON"))
+    serde_json::from_str(&line).with_context(|| format!("{line:?} is not JSON"))
 }
 
-fn a_watch_begins_with_all_there_is_and_goes_on_where_it_ended() -> Result<()> {
+fn a_watch_begins_with_a_snapshot_and_a_later_one_continues_where_it_ended() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let mut watch = start(daemon, &["watch", "--json", "--turns"])?;
-    let mut said = next_event(&mut watch)?;
-    let snapshot = said["snapshot"].take();
-    ensure!(snapshot["status"]["interface"] == "eth0", "{said}");
+    let mut event = next_event(&mut watch)?;
+    let snapshot = event["snapshot"].take();
+    ensure!(snapshot["status"]["interface"] == "eth0", "{event}");
     let mut number = snapshot["number"].as_u64().context("a number")?;
     start(daemon, &["run", "--label", "seen", "true"])?.expect_code(0)?;
     let mut lock = Value::Null;
@@ -272,7 +276,7 @@ fn a_watch_begins_with_all_there_is_and_goes_on_where_it_ended() -> Result<()> {
     ensure!(lock["event"] == "lock_granted", "{lock}");
     watch.signal(Signal::SIGINT)?;
     watch.expect_signal(Signal::SIGINT)?;
-    // The watch later reports events that happened meanwhile.
+    // The next watch must report the events that happen while no watch runs.
     start(daemon, &["run", "--label", "missed", "true"])?.expect_code(0)?;
     let from = (number + 1).to_string();
     let mut again = start(daemon, &["watch", "--json", "--turns", "--from", &from])?;
@@ -292,24 +296,24 @@ fn a_watch_ends_with_its_daemon_and_prints_how_to_continue() -> Result<()> {
     let mut last = next_event(&mut watch)?["snapshot"]["number"].clone();
     ring.daemons[0].kill()?;
     for line in watch.remaining_output().lines() {
-        let said: Value = serde_json::from_str(line)?;
-        last = said["event"]["number"].clone();
+        let event: Value = serde_json::from_str(line)?;
+        last = event["event"]["number"].clone();
     }
     let next = last.as_u64().context("a number")? + 1;
-    let said = watch.errors();
+    let errors = watch.errors();
     ensure!(
-        said.contains(&format!("ringctl watch --from {next}")),
-        "{said}"
+        errors.contains(&format!("ringctl watch --from {next}")),
+        "{errors}"
     );
     watch.expect_code(3)?;
-    // The restarted daemon does not know the old event numbers. It sends a snapshot first, with a number that the
-    // earlier one never used.
+    // The restarted daemon does not know the old event numbers. So it first sends a snapshot, with a number that the
+    // earlier daemon never used.
     ring.daemons[0].start()?;
     ring.daemons[0].wait_for_status(WAIT_LIMIT, |_| true)?;
     let from = next.to_string();
     let mut again = start(&ring.daemons[0], &["watch", "--json", "--from", &from])?;
-    let said = next_event(&mut again)?;
-    let number = said["snapshot"]["number"].as_u64();
-    ensure!(number > Some(next), "{said} after {next}");
+    let event = next_event(&mut again)?;
+    let number = event["snapshot"]["number"].as_u64();
+    ensure!(number > Some(next), "{event} after {next}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Locks that end without a release, and the begin of the next one.
+//! Locks that end without a release, and the beginning of the next lock.
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -20,18 +20,18 @@ use crate::recipes::pages::{CONTROL, block};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards,
+        the_work_ends_when_its_daemon_crashes_and_the_restarted_daemon_shows_no_holder,
         exclusive a_holder_whose_daemon_is_stopped_ends_before_another_begins,
         a_planned_stop_waits_for_the_holder,
-        a_holder_that_does_not_hear_of_a_yield_has_the_time_that_it_was_promised,
+        a_holder_that_does_not_learn_of_a_yield_keeps_the_token_until_its_lease_ends,
         no_lock_is_granted_before_an_earlier_owners_lease_ends,
-        no_lock_is_granted_soon_after_the_link_came_up,
+        no_lock_is_granted_shortly_after_the_link_came_up,
         the_token_can_be_sent_to_a_member,
         the_client_in_the_manual_works_and_ends_with_its_lock,
     ]
 }
 
-fn a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards() -> Result<()> {
+fn the_work_ends_when_its_daemon_crashes_and_the_restarted_daemon_shows_no_holder() -> Result<()> {
     let mut ring = form(2)?;
     let mut run = ringctl(&ring.daemons[0], &["run", "--", "sleep", "1000"]).spawn()?;
     wait_until_held(&ring.daemons[0])?;
@@ -50,7 +50,8 @@ fn a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards() -> Res
     next.expect("granted").map(drop)
 }
 
-/// No daemon renews the lease or reports its end. The two rings wait at the same time.
+/// A stopped daemon neither renews the lease nor reports the end of the lease. Two rings run in parallel, so that their
+/// waits overlap.
 fn a_holder_whose_daemon_is_stopped_ends_before_another_begins() -> Result<()> {
     let cases: [Case; 2] = [
         ("a command", a_command_whose_daemon_is_stopped),
@@ -85,9 +86,9 @@ fn a_planned_stop_waits_for_the_holder() -> Result<()> {
     Ok(())
 }
 
-/// A stopped `ringctl run` does not hear of a yield. Its work ends when the lease expires.
-fn a_holder_that_does_not_hear_of_a_yield_has_the_time_that_it_was_promised() -> Result<()> {
-    // A lease much longer than the second that a holder has to release the token.
+/// A stopped `ringctl run` does not learn of a yield. Its work ends when the lease expires.
+fn a_holder_that_does_not_learn_of_a_yield_keeps_the_token_until_its_lease_ends() -> Result<()> {
+    // The lease is much longer than the second that a holder has for the release of the token.
     let heartbeat = Duration::from_secs(1);
     let ring = form_with(2, Timing::tolerant(heartbeat).idle_hold(heartbeat))?;
     let mut holder = connect(&ring.daemons[0])?;
@@ -98,24 +99,24 @@ fn a_holder_that_does_not_hear_of_a_yield_has_the_time_that_it_was_promised() ->
     let yields = ringctl(&ring.daemons[0], &["yield"]).output()?;
     ensure!(yields.status.success(), "{yields:?}");
     loop {
-        let said = holder.receive()?;
-        match said.get("renewed") {
+        let answer = holder.receive()?;
+        match answer.get("renewed") {
             Some(renewed) => until = lease_end(renewed)?,
-            None => break ensure!(said.get("lost").is_some(), "{said}"),
+            None => break ensure!(answer.get("lost").is_some(), "{answer}"),
         }
     }
     next.expect("granted")?;
     let granted = boottime()?;
     ensure!(
         granted >= until,
-        "{until:?} was promised, and it went at {granted:?}"
+        "the holder had a lease until {until:?}, but the next client got the token at {granted:?}"
     );
     Ok(())
 }
 
 /// Returns the end of the lease in a grant or renewal.
-fn lease_end(said: &Value) -> Result<Duration> {
-    let until = said["until_ns"].as_u64().context("a time")?;
+fn lease_end(message: &Value) -> Result<Duration> {
+    let until = message["until_ns"].as_u64().context("a time")?;
     Ok(Duration::from_nanos(until))
 }
 
@@ -123,13 +124,14 @@ fn boottime() -> Result<Duration> {
     Ok(Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME)?))
 }
 
-/// Returns a timing with which a new member hears of the token before WAITER_TIMEOUT ends, so it could be granted
-/// too early.
+/// Returns constants with which a new member hears of the token before WAITER_TIMEOUT ends. A faulty daemon could then
+/// grant the lock too early.
 fn short_timing() -> Timing {
     Timing::tolerant(HEARTBEAT).idle_hold(HEARTBEAT)
 }
 
-/// A daemon that has just started may not know an owner whose holder still relies on its lease.
+/// A daemon that has just started may not know an earlier owner. A program that holds a lock on that owner's machine
+/// still relies on its lease.
 fn no_lock_is_granted_before_an_earlier_owners_lease_ends() -> Result<()> {
     let mut ring = form_with(3, short_timing())?;
     ring.daemons[0].kill()?;
@@ -139,7 +141,7 @@ fn no_lock_is_granted_before_an_earlier_owners_lease_ends() -> Result<()> {
     is_granted_late(&ring, begun)
 }
 
-fn no_lock_is_granted_soon_after_the_link_came_up() -> Result<()> {
+fn no_lock_is_granted_shortly_after_the_link_came_up() -> Result<()> {
     let ring = form_with(3, short_timing())?;
     ring.segment.lose_carrier(0)?;
     ring.daemons[0].wait_for_status(WAIT_LIMIT, |status| status["link"] != "up")?;
@@ -148,7 +150,7 @@ fn no_lock_is_granted_soon_after_the_link_came_up() -> Result<()> {
     is_granted_late(&ring, begun)
 }
 
-/// Checks that the first node has the token no sooner than WAITER_TIMEOUT after `begun`.
+/// Checks that the first node gets the token not earlier than WAITER_TIMEOUT after `begun`.
 fn is_granted_late(ring: &Ring, begun: Duration) -> Result<()> {
     let mut client = connect(&ring.daemons[0])?;
     client.lock("early")?;
@@ -173,31 +175,31 @@ fn the_token_can_be_sent_to_a_member() -> Result<()> {
     ] {
         for command in ["yield", "forget"] {
             let stranger = ringctl(&ring.daemons[0], &[command, to]).output()?;
-            let said = String::from_utf8_lossy(&stranger.stderr);
+            let errors = String::from_utf8_lossy(&stranger.stderr);
             ensure!(
-                stranger.status.code() == Some(1) && said.contains(why),
+                stranger.status.code() == Some(1) && errors.contains(why),
                 "{stranger:?}"
             );
         }
     }
     for to in [&mac, &ip, "south"] {
         check_token_moves_to(&ring, to, &ip)?;
-        // A live member is refused, whatever name is used for it.
+        // The command refuses a live member, by any of its names.
         let there = ringctl_with_host_name(&ip, &ring.daemons[0], &["forget", to])?;
-        let said = String::from_utf8_lossy(&there.stderr);
-        let (_, ago) = said
+        let errors = String::from_utf8_lossy(&there.stderr);
+        let (_, ago) = errors
             .split_once(&format!("{mac} (south) is alive, heard "))
             .context("who")?;
         let (ago, _) = ago
             .split_once(" ago; stop its ringd first")
             .context("the status shows since when")?;
-        // For example `33.5 ms`.
-        ensure!(ago.contains(' ') && ago.len() <= 7, "{said}");
+        // The rest of the text is a time, for example `33.5 ms`.
+        ensure!(ago.contains(' ') && ago.len() <= 7, "{errors}");
     }
     Ok(())
 }
 
-/// Runs `ringctl` on a machine whose hosts file has this name.
+/// Runs `ringctl` on a machine whose hosts file contains a name for this address.
 fn ringctl_with_host_name(ip: &str, daemon: &Daemon, arguments: &[&str]) -> Result<Output> {
     let mut hosts = tempfile::NamedTempFile::new()?;
     writeln!(hosts, "{ip} south")?;
@@ -211,7 +213,7 @@ fn ringctl_with_host_name(ip: &str, daemon: &Daemon, arguments: &[&str]) -> Resu
     Ok(command.args(arguments).output()?)
 }
 
-/// Checks that the token goes to the third member, which `to` names.
+/// Yields the token to `to`, a name of the third member. Checks that the token moves to this member.
 fn check_token_moves_to(ring: &Ring, to: &str, ip: &str) -> Result<()> {
     let here = &ring.daemons[0];
     let mut holder = connect(here)?;
@@ -248,7 +250,7 @@ fn python(program: &str, daemon: &Daemon) -> Result<Child> {
     started.context("cannot start python3: install it")
 }
 
-/// Starts a Python client that works longer than any test.
+/// Starts a Python client whose work lasts longer than any test.
 fn busy_python(daemon: &Daemon) -> Result<Child> {
     let program = manual_client()?.replace("time.sleep(1)", "time.sleep(1000)");
     let child = python(&program, daemon)?;
@@ -265,8 +267,8 @@ fn the_client_in_the_manual_works_and_ends_with_its_lock() -> Result<()> {
     let daemon = &ring.daemons[0];
     let output = python(manual_client()?, daemon)?.wait_with_output()?;
     ensure!(output.status.success(), "{output:?}");
-    let said = String::from_utf8(output.stdout)?;
-    ensure!(said.starts_with("working under "), "{said}");
+    let text = String::from_utf8(output.stdout)?;
+    ensure!(text.starts_with("working under "), "{text}");
     let mut busy = busy_python(daemon)?;
     let output = ringctl(daemon, &["yield"]).output()?;
     ensure!(output.status.success(), "{output:?}");

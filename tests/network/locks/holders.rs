@@ -1,4 +1,4 @@
-//! Present and former holders, as other machines, watchers and the log report them.
+//! Current and former holders in the reports of other machines, of watchers and of the log.
 
 use anyhow::{Result, ensure};
 use ring_segment::{Test, tests};
@@ -11,7 +11,7 @@ pub(super) fn tests() -> Vec<Test> {
     tests![
         every_machine_names_the_program_that_holds_the_token,
         the_log_names_each_holder_its_time_and_its_end,
-        a_watcher_sees_that_the_token_was_given_back,
+        a_watcher_sees_the_release_of_the_token,
         many_short_locks_get_few_lines,
     ]
 }
@@ -66,12 +66,12 @@ fn the_log_names_each_holder_its_time_and_its_end() -> Result<()> {
     })?;
     ensure!(released.contains(", exit code 7"), "{released}");
     ensure!(released.contains("\"seven\" (process "), "{released}");
-    // The event names the job and its label.
+    // The event contains the program and its label.
     let once = ["once", "nightly", "--every", "20h", "--", "true"];
     Running::start(&mut ringctl(daemon, &once))?.expect_code(0)?;
     let line = daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("exit code 0"))?;
     ensure!(line.contains("nightly"), "{line}");
-    // A client that disconnects loses the token. This is not reported as a release too.
+    // A client that disconnects loses the token. The daemon must not also report a release.
     let mut gone = connect(daemon)?;
     gone.lock("gone")?;
     gone.expect("granted")?;
@@ -86,7 +86,7 @@ fn the_log_names_each_holder_its_time_and_its_end() -> Result<()> {
     Ok(())
 }
 
-fn a_watcher_sees_that_the_token_was_given_back() -> Result<()> {
+fn a_watcher_sees_the_release_of_the_token() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut watcher = connect(&ring.daemons[0])?;
     watcher.send(&json!({"request": "watch", "turns": false}))?;
@@ -135,7 +135,10 @@ fn many_short_locks_get_few_lines() -> Result<()> {
     let lines = daemon.output();
     let short = lines.iter().filter(|line| line.contains("\"short\""));
     let short = short.count();
-    ensure!((100..LOCKS).contains(&short), "{short} lines");
+    ensure!(
+        (100..LOCKS).contains(&short),
+        "the log has {short} lines of short locks"
+    );
     ensure!(
         line.contains("earlier short locks were not shown"),
         "{line}"

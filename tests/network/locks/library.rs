@@ -1,4 +1,4 @@
-//! Programs that hold a lock with the library: the example of `ring-client`.
+//! Programs that hold a lock with the library. The tests run the example of `ring-client`.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn programs_of_the_library_work_one_after_the_other() -> Result<()> {
     ensure!(lines.len() == 6, "{text}");
     for both in lines.chunks(2) {
         let is_whole = both[0].0 == both[1].0 && (both[0].1, both[1].1) == ("0", "1");
-        ensure!(is_whole, "another program wrote in between: {text}");
+        ensure!(is_whole, "another program wrote at the same time: {text}");
     }
     Ok(())
 }
@@ -56,13 +56,13 @@ fn a_program_of_the_library_ends_when_its_lock_is_lost() -> Result<()> {
         ensure!(Instant::now() < deadline, "the program has not begun");
         thread::sleep(Duration::from_millis(5));
     }
-    let asked = ringctl(&ring.daemons[0], &["yield"]).output()?;
-    ensure!(asked.status.success(), "{asked:?}");
+    let yielded = ringctl(&ring.daemons[0], &["yield"]).output()?;
+    ensure!(yielded.status.success(), "{yielded:?}");
     let Output { status, stderr, .. } = child.wait_with_output()?;
-    let said = String::from_utf8(stderr).context("an error is text")?;
+    let errors = String::from_utf8(stderr).context("an error is text")?;
     ensure!(
-        status.code() == Some(1) && said.contains("yield"),
-        "{status}: {said}"
+        status.code() == Some(1) && errors.contains("yield"),
+        "{status}: {errors}"
     );
     Ok(())
 }

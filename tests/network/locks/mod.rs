@@ -1,8 +1,8 @@
 //! Locks of real daemons, used by programs on their machines.
 //!
-//! `scene.rs` has the usual set-up: work under the token on one node, and a client on another node that waits for it.
-//! `program.rs` runs `ringctl`, and `client.rs` speaks the protocol of the control socket. The behavior of `ringctl`
-//! without a real daemon is tested in `crates/ringctl/tests`.
+//! `scene.rs` has the usual scene: work under the token on one node, and a client on another node that waits for the
+//! token. `program.rs` runs `ringctl`, and `client.rs` uses the protocol of the control socket. `crates/ringctl/tests`
+//! tests `ringctl` without a real daemon.
 
 mod bad_clients;
 mod client;
@@ -39,11 +39,11 @@ const LOST_CODE: i32 = 75;
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
-        a_command_runs_under_the_token_and_its_exit_code_is_handed_on,
+        a_command_runs_under_the_token_and_ringctl_returns_its_exit_code,
         programs_on_three_machines_lose_no_update,
-        two_hundred_clients_get_it_in_the_order_in_which_they_came,
+        two_hundred_clients_get_the_lock_in_the_order_of_their_requests,
         data_of_a_holder_survive_its_machine,
-        a_watcher_sees_every_event_once_and_can_go_on_where_it_ended,
+        a_watcher_sees_every_event_once_and_can_continue_where_it_ended,
     ];
     tests.extend(expiry::tests());
     tests.extend(holders::tests());
@@ -60,7 +60,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests
 }
 
-/// Long enough that a holder keeps its lock during a stall of half a second.
+/// Returns constants with which a holder keeps its lock during a stall of half a second.
 fn timing() -> Timing {
     Timing::stall_tolerant(HEARTBEAT).idle_hold(HEARTBEAT)
 }
@@ -86,8 +86,8 @@ fn connect(daemon: &Daemon) -> Result<Client> {
     Client::connect(&daemon.control())
 }
 
-/// Returns `ringctl` for a daemon, with all signals at their defaults. The parent of the tests may ignore some, as
-/// shells do for background commands, and children inherit that.
+/// Returns `ringctl` for a daemon, with all signals at their defaults. The parent of the tests may ignore some signals,
+/// like a shell that starts a background command. Children would inherit this setting.
 fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Command {
     let mut command = Command::new("env");
     command.arg("--default-signal").arg(binaries().ringctl);
@@ -110,7 +110,7 @@ fn wait_for(child: &mut Child) -> Result<Option<i32>> {
     }
 }
 
-/// Waits until a machine knows the program that holds the token on another machine.
+/// Waits until a daemon knows the program that holds the token on another machine.
 fn wait_until_holder_is_known(daemon: &Daemon, program: &str) -> Result<Value> {
     daemon.wait_for_status(WAIT_LIMIT, |status| status["holder"]["program"] == program)
 }
@@ -127,7 +127,7 @@ fn wait_until_held(daemon: &Daemon) -> Result<()> {
     Ok(())
 }
 
-fn a_command_runs_under_the_token_and_its_exit_code_is_handed_on() -> Result<()> {
+fn a_command_runs_under_the_token_and_ringctl_returns_its_exit_code() -> Result<()> {
     let ring = shared_ring(3)?;
     for daemon in &ring.daemons {
         let script = "test \"$RINGD_TOKEN\" = \"$(echo $RINGD_TOKEN | sed s/^.*$RINGD_PROGRESS-/$RINGD_PROGRESS-/)\"; \
@@ -148,7 +148,7 @@ fn a_command_runs_under_the_token_and_its_exit_code_is_handed_on() -> Result<()>
     Ok(())
 }
 
-/// Jepsen's test of etcd's locks: read, wait and write under the lock.
+/// The test is Jepsen's test of etcd's locks: each program reads, waits and writes under the lock.
 fn programs_on_three_machines_lose_no_update() -> Result<()> {
     const CLIENTS: usize = 3;
     const ROUNDS: usize = 40;
@@ -189,14 +189,14 @@ fn programs_on_three_machines_lose_no_update() -> Result<()> {
     Ok(())
 }
 
-fn two_hundred_clients_get_it_in_the_order_in_which_they_came() -> Result<()> {
+fn two_hundred_clients_get_the_lock_in_the_order_of_their_requests() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let mut waiting = Vec::new();
     for n in 0..200 {
         let mut client = connect(daemon)?;
         client.lock(&n.to_string())?;
-        // So that the next client queues after this one.
+        // The wait ensures that the next client queues after this client.
         if n == 0 {
             client.expect("granted")?;
         } else if n % 16 == 0 {
@@ -214,7 +214,7 @@ fn two_hundred_clients_get_it_in_the_order_in_which_they_came() -> Result<()> {
     let label = |client: &Value| client["label"].as_str().map(str::to_owned);
     let labels: Vec<_> = order.iter().filter_map(label).collect();
     ensure!(order[0]["holds"] == true && order[1]["holds"] == false);
-    // One client disconnects from the queue.
+    // One client in the queue disconnects.
     let gone: usize = labels[100].parse()?;
     let mut waiting: Vec<_> = waiting.into_iter().map(Some).collect();
     waiting[gone] = None;
@@ -240,13 +240,13 @@ fn data_of_a_holder_survive_its_machine() -> Result<()> {
     holder.send(&json!({"request": "data_set", "hex": hex}))?;
     holder.expect("done")?;
     holder.unlock()?;
-    // The others hear of the end at once. Then its machine dies.
-    let heard = |daemon: &Daemon| -> Result<String> {
+    // The other members learn of the holder's end at once. Then the holder's machine dies.
+    let read_data = |daemon: &Daemon| -> Result<String> {
         let output = ringctl(daemon, &["data", "get", "--raw"]).output()?;
         Ok(String::from_utf8(output.stdout)?)
     };
     let deadline = Instant::now() + WAIT_LIMIT;
-    while heard(&ring.daemons[1])? != text {
+    while read_data(&ring.daemons[1])? != text {
         ensure!(
             Instant::now() < deadline,
             "the others do not know the event"
@@ -259,7 +259,7 @@ fn data_of_a_holder_survive_its_machine() -> Result<()> {
     Ok(())
 }
 
-fn a_watcher_sees_every_event_once_and_can_go_on_where_it_ended() -> Result<()> {
+fn a_watcher_sees_every_event_once_and_can_continue_where_it_ended() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let mut watcher = connect(daemon)?;

@@ -1,4 +1,4 @@
-//! Names of machines wherever people read addresses.
+//! Names of machines in all outputs in which people read addresses.
 
 use std::io::Write;
 use std::process::Command;
@@ -24,7 +24,7 @@ fn names_of_the_hosts_file_are_shown_with_each_address() -> Result<()> {
     mount.arg("--bind").arg(hosts.path()).arg("/etc/hosts");
     ensure!(mount.status()?.success(), "the hosts file is in place");
 
-    // With it a member counts as silent after 3.2 s.
+    // With this heartbeat a member counts as silent after 3.2 s.
     let mut ring = form_with(2, Timing::stall_tolerant(Duration::from_millis(25)))?;
     let named = format!("{} (beta)", ring.macs()[1]);
     let [alpha, beta] = [0, 1].map(|at| &ring.daemons[at]);
@@ -40,14 +40,14 @@ fn names_of_the_hosts_file_are_shown_with_each_address() -> Result<()> {
     ensure!(page.contains(&format!("Owner        {named}\n")), "{page}");
     ensure!(page.contains(&format!(" ago on {named}, every")), "{page}");
     let refused = alpha.ringctl(&["run", "-n", "--", "true"])?;
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    ensure!(said.contains(&format!("held by {named}")), "{said}");
+    let errors = String::from_utf8_lossy(&refused.stderr).into_owned();
+    ensure!(errors.contains(&format!("held by {named}")), "{errors}");
     let mut watch = Running::start(&mut ringctl(alpha, &["watch"]))?;
     let line = watch.line();
     ensure!(line.contains(&format!(" owner {named}, ")), "{line}");
     let mut again = Running::start(&mut ringctl(alpha, &once))?;
-    let said = again.errors();
-    ensure!(said.contains(&named), "{said}");
+    let errors = again.errors();
+    ensure!(errors.contains(&named), "{errors}");
     again.expect_code(0)?;
     holder.unlock()?;
 

@@ -1,4 +1,4 @@
-//! `ringctl once`: every machine calls a job, and one machine runs it.
+//! Tests of `ringctl once`: every machine calls a job, and only one machine runs it.
 
 use std::fs;
 use std::path::Path;
@@ -16,18 +16,18 @@ pub(super) fn tests() -> Vec<Test> {
     tests![
         the_nightly_job_of_the_page_runs_on_one_machine_only,
         while_a_job_runs_the_others_do_not_wait_for_its_end,
-        a_job_that_a_machine_cannot_begin_is_left_to_the_next,
-        a_job_that_has_failed_is_run_again_only_if_that_is_asked_for,
-        a_job_that_is_interrupted_stays_begun_whatever_its_exit_code,
-        a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for,
+        a_job_that_one_machine_cannot_begin_runs_on_the_next,
+        a_failed_job_runs_again_only_with_retry,
+        an_interrupted_job_stays_begun_with_any_exit_code,
+        a_job_whose_machine_dies_runs_again_only_with_retry,
         runs_are_known_after_a_restart_of_the_whole_ring,
-        a_machine_that_was_away_learns_which_jobs_have_run,
-        a_part_without_a_quorum_runs_nothing_that_requires_one,
-        a_name_that_no_job_can_have_is_refused,
+        a_machine_that_was_absent_learns_of_the_jobs_that_have_run,
+        a_part_without_a_quorum_runs_no_job_that_requires_one,
+        an_invalid_name_of_a_job_is_refused,
     ]
 }
 
-/// File in which jobs write that they run.
+/// File to which each job writes a line when it runs.
 struct Diary {
     folder: TempDir,
 }
@@ -39,7 +39,7 @@ impl Diary {
         Ok(Self { folder })
     }
 
-    /// Returns a shell line that writes to the diary and then runs `then`.
+    /// Returns a shell line that writes a line to the diary, and then runs `then`.
     fn line(&self, then: &str) -> String {
         let runs = self.folder.path().join("runs");
         format!("echo ran >> {}; {then}", runs.display())
@@ -57,21 +57,21 @@ fn once(daemon: &Daemon, name: &str, options: &[&str], line: &str) -> Result<Run
     Running::start(&mut ringctl(daemon, &arguments))
 }
 
-/// Checks the message that the job has run before, and when its period ends.
+/// Checks the message about an earlier run of the job. The message names the end of the period.
 fn check_has_run(mut run: Running) -> Result<()> {
-    let (said, errors) = (run.remaining_output(), run.errors());
-    // In the first second of the period 20 hours are left.
+    let (output, errors) = (run.remaining_output(), run.errors());
+    // In the first second of the period, the remaining time is 20 hours.
     let left = ["20h\n", "19h 59m "];
     let is_told = left.map(|left| format!("; its period ends in {left}"));
     let is_told = is_told.iter().any(|end| errors.contains(end)) && errors.lines().count() == 1;
-    ensure!(said.is_empty() && is_told, "{said}{errors}");
+    ensure!(output.is_empty() && is_told, "{output}{errors}");
     run.expect_code(0)
 }
 
 /// Checks that the command succeeds without output.
 fn check_silent(mut run: Running) -> Result<()> {
-    let (said, errors) = (run.remaining_output(), run.errors());
-    ensure!(said.is_empty() && errors.is_empty(), "{said}{errors}");
+    let (output, errors) = (run.remaining_output(), run.errors());
+    ensure!(output.is_empty() && errors.is_empty(), "{output}{errors}");
     run.expect_code(0)
 }
 
@@ -105,7 +105,7 @@ fn nightly_command(program: &str) -> Result<Vec<String>> {
 }
 
 fn the_nightly_job_of_the_page_runs_on_one_machine_only() -> Result<()> {
-    // The page's name of the job: on a shared ring another test may have run it.
+    // The job has the page's name, so the test uses its own ring. On a shared ring another test may have run this job.
     let ring = form(3)?;
     let diary = Diary::new()?;
     let program = diary.folder.path().join("nightly");
@@ -124,7 +124,7 @@ fn the_nightly_job_of_the_page_runs_on_one_machine_only() -> Result<()> {
     for daemon in &ring.daemons {
         knows(daemon, "nightly", "done")?;
     }
-    let told = |seen: &[ring_segment::Seen]| {
+    let is_complete = |seen: &[ring_segment::Seen]| {
         let mut kinds = seen.iter().map(|seen| &seen.message);
         kinds
             .any(|message| matches!(message, Message::Stamps { purpose: 3, .. }))
@@ -132,11 +132,11 @@ fn the_nightly_job_of_the_page_runs_on_one_machine_only() -> Result<()> {
     };
     ring.segment
         .capture()
-        .wait_until(WAIT_LIMIT, told)
+        .wait_until(WAIT_LIMIT, is_complete)
         .map(drop)
 }
 
-fn a_job_that_a_machine_cannot_begin_is_left_to_the_next() -> Result<()> {
+fn a_job_that_one_machine_cannot_begin_runs_on_the_next() -> Result<()> {
     let ring = shared_ring(2)?;
     let diary = Diary::new()?;
     let plain = diary.folder.path().join("runs");
@@ -144,11 +144,11 @@ fn a_job_that_a_machine_cannot_begin_is_left_to_the_next() -> Result<()> {
     for (program, code) in [("/no/such/program", 127), (plain, 126)] {
         let arguments = ["once", "elsewhere", "--every", "20h", "--", program];
         let mut run = Running::start(&mut ringctl(&ring.daemons[0], &arguments))?;
-        let said = run.errors();
-        ensure!(said.contains("another machine may run it"), "{said}");
+        let errors = run.errors();
+        ensure!(errors.contains("another machine may run it"), "{errors}");
         run.expect_code(code)?;
     }
-    // A job that starts and returns one of these exit codes has run.
+    // If the job itself starts and returns one of these exit codes, it has run.
     let line = diary.line("exit 127");
     once(&ring.daemons[1], "elsewhere", &[], &line)?.expect_code(127)?;
     check_has_run(once(&ring.daemons[0], "elsewhere", &[], &line)?)?;
@@ -168,13 +168,13 @@ fn while_a_job_runs_the_others_do_not_wait_for_its_end() -> Result<()> {
     run.expect_line("ready")?;
     check_has_run(once(&ring.daemons[1], "long", &[], &diary.line("true"))?)?;
     check_has_run(once(&ring.daemons[0], "long", &[], &diary.line("true"))?)?;
-    let mut told = once(&ring.daemons[1], "long", &["-v"], &diary.line("true"))?;
-    let errors = told.errors();
+    let mut second = once(&ring.daemons[1], "long", &["-v"], &diary.line("true"))?;
+    let errors = second.errors();
     ensure!(
         errors.contains(&format!("long: running on {} for ", ring.macs()[0])),
         "{errors}"
     );
-    told.expect_code(0)?;
+    second.expect_code(0)?;
     let shown = ringctl(&ring.daemons[1], &["status"]).output()?;
     let shown = String::from_utf8(shown.stdout)?;
     ensure!(shown.contains("  long: running on "), "{shown}");
@@ -183,7 +183,7 @@ fn while_a_job_runs_the_others_do_not_wait_for_its_end() -> Result<()> {
     run.wait().map(drop)
 }
 
-fn a_job_that_has_failed_is_run_again_only_if_that_is_asked_for() -> Result<()> {
+fn a_failed_job_runs_again_only_with_retry() -> Result<()> {
     let ring = shared_ring(2)?;
     let diary = Diary::new()?;
     once(&ring.daemons[0], "fails", &[], &diary.line("exit 7"))?.expect_code(7)?;
@@ -210,7 +210,7 @@ fn a_job_that_has_failed_is_run_again_only_if_that_is_asked_for() -> Result<()> 
     Ok(())
 }
 
-fn a_job_that_is_interrupted_stays_begun_whatever_its_exit_code() -> Result<()> {
+fn an_interrupted_job_stays_begun_with_any_exit_code() -> Result<()> {
     let ring = shared_ring(2)?;
     let diary = Diary::new()?;
     let polite = diary.line("trap 'exit 0' TERM; echo ready; sleep 1000 & wait");
@@ -226,7 +226,7 @@ fn a_job_that_is_interrupted_stays_begun_whatever_its_exit_code() -> Result<()> 
     knows(&ring.daemons[0], "interrupted", "done")
 }
 
-fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<()> {
+fn a_job_whose_machine_dies_runs_again_only_with_retry() -> Result<()> {
     let mut ring = form(3)?;
     let diary = Diary::new()?;
     let line = diary.line("echo ready; sleep 1000");
@@ -244,14 +244,14 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
     let shown = ringctl(&ring.daemons[1], &["status"]).output()?;
     let shown = String::from_utf8(shown.stdout)?;
     ensure!(shown.contains(&lost), "{shown}");
-    let mut told = once(&ring.daemons[1], "dies", &[], &diary.line("true"))?;
-    let said = told.errors();
+    let mut second = once(&ring.daemons[1], "dies", &[], &diary.line("true"))?;
+    let errors = second.errors();
     ensure!(
-        said.contains(&lost) && said.contains(&runner) && said.contains("--retry"),
-        "{said}"
+        errors.contains(&lost) && errors.contains(&runner) && errors.contains("--retry"),
+        "{errors}"
     );
-    ensure!(said.lines().count() == 1, "{said}");
-    told.expect_code(0)?;
+    ensure!(errors.lines().count() == 1, "{errors}");
+    second.expect_code(0)?;
     check_silent(once(
         &ring.daemons[1],
         "dies",
@@ -259,15 +259,15 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
         &diary.line("true"),
     )?)?;
     ensure!(diary.runs()? == 1);
-    // The holder is named once in the events.
+    // The log and the events report the loss and name the runner.
     let mut watch = Running::start(&mut ringctl(&ring.daemons[1], &["watch", "--json"]))?;
     let is_told = |line: &str| line.contains(&lost) && line.contains(&runner);
     let line = ring.daemons[1].wait_for_line(2 * WAIT_LIMIT, is_told)?;
     ensure!(line.contains("WARN"), "{line}");
     let event = loop {
-        let said: Value = serde_json::from_str(&watch.line())?;
-        if said["event"]["event"] == "run_lost" {
-            break said["event"].clone();
+        let event: Value = serde_json::from_str(&watch.line())?;
+        if event["event"]["event"] == "run_lost" {
+            break event["event"].clone();
         }
     };
     ensure!(
@@ -294,7 +294,7 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
         .iter()
         .filter(|it| is_told(it))
         .count();
-    ensure!(again == 1, "the holder is named {again} times");
+    ensure!(again == 1, "the log reports the loss {again} times");
     run.expect_code(75)
 }
 
@@ -320,7 +320,7 @@ fn runs_are_known_after_a_restart_of_the_whole_ring() -> Result<()> {
     Ok(())
 }
 
-fn a_machine_that_was_away_learns_which_jobs_have_run() -> Result<()> {
+fn a_machine_that_was_absent_learns_of_the_jobs_that_have_run() -> Result<()> {
     let mut ring = form(3)?;
     let diary = Diary::new()?;
     ring.daemons[2].kill()?;
@@ -332,15 +332,15 @@ fn a_machine_that_was_away_learns_which_jobs_have_run() -> Result<()> {
     knows(&ring.daemons[2], "nightly", "done")
 }
 
-fn a_part_without_a_quorum_runs_nothing_that_requires_one() -> Result<()> {
+fn a_part_without_a_quorum_runs_no_job_that_requires_one() -> Result<()> {
     let segment = Layout::new(3).addresses().bridge()?;
     let ring = Ring::start_with(segment, 3, timing(), binaries(), |ringd| {
-        ringd.option("--expect", "3")
+        ringd.option("--ring-size", "3")
     })?;
     ring.wait_until_formed()?;
     let diary = Diary::new()?;
     ring.segment.cut(2)?;
-    // A grade of the tenure before may be shown until it expires.
+    // The status may show the grade of the previous tenure until this grade expires.
     ring.daemons[2].wait_for_status(WAIT_LIMIT, |status| status["grade"] != "quorum")?;
     let quorum = &["--require", "quorum"][..];
     let impatient = &["--require", "quorum", "-w", "2", "-E", "9"][..];
@@ -363,7 +363,7 @@ fn a_part_without_a_quorum_runs_nothing_that_requires_one() -> Result<()> {
     Ok(())
 }
 
-fn a_name_that_no_job_can_have_is_refused() -> Result<()> {
+fn an_invalid_name_of_a_job_is_refused() -> Result<()> {
     let ring = shared_ring(2)?;
     let request = json!({"request": "once", "name": "two words", "every_ms": 1000});
     let answer = ring.daemons[0].ask(&request, "error")?;

@@ -12,7 +12,7 @@ use rustix::process::{PidfdFlags, pidfd_open};
 
 use ring_segment::limit::{self, TextReader, is_readable};
 
-/// A started process. It is killed on drop.
+/// A started process, which is killed on drop.
 pub(crate) struct Running {
     child: Child,
     output: TextReader<ChildStdout>,
@@ -54,13 +54,16 @@ impl Running {
     }
 
     pub(crate) fn expect_line(&mut self, line: &str) -> Result<()> {
-        let said = self.line();
+        let text = self.line();
         let errors = self.errors.so_far();
-        ensure!(said == line, "{said:?}, and not {line:?}: {errors}");
+        ensure!(
+            text == line,
+            "the output is {text:?} instead of {line:?}: {errors}"
+        );
         Ok(())
     }
 
-    /// Returns the rest of its output, after all writers have closed it.
+    /// Waits until all writers have closed the process's output. Returns the rest of the output.
     pub(crate) fn remaining_output(&mut self) -> String {
         self.output.take_rest()
     }
@@ -78,7 +81,7 @@ impl Running {
         let errors = self.errors.take_rest();
         ensure!(
             status.code() == Some(code),
-            "{status}, not {code}: {errors}"
+            "{status} instead of {code}: {errors}"
         );
         Ok(())
     }
@@ -90,14 +93,14 @@ impl Running {
         Ok(())
     }
 
-    /// Checks that its standard error contains a text.
+    /// Checks that the process's standard error contains a text.
     pub(crate) fn expect_error(&mut self, of: &str) -> Result<()> {
-        let said = self.errors.take_to(of);
-        ensure!(said.ends_with(of), "its error output is {said:?}");
+        let text = self.errors.take_to(of);
+        ensure!(text.ends_with(of), "its error output is {text:?}");
         Ok(())
     }
 
-    /// Returns its standard error, after all writers have closed it.
+    /// Waits until all writers have closed the process's standard error. Returns the rest of the errors.
     pub(crate) fn errors(&mut self) -> String {
         self.errors.take_rest()
     }

@@ -41,7 +41,7 @@ impl LockScene {
         &self.ring.daemons[0]
     }
 
-    /// Returns the daemon where the next client waits.
+    /// Returns the daemon on whose machine the next client waits.
     pub(super) fn second(&self) -> &Daemon {
         &self.ring.daemons[1]
     }
@@ -50,7 +50,7 @@ impl LockScene {
         self.folder.path().join(name)
     }
 
-    /// Returns the file that stays locked while any process of the work lives: all of them inherit the lock.
+    /// Returns the file that stays locked while any process of the work lives. All these processes inherit the lock.
     fn lock_file(&self) -> PathBuf {
         self.file("mark")
     }
@@ -58,7 +58,7 @@ impl LockScene {
     /// Starts `ringctl run` on the first node with a shell line, and waits until the line prints "ready".
     pub(super) fn start_work(&self, options: &[&str], line: &str) -> Result<Running> {
         let mark = self.lock_file();
-        // Without a core dump, whatever signal ends it.
+        // The shell must not write a core dump, even if a signal such as SIGQUIT ends it.
         let line = format!(
             "ulimit -c 0; exec 9> {}; flock -n 9 || exit 99; {line}",
             mark.display()
@@ -69,7 +69,7 @@ impl LockScene {
         Ok(run)
     }
 
-    /// Starts the next client on the second node, and waits until it waits.
+    /// Starts the next client on the second node. Returns when this client waits for the token.
     pub(super) fn start_next(&self) -> Result<NextClient> {
         let mut client = connect(self.second())?;
         client.lock("next")?;
@@ -85,7 +85,7 @@ pub(super) struct NextClient {
 }
 
 impl NextClient {
-    /// Checks that this client gets the token, and no process of the earlier work lives at that moment.
+    /// Checks that this client gets the token, and that no process of the earlier work lives at that moment.
     pub(super) fn check_begins_alone(mut self) -> Result<()> {
         self.client.expect("granted")?;
         ensure!(self.is_alone(), "a process of the work is left");
@@ -102,7 +102,7 @@ pub(super) fn path(path: &Path) -> Result<&str> {
     path.to_str().context("a plain path")
 }
 
-/// Returns the client with this label among holder and waiters.
+/// Returns the client with this label, which may hold the token or wait for it.
 pub(super) fn find<'a>(status: &'a Value, label: &str) -> Option<&'a Value> {
     let mut clients = status["clients"].as_array()?.iter();
     clients.find(|client| client["label"] == label)

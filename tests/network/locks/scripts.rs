@@ -17,10 +17,10 @@ use crate::locks::{WAIT_LIMIT, clients, ringctl, shared_ring};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process,
-        scripts_get_the_lock_in_the_order_in_which_they_came,
+        a_lock_for_a_process_is_shown_and_checked_and_ends_with_the_process,
+        scripts_get_the_lock_in_the_order_of_their_requests,
         the_script_in_the_help_works_and_learns_of_the_loss,
-        a_script_learns_of_the_loss_though_its_keeper_is_killed_or_stopped,
+        a_script_learns_of_the_loss_although_its_keeper_is_killed_or_stopped,
         a_script_that_released_its_lock_gets_no_signal,
         a_lock_lasts_as_long_as_a_descriptor_is_open,
         a_call_from_outside_a_container_must_name_a_process,
@@ -48,13 +48,16 @@ fn lock_for_script(script: &Running, daemon: &Daemon, label: &str) -> Result<Str
     Ok(token)
 }
 
-/// Checks that no lock is held for the script, and that the exit code reports it. etcdctl returns 0 when a lease is
-/// gone (etcd#19261).
+/// Checks that no lock is held for the script, and that the exit code reports this state. In contrast, etcdctl returns
+/// 0 when a lease is gone (etcd#19261).
 fn check_none(script: &Running, daemon: &Daemon) -> Result<()> {
     for arguments in [&["lock", "--check"][..], &["unlock"]] {
         let mut without = start_for_script(script, daemon, arguments)?;
-        let said = without.errors();
-        ensure!(said.contains("no lock is held for that process"), "{said}");
+        let errors = without.errors();
+        ensure!(
+            errors.contains("no lock is held for that process"),
+            "{errors}"
+        );
         without.expect_code(1)?;
     }
     Ok(())
@@ -64,7 +67,7 @@ fn has_lock(status: &Value, label: &str) -> bool {
     find(status, label).is_some_and(|client| client["holds"] == true)
 }
 
-fn a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process() -> Result<()> {
+fn a_lock_for_a_process_is_shown_and_checked_and_ends_with_the_process() -> Result<()> {
     let scene = LockScene::new()?;
     let daemon = scene.first();
     let script = start_script()?;
@@ -76,8 +79,8 @@ fn a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process() -> Result<
     check.expect_line(&token)?;
     check.expect_code(0)?;
     let mut second = start_for_script(&script, daemon, &["lock"])?;
-    let said = second.errors();
-    ensure!(said.contains("already has a lock"), "{said}");
+    let errors = second.errors();
+    ensure!(errors.contains("already has a lock"), "{errors}");
     second.expect_code(1)?;
     let next = scene.start_next()?;
     script.signal(Signal::SIGKILL)?;
@@ -86,7 +89,7 @@ fn a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process() -> Result<
     check_none(&script, daemon)
 }
 
-fn scripts_get_the_lock_in_the_order_in_which_they_came() -> Result<()> {
+fn scripts_get_the_lock_in_the_order_of_their_requests() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let scripts = [
@@ -114,7 +117,7 @@ fn scripts_get_the_lock_in_the_order_in_which_they_came() -> Result<()> {
     let status = daemon.status()?;
     ensure!(shown(&status) == labels, "{status}");
     ensure!(has_lock(&status, labels[0]), "{status}");
-    // The script for which it waits dies.
+    // The script dies while its lock command still waits.
     scripts[2].signal(Signal::SIGKILL)?;
     daemon.wait_for_status(WAIT_LIMIT, |status| shown(status).len() == 3)?;
     for (holder, left) in [(0, &["second", "last"][..]), (1, &["last"])] {
@@ -127,14 +130,14 @@ fn scripts_get_the_lock_in_the_order_in_which_they_came() -> Result<()> {
             "{status}"
         );
         if holder == 0 {
-            // The lock command of the dead script.
+            // This is the lock command of the dead script.
             ensure!(waiting.remove(0).wait()?.code() != Some(0));
         }
     }
     Ok(())
 }
 
-/// Starts `sh` with a script, in which `ringctl` talks to this daemon.
+/// Starts `sh` with a script. In the script, `ringctl` uses this daemon.
 fn shell(daemon: &Daemon, script: &str) -> Result<Running> {
     let (ringctl, socket) = (binaries().ringctl, daemon.control());
     let function = format!(
@@ -147,7 +150,7 @@ fn shell(daemon: &Daemon, script: &str) -> Result<Running> {
     Running::start(command.stdin(Stdio::piped()))
 }
 
-/// Returns the script below this line in the help of `ringctl lock`.
+/// Returns the script that follows this line in the help of `ringctl lock`.
 fn script_of_the_help(below: &str) -> Result<String> {
     let mut help = Command::new(binaries().ringctl);
     let help = help.args(["lock", "--help"]).output()?;
@@ -168,7 +171,7 @@ fn the_script_in_the_help_works_and_learns_of_the_loss() -> Result<()> {
     let (nfs, work) = (scene.file("nfs"), scene.file("work"));
     fs::create_dir(&nfs)?;
     fs::create_dir(&work)?;
-    let help = script_of_the_help("In a script, bound to its process:")?;
+    let help = script_of_the_help("Bind the lock to the process of a script:")?;
     ensure!(help.lines().count() == 4, "{help}");
     let (holds, unlocks) = help
         .split_once("ringctl unlock")
@@ -199,7 +202,7 @@ fn the_script_in_the_help_works_and_learns_of_the_loss() -> Result<()> {
     loses.expect_signal(Signal::SIGTERM)
 }
 
-fn a_script_learns_of_the_loss_though_its_keeper_is_killed_or_stopped() -> Result<()> {
+fn a_script_learns_of_the_loss_although_its_keeper_is_killed_or_stopped() -> Result<()> {
     let scene = LockScene::new()?;
     for signal in [Signal::SIGKILL, Signal::SIGSTOP] {
         let mut script = start_script()?;
@@ -207,7 +210,7 @@ fn a_script_learns_of_the_loss_though_its_keeper_is_killed_or_stopped() -> Resul
         let keeper = holder(scene.first())?;
         kill(keeper, signal)?;
         if signal == Signal::SIGSTOP {
-            // The stopped script does not hear of this.
+            // The stopped script does not learn of the loss.
             ringctl(scene.first(), &["yield"]).output()?;
         }
         script.expect_signal(Signal::SIGTERM)?;
@@ -216,7 +219,7 @@ fn a_script_learns_of_the_loss_though_its_keeper_is_killed_or_stopped() -> Resul
     Ok(())
 }
 
-/// It gets no signal at the release, nor when its keeper ends.
+/// The script gets no signal at the release, and no signal when its keeper ends.
 fn a_script_that_released_its_lock_gets_no_signal() -> Result<()> {
     let scene = LockScene::new()?;
     let mut script = start_script()?;
@@ -233,9 +236,9 @@ fn a_script_that_released_its_lock_gets_no_signal() -> Result<()> {
     script.expect_signal(Signal::SIGKILL)
 }
 
-/// Starts a script with the descriptor 9 of the help.
+/// Starts a script that uses descriptor 9 like the script in the help.
 fn start_pipe(scene: &LockScene, rest: &str) -> Result<Running> {
-    let help = script_of_the_help("Bound to an open file descriptor, 9,")?;
+    let help = script_of_the_help("Hold the lock until no process has file descriptor 9 open:")?;
     let (begin, _) = help.split_once("...\n").context("the node of the work")?;
     let fifo = scene.file("fifo").display().to_string();
     let begin = begin.replace("/tmp/lock.$$", &fifo);
@@ -266,7 +269,7 @@ fn a_lock_lasts_as_long_as_a_descriptor_is_open() -> Result<()> {
     script.expect_code(0)
 }
 
-/// For a process that enters a container: its caller has no PID there.
+/// If a process has entered a container, its caller has no PID in the container. So `ringctl` requires --pid.
 fn a_call_from_outside_a_container_must_name_a_process() -> Result<()> {
     let ring = shared_ring(2)?;
     for arguments in [&["lock"][..], &["lock", "--check"], &["unlock"]] {
@@ -274,10 +277,10 @@ fn a_call_from_outside_a_container_must_name_a_process() -> Result<()> {
         command.args(["--pid", "--fork", binaries().ringctl, "--socket"]);
         command.arg(ring.daemons[0].control()).args(arguments);
         let mut lock = Running::start(command.stdin(Stdio::null()))?;
-        let said = lock.errors();
+        let errors = lock.errors();
         ensure!(
-            said.contains("in another PID namespace; name a process with --pid PID"),
-            "{said}"
+            errors.contains("in another PID namespace; name a process with --pid PID"),
+            "{errors}"
         );
         lock.expect_code(1)?;
     }

@@ -1,5 +1,5 @@
-//! Signals to `ringctl run`. Each case is a way in which `consul lock` left work running or its caller uninformed;
-//! the numbers are consul's public issues.
+//! Signals to `ringctl run`. In each case, `consul lock` left work running or did not inform its caller. The numbers
+//! are those of consul's public issues.
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
@@ -16,31 +16,32 @@ const FATAL: [Signal; 4] = [
     Signal::SIGQUIT,
 ];
 
-/// A shell and a child that it waits for. It prints "ready" after the child has called exec: an earlier signal
-/// could be lost in the forked shell.
+/// A shell that waits for its child. The shell prints "ready" after the child has called exec, because an earlier
+/// signal could be lost in the forked shell.
 const TREE: &str = "sleep 1000 & is=sh; \
     while [ $is != sleep ]; do read is </proc/$!/comm; done; echo ready; wait";
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_signal_to_ringctl_leaves_nothing_running,
-        a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on,
-        a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started,
-        a_command_that_ignores_the_loss_is_killed_before_another_has_the_token,
+        a_signal_to_ringctl_leaves_no_process_running,
+        a_terminated_command_can_clean_up_and_ringctl_returns_its_exit_code,
+        a_signal_ends_the_wait_for_the_token_and_the_command_never_starts,
+        a_command_that_ignores_the_loss_is_killed_before_another_client_gets_the_token,
     ]
 }
 
-fn a_signal_to_ringctl_leaves_nothing_running() -> Result<()> {
+fn a_signal_to_ringctl_leaves_no_process_running() -> Result<()> {
     let scene = LockScene::new()?;
-    // A shell replaces itself by its last command, unless that is "exit".
+    // A shell replaces itself with its last command, unless this command is "exit".
     let cases = [
         // consul#797: SIGTERM to `consul lock` left its child running while another client got the lock.
         (Signal::SIGTERM, "echo ready; exec sleep 1000"),
-        // consul#3754: SIGTERM did not stop the child. consul runs it through a shell, so it is a grandchild.
+        // consul#3754: SIGTERM did not stop the command. consul runs a command through a shell, so the command is a
+        // grandchild.
         (Signal::SIGTERM, TREE),
         (Signal::SIGTERM, "echo ready; sleep 1000; exit 5"),
-        // consul#2489: `consul lock` forwarded only SIGTERM; SIGHUP and others left orphans. Background processes of
-        // a shell ignore SIGINT.
+        // consul#2489: `consul lock` forwarded only SIGTERM, so SIGHUP and other signals left orphans. SIGINT is not
+        // among the signals here, because background processes of a shell ignore it.
         (Signal::SIGHUP, TREE),
         (Signal::SIGINT, TREE),
         // consul#1210: SIGQUIT ended `consul lock` at once and left its child running.
@@ -58,7 +59,7 @@ fn a_signal_to_ringctl_leaves_nothing_running() -> Result<()> {
 }
 
 /// consul#4643: SIGTERM was not forwarded, so the child could not clean up.
-fn a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on() -> Result<()> {
+fn a_terminated_command_can_clean_up_and_ringctl_returns_its_exit_code() -> Result<()> {
     let scene = LockScene::new()?;
     let (begin, go) = (scene.file("begin"), scene.file("go"));
     let line = format!(
@@ -70,7 +71,7 @@ fn a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on() -> R
     let next = scene.start_next()?;
     run.signal(Signal::SIGTERM)?;
     run.expect_line("tidies up")?;
-    // During the cleanup it keeps the token.
+    // The command keeps the token during its cleanup.
     wait_until_queued(scene.second(), "next")?;
     std::fs::write(&go, "\n")?;
     next.check_begins_alone()?;
@@ -78,8 +79,8 @@ fn a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on() -> R
     run.expect_code(7)
 }
 
-/// consul#4439: signals were ignored until the lock was acquired.
-fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<()> {
+/// consul#4439: consul ignored signals until it had acquired the lock.
+fn a_signal_ends_the_wait_for_the_token_and_the_command_never_starts() -> Result<()> {
     let scene = LockScene::new()?;
     let began = scene.file("began");
     let mut holder = connect(scene.first())?;
@@ -98,7 +99,7 @@ fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<
         }
     }
     holder.unlock()?;
-    // A client that is still queued would be served before this one.
+    // If the earlier client were still in the queue, it would get the token before this client.
     for daemon in &scene.ring.daemons {
         let mut after = connect(daemon)?;
         after.lock("after")?;
@@ -109,8 +110,8 @@ fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<
     Ok(())
 }
 
-/// consul#9788: the child was stopped 90 s after another client had the lock.
-fn a_command_that_ignores_the_loss_is_killed_before_another_has_the_token() -> Result<()> {
+/// consul#9788: consul stopped the child only 90 s after another client had got the lock.
+fn a_command_that_ignores_the_loss_is_killed_before_another_client_gets_the_token() -> Result<()> {
     let scene = LockScene::new()?;
     let mut run = scene.start_work(&[], &format!("trap '' TERM; {TREE}; sleep 1000"))?;
     let next = scene.start_next()?;

@@ -16,18 +16,18 @@ use crate::locks::{WAIT_LIMIT, connect, form_with, ringctl, shared_ring};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_wait_that_does_not_end_by_itself_gives_its_reason_and_each_new_one,
+        a_wait_that_cannot_end_by_itself_reports_its_reason_and_each_new_reason,
         a_wait_for_another_program_prints_nothing,
-        sigterm_ends_every_wait_also_that_of_a_first_process,
+        sigterm_ends_every_wait_even_if_ringctl_is_process_1,
     ]
 }
 
-/// With it a member counts as silent after 3.2 s.
+/// Returns constants with which a member counts as silent after 3.2 s.
 fn timing() -> Timing {
     Timing::stall_tolerant(Duration::from_millis(25))
 }
 
-fn a_wait_that_does_not_end_by_itself_gives_its_reason_and_each_new_one() -> Result<()> {
+fn a_wait_that_cannot_end_by_itself_reports_its_reason_and_each_new_reason() -> Result<()> {
     let mut ring = form_with(3, timing())?;
     let pause = ring.daemons[0].ringctl(&["pause"])?;
     ensure!(pause.status.success(), "{pause:?}");
@@ -37,7 +37,7 @@ fn a_wait_that_does_not_end_by_itself_gives_its_reason_and_each_new_one() -> Res
     let mut lock = start(&["lock", "--pipe"])?;
     once.expect_error(paused)?;
     lock.expect_error(paused)?;
-    // The clients before it in the queue need no quorum.
+    // The clients before this client in the queue need no quorum.
     let mut run = start(&["run", "-r", "quorum", "--", "true"])?;
     run.expect_error(paused)?;
     for gone in &mut ring.daemons[1..] {
@@ -62,7 +62,7 @@ fn a_wait_for_another_program_prints_nothing() -> Result<()> {
     let daemon = &ring.daemons[1];
     let mut run = Running::start(&mut ringctl(daemon, &["run", "--", "true"]))?;
     wait_until_lock_is_wanted(daemon)?;
-    // This command reports every reason, later than the other one.
+    // This command reports every reason. It reports later than the other command would.
     let mut set = Running::start(&mut ringctl(daemon, &["data", "set", "x"]))?;
     set.expect_error("ringctl: waiting for the token: held by ")?;
     holder.unlock()?;
@@ -72,8 +72,8 @@ fn a_wait_for_another_program_prints_nothing() -> Result<()> {
     run.expect_code(0)
 }
 
-/// In a container the kernel delivers no signal without a handler to process 1.
-fn sigterm_ends_every_wait_also_that_of_a_first_process() -> Result<()> {
+/// In a container, process 1 receives only the signals for which it has a handler.
+fn sigterm_ends_every_wait_even_if_ringctl_is_process_1() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[1])?;
     holder.lock("holder")?;
@@ -103,7 +103,7 @@ fn sigterm_ends_every_wait_also_that_of_a_first_process() -> Result<()> {
         command.arg(daemon.control()).args(*arguments);
         let mut container = Running::start(&mut command)?;
         let first = child_of(container.pid())?;
-        // It forwards signals from the start of the program on.
+        // Process 1 forwards signals from the start of the program.
         let program = child_of(first)?;
         wait_until_waiting(daemon, program, arguments)?;
         kill(first, Signal::SIGTERM)?;
@@ -120,7 +120,7 @@ fn wait_until_waiting(daemon: &Daemon, ringctl: Pid, arguments: &[&str]) -> Resu
     }
     let has_connected = || -> Result<bool> {
         for file in fs::read_dir(format!("/proc/{ringctl}/fd"))? {
-            // The file may be closed meanwhile.
+            // The process may already have closed the file.
             let target = fs::read_link(file?.path()).unwrap_or_default();
             if target.to_string_lossy().starts_with("socket:") {
                 return Ok(true);
@@ -136,7 +136,7 @@ fn wait_until_waiting(daemon: &Daemon, ringctl: Pid, arguments: &[&str]) -> Resu
     Ok(())
 }
 
-/// Waits until a client of a daemon that holds no lock waits for one.
+/// Waits until a client of this daemon waits for a lock.
 fn wait_until_lock_is_wanted(daemon: &Daemon) -> Result<()> {
     let count = |status: &Value| status["clients"].as_array().map_or(0, Vec::len);
     daemon.wait_for_status(WAIT_LIMIT, |status| count(status) == 1)?;

@@ -1,4 +1,4 @@
-//! Frames that pass the kernel and the socket to the state machine, and their form.
+//! Frames that arrive at the state machine through the kernel and the socket, and the form of the daemon's frames.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use ring_segment::{
     binaries, frame, is_heartbeat, tests,
 };
 
-/// So long that the daemon sends nothing on its own during a test.
+/// Period of heartbeats, which is so long that the daemon sends nothing by itself during a test.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const ANSWER_TIME: Duration = Duration::from_millis(150);
 
@@ -23,7 +23,8 @@ fn counter(stand: &Stand, reason: &str) -> Result<u64> {
         .with_context(|| format!("{reason}: {status:#}"))
 }
 
-/// Returns payloads at the limits of the format, each with its source and the reason under which it is counted.
+/// Returns payloads at the limits of the format. Each payload comes with the name of the reason in the counters, and
+/// with its source.
 fn invalid_frames(author: MacAddr) -> Vec<(&'static str, MacAddr, Vec<u8>)> {
     let of = |author| Message::WhereIsToken.payload(author);
     let longest = {
@@ -32,7 +33,7 @@ fn invalid_frames(author: MacAddr) -> Vec<(&'static str, MacAddr, Vec<u8>)> {
         payload.resize(1500, 0);
         payload
     };
-    // The source is forged like the author.
+    // The Ethernet source is forged like the author.
     let forged = [MacAddr::zero(), MacAddr::broadcast()];
     let [nobody, everybody] = forged.map(|mac| ("author_not_a_station", mac, of(mac)));
     vec![
@@ -49,7 +50,7 @@ fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
     let timing = Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD);
     let stand = Stand::on(Segment::switch(3, 1)?, binaries(), timing, |ringd| ringd)?;
     let token = stand.elect()?;
-    // The daemon greets the peer first, so a greeting is not mistaken for an answer.
+    // The daemon greets the peer before the test, so that the test does not mistake a greeting for an answer.
     stand.high.broadcast(&Message::WhereIsToken)?;
     stand.high.collect(ANSWER_TIME)?;
     for (reason, station, payload) in invalid_frames(stand.high.mac()) {
@@ -64,7 +65,10 @@ fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
             .into_iter()
             .filter(|seen| !is_heartbeat(seen))
             .collect();
-        ensure!(others.is_empty(), "{reason} was answered: {others:?}");
+        ensure!(
+            others.is_empty(),
+            "the daemon answered a frame that is invalid ({reason}) with {others:?}"
+        );
     }
     let mark = stand.mark();
     stand.high.send(stand.mac(), &Message::WhereIsToken)?;

@@ -1,4 +1,4 @@
-//! A process that is stopped, killed, restarted and asked to end.
+//! A daemon process that is stopped, killed, restarted or asked to end.
 
 use std::thread;
 use std::time::Duration;
@@ -11,15 +11,16 @@ use ring_segment::{
 };
 use serde_json::Value;
 
-/// Until the daemon elects itself, a peer has twice the time that it needs to hand over a token.
+/// Period of heartbeats. The period is so long that a peer has twice the time of a handover before the daemon elects
+/// itself.
 const HEARTBEAT: Duration = Duration::from_millis(300);
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        heartbeats_that_came_while_it_was_stopped_keep_it_waiting,
-        it_takes_no_offer_that_waited_too_long,
-        chains_are_numbered_on_after_a_restart,
-        an_ending_owner_with_too_many_dead_members_to_try_says_leaving,
+        a_waiter_that_was_stopped_handles_waiting_heartbeats_before_its_timeout,
+        a_waiter_takes_no_offer_that_has_waited_for_too_long,
+        the_numbers_of_chains_continue_after_a_restart,
+        an_ending_owner_with_too_many_dead_members_sends_leaving,
     ]
 }
 
@@ -35,11 +36,11 @@ fn late_wake_ups(status: &Value) -> Option<u64> {
     status["counters"]["late_wake_ups"].as_u64()
 }
 
-/// The timeout has expired by the clock, but the socket contains newer heartbeats.
-fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
+/// The clock shows that the timeout has expired, but the socket contains newer heartbeats.
+fn a_waiter_that_was_stopped_handles_waiting_heartbeats_before_its_timeout() -> Result<()> {
     let stand = stand()?;
     let token = stand.follow()?;
-    // A busy machine may already have woken it late.
+    // On a busy machine the daemon may have been late already before the stop.
     let before = late_wake_ups(&stand.daemon.status()?);
     let mark = stand.mark();
     stand.daemon.signal(Signal::SIGSTOP)?;
@@ -49,15 +50,15 @@ fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
     let late = |status: &Value| late_wake_ups(status) > before;
     stand.daemon.wait_for_status(WAIT_LIMIT, late)?;
     let mut sent = stand.sent_from(mark).into_iter();
-    let asked = sent.find(|seen| seen.message == Message::WhereIsToken);
+    let question = sent.find(|seen| seen.message == Message::WhereIsToken);
     ensure!(
-        asked.is_none(),
-        "the daemon did not read the waiting heartbeats: {asked:?}"
+        question.is_none(),
+        "the daemon did not read the waiting heartbeats: {question:?}"
     );
     stand.wait_for_state("WAITER")
 }
 
-fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
+fn a_waiter_takes_no_offer_that_has_waited_for_too_long() -> Result<()> {
     let stand = stand()?;
     let token = stand.follow()?;
     stand.low.broadcast(&token_is_here(token))?;
@@ -68,7 +69,7 @@ fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
         ..token
     };
     stand.low.send(stand.mac(), &take_token(offered))?;
-    // Longer than a giver waits, and shorter than the daemon's timeout.
+    // The stop is longer than a giver waits, and shorter than the daemon's timeout.
     thread::sleep(timing().hand_over_timeout() + HEARTBEAT / 4);
     stand.daemon.signal(Signal::SIGCONT)?;
     let dropped = |status: &Value| status["counters"]["dropped"]["stale_offer"] == 1;
@@ -81,8 +82,8 @@ fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
     Ok(())
 }
 
-/// It reads the number from its state file.
-fn chains_are_numbered_on_after_a_restart() -> Result<()> {
+/// The daemon reads the last number from its state file.
+fn the_numbers_of_chains_continue_after_a_restart() -> Result<()> {
     let mut stand = stand()?;
     let first = stand.elect()?;
     stand.daemon.kill()?;
@@ -97,8 +98,8 @@ fn chains_are_numbered_on_after_a_restart() -> Result<()> {
     Ok(())
 }
 
-/// The ending daemon makes the attempts that its state machine would make later.
-fn an_ending_owner_with_too_many_dead_members_to_try_says_leaving() -> Result<()> {
+/// The state machine would make the attempts of this handover one after the other. An ending daemon makes them at once.
+fn an_ending_owner_with_too_many_dead_members_sends_leaving() -> Result<()> {
     let mut stand = stand()?;
     stand.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
     stand.high.send(stand.mac(), &Message::WhereIsToken)?;
@@ -124,7 +125,7 @@ fn an_ending_owner_with_too_many_dead_members_to_try_says_leaving() -> Result<()
         .context("the daemon has sent frames")?;
     ensure!(
         last.message == Message::Leaving && last.is_broadcast(),
-        "its last frame was {last:?}"
+        "the daemon's last frame was {last:?}"
     );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Inputs from outside of the state machine: time, options, and the interface's addresses.
+//! Inputs of the state machine from its environment: the time, the options, and the interface's addresses.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use ring_segment::{
     LONG_IDLE_HOLD, Message, Seen, Stand, Test, Timing, WAIT_LIMIT, binaries, take_token, tests,
 };
 
-/// Until the daemon elects itself, a peer has twice the time that it needs to hand over a token.
+/// Period of heartbeats. Before the daemon elects itself, a peer has twice the time that it needs for a handover.
 const HEARTBEAT: Duration = Duration::from_millis(300);
 const SOME_IP: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_lone_nodes_token_has_the_wall_clocks_time,
+        the_token_of_a_lone_node_has_the_time_of_the_wall_clock,
         exclusive a_waiter_takes_a_stronger_offer_and_acknowledges_in_time,
         a_new_ip_is_announced,
     ]
@@ -27,13 +27,16 @@ fn stand() -> Result<Stand> {
     Stand::new(binaries(), timing())
 }
 
-fn a_lone_nodes_token_has_the_wall_clocks_time() -> Result<()> {
+fn the_token_of_a_lone_node_has_the_time_of_the_wall_clock() -> Result<()> {
     let stand = stand()?;
     let token = stand.elect()?;
     let clock = Duration::from_nanos(token.progress);
     let now = ring_segment::epoch() + ring_segment::now();
     let age = now.checked_sub(clock).context("from the future")?;
-    ensure!(age < WAIT_LIMIT, "the token's progress is {age:?} ago");
+    ensure!(
+        age < WAIT_LIMIT,
+        "the token's progress is {age:?} behind the clock"
+    );
     Ok(())
 }
 
@@ -48,7 +51,10 @@ fn a_waiter_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
         let ack = stand
             .low
             .expect(WAIT_LIMIT, |seen| seen.message.token() == Some(offered))?;
-        ensure!(ack.dst == stand.low.mac(), "not a unicast: {ack:?}");
+        ensure!(
+            ack.dst == stand.low.mac(),
+            "the acknowledgement is not a unicast: {ack:?}"
+        );
         ensure!(
             matches!(ack.message, Message::TokenIsHere { .. }),
             "{ack:?}"
@@ -56,9 +62,9 @@ fn a_waiter_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
         delays.push(ack.at.saturating_sub(sent));
     }
     stand.wait_for_state("OWNER")?;
-    // The median, since a busy machine may delay any of them.
+    // The test judges the median, because a busy machine may delay single answers.
     delays.sort_unstable();
-    // A quarter of the default TAKE_TIMEOUT for this heartbeat.
+    // The bound is a quarter of the default TAKE_TIMEOUT for this heartbeat.
     let least_patient = HEARTBEAT / 20 / 4;
     ensure!(
         delays[4] <= least_patient,

@@ -1,5 +1,5 @@
-//! The unit of `docs/hooks.md` that runs on the token's machine, on two machines whose daemons are killed,
-//! restarted, stopped and paused.
+//! Tests the unit of `docs/hooks.md` that runs its service on the token's machine. The tests kill, restart, stop and
+//! pause the daemons of two machines.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,10 +16,10 @@ const RINGD: &str = "ringd@eth0";
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons,
-        a_service_that_is_there_already_is_put_behind_run,
-        a_service_that_stays_has_a_ring_of_its_own,
-        a_leader_is_tried_again_for_as_long_as_there_is_no_daemon,
+        a_service_under_ringctl_run_is_on_one_machine_during_all_troubles_of_the_daemons,
+        a_drop_in_puts_an_existing_service_under_ringctl_run,
+        a_permanent_service_uses_a_separate_ring,
+        systemd_restarts_a_leader_until_a_daemon_runs,
     ]
 }
 
@@ -29,7 +29,7 @@ struct ServicePair {
 }
 
 impl ServicePair {
-    /// Runs the service on both machines, installed by `install`.
+    /// Installs the service on both machines with `install`, and starts it.
     fn new(install: impl Fn(&Container) -> Result<()>) -> Result<Self> {
         let segment = Segment::bridge(2)?;
         let mut machines = Vec::new();
@@ -42,7 +42,10 @@ impl ServicePair {
             machines.push(machine);
         }
         for machine in &machines {
-            machine.sh("until ringctl -i eth0 status --json | grep -q 02:00:00:00:00:02 && ringctl -i eth0 status -q; do sleep 0.05; done")?;
+            machine.sh(
+                "until ringctl -i eth0 status --json | grep -q 02:00:00:00:00:02 && \
+                 ringctl -i eth0 status -q; do sleep 0.05; done",
+            )?;
         }
         for machine in &machines {
             machine.run(&["systemctl", "enable", "--now", "--quiet", UNIT])?;
@@ -60,7 +63,7 @@ impl ServicePair {
         Ok(runs(&self.machines[at])?.len())
     }
 
-    /// Waits for a run on a machine after the first `before` runs.
+    /// Waits until the service has run on this machine more than `before` times.
     fn wait_for_run(&self, at: usize, before: usize) -> Result<()> {
         let deadline = Instant::now() + WAIT_LIMIT;
         while self.count(at)? <= before {
@@ -73,7 +76,8 @@ impl ServicePair {
         Ok(())
     }
 
-    /// Waits until the service on a machine waits for the token. Otherwise the other machine could get it first.
+    /// Waits until the service on a machine waits for the token. If the test continued earlier, the other machine could
+    /// get the token first.
     fn wait_for_client(&self, at: usize) -> Result<()> {
         let deadline = Instant::now() + WAIT_LIMIT;
         loop {
@@ -105,8 +109,8 @@ impl ServicePair {
         }
     }
 
-    /// Applies each trouble to the daemon of the machine where the service runs, and ends it. The service must
-    /// continue on the other machine.
+    /// Applies each trouble to the daemon of the machine on which the service runs, and then ends the trouble. The
+    /// service must continue on the other machine.
     fn survive_troubles(&self, troubles: &[(&str, &str)]) -> Result<()> {
         for (trouble, end) in troubles {
             let here = self.place_of_service()?;
@@ -126,7 +130,7 @@ impl ServicePair {
     fn check(&self) -> Result<()> {
         check_disjoint(&self.machines[0], &self.machines[1])?;
         for machine in &self.machines {
-            // It may have failed once before a restart. Then systemd must not have given up.
+            // The service may have failed once before a restart. systemd must not have given the service up.
             let deadline = Instant::now() + WAIT_LIMIT;
             while machine.show(UNIT, "ActiveState")? == "failed" {
                 ensure!(Instant::now() < deadline, "systemd gave the service up");
@@ -143,7 +147,8 @@ fn with_unit(machine: &Container) -> Result<()> {
     machine.run(&["systemctl", "daemon-reload"]).map(drop)
 }
 
-fn a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons() -> Result<()> {
+fn a_service_under_ringctl_run_is_on_one_machine_during_all_troubles_of_the_daemons() -> Result<()>
+{
     let pair = ServicePair::new(with_unit)?;
     pair.survive_troubles(&[
         ("systemctl kill --signal=KILL ringd@eth0", "true"),
@@ -155,7 +160,7 @@ fn a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons() -> Re
         ),
         ("systemctl kill --signal=KILL ringd@eth0", "true"),
     ])?;
-    // A stop must be final.
+    // The service must not start again after a stop.
     for machine in &pair.machines {
         machine.run(&["systemctl", "stop", UNIT])?;
         let state = machine.show(UNIT, "ActiveState")?;
@@ -164,7 +169,7 @@ fn a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons() -> Re
     pair.check()
 }
 
-fn a_service_that_is_there_already_is_put_behind_run() -> Result<()> {
+fn a_drop_in_puts_an_existing_service_under_ringctl_run() -> Result<()> {
     let pair = ServicePair::new(|machine| {
         let unit =
             "[Service]\nExecStart=/usr/local/bin/reports\n[Install]\nWantedBy=multi-user.target\n";
@@ -179,8 +184,8 @@ fn a_service_that_is_there_already_is_put_behind_run() -> Result<()> {
     ])
 }
 
-/// Meanwhile other clients may use the first ring's token.
-fn a_service_that_stays_has_a_ring_of_its_own() -> Result<()> {
+/// Other clients may use the first ring's token while the service runs under the second ring's token.
+fn a_permanent_service_uses_a_separate_ring() -> Result<()> {
     let pair = ServicePair::new(|machine| {
         with_unit(machine)?;
         with_sudo(machine)?;
@@ -211,7 +216,7 @@ fn a_service_that_stays_has_a_ring_of_its_own() -> Result<()> {
     pair.check()
 }
 
-fn a_leader_is_tried_again_for_as_long_as_there_is_no_daemon() -> Result<()> {
+fn systemd_restarts_a_leader_until_a_daemon_runs() -> Result<()> {
     const ROUNDS: u32 = 7;
     let pair = ServicePair::new(with_unit)?;
     let here = pair.place_of_service()?;

@@ -10,17 +10,17 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Container, Daemon, Segment, Test, Timing, WAIT_LIMIT, binaries};
 
-/// Default of the unit.
+/// Default heartbeat of the unit.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
 pub(crate) fn tests() -> Vec<Test> {
-    // Only the journal's errors of systemd are checked: recipes deliberately end services.
+    // The tests of `pages` have no daemons, and the tests of `leader` stop their daemons themselves.
     let without_others = [pages::tests(), leader::tests()].concat();
     let without_others = without_others.into_iter().map(Test::without_stalls);
     readme::tests().into_iter().chain(without_others).collect()
 }
 
-/// A machine with systemd on which recipes are run, and another member of its ring.
+/// A machine with systemd on which the tests run recipes, and another member of its ring.
 struct RecipeScene {
     container: Container,
     other: Daemon,
@@ -52,7 +52,7 @@ impl RecipeScene {
     }
 }
 
-/// Makes `sudo` run its command: in the container the user is root.
+/// Adds a `sudo` that only runs its command, because the user in the container is already root.
 fn with_sudo(container: &Container) -> Result<()> {
     container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")
 }
@@ -64,7 +64,7 @@ fn with_reports(container: &Container) -> Result<()> {
     container.write("/usr/local/bin/reports", 0o755, script)
 }
 
-/// Returns begin and end of each run of that program.
+/// Returns the begin and the end of each run of the program from [`with_reports`].
 fn runs(container: &Container) -> Result<Vec<(f64, f64)>> {
     let text = container.sh("for file in /run/reports.*; do \
             [ ! -e \"$file\" ] || echo \"$(head -n 1 $file) $(tail -n 1 $file)\"; done")?;
@@ -76,14 +76,14 @@ fn runs(container: &Container) -> Result<Vec<(f64, f64)>> {
         .collect()
 }
 
-/// Checks that no runs on both machines overlapped. The times have a resolution of 10 ms.
+/// Checks that no run on one machine overlapped a run on the other machine. The times have a resolution of 10 ms.
 fn check_disjoint(one: &Container, other: &Container) -> Result<()> {
     for (begun, ended) in runs(one)? {
         for (other_begun, other_ended) in runs(other)? {
             let apart = ended < other_begun + 0.011 || other_ended < begun + 0.011;
             ensure!(
                 apart,
-                "a run from {begun} to {ended} overlaps one from {other_begun} to {other_ended}"
+                "a run from {begun} to {ended} overlaps a run from {other_begun} to {other_ended}"
             );
         }
     }

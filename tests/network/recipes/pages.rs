@@ -52,17 +52,17 @@ fn pages() -> Result<Vec<(String, String)>> {
     names.into_iter().map(page).collect()
 }
 
-/// Languages of the blocks that readers run or install.
+/// Languages of the code blocks that readers run, or whose contents they install.
 const LANGUAGES: [&str; 6] = ["sh", "console", "ini", "python", "sql", "service"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TestedBy {
-    /// Tests of this module, which get the recipe from [`block`].
+    /// The tests of this module, which get the text of the recipe from [`block`].
     Test(&'static str),
     Other(&'static str),
 }
 
-/// Page and beginning of each recipe, and its test.
+/// Each recipe: its page, its beginning, and the test that runs it.
 pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
     (
         "README.md",
@@ -262,12 +262,12 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
 ];
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![every_recipe_has_a_test_and_every_test_its_recipe]
+    tests![every_recipe_has_a_test_and_every_listed_recipe_exists]
 }
 
-/// Returns the language and the text of each block of a page.
+/// Returns the language and the text of each code block of a page.
 fn blocks(page: &str) -> impl Iterator<Item = (&str, &str)> {
-    // Fences come in pairs.
+    // The fences of code blocks come in pairs.
     page.split_inclusive("\n```")
         .skip(1)
         .step_by(2)
@@ -277,7 +277,7 @@ fn blocks(page: &str) -> impl Iterator<Item = (&str, &str)> {
         })
 }
 
-/// Returns the block of a page with this beginning.
+/// Returns the code block of a page with this beginning.
 #[track_caller]
 pub(crate) fn block(page: Page, beginning: &str) -> Result<&'static str> {
     let asker = Location::caller();
@@ -287,7 +287,7 @@ pub(crate) fn block(page: Page, beginning: &str) -> Result<&'static str> {
     hand_out(page, text, asker)
 }
 
-/// Returns the `nth` block in a language below a heading of a page.
+/// Returns the `nth` code block in a language below a heading of a page.
 #[track_caller]
 pub(crate) fn block_below(
     page: Page,
@@ -305,7 +305,7 @@ pub(crate) fn block_below(
     let mut texts = blocks(below).filter(|(found, _)| *found == language);
     let (_, text) = texts
         .nth(nth)
-        .with_context(|| format!("no {language} below {heading}"))?;
+        .with_context(|| format!("no block in {language} below {heading}"))?;
     hand_out(page, text, asker)
 }
 
@@ -319,7 +319,7 @@ fn hand_out(page: Page, text: &'static str, asker: &Location<'_>) -> Result<&'st
     Ok(text)
 }
 
-fn every_recipe_has_a_test_and_every_test_its_recipe() -> Result<()> {
+fn every_recipe_has_a_test_and_every_listed_recipe_exists() -> Result<()> {
     let mut tried = RECIPES.to_vec();
     for (name, page) in pages()? {
         let recipes = blocks(&page).filter(|(language, _)| LANGUAGES.contains(language));

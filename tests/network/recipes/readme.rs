@@ -1,5 +1,5 @@
-//! Recipes of README, of the pages for users and operators, and of `docs/hooks.md`, on a machine with only the two
-//! programs.
+//! Runs the recipes of README, of the pages for users and operators, and of `docs/hooks.md`. The machine has only the
+//! two programs `ringd` and `ringctl`.
 
 use std::time::Instant;
 
@@ -11,17 +11,17 @@ use super::{RecipeScene, WAIT_LIMIT};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        the_service_is_installed_and_answers_as_the_readme_has_it,
-        a_daemon_by_hand_tells_its_hooks,
-        the_service_tells_its_hooks,
+        the_commands_of_the_readme_install_the_service_and_print_the_shown_output,
+        a_daemon_that_is_started_by_hand_runs_its_hooks,
+        the_service_runs_its_hooks,
         an_ordinary_user_runs_a_daemon_with_one_capability,
     ]
 }
 
-fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
+fn the_commands_of_the_readme_install_the_service_and_print_the_shown_output() -> Result<()> {
     let scene = RecipeScene::new()?;
     let container = &scene.container;
-    // The programs are built already; this puts them where the recipe's build would.
+    // The programs are already built. This command moves them to the place where the recipe's build would put them.
     container.sh(
         "mkdir -p /tmp/ringd/target/release && mv /usr/local/bin/ring* /tmp/ringd/target/release",
     )?;
@@ -33,7 +33,7 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
     scene.wait_for_ring()?;
     container.sh("test -s /usr/local/share/man/man8/ringctl-run.8")?;
 
-    // The holder's program is shown after it has held the token for a moment.
+    // The status shows the holder's program only after the program has held the token for a moment.
     let held = "until ringctl status | grep 'Held by'; do sleep 0.05; done; ringctl status";
     let shown = container.run(&["ringctl", "run", "-c", held])?;
     let example = block(RUNNING, "$ ringctl status")?;
@@ -45,7 +45,7 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
             "no '{label}' in\n{shown}"
         );
     }
-    // The scene's other node has other times than the unit, which is a warning.
+    // The scene's other node has other times than the unit, so the daemon reports a warning.
     let check = block(RUNNING, "ringctl status --check")?;
     let line = container.sh(&format!("! {check}"))?;
     ensure!(line.starts_with("RINGD WARNING - member "), "{line}");
@@ -60,10 +60,10 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
     check_work(&scene)?;
     check_crontab(&scene)?;
     check_journal(&scene)?;
-    // An interface whose name has a hyphen.
+    // The next recipe is for an interface whose name has a hyphen.
     ensure!(
         RUNNING.text.contains("`ringd@$(systemd-escape br-lan)`"),
-        "another command is shown"
+        "the recipe shows another command"
     );
     container.sh("ip link add br-lan type bridge && ip link set br-lan up")?;
     container.sh("systemctl start ringd@$(systemd-escape br-lan)")?;
@@ -73,7 +73,7 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
         .map(drop)
 }
 
-/// Runs the commands under the token of the page for users.
+/// Runs those commands of the page for users that work under the token.
 fn check_work(scene: &RecipeScene) -> Result<()> {
     let container = &scene.container;
     container.sh("mkdir -p /tmp/work")?;
@@ -82,25 +82,25 @@ fn check_work(scene: &RecipeScene) -> Result<()> {
         container.write(&format!("/tmp/work/{program}"), 0o755, script)?;
     }
     for line in block(USING, "ringctl run -- ./nightly-report")?.lines() {
-        // With -n the command fails while the token is elsewhere, so it is repeated.
+        // With -n the command fails while the token is on another machine, so the test repeats it.
         let (gives_up, until) = (line.contains("run -n"), Instant::now() + WAIT_LIMIT);
-        let said = loop {
+        let text = loop {
             match container.sh(&format!("cd /tmp/work && {line}")) {
                 Err(_) if gives_up && Instant::now() < until => {}
-                said => break said?,
+                text => break text?,
             }
         };
         let quorum = line.contains("quorum");
         ensure!(
-            ["quorum", "all-heard", "alone"].contains(&said.trim()),
-            "{line}: {said}"
+            ["quorum", "all-heard", "alone"].contains(&text.trim()),
+            "{line}: {text}"
         );
-        ensure!(!quorum || said.trim() == "quorum", "{line}: {said}");
+        ensure!(!quorum || text.trim() == "quorum", "{line}: {text}");
     }
     Ok(())
 }
 
-/// Runs the line of the nightly job as cron does: without the PATH of a user's shell.
+/// Runs the line of the nightly job like cron, without the PATH of a user's shell.
 fn check_crontab(scene: &RecipeScene) -> Result<()> {
     let container = &scene.container;
     let beginning = "0 2 * * *  root  ";
@@ -110,8 +110,8 @@ fn check_crontab(scene: &RecipeScene) -> Result<()> {
     container.write("/usr/local/bin/nightly", 0o755, script)?;
     let cron = ["env", "-i", "PATH=/usr/bin:/bin", "sh", "-c", line];
     for _ in 0..2 {
-        let said = container.run(&cron)?;
-        ensure!(said.is_empty(), "{said}");
+        let text = container.run(&cron)?;
+        ensure!(text.is_empty(), "{text}");
     }
     let nights = container.sh("cat /tmp/work/nights")?;
     ensure!(nights.trim() == "ran", "{nights}");
@@ -124,17 +124,17 @@ fn check_journal(scene: &RecipeScene) -> Result<()> {
     let line = block(RUNNING, "journalctl -u ringd@eth0")?;
     ensure!(
         !container.sh(line)?.contains("eth0 is down"),
-        "the record is not complete"
+        "the journal is not complete yet"
     );
     container.run(&["ip", "link", "set", "eth0", "down"])?;
     container.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("eth0 is down: waiting for its return")
     })?;
-    let said = container.sh(line)?;
-    ensure!(said.contains("eth0 is down"), "{said}");
+    let text = container.sh(line)?;
+    ensure!(text.contains("eth0 is down"), "{text}");
     ensure!(
-        !said.contains("EtherType"),
-        "the start must cause no warning: {said}"
+        !text.contains("EtherType"),
+        "the start must cause no warning: {text}"
     );
     container.run(&["ip", "link", "set", "eth0", "up"])?;
     container
@@ -142,8 +142,8 @@ fn check_journal(scene: &RecipeScene) -> Result<()> {
         .map(drop)
 }
 
-/// As the unit's user, within its sandbox.
-fn the_service_tells_its_hooks() -> Result<()> {
+/// The hook runs as the unit's user, within the unit's sandbox.
+fn the_service_runs_its_hooks() -> Result<()> {
     let scene = RecipeScene::new()?;
     let container = &scene.container;
     container.install_service()?;
@@ -155,7 +155,7 @@ fn the_service_tells_its_hooks() -> Result<()> {
     container.edit("ringd@eth0.service", stays)?;
     container.run(&["systemctl", "enable", "--now", "--quiet", "ringd@eth0"])?;
     scene.wait_for_ring()?;
-    // The other node releases the token each time.
+    // The other node releases the token after each use.
     let from = container.journal().len();
     container.run(&["ringctl", "run", "--", "true"])?;
     container.wait_for_line_from(from, WAIT_LIMIT, |line| {
@@ -170,7 +170,7 @@ fn the_service_tells_its_hooks() -> Result<()> {
         .map(drop)
 }
 
-/// A user who is logged in runs the operator's two lines.
+/// A logged-in user runs the operator's two lines.
 fn an_ordinary_user_runs_a_daemon_with_one_capability() -> Result<()> {
     let scene = RecipeScene::new()?;
     let container = &scene.container;
@@ -194,8 +194,8 @@ fn an_ordinary_user_runs_a_daemon_with_one_capability() -> Result<()> {
     container.run(&[&as_alice[..], &["sh", "-c", ringd]].concat())?;
     let asks = "until ringctl --socket /home/alice/ringd.sock status -q 2>/dev/null; do sleep 0.05; done; \
                 ringctl --socket /home/alice/ringd.sock run -- true";
-    let asked = ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"];
-    container.run(&[&asked[..], &["sh", "-euc", asks]].concat())?;
+    let user_command = ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"];
+    container.run(&[&user_command[..], &["sh", "-euc", asks]].concat())?;
     ensure!(
         container
             .path("/home/alice/.local/state/ringd/eth0.state")
@@ -206,7 +206,7 @@ fn an_ordinary_user_runs_a_daemon_with_one_capability() -> Result<()> {
     container.run(&["systemctl", "stop", "by-alice"]).map(drop)
 }
 
-fn a_daemon_by_hand_tells_its_hooks() -> Result<()> {
+fn a_daemon_that_is_started_by_hand_runs_its_hooks() -> Result<()> {
     let scene = RecipeScene::new()?;
     let container = &scene.container;
     let lines = block(HOOKS, "sudo ringd eth0 --idle-hold")?;
@@ -224,7 +224,7 @@ fn a_daemon_by_hand_tells_its_hooks() -> Result<()> {
     scene.wait_for_ring()?;
     let other = scene.other.node().mac().to_string();
     let from = container.journal().len();
-    // The token rests until another client wants it.
+    // The token rests on this node until another client wants it.
     scene.other.ringctl(&["run", "--", "true"])?;
     container.run(&["ringctl", "run", "--", "true"])?;
     container.wait_for_line_from(from, WAIT_LIMIT, |line| {

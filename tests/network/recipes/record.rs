@@ -1,6 +1,6 @@
-//! Records which recipes tests got in this run, to check the claims of [`super::pages`].
+//! Records the recipes that tests requested in this run, to check the claims of [`super::pages`].
 //!
-//! Tests run in separate processes, so each recipe leaves a file in the build folder.
+//! Tests run in separate processes, so each requested recipe leaves a file in the build folder.
 
 use std::env;
 use std::fs;
@@ -31,15 +31,15 @@ fn module(source: &str) -> String {
     path.replace('/', "::")
 }
 
-/// Notes that a test in this source file got a recipe.
+/// Records that a test in this source file requested a recipe.
 pub(crate) fn note(page: &str, beginning: &str, source: &str) -> Result<()> {
     fs::create_dir_all(folder())?;
     let file = file(page, beginning, &module(source));
     fs::write(&file, "").with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Prints the recipes that no test of their module has got since `began`, if all tests of the module have run.
-/// Returns their number.
+/// Prints the recipes that no test of their module has requested since `began`. Skips a module if some of its tests
+/// have not run. Returns the number of printed recipes.
 pub(crate) fn report_untried(began: SystemTime) -> usize {
     let arguments = Arguments::from_args();
     let leaves_out = arguments.list || arguments.exact || !arguments.skip.is_empty();
@@ -56,7 +56,7 @@ pub(crate) fn report_untried(began: SystemTime) -> usize {
         let written = fs::metadata(file(page, beginning, module)).and_then(|it| it.modified());
         let is_tried = written.is_ok_and(|written| written >= began);
         if is_complete(module) && !is_tried {
-            eprintln!("{page}: no test of {module} was handed out the recipe {beginning:?}");
+            eprintln!("{page}: no test of {module} requested the recipe {beginning:?}");
             count += 1;
         }
     }

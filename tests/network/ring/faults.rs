@@ -18,26 +18,26 @@ pub(super) fn tests() -> Vec<Test> {
         exclusive a_killed_owner_is_replaced_in_time,
         exclusive an_owner_that_is_stopped_cut_off_or_without_carrier_is_replaced_in_time,
         a_killed_owner_comes_back_as_a_member,
-        a_killed_member_is_passed_over,
-        a_stopped_owner_does_not_believe_that_it_still_owns,
-        a_member_stopped_in_mid_rotation_does_not_go_on_with_an_old_token,
+        a_killed_member_is_skipped,
+        an_owner_that_was_stopped_does_not_use_its_old_token,
+        a_member_that_was_stopped_during_rotation_does_not_continue_with_an_old_token,
         two_rings_merge_and_the_weaker_token_is_destroyed,
         two_halves_of_a_ring_merge,
         an_owner_without_carrier_gives_up_and_rejoins,
     ]
 }
 
-/// A timing with which a stall of half a second has no effect.
+/// Returns constants with which a stall of half a second has no effect.
 fn timing() -> Timing {
     Timing::stall_tolerant(HEARTBEAT)
 }
 
-/// A shorter timing for tests that wait until the ring has settled, or that are exclusive.
+/// Returns shorter constants, for tests that wait until the ring has settled and for exclusive tests.
 fn short_timing() -> Timing {
     Timing::tolerant(HEARTBEAT)
 }
 
-/// Forms a ring whose token rests. Returns it with the owner's place.
+/// Forms a ring whose token rests. Returns the ring and the owner's index.
 fn with_resting_token(segment: Segment) -> Result<(Ring, usize)> {
     form_resting(segment, timing())
 }
@@ -57,7 +57,8 @@ fn with_rotating_token(count: usize, timing: Timing) -> Result<Ring> {
     Ok(ring)
 }
 
-/// Waits for a heartbeat of a node other than `former`, and returns it. Only an exclusive test may judge its time.
+/// Waits for a heartbeat of a node other than `former`, and returns the frame. Only an exclusive test may judge the
+/// time of the frame.
 fn wait_for_successor(ring: &Ring, mark: usize, former: usize) -> Result<Seen> {
     ring.segment.capture().wait_from(mark, WAIT_LIMIT, |seen| {
         seen.port != former && is_heartbeat(seen)
@@ -75,11 +76,15 @@ fn a_killed_owner_is_replaced_in_time() -> Result<()> {
         took <= timing().new_owner_bound() + SLACK,
         "it took {took:?}"
     );
-    // The members wait for the old owner until its timeout.
+    // The members wait until the old owner's timeout has passed.
     let patience = timing().waiter_timeout().saturating_sub(HEARTBEAT);
-    ensure!(took >= patience, "the owner was given up after {took:?}");
+    ensure!(
+        took >= patience,
+        "the members replaced the owner after {took:?}"
+    );
     ring.wait_for_one_owner_in_time(killed)?;
-    // O(n) broadcasts: each member asks and stands for election, and the winner claims.
+    // An election needs O(n) broadcasts: each member asks for the token and stands for election, and the winner claims
+    // the token.
     let broadcasts = ring
         .segment
         .capture()
@@ -94,7 +99,7 @@ fn a_killed_owner_is_replaced_in_time() -> Result<()> {
     ring.check()
 }
 
-/// When the fault ends, the ring becomes one in time. The three rings wait at the same time.
+/// When the fault ends, the parts of the ring merge in time. Three rings run in parallel, so that their waits overlap.
 fn an_owner_that_is_stopped_cut_off_or_without_carrier_is_replaced_in_time() -> Result<()> {
     let cases: [Case; 3] = [
         ("stopped", || {
@@ -158,7 +163,7 @@ fn a_killed_owner_comes_back_as_a_member() -> Result<()> {
     ring.check()
 }
 
-fn a_killed_member_is_passed_over() -> Result<()> {
+fn a_killed_member_is_skipped() -> Result<()> {
     let mut ring = with_rotating_token(4, timing())?;
     let dead = ring
         .daemons
@@ -166,13 +171,13 @@ fn a_killed_member_is_passed_over() -> Result<()> {
         .context("there are four daemons")?
         .node()
         .mac();
-    // It may have had the token: then a new owner is elected first.
+    // If the killed member had the token, the ring elects a new owner first.
     thread::sleep(timing().new_owner_bound());
     let from = ring.wait_for_one_owner(now())?;
     let mark = ring.segment.capture().mark();
     let turns = |frames: &[Seen]| (tenures(&frames[mark..]).len() > 40).then_some(());
     ring.segment.capture().wait_until(WAIT_LIMIT, turns)?;
-    // Its penalty doubles, so it is tried only a few times, with three attempts each.
+    // The penalty of the dead member doubles, so owners try it only a few times, with three attempts each.
     let frames = ring.segment.capture().frames_from(mark);
     let tried = frames
         .iter()
@@ -180,13 +185,13 @@ fn a_killed_member_is_passed_over() -> Result<()> {
         .count();
     ensure!(
         tried <= 3 * 6,
-        "a dead member was offered the token {tried} times in 40 turns"
+        "a dead member got {tried} offers in 40 turns"
     );
     check_one_owner(&ring.segment.capture().frames(), from)?;
     ring.check()
 }
 
-fn a_stopped_owner_does_not_believe_that_it_still_owns() -> Result<()> {
+fn an_owner_that_was_stopped_does_not_use_its_old_token() -> Result<()> {
     let (ring, owner) = with_resting_token(Segment::bridge(3)?)?;
     let mark = ring.segment.capture().mark();
     ring.daemons[owner].signal(Signal::SIGSTOP)?;
@@ -216,7 +221,7 @@ fn a_stopped_owner_does_not_believe_that_it_still_owns() -> Result<()> {
     ring.check()
 }
 
-fn a_member_stopped_in_mid_rotation_does_not_go_on_with_an_old_token() -> Result<()> {
+fn a_member_that_was_stopped_during_rotation_does_not_continue_with_an_old_token() -> Result<()> {
     let ring = with_rotating_token(3, short_timing())?;
     for place in [0, 1, 2, 0, 1, 2] {
         let stopped = &ring.daemons[place];
@@ -226,7 +231,7 @@ fn a_member_stopped_in_mid_rotation_does_not_go_on_with_an_old_token() -> Result
         let woken = now();
         stopped.signal(Signal::SIGCONT)?;
         ring.wait_for_one_owner(woken)?;
-        // An offer may be waiting for it. Older frames no longer count.
+        // An offer may be waiting for the stopped member. The test ignores frames before this time.
         let limit = woken.saturating_sub(short_timing().take_timeout);
         let claims: Vec<Seen> = ring
             .frames_since(Duration::ZERO)
@@ -255,7 +260,7 @@ fn two_rings_merge_and_the_weaker_token_is_destroyed() -> Result<()> {
     let (ring, owner) = with_resting_token(Layout::new(3).addresses().bridge()?)?;
     let mark = ring.segment.capture().mark();
     ring.segment.cut(owner)?;
-    // Both sides have an owner; the isolated node elected itself.
+    // Both sides have an owner, because the isolated node has elected itself.
     let elected = wait_for_successor(&ring, mark, owner)?;
     let newer = elected.message.token().context("a heartbeat has a token")?;
     let from = ring.segment.capture().mark();
@@ -296,7 +301,7 @@ fn two_halves_of_a_ring_merge() -> Result<()> {
         let claims = |mac| owners.iter().any(|(_, owner)| *owner == mac);
         ring.macs().into_iter().all(claims).then_some(())
     };
-    // In each half a token moves.
+    // Each half has a token that moves.
     ring.segment.capture().wait_until(WAIT_LIMIT, both)?;
     ring.segment
         .rules()
@@ -317,9 +322,9 @@ fn an_owner_without_carrier_gives_up_and_rejoins() -> Result<()> {
     ring.segment.wait_for_link(owner)?;
     ring.wait_for_one_owner(back)?;
     let asks = |seen: &Seen| seen.port == owner && seen.message == Message::WhereIsToken;
-    let asked = ring.frames_since(back).into_iter().any(|seen| asks(&seen));
+    let has_asked = ring.frames_since(back).into_iter().any(|seen| asks(&seen));
     ensure!(
-        asked,
+        has_asked,
         "the node did not ask for the token when its link came up"
     );
     ring.daemons[owner].wait_for_status(WAIT_LIMIT, |status| status["state"] == "WAITER")?;

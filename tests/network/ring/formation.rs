@@ -1,4 +1,4 @@
-//! Rings that form, grow, rotate and restart, judged by their frames.
+//! Rings that form, grow, rotate and restart. The tests judge the frames of the rings.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use ring_segment::{
 };
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// Maximum number of windows that a busy machine may disturb.
+/// Maximum number of windows. A busy machine may disturb some of these windows.
 const WINDOWS_MAX: usize = 6;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -23,11 +23,11 @@ pub(super) fn tests() -> Vec<Test> {
         a_ring_of_eight_has_one_owner_and_equal_tables,
         a_ring_forms_with_the_defaults,
         a_ring_forms_with_a_heartbeat_of_one_millisecond,
-        the_token_goes_round_fairly_among_eight,
+        the_token_rotates_fairly_among_eight_members,
         the_token_goes_to_the_next_larger_mac,
-        exclusive a_fast_rotation_costs_one_frame_a_hop,
-        a_node_joins_in_mid_rotation,
-        all_restart_at_once,
+        exclusive a_fast_rotation_costs_one_frame_per_hop,
+        a_node_joins_during_rotation,
+        a_ring_forms_again_after_a_restart_of_all_daemons_at_once,
         a_leaving_owner_hands_over_without_a_gap,
         a_leaving_member_of_a_rotating_ring_leaves_no_gap,
     ]
@@ -44,7 +44,7 @@ fn form_with(count: usize, timing: Timing) -> Result<Ring> {
     Ok(ring)
 }
 
-/// Checks one owner and equal hashes in the frames and in `ringctl`.
+/// Checks that frames and `ringctl` show one owner and equal hashes.
 fn check_forms(count: usize) -> Result<()> {
     let ring = form(count)?;
     let macs: Vec<String> = ring.macs().iter().map(MacAddr::to_string).collect();
@@ -55,15 +55,15 @@ fn check_forms(count: usize) -> Result<()> {
         );
         ensure!(status["interface"] == "eth0", "{status:#}");
         let members = status["members"].as_array().context("members is a list")?;
-        let told: Vec<_> = members
+        let digests: Vec<_> = members
             .iter()
             .filter_map(|member| member["mac"].as_str())
             .collect();
-        ensure!(told == macs, "{status:#}");
+        ensure!(digests == macs, "{status:#}");
         ensure!(
             status["owner"]
                 .as_str()
-                .is_some_and(|mac| told.contains(&mac)),
+                .is_some_and(|mac| digests.contains(&mac)),
             "{status:#}"
         );
     }
@@ -95,7 +95,7 @@ fn a_ring_forms_with_the_defaults() -> Result<()> {
     check_all(&segment.capture().frames())
 }
 
-/// Such a ring may lose its token when the machine is busy, but it must stay safe.
+/// With this heartbeat, the ring may lose its token on a busy machine, but the ring must stay safe.
 fn a_ring_forms_with_a_heartbeat_of_one_millisecond() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let start =
@@ -110,9 +110,10 @@ fn a_ring_forms_with_a_heartbeat_of_one_millisecond() -> Result<()> {
     check_all(&segment.capture().frames())
 }
 
-/// Lets the ring run for one window after another, until no token was given up in two successive windows. Returns
-/// all frames and the number of those before the second window. A member that is stalled for longer than an offer
-/// misses this offer and the next one. Then the giver continues with a chain of another number.
+/// Lets the ring run for one window after another. Stops after two successive windows in which no token was given up.
+/// Returns all frames, and the number of frames before the second window. If a member is stalled for longer than an
+/// offer lasts, it misses this offer and the next one. The giver then gives the token up, and continues with a chain
+/// that has another number.
 fn run_undisturbed(
     ring: &Ring,
     pass_window: impl Fn(usize) -> Result<()>,
@@ -133,7 +134,9 @@ fn run_undisturbed(
         }
         was_calm = is_calm;
     }
-    bail!("the token was given up in all of {WINDOWS_MAX} windows")
+    bail!(
+        "a token was given up too often: {WINDOWS_MAX} windows have no two calm ones in succession"
+    )
 }
 
 fn check_fair_rotation_of(count: usize) -> Result<()> {
@@ -150,7 +153,7 @@ fn check_fair_rotation_of(count: usize) -> Result<()> {
     ring.check()
 }
 
-fn the_token_goes_round_fairly_among_eight() -> Result<()> {
+fn the_token_rotates_fairly_among_eight_members() -> Result<()> {
     check_fair_rotation_of(8)
 }
 
@@ -175,18 +178,18 @@ fn the_token_goes_to_the_next_larger_mac() -> Result<()> {
             .context("a member")?;
         ensure!(
             offer.dst == order[(place + 1) % order.len()],
-            "out of order: {offer:?}"
+            "an offer to a member out of order: {offer:?}"
         );
     }
     ring.check()
 }
 
-fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
+fn a_fast_rotation_costs_one_frame_per_hop() -> Result<()> {
     let heartbeat = Duration::from_millis(500);
     let timing = Timing::tolerant(heartbeat).idle_hold(Duration::ZERO);
     let segment = Segment::bridge(3)?;
-    // The capture's socket can buffer ten times the frames of a fifth of a heartbeat, but not all frames of the
-    // ring's formation.
+    // The buffer of the capture's socket has ample space for the frames of a fifth of a heartbeat. The buffer has no
+    // space for all frames of the ring's formation.
     segment.capture().record_only_broadcasts()?;
     let ring = Ring::start(segment, 3, timing, binaries())?;
     ring.wait_for_one_owner(now())?;
@@ -204,7 +207,7 @@ fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
     capture.stop()?;
     let (hops, total) = (tenures(&frames).len(), frames.len());
     ensure!(hops > 50, "only {hops} hops in a tenth of a second");
-    // One frame per hop, one broadcast per heartbeat, and acknowledgements where the machine was busy.
+    // The ring sends one frame per hop, one broadcast per heartbeat, and acknowledgements when the machine is busy.
     ensure!(
         total <= hops + hops / 10 + 10,
         "{total} frames for {hops} hops"
@@ -212,7 +215,7 @@ fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
     ring.check()
 }
 
-fn a_node_joins_in_mid_rotation() -> Result<()> {
+fn a_node_joins_during_rotation() -> Result<()> {
     let segment = Layout::new(4).addresses().bridge()?;
     let mut ring = Ring::start(segment, 3, Timing::stall_tolerant(HEARTBEAT), binaries())?;
     ring.wait_until_formed()?;
@@ -235,7 +238,7 @@ fn a_node_joins_in_mid_rotation() -> Result<()> {
     ring.check()
 }
 
-fn all_restart_at_once() -> Result<()> {
+fn a_ring_forms_again_after_a_restart_of_all_daemons_at_once() -> Result<()> {
     let mut ring = form(3)?;
     let progress = |frames: &[_]| tenures(frames).iter().map(|held| held.token.progress).max();
     let before = progress(&ring.segment.capture().frames()).context("there was a token")?;
@@ -270,7 +273,7 @@ fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
         .context("the daemon sent no frame")?;
     ensure!(
         last.message == Message::Leaving && last.is_broadcast(),
-        "its last frame was {last:?}"
+        "the daemon's last frame was {last:?}"
     );
     check_no_gap(&ring, left)?;
     let owners = owner_changes(&frames, left);
@@ -286,7 +289,7 @@ fn a_leaving_member_of_a_rotating_ring_leaves_no_gap() -> Result<()> {
     let mut ring = form_with(3, timing)?;
     for _ in 0..2 {
         let left = now();
-        let mut daemon = ring.daemons.pop().context("there is a first claim")?;
+        let mut daemon = ring.daemons.pop().context("a member claims the token")?;
         daemon.signal(Signal::SIGINT)?;
         let status = daemon.wait_exit(WAIT_LIMIT)?;
         ensure!(status.code() == Some(0), "the daemon exited with {status}");
@@ -295,7 +298,7 @@ fn a_leaving_member_of_a_rotating_ring_leaves_no_gap() -> Result<()> {
     ring.check()
 }
 
-/// Checks that the token moved on: one owner, no election, and no handover to the leaving member.
+/// Checks that the token moved without a gap: there was one owner, no election, and no handover to the leaving member.
 fn check_no_gap(ring: &Ring, left: Duration) -> Result<()> {
     let timing = Timing::stall_tolerant(HEARTBEAT);
     let frames = ring.segment.capture().watch(2 * timing.waiter_timeout());

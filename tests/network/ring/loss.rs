@@ -16,10 +16,10 @@ const FAULT_TIME: Duration = Duration::from_secs(5);
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        one_frame_in_a_hundred_is_lost,
-        three_frames_in_ten_are_lost,
-        every_frame_comes_twice,
-        frames_are_lost_doubled_and_overtaken,
+        a_ring_survives_the_loss_of_one_frame_in_a_hundred,
+        a_ring_survives_the_loss_of_three_frames_in_ten,
+        a_ring_survives_a_network_that_duplicates_every_frame,
+        a_ring_survives_lost_duplicated_and_reordered_frames,
         garbage_at_full_speed_does_not_stop_a_ring,
     ]
 }
@@ -40,10 +40,10 @@ fn check_survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules
     });
     let mark = ring.segment.capture().mark();
     thread::sleep(FAULT_TIME);
-    // It must continue during the fault, however slowly on a busy machine.
+    // The token must move during the fault, but it may move slowly on a busy machine.
     let enough = |frames: &[Seen]| (tenures(&frames[mark..]).len() >= least_turns).then_some(());
     let goes_on = ring.segment.capture().wait_until(WAIT_LIMIT, enough);
-    let harmless = harmless.context("the rules were set")?;
+    let harmless = harmless.context("the fault was set")?;
     ring.segment.rules().set(|rules| *rules = harmless);
     let end = now();
     goes_on.with_context(|| format!("fewer than {least_turns} tenures during the fault"))?;
@@ -52,19 +52,19 @@ fn check_survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules
     ring.check()
 }
 
-fn one_frame_in_a_hundred_is_lost() -> Result<()> {
+fn a_ring_survives_the_loss_of_one_frame_in_a_hundred() -> Result<()> {
     check_survives(1, 50, |rules| rules.loss = 0.01)
 }
 
-fn three_frames_in_ten_are_lost() -> Result<()> {
+fn a_ring_survives_the_loss_of_three_frames_in_ten() -> Result<()> {
     check_survives(3, 5, |rules| rules.loss = 0.3)
 }
 
-fn every_frame_comes_twice() -> Result<()> {
+fn a_ring_survives_a_network_that_duplicates_every_frame() -> Result<()> {
     check_survives(4, 50, |rules| rules.duplication = 1.0)
 }
 
-fn frames_are_lost_doubled_and_overtaken() -> Result<()> {
+fn a_ring_survives_lost_duplicated_and_reordered_frames() -> Result<()> {
     check_survives(5, 5, |rules| {
         rules.loss = 0.1;
         rules.duplication = 0.2;
@@ -115,8 +115,8 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
     ring.check()
 }
 
-/// Sends frames that are almost valid to all and to each until `over`. No node may act on them. Returns their
-/// number.
+/// Until `over`, sends frames that are almost valid to all nodes and to each single node. No node may act on these
+/// frames. Returns the number of frames.
 fn send_invalid_frames(peer: &Peer, victims: &[MacAddr], over: &AtomicBool) -> Result<u64> {
     let mut rng = Rng::with_seed(6);
     let mut sent = 0;
@@ -132,7 +132,7 @@ fn send_invalid_frames(peer: &Peer, victims: &[MacAddr], over: &AtomicBool) -> R
                 let author = peer.mac().octets();
                 let length = author.len().min(rest.len());
                 rest[..length].copy_from_slice(&author[..length]);
-                // The kind is the only error.
+                // The kind of the message is the only error.
                 payload[0] |= 0x10;
             }
             [_, reserved, ..] => *reserved |= 1,

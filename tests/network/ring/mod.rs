@@ -1,4 +1,4 @@
-//! Whole rings of daemons, judged by their frames.
+//! Whole rings of daemons. The tests judge the frames of the rings.
 
 mod faults;
 mod formation;

@@ -14,14 +14,14 @@ use crate::runtime::helpers::{WAIT_LIMIT, find, wait_for_carrier};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        each_datagram_has_its_sender_and_its_outcome,
+        each_received_datagram_has_its_sender_and_each_sent_datagram_its_outcome,
         a_datagram_that_has_waited_has_its_age,
-        a_refused_datagram_among_many_loses_none_behind_it,
-        a_datagram_that_is_cut_is_none,
+        a_refused_datagram_among_many_does_not_affect_later_datagrams,
+        a_truncated_datagram_is_dropped,
         datagrams_that_the_kernel_drops_are_counted,
-        a_buffer_is_as_large_as_it_may_be,
-        a_broadcast_and_a_multicast_reach_the_other,
-        a_multicast_reaches_through_the_interface_named_only,
+        a_buffer_has_the_requested_size_up_to_the_limit,
+        a_broadcast_and_a_multicast_reach_the_other_station,
+        a_multicast_leaves_only_through_the_named_interface,
     ]
 }
 
@@ -60,7 +60,7 @@ impl End {
         })
     }
 
-    /// Waits for datagrams. Returns the sender, the bytes and the age of each.
+    /// Waits for datagrams. Returns the sender, the bytes and the age of each datagram.
     fn next(&mut self) -> Result<Vec<(SocketAddr, Vec<u8>, Duration)>> {
         self.next_of(2_000)
     }
@@ -71,7 +71,7 @@ impl End {
         let give_up = Instant::now() + WAIT_LIMIT;
         while batch.is_empty() {
             let left = give_up.saturating_duration_since(Instant::now());
-            ensure!(!left.is_zero(), "no datagram arrives");
+            ensure!(!left.is_zero(), "no datagram arrived in time");
             self.poller.wait(Some(left))?;
             self.link.receive(clock::now(), &mut batch)?;
         }
@@ -91,7 +91,7 @@ fn batch(messages: &[(usize, u8, SocketAddr)]) -> Result<TransmitBatch<SocketAdd
     Ok(batch)
 }
 
-/// Makes two stations with an address each, and returns these.
+/// Makes two stations, each with an address. Returns the stations and the addresses.
 fn ends() -> Result<([End; 2], [SocketAddr; 2])> {
     ends_with(&UdpOptions::default())
 }
@@ -101,7 +101,7 @@ fn ends_with(options: &UdpOptions) -> Result<([End; 2], [SocketAddr; 2])> {
     let mut ends = Vec::new();
     for (node, last) in nodes.iter().zip(1..) {
         let ns = node.ns();
-        // The station knows the network's broadcast address too.
+        // The prefix also gives the station the network's broadcast address.
         ns.ip(&format!("address add 10.9.0.{last}/24 dev eth0"))?;
         let any = Ipv4Addr::UNSPECIFIED.into();
         ends.push(End::with(node, "eth0", any, options)?);
@@ -111,7 +111,7 @@ fn ends_with(options: &UdpOptions) -> Result<([End; 2], [SocketAddr; 2])> {
     Ok(([left, right], [address(1), address(2)]))
 }
 
-fn each_datagram_has_its_sender_and_its_outcome() -> Result<()> {
+fn each_received_datagram_has_its_sender_and_each_sent_datagram_its_outcome() -> Result<()> {
     let ([mut left, mut right], [from, to]) = ends()?;
     let mut batch = batch(&[(3, 1, to), (TOO_LONG_LEN, 2, to), (0, 3, to), (5, 4, to)])?;
     ensure!(left.link.send(&batch)? == 1);
@@ -142,19 +142,19 @@ fn a_datagram_that_has_waited_has_its_age() -> Result<()> {
     let mut batch = ReceiveBatch::new(1, 10);
     let now = clock::now();
     right.link.receive(now, &mut batch)?;
-    let (.., age) = batch.iter().next().context("it has come")?;
+    let (.., age) = batch.iter().next().context("the datagram has arrived")?;
     // `now` reads the monotonic clock before the wall clock, and the thread may stall in between.
     let past = clock::now().monotonic.since(sent);
     ensure!(age >= waited && age <= past, "{age:?} of {past:?}");
     Ok(())
 }
 
-fn a_broadcast_and_a_multicast_reach_the_other() -> Result<()> {
+fn a_broadcast_and_a_multicast_reach_the_other_station() -> Result<()> {
     let ([mut left, mut right], [from, _]) = ends()?;
     let all = SocketAddr::from((Ipv4Addr::new(10, 9, 0, 255), PORT));
     left.link.send(&batch(&[(2, 7, all)])?)?;
-    let heard = right.next()?;
-    ensure!(heard.len() == 1 && heard[0].0 == from && heard[0].1 == [7; 2]);
+    let datagrams = right.next()?;
+    ensure!(datagrams.len() == 1 && datagrams[0].0 == from && datagrams[0].1 == [7; 2]);
 
     let [left, right] = Segment::pair()?;
     for (node, last) in [(&left, 1), (&right, 2)] {
@@ -170,18 +170,18 @@ fn a_broadcast_and_a_multicast_reach_the_other() -> Result<()> {
     let all: Ipv6Addr = "ff02::1".parse()?;
     let all = SocketAddrV6::new(all, PORT, 0, left.interface.index).into();
     left.link.send(&batch(&[(2, 8, all)])?)?;
-    let heard = right.next()?;
-    let (sender, bytes, _) = &heard[0];
+    let datagrams = right.next()?;
+    let (sender, bytes, _) = &datagrams[0];
     let is_local = matches!(sender, SocketAddr::V6(it) if it.ip().is_unicast_link_local()
         && it.scope_id() == right.interface.index);
-    ensure!(is_local && bytes == &[8; 2], "{heard:?}");
+    ensure!(is_local && bytes == &[8; 2], "{datagrams:?}");
     Ok(())
 }
 
-/// More than one system call sends or receives.
+/// Number of datagrams, which exceeds the number that one system call sends or receives.
 const DATAGRAM_COUNT: u8 = 150;
 
-fn a_refused_datagram_among_many_loses_none_behind_it() -> Result<()> {
+fn a_refused_datagram_among_many_does_not_affect_later_datagrams() -> Result<()> {
     let ([mut left, mut right], [from, to]) = ends()?;
     let refused = 70;
     let len = |number| if number == refused { TOO_LONG_LEN } else { 3 };
@@ -190,7 +190,7 @@ fn a_refused_datagram_among_many_loses_none_behind_it() -> Result<()> {
     let mut accepted = 0;
     while !sent.is_empty() {
         match left.link.send(&sent) {
-            Ok(0) => bail!("the datagram was neither sent nor refused"),
+            Ok(0) => bail!("the outcome of the datagram is missing"),
             Ok(count) => {
                 sent.drop_first(count);
                 accepted += count;
@@ -211,7 +211,7 @@ fn a_refused_datagram_among_many_loses_none_behind_it() -> Result<()> {
     Ok(())
 }
 
-fn a_datagram_that_is_cut_is_none() -> Result<()> {
+fn a_truncated_datagram_is_dropped() -> Result<()> {
     let ([mut left, mut right], [_, to]) = ends()?;
     left.link
         .send(&batch(&[(5, 1, to), (11, 2, to), (10, 3, to)])?)?;
@@ -254,8 +254,8 @@ fn datagrams_that_the_kernel_drops_are_counted() -> Result<()> {
     Ok(())
 }
 
-/// As large as requested, up to the system's limit.
-fn a_buffer_is_as_large_as_it_may_be() -> Result<()> {
+/// Checks that the buffer has the requested size, up to the system's limit.
+fn a_buffer_has_the_requested_size_up_to_the_limit() -> Result<()> {
     const BUFFER_LEN: usize = 16 << 20;
     let options = UdpOptions {
         receive_buffer: Some(BUFFER_LEN),
@@ -276,8 +276,8 @@ fn a_buffer_is_as_large_as_it_may_be() -> Result<()> {
     Ok(())
 }
 
-/// Two networks connect the two stations; both join the group on each link.
-fn a_multicast_reaches_through_the_interface_named_only() -> Result<()> {
+/// Two networks connect the two stations, and both stations join the group on each network.
+fn a_multicast_leaves_only_through_the_named_interface() -> Result<()> {
     let group = Ipv4Addr::new(239, 1, 2, 3);
     let nodes = Segment::pair()?;
     let mut ends = Vec::new();
@@ -313,13 +313,13 @@ fn a_multicast_reaches_through_the_interface_named_only() -> Result<()> {
     left_0.link.send(&batch(&[(1, 0, to)])?)?;
     left_7.link.send(&batch(&[(1, 7, to)])?)?;
     for (end, subnet) in [(&mut right_0, 0), (&mut right_7, 7)] {
-        let heard = end.next()?;
-        let (sender, bytes, _) = &heard[0];
+        let datagrams = end.next()?;
+        let (sender, bytes, _) = &datagrams[0];
         let from = Ipv4Addr::new(10, 9, subnet, 1);
-        let is_right = heard.len() == 1 && sender.ip() == from && bytes == &[subnet];
-        ensure!(is_right, "{heard:?}");
+        let is_right = datagrams.len() == 1 && sender.ip() == from && bytes == &[subnet];
+        ensure!(is_right, "{datagrams:?}");
     }
-    // The next datagram is the other one, so neither took the other way too.
+    // The next datagram is the second one, so the first one did not also arrive through the other network.
     let ways = [
         (&mut left_0, &mut right_0, 0),
         (&mut left_7, &mut right_7, 7),
@@ -327,16 +327,19 @@ fn a_multicast_reaches_through_the_interface_named_only() -> Result<()> {
     for (left, right, subnet) in ways {
         let to = SocketAddr::from((Ipv4Addr::new(10, 9, subnet, 2), PORT));
         left.link.send(&batch(&[(1, 99, to)])?)?;
-        let heard = right.next()?;
-        ensure!(heard.len() == 1 && heard[0].1 == [99], "{heard:?}");
+        let datagrams = right.next()?;
+        ensure!(
+            datagrams.len() == 1 && datagrams[0].1 == [99],
+            "{datagrams:?}"
+        );
     }
     Ok(())
 }
 
-/// Connects two stations by another cable, between interfaces with this name.
+/// Connects two stations with another cable, between interfaces with this name.
 fn join_again([left, right]: &[Node; 2], name: &str) -> Result<()> {
     right.ns().run(|| {
-        // `ip` would resolve `thread-self` to its own thread, so the process number is passed.
+        // The path has the process number, because `ip` would resolve `thread-self` to its own thread.
         let own = std::fs::read_link("/proc/thread-self")?;
         let there = format!("name {name} netns /proc/{}/ns/net", own.display());
         left.ns()

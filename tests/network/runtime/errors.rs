@@ -12,10 +12,10 @@ use crate::runtime::helpers::{BROADCAST, ETHERTYPE, Station, find, frame, transm
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_down_interface_is_an_error_and_works_again_after,
-        a_removed_interface_is_an_error,
+        an_interface_that_is_down_causes_an_error_and_works_when_it_is_up_again,
+        a_removed_interface_causes_an_error,
         a_socket_opened_on_a_down_interface_works_once_it_is_up,
-        a_socket_needs_an_interface_that_is_there,
+        a_socket_needs_an_existing_interface,
         only_ethernet_is_opened,
     ]
 }
@@ -47,7 +47,7 @@ fn check_traffic(one: &mut Station, other: &mut Station) -> Result<()> {
     Ok(())
 }
 
-fn a_down_interface_is_an_error_and_works_again_after() -> Result<()> {
+fn an_interface_that_is_down_causes_an_error_and_works_when_it_is_up_again() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let (mut one, mut other) = (Station::new(&left)?, Station::new(&right)?);
     check_traffic(&mut one, &mut other)?;
@@ -56,8 +56,8 @@ fn a_down_interface_is_an_error_and_works_again_after() -> Result<()> {
     other.wait()?;
     check_refused(receive(&mut other), Errno::ENETDOWN)?;
     ensure!(
-        !other.is_awake()?,
-        "an error that was returned wakes the process again"
+        !other.poll_wakeup()?,
+        "the process wakes again for an error that was already returned"
     );
     let batch = transmit(&[frame(BROADCAST, &right, b"in vain")])?;
     check_refused(other.socket.send(&batch), Errno::ENETDOWN)?;
@@ -69,15 +69,15 @@ fn a_down_interface_is_an_error_and_works_again_after() -> Result<()> {
     check_traffic(&mut one, &mut other)
 }
 
-fn a_removed_interface_is_an_error() -> Result<()> {
+fn a_removed_interface_causes_an_error() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut station = Station::new(&left)?;
     right.ns().ip("link del eth0\n")?;
     station.wait()?;
     check_refused(receive(&mut station), Errno::ENETDOWN)?;
     ensure!(
-        !station.is_awake()?,
-        "an error that was returned wakes the process again"
+        !station.poll_wakeup()?,
+        "the process wakes again for an error that was already returned"
     );
     let batch = transmit(&[frame(BROADCAST, &left, b"in vain")])?;
     check_refused(station.socket.send(&batch), Errno::ENXIO)
@@ -96,7 +96,7 @@ fn a_socket_opened_on_a_down_interface_works_once_it_is_up() -> Result<()> {
     check_traffic(&mut one, &mut other)
 }
 
-fn a_socket_needs_an_interface_that_is_there() -> Result<()> {
+fn a_socket_needs_an_existing_interface() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let interface = find(&left, "eth0")?;
     right.ns().ip("link del eth0\n")?;

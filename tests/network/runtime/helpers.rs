@@ -26,16 +26,17 @@ pub(super) const BROADCAST: [u8; 6] = [0xff; 6];
 
 pub(super) const LOCKS_DIR: &str = "/run/ringd";
 
-/// Environment variable: interface that a child process locks.
+/// Environment variable with the name of the interface that a child process locks.
 const LOCK_VARIABLE: &str = "RINGD_TEST_LOCK";
 
-/// Returns the environment of a child that locks `interface`, prints `held`, and keeps the lock until its standard
-/// input ends.
+/// Returns the environment variable for a child. The child locks `interface`, prints `held`, and keeps the lock until
+/// its standard input ends.
 pub(super) fn lock(interface: &str) -> (&'static str, &str) {
     (LOCK_VARIABLE, interface)
 }
 
-/// Runs this process as a child of a test, if the environment asks for it.
+/// Returns `None` if the environment variable for a test's child process is not set. Otherwise acts as this child
+/// process, and returns its exit code.
 pub(crate) fn run_as_child() -> Option<ExitCode> {
     let interface = env::var(LOCK_VARIABLE).ok()?;
     Some(match hold(&interface) {
@@ -60,7 +61,7 @@ pub(super) fn find(node: &Node, name: &str) -> Result<Interface> {
         .with_context(|| format!("node {} has no {name}", node.index()))
 }
 
-/// Waits until an interface has a carrier. Frames sent earlier would be lost.
+/// Waits until an interface has a carrier. Frames that are sent before that are lost.
 pub(super) fn wait_for_carrier(node: &Node, name: &str) -> Result<()> {
     let give_up = Instant::now() + WAIT_LIMIT;
     while !find(node, name)?.carrier {
@@ -70,7 +71,7 @@ pub(super) fn wait_for_carrier(node: &Node, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Packet socket on an interface of a node, with its poller.
+/// A packet socket on an interface of a node, and the poller that waits for the socket.
 pub(super) struct Station {
     pub node: Node,
     pub socket: PacketSocket,
@@ -99,7 +100,7 @@ impl Station {
         Self::on(node, "eth0", ETHERTYPE)
     }
 
-    pub(super) fn is_awake(&mut self) -> Result<bool> {
+    pub(super) fn poll_wakeup(&mut self) -> Result<bool> {
         self.poller.wait(Some(Duration::ZERO))?;
         Ok(self.poller.ready().len() > 0)
     }
@@ -125,7 +126,7 @@ impl Station {
             .collect())
     }
 
-    /// Waits for frames, and returns those of one receive call.
+    /// Waits for frames. Returns the frames of one receive call.
     pub(super) fn next(&mut self) -> Result<Vec<Vec<u8>>> {
         self.wait()?;
         let frames = self.receive()?;
@@ -133,7 +134,7 @@ impl Station {
         Ok(frames)
     }
 
-    /// Sends frames in one batch. Fails if one is refused.
+    /// Sends frames in one batch. Returns an error if the socket refuses a frame.
     pub(super) fn send(&mut self, frames: &[Vec<u8>]) -> Result<()> {
         let sent = self.socket.send(&transmit(frames)?)?;
         ensure!(
@@ -179,7 +180,7 @@ pub(super) fn number(frame: &[u8]) -> usize {
     usize::from_be_bytes(*bytes)
 }
 
-/// Sends frames without the code under test.
+/// Sender of frames that does not use the code under test.
 pub(super) struct Forger(Box<dyn DataLinkSender>);
 
 impl Forger {

@@ -1,4 +1,4 @@
-//! Looks interfaces up and watches their changes.
+//! Look-ups of interfaces, and reports of their changes.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,18 +11,18 @@ use crate::runtime::helpers::{becomes_readable, find};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        an_interface_is_as_it_was_made,
-        an_interface_that_cannot_send_is_down,
+        an_interface_is_found_with_its_properties,
+        an_interface_without_a_carrier_or_that_is_down_counts_as_down,
         ip_addresses_are_found_in_their_order,
         all_addresses_have_their_prefix,
         a_bridge_and_a_macvlan_are_ethernet,
-        a_missing_interface_is_none_and_the_others_have_names,
-        the_watch_rings_on_links,
-        the_watch_rings_on_addresses,
+        a_missing_interface_is_not_found_and_the_others_are_listed,
+        the_watch_reports_changes_of_links,
+        the_watch_reports_changes_of_addresses,
     ]
 }
 
-fn an_interface_is_as_it_was_made() -> Result<()> {
+fn an_interface_is_found_with_its_properties() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     left.ns().ip("link set eth0 mtu 1400\n")?;
     let eth0 = find(&left, "eth0")?;
@@ -30,8 +30,8 @@ fn an_interface_is_as_it_was_made() -> Result<()> {
     ensure!(eth0.mac.0 == left.mac().octets(), "{eth0:?}");
     ensure!(eth0.mtu == 1400, "{eth0:?}");
     ensure!(eth0.up && eth0.carrier && eth0.ethernet, "{eth0:?}");
-    let told = left.ns().ask_ip(&["-oneline", "link", "show", "eth0"])?;
-    ensure!(told.starts_with(&format!("{}:", eth0.index)), "{told}");
+    let link = left.ns().ask_ip(&["-oneline", "link", "show", "eth0"])?;
+    ensure!(link.starts_with(&format!("{}:", eth0.index)), "{link}");
     let up = LinkState::Up {
         mac: eth0.mac,
         ip: [0; 16],
@@ -44,7 +44,7 @@ fn an_interface_is_as_it_was_made() -> Result<()> {
     Ok(())
 }
 
-fn an_interface_that_cannot_send_is_down() -> Result<()> {
+fn an_interface_without_a_carrier_or_that_is_down_counts_as_down() -> Result<()> {
     let [left, right] = Segment::pair()?;
     right.ns().ip("link set eth0 down\n")?;
     let unplugged = find(&left, "eth0")?;
@@ -116,7 +116,7 @@ fn a_bridge_and_a_macvlan_are_ethernet() -> Result<()> {
     Ok(())
 }
 
-fn a_missing_interface_is_none_and_the_others_have_names() -> Result<()> {
+fn a_missing_interface_is_not_found_and_the_others_are_listed() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     for name in ["eth1", "", "a name that is too long for an interface"] {
         let found = left.ns().run(|| Interface::find(name))??;
@@ -147,7 +147,7 @@ fn check_change_is_reported(lines: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn the_watch_rings_on_links() -> Result<()> {
+fn the_watch_reports_changes_of_links() -> Result<()> {
     check_change_is_reported(&[
         "link set eth0 down",
         "link set eth0 address 02:00:00:00:00:77",
@@ -158,7 +158,7 @@ fn the_watch_rings_on_links() -> Result<()> {
     ])
 }
 
-fn the_watch_rings_on_addresses() -> Result<()> {
+fn the_watch_reports_changes_of_addresses() -> Result<()> {
     check_change_is_reported(&[
         "addr add 192.0.2.1/24 dev eth0",
         "addr del 192.0.2.1/24 dev eth0",

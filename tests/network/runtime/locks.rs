@@ -1,4 +1,4 @@
-//! At most one daemon per ring and machine.
+//! Locks that permit at most one daemon per ring and machine.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -69,10 +69,10 @@ fn a_killed_holder_leaves_no_lock() -> Result<()> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     let mut child = ns.spawn(&mut command)?;
-    let mut said = String::new();
+    let mut line = String::new();
     let stdout = child.stdout.take().context("no standard output")?;
-    BufReader::new(stdout).read_line(&mut said)?;
-    ensure!(said == "held\n", "the child printed {said:?}");
+    BufReader::new(stdout).read_line(&mut line)?;
+    ensure!(line == "held\n", "the child printed {line:?}");
     check_held_by(&ns, child.id())?;
     child.kill()?;
     child.wait()?;

@@ -1,4 +1,4 @@
-//! `ring-runtime` on a real link: its filter, its wake-ups, lost interfaces, and the lock of a daemon.
+//! Tests of `ring-runtime` on a real link: its packet filter, its wake-ups, lost interfaces, and the lock of a daemon.
 
 mod datagrams;
 mod errors;
@@ -13,7 +13,7 @@ use ring_segment::Test;
 pub(crate) use helpers::run_as_child;
 
 pub(crate) fn tests() -> Vec<Test> {
-    // No daemon runs that could be stalled.
+    // These tests have no daemons that the runner could stall.
     [
         packets::tests(),
         errors::tests(),

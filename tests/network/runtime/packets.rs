@@ -1,4 +1,4 @@
-//! Frames that are received and sent.
+//! Reception and sending of frames.
 
 use std::time::Duration;
 
@@ -17,24 +17,24 @@ use crate::runtime::helpers::{
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        only_our_frames_wake_the_process,
-        frames_for_a_macvlan_are_not_ours,
+        only_frames_for_this_station_wake_the_process,
+        frames_for_a_macvlan_do_not_wake_the_process,
         own_frames_do_not_come_back,
-        sent_frames_have_control_priority,
-        a_burst_takes_few_calls_and_keeps_its_order,
-        the_ring_goes_round,
-        long_frames_are_cut,
-        a_frame_that_came_after_the_clocks_were_read_has_its_age,
+        sent_frames_have_the_priority_of_control_traffic,
+        a_burst_of_frames_takes_few_calls_and_keeps_its_order,
+        the_receive_buffer_can_be_used_again_and_again,
+        long_frames_are_truncated,
+        a_frame_that_arrived_after_the_clocks_were_read_has_its_age,
         a_late_frame_has_its_age,
-        a_frame_in_time_is_fresh_whatever_the_wall_clock,
-        frames_that_do_not_fit_are_counted,
+        a_frame_in_time_is_fresh_with_any_wall_clock,
+        frames_for_which_the_buffer_has_no_space_are_counted,
     ]
 }
 
-/// Granularity of a clock, and the drift of two clocks during a test.
+/// Tolerance for the granularity of clocks and for the drift between two clocks during a test.
 const TOLERANCE: Duration = Duration::from_millis(5);
 
-/// Reads both clocks. Repeats it if the process was stopped between them.
+/// Reads both clocks. Reads the clocks again if the process was stopped between the two readings.
 fn clocks() -> Now {
     loop {
         let (before, now, after) = (clock::now(), clock::now(), clock::now());
@@ -44,10 +44,10 @@ fn clocks() -> Now {
     }
 }
 
-fn only_our_frames_wake_the_process() -> Result<()> {
+fn only_frames_for_this_station_wake_the_process() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut station = Station::new(&right)?;
-    // When the other station has received the last frame, all have arrived.
+    // When the other station has received the last frame, all frames have arrived.
     let mut witness = Station::on(&right, "eth0", OTHER_ETHERTYPE)?;
     let mut forger = Forger::new(&left)?;
     let own = right.mac().octets();
@@ -76,9 +76,12 @@ fn only_our_frames_wake_the_process() -> Result<()> {
     }
     let witnessed = witness.next()?;
     ensure!(witnessed == [unwanted[8].clone()], "{witnessed:?}");
-    ensure!(!station.is_awake()?, "woken by a frame for another station");
+    ensure!(
+        !station.poll_wakeup()?,
+        "woken by a frame for another station"
+    );
 
-    // A priority tag is not a VLAN: the kernel removes it.
+    // A priority tag does not make a VLAN, so the kernel removes the tag.
     forger.send(&frame_of(0x8100, BROADCAST, &left, &tagged(0xe000)))?;
     let received = station.next()?;
     ensure!(received == [frame(BROADCAST, &left, b"of a VLAN")]);
@@ -93,7 +96,7 @@ fn only_our_frames_wake_the_process() -> Result<()> {
     Ok(())
 }
 
-fn frames_for_a_macvlan_are_not_ours() -> Result<()> {
+fn frames_for_a_macvlan_do_not_wake_the_process() -> Result<()> {
     let [left, right] = Segment::pair()?;
     right.ns().ip(
         "link add link eth0 name mv0 address 02:00:00:00:01:01 type macvlan mode bridge\n\
@@ -106,7 +109,7 @@ fn frames_for_a_macvlan_are_not_ours() -> Result<()> {
     Forger::new(&left)?.send(&for_above)?;
     let received = above.next()?;
     ensure!(received == [for_above], "{received:?}");
-    ensure!(!below.is_awake()?, "woken by a frame for the macvlan");
+    ensure!(!below.poll_wakeup()?, "woken by a frame for the macvlan");
 
     let for_all = frame(BROADCAST, &left, b"for all");
     Forger::new(&left)?.send(&for_all)?;
@@ -130,19 +133,19 @@ fn own_frames_do_not_come_back() -> Result<()> {
         received.extend(listener.next()?);
     }
     ensure!(received == [&sent[..1], &sent[..]].concat());
-    ensure!(!speaker.is_awake()?, "woken by its own frame");
+    ensure!(!speaker.poll_wakeup()?, "woken by its own frame");
     Ok(())
 }
 
-fn sent_frames_have_control_priority() -> Result<()> {
+fn sent_frames_have_the_priority_of_control_traffic() -> Result<()> {
     let [left, _right] = Segment::pair()?;
     let speaker = Station::new(&left)?;
-    // The kernel's TC_PRIO_CONTROL.
+    // 7 is the kernel's TC_PRIO_CONTROL.
     ensure!(getsockopt(&speaker.socket, sockopt::Priority)? == 7);
     Ok(())
 }
 
-fn a_burst_takes_few_calls_and_keeps_its_order() -> Result<()> {
+fn a_burst_of_frames_takes_few_calls_and_keeps_its_order() -> Result<()> {
     const FRAME_COUNT: usize = 100;
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
@@ -160,12 +163,15 @@ fn a_burst_takes_few_calls_and_keeps_its_order() -> Result<()> {
         received.extend(listener.receive()?);
     }
     ensure!(received == burst, "{} frames received", received.len());
-    ensure!(!listener.is_awake()?, "woken with nothing to receive");
+    ensure!(
+        !listener.poll_wakeup()?,
+        "woken although no frame has arrived"
+    );
     Ok(())
 }
 
-fn the_ring_goes_round() -> Result<()> {
-    // More than the kernel can buffer.
+fn the_receive_buffer_can_be_used_again_and_again() -> Result<()> {
+    // The number of frames exceeds the capacity of the kernel's buffer.
     const FRAME_COUNT: usize = 5000;
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
@@ -187,7 +193,7 @@ fn the_ring_goes_round() -> Result<()> {
     Ok(())
 }
 
-fn long_frames_are_cut() -> Result<()> {
+fn long_frames_are_truncated() -> Result<()> {
     let [left, right] = Segment::pair()?;
     for node in [&left, &right] {
         node.ns().ip("link set eth0 mtu 9000\n")?;
@@ -217,7 +223,7 @@ fn a_late_frame_has_its_age() -> Result<()> {
     speaker.send(&[frame(BROADCAST, &left, b"early")])?;
     listener.wait()?;
     let arrived = clock::now().monotonic;
-    // The process is late, for example because it was stopped.
+    // The test receives late, like a process that was stopped.
     std::thread::sleep(4 * TOLERANCE);
     let now = clocks();
     let age = age(&mut listener, now)?;
@@ -226,9 +232,9 @@ fn a_late_frame_has_its_age() -> Result<()> {
     Ok(())
 }
 
-/// A process may be stopped after it has read the clocks and before it receives. Once, an offer that arrived in
-/// between was taken for a new one.
-fn a_frame_that_came_after_the_clocks_were_read_has_its_age() -> Result<()> {
+/// A process may be stopped after it has read the clocks and before it receives. If an offer arrives in this time, the
+/// process must not mistake the offer for a new one.
+fn a_frame_that_arrived_after_the_clocks_were_read_has_its_age() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
     let mut listener = Station::new(&right)?;
@@ -243,13 +249,13 @@ fn a_frame_that_came_after_the_clocks_were_read_has_its_age() -> Result<()> {
     Ok(())
 }
 
-fn a_frame_in_time_is_fresh_whatever_the_wall_clock() -> Result<()> {
+fn a_frame_in_time_is_fresh_with_any_wall_clock() -> Result<()> {
     const HOUR: Duration = Duration::from_secs(3600);
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
     let mut listener = Station::new(&right)?;
     for set in [0, nanos(HOUR), nanos(HOUR).wrapping_neg()] {
-        // The queue was empty at this time, so later frames are not older.
+        // The queue was empty at this time, so no frame is older.
         listener.receive()?;
         let emptied = clock::now().monotonic;
         speaker.send(&[frame(BROADCAST, &left, b"fresh")])?;
@@ -258,14 +264,17 @@ fn a_frame_in_time_is_fresh_whatever_the_wall_clock() -> Result<()> {
         now.wall = now.wall.wrapping_add(set);
         let age = age(&mut listener, now)?;
         let longest = now.monotonic.since(emptied) + TOLERANCE;
-        ensure!(age <= longest, "{age:?} old, {longest:?} at most");
+        ensure!(
+            age <= longest,
+            "the frame's age is {age:?}, but it can be at most {longest:?}"
+        );
     }
     Ok(())
 }
 
-fn frames_that_do_not_fit_are_counted() -> Result<()> {
+fn frames_for_which_the_buffer_has_no_space_are_counted() -> Result<()> {
     const FRAME_COUNT: u64 = 4000;
-    // A smaller buffer would overflow in a storm of frames.
+    // With a smaller buffer than this, the socket would lose frames in a storm.
     const BUFFERED_FRAMES_MIN: u64 = 1024;
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
@@ -278,7 +287,7 @@ fn frames_that_do_not_fit_are_counted() -> Result<()> {
         }
         speaker.send(&[frame_of(OTHER_ETHERTYPE, BROADCAST, &left, b"the last")])?;
         witness.next()?;
-        while listener.is_awake()? {
+        while listener.poll_wakeup()? {
             received += u64::try_from(listener.next()?.len())?;
         }
         let dropped = listener.socket.kernel_drops()?;

@@ -15,22 +15,22 @@ use crate::runtime::helpers::WAIT_LIMIT;
 pub(super) fn tests() -> Vec<Test> {
     tests![
         written_bytes_and_the_answer_arrive_complete,
-        a_peer_that_never_reads_costs_no_more_than_a_buffer,
-        a_process_that_dies_leaves_no_end_behind,
+        a_peer_that_never_reads_costs_at_most_one_buffer,
+        the_connection_of_a_process_that_dies_has_no_regular_end,
         a_reset_after_the_end_is_reported,
-        a_station_that_does_not_listen_refuses,
-        a_connection_comes_from_the_own_address_if_it_must,
-        a_peer_that_falls_silent_is_given_up_in_time,
+        a_station_that_does_not_listen_refuses_connections,
+        a_connection_comes_from_the_configured_address,
+        the_connection_to_a_peer_that_falls_silent_ends_in_time,
     ]
 }
 
-/// More than all buffers between two programs can hold; some grow to megabytes.
+/// Length of the sent data, which exceeds all buffers between two programs. Some of these buffers grow to megabytes.
 const DATA_LEN: usize = 32 * 1024 * 1024;
 
-/// After this time without a change no further change is expected.
+/// Time without a change after which the test expects no further change.
 const QUIET_TIME: Duration = Duration::from_millis(300);
 
-/// Connections of one station, with their poller.
+/// Connections of one station, and the poller that waits for them.
 struct End {
     node: Node,
     streams: Connections<TcpNetwork, SocketAddr>,
@@ -111,7 +111,7 @@ impl End {
         }
     }
 
-    /// Writes as many of `bytes` from `at` on as the connection takes.
+    /// Writes `bytes`, starting at offset `at`, until the connection accepts no more. Advances `at`.
     fn write(&mut self, id: StreamId, bytes: &[u8], at: &mut usize) {
         self.streams.write(id, &mut |room| {
             let count = room.len().min(bytes.len() - *at);
@@ -122,8 +122,9 @@ impl End {
     }
 }
 
-/// Connects two stations. Returns both ids of the connection.
-fn connected(resets: bool) -> Result<([End; 2], [StreamId; 2])> {
+/// Connects two stations. Returns the stations, and the id that the connection has at each
+/// station.
+fn connect_pair(resets: bool) -> Result<([End; 2], [StreamId; 2])> {
     connected_with(&TcpOptions {
         resets,
         ..TcpOptions::default()
@@ -144,7 +145,7 @@ fn connected_with(options: &TcpOptions) -> Result<([End; 2], [StreamId; 2])> {
 }
 
 fn written_bytes_and_the_answer_arrive_complete() -> Result<()> {
-    let ([mut left, mut right], [from, to]) = connected(true)?;
+    let ([mut left, mut right], [from, to]) = connect_pair(true)?;
     let sent: Vec<u8> = (0..=250).cycle().take(1_000_000).collect();
     let mut at = 0;
     left.write(from, &sent, &mut at);
@@ -176,8 +177,8 @@ fn written_bytes_and_the_answer_arrive_complete() -> Result<()> {
     Ok(())
 }
 
-fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()> {
-    let ([mut left, mut right], [from, to]) = connected(false)?;
+fn a_peer_that_never_reads_costs_at_most_one_buffer() -> Result<()> {
+    let ([mut left, mut right], [from, to]) = connect_pair(false)?;
     let sent = vec![1; DATA_LEN];
     let mut at = 0;
     left.write(from, &sent, &mut at);
@@ -197,7 +198,7 @@ fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()> {
         .context("the connection is closed")?;
     ensure!(
         waiting.len() == RECEIVE_BUFFER_MAX,
-        "{} bytes wait",
+        "{} bytes still wait",
         waiting.len()
     );
     left.streams.abort(from);
@@ -215,18 +216,18 @@ fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()> {
     }
 }
 
-/// The receiver must not mistake half of the data for all of it.
-fn a_process_that_dies_leaves_no_end_behind() -> Result<()> {
-    let ([mut left, mut right], [from, to]) = connected(true)?;
+/// The receiver must not mistake a part of the data for all data.
+fn the_connection_of_a_process_that_dies_has_no_regular_end() -> Result<()> {
+    let ([mut left, mut right], [from, to]) = connect_pair(true)?;
     left.write(from, b"the first half", &mut 0);
     right.expect((to, IoEvent::Received))?;
-    // The kernel does this for a process that is killed.
+    // The kernel closes the descriptors of a killed process in the same way.
     drop(left);
     right.expect((to, IoEvent::Closed(CloseReason::Reset)))
 }
 
 fn a_reset_after_the_end_is_reported() -> Result<()> {
-    let ([mut left, mut right], [from, to]) = connected(true)?;
+    let ([mut left, mut right], [from, to]) = connect_pair(true)?;
     left.write(from, b"all of it", &mut 0);
     left.streams.finish(from);
     loop {
@@ -239,14 +240,14 @@ fn a_reset_after_the_end_is_reported() -> Result<()> {
     right.expect((to, IoEvent::Closed(CloseReason::Reset)))
 }
 
-fn a_station_that_does_not_listen_refuses() -> Result<()> {
-    let ([mut left, right], _) = connected(true)?;
+fn a_station_that_does_not_listen_refuses_connections() -> Result<()> {
+    let ([mut left, right], _) = connect_pair(true)?;
     let nobody = right.address;
     drop(right);
     let id = left.open(nobody)?;
     loop {
         match left.next()? {
-            // The established connection is closed too.
+            // The established connection must be closed too.
             (other, IoEvent::Closed(CloseReason::Reset)) if other != id => {}
             other => {
                 ensure!(
@@ -259,7 +260,7 @@ fn a_station_that_does_not_listen_refuses() -> Result<()> {
     }
 }
 
-fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()> {
+fn a_connection_comes_from_the_configured_address() -> Result<()> {
     for own_address in [false, true] {
         let [left, right] = Segment::pair()?;
         left.ns().ip("address add 10.9.0.1/24 dev eth0")?;
@@ -273,7 +274,7 @@ fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()> {
         let (_, IoEvent::Accepted(from)) = right.next()? else {
             anyhow::bail!("no station has connected");
         };
-        // The kernel would choose the first address.
+        // Without this option the kernel would choose the first address.
         let expected = if own_address { 11 } else { 1 };
         ensure!(from.ip() == Ipv4Addr::new(10, 9, 0, expected), "{from}");
         ensure!(
@@ -284,7 +285,7 @@ fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()> {
     Ok(())
 }
 
-fn a_peer_that_falls_silent_is_given_up_in_time() -> Result<()> {
+fn the_connection_to_a_peer_that_falls_silent_ends_in_time() -> Result<()> {
     let liveness = Duration::from_millis(1500);
     let ([mut left, right], [idle, _]) = connected_with(&TcpOptions {
         liveness: Some(liveness),

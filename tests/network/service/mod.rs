@@ -1,4 +1,4 @@
-//! The systemd unit under a live systemd, which is the only place to test what it promises.
+//! Tests the systemd unit under a live systemd, because only systemd can carry out the unit's settings.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use ring_segment::{Container, Daemon, Segment, Test, Timing, WAIT_LIMIT, ask, bi
 use serde_json::{Value, json};
 
 const UNIT: &str = "ringd@eth0";
-/// Default of the unit.
+/// Default heartbeat of the unit.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// Bit of the capability to send raw frames.
 const CAP_NET_RAW: u64 = 1 << 13;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        the_unit_joins_the_ring_and_hands_over_when_it_is_stopped,
+        the_unit_joins_the_ring_and_hands_the_token_over_when_it_is_stopped,
         a_killed_or_restarted_service_knows_its_last_token,
         a_service_that_hangs_is_ended_by_its_watchdog_and_restarted,
         a_permanent_error_is_not_retried,
@@ -25,7 +25,7 @@ pub(crate) fn tests() -> Vec<Test> {
         the_unit_ends_processes_outside_the_group_of_a_killed_holder,
         a_lost_link_is_a_warning_in_the_journal,
         the_journal_finds_a_lock_by_its_fields,
-        the_unit_waits_for_an_interface_that_is_missing,
+        the_unit_waits_for_a_missing_interface,
     ]
 }
 
@@ -37,7 +37,7 @@ struct UnitScene {
 }
 
 impl UnitScene {
-    /// Starts both. `lines` are added to the unit.
+    /// Starts the service and the other member. Adds `lines` to the unit.
     fn new(lines: &str) -> Result<Self> {
         let scene = Self::before_the_start(lines)?;
         scene
@@ -84,7 +84,7 @@ impl UnitScene {
         Ok(())
     }
 
-    /// Returns the status as a user sees it whom the control socket admits.
+    /// Returns the status from the view of a user who may use the control socket.
     fn status(&self) -> Result<Value> {
         let text = self.container.run(&[
             "setpriv",
@@ -95,14 +95,14 @@ impl UnitScene {
             "status",
             "--json",
         ])?;
-        serde_json::from_str(&text).context("its status is no JSON")
+        serde_json::from_str(&text).context("the status is not JSON")
     }
 
     fn show(&self, property: &str) -> Result<String> {
         self.container.show(UNIT, property)
     }
 
-    /// Waits until the service runs again and has joined the ring. `why` says how it ended.
+    /// Waits until the service runs again and has joined the ring. `why` is systemd's result of the earlier run.
     fn wait_for_restart(&self, why: &str) -> Result<()> {
         self.container
             .wait_for(UNIT, "NRestarts", WAIT_LIMIT, |count| count == "1")?;
@@ -115,7 +115,7 @@ impl UnitScene {
     }
 }
 
-/// Returns the complaints in the journal that only systemd can have written.
+/// Returns systemd's own complaints in the journal.
 fn systemd_complaints(container: &Container) -> Vec<String> {
     let mut lines = container.journal();
     let words = [
@@ -129,12 +129,12 @@ fn systemd_complaints(container: &Container) -> Vec<String> {
     lines
 }
 
-fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
+fn the_unit_joins_the_ring_and_hands_the_token_over_when_it_is_stopped() -> Result<()> {
     let scene = UnitScene::new("")?;
     let complaints = systemd_complaints(&scene.container);
     ensure!(complaints.is_empty(), "{}", complaints.join("\n"));
 
-    // The only capability, and no way to get another one.
+    // The daemon has only one capability, and no way to get another capability.
     let pid = scene.show("MainPID")?;
     let status = scene
         .container
@@ -155,7 +155,7 @@ fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
         ("Result", "success"),
         ("NRestarts", "0"),
     ] {
-        ensure!(scene.show(property)? == value, "{property} is another");
+        ensure!(scene.show(property)? == value, "{property} is not {value}");
     }
 
     ensure!(scene.status()?["link"] == "up");
@@ -191,8 +191,8 @@ fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
     Ok(())
 }
 
-/// Checks that a compromised process of another unit cannot act as a member of the group, read the state, or
-/// replace the socket.
+/// Checks that a compromised process of another unit cannot use the rights of the group, read the state, or replace the
+/// socket.
 fn check_other_units_are_kept_out(container: &Container) -> Result<()> {
     for user in ["ringd-ftn", "ringd-jitterbug", "ringd-board"] {
         let become_it = format!("setpriv --reuid={user} --regid={user} --init-groups");
@@ -203,10 +203,10 @@ fn check_other_units_are_kept_out(container: &Container) -> Result<()> {
             "touch /run/ringd/other.sock",
         ] {
             let done = container.output(&["sh", "-c", &format!("{become_it} {act}")])?;
-            let said = String::from_utf8(done.stderr)?;
+            let errors = String::from_utf8(done.stderr)?;
             ensure!(
-                !done.status.success() && said.contains("ermission denied"),
-                "{user} may {act}: {said}"
+                !done.status.success() && errors.contains("ermission denied"),
+                "{user} can {act}: {errors}"
             );
         }
     }
@@ -247,7 +247,7 @@ fn a_killed_or_restarted_service_knows_its_last_token() -> Result<()> {
 
 fn a_service_that_hangs_is_ended_by_its_watchdog_and_restarted() -> Result<()> {
     let scene = UnitScene::new("[Service]\nWatchdogSec=2s\n")?;
-    // The daemon notifies the watchdog again and again.
+    // A running daemon notifies the watchdog regularly.
     let mut fed = String::new();
     for _ in 0..4 {
         fed = scene
@@ -275,7 +275,7 @@ fn a_copy_of_the_unit_runs_a_second_ring_on_the_interface() -> Result<()> {
     container.edit(&format!("{SECOND}.service"), other)?;
     container.run(&["systemctl", "start", SECOND])?;
     container.wait_for(SECOND, "StatusText", WAIT_LIMIT, |text| {
-        text == "in a ring of its own"
+        text == "the only member of its ring"
     })?;
     for ring in ["eth0", "eth0:0x88b6"] {
         container.run(&["ringctl", "-i", ring, "run", "--", "true"])?;
@@ -302,10 +302,10 @@ fn a_lost_link_is_a_warning_in_the_journal() -> Result<()> {
     container.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("eth0 is down: waiting for its return")
     })?;
-    // The complete message without a time, since systemd adds it.
-    let said = warnings()?;
-    let line = said.iter().find(|line| says(line));
-    let line = line.with_context(|| format!("no warning: {said:#?}"))?;
+    // The line is the complete message without a time, because systemd adds the time.
+    let lines = warnings()?;
+    let line = lines.iter().find(|line| says(line));
+    let line = line.with_context(|| format!("no warning: {lines:#?}"))?;
     ensure!(line["PRIORITY"] == "4", "{line:#}");
     container.run(&["ip", "link", "set", "eth0", "up"])?;
     scene.wait_for_ring()
@@ -340,7 +340,7 @@ fn the_journal_finds_a_lock_by_its_fields() -> Result<()> {
     Ok(())
 }
 
-fn the_unit_waits_for_an_interface_that_is_missing() -> Result<()> {
+fn the_unit_waits_for_a_missing_interface() -> Result<()> {
     let scene = UnitScene::before_the_start("[Service]\nWatchdogSec=2s\n")?;
     let container = &scene.container;
     container.run(&["ip", "link", "set", "eth0", "down"])?;
@@ -404,10 +404,10 @@ fn a_state_file_of_a_newer_version_is_not_tried_again() -> Result<()> {
 fn a_second_daemon_that_root_starts_is_refused() -> Result<()> {
     let scene = UnitScene::new("")?;
     let second = scene.container.output(&["ringd", "eth0"])?;
-    let said = String::from_utf8([second.stdout, second.stderr].concat())?;
+    let text = String::from_utf8([second.stdout, second.stderr].concat())?;
     ensure!(
-        second.status.code() == Some(6) && said.contains("another ringd"),
-        "{}: {said}",
+        second.status.code() == Some(6) && text.contains("another ringd"),
+        "{}: {text}",
         second.status
     );
     scene.wait_for_ring()
@@ -429,7 +429,7 @@ fn files_of_a_daemon_of_root_do_not_keep_the_unit_from_starting() -> Result<()> 
     Ok(())
 }
 
-/// The unit sees the control groups, and the one that it writes to is not its own.
+/// The unit can see the control groups. To end these processes, the unit must write to a group that is not its own.
 fn the_unit_ends_processes_outside_the_group_of_a_killed_holder() -> Result<()> {
     let scene = UnitScene::new("")?;
     let container = &scene.container;
@@ -452,9 +452,9 @@ fn the_unit_ends_processes_outside_the_group_of_a_killed_holder() -> Result<()> 
          done
          cat /tmp/said; exit 1"
     ))?;
-    // With cgroup v1 the machine could freeze the container, which ringctl warns about.
-    let said = container.run(&["cat", "/tmp/said"])?;
+    // With cgroup v1 the machine could freeze the container, so ringctl prints a warning.
+    let text = container.run(&["cat", "/tmp/said"])?;
     let is_known = |line: &str| line.contains("a cgroup v1 freezer can freeze the command");
-    ensure!(said.lines().all(is_known), "{said}");
+    ensure!(text.lines().all(is_known), "{text}");
     Ok(())
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ring_proto::time::{Instant, Now, nanos};
 
-/// Monotonic clock at the start: the machine has been up for a while.
+/// Monotonic clock at the start of the test. The machine has already run for a while.
 const MONOTONIC_START: Duration = Duration::from_secs(1_000);
-/// Wall clock at the start, in nanoseconds since 1970.
+/// Wall clock at the start of the test, in nanoseconds since 1970.
 const WALL_START: u64 = 1_700_000_000_000_000_000;
 
 /// Returns both clocks at a time of the test.

@@ -10,7 +10,7 @@ use ring_segment::{Digest, MacAddr};
 use super::host::{Disk, Process};
 use super::simulation::Simulation;
 
-/// Handle of the daemon. It runs from the start.
+/// Handle of the daemon, which is already running when the handle is made.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     simulation: Simulation,
@@ -28,7 +28,7 @@ impl Daemon {
         self.simulation.with(|inner| inner.host.process = None);
     }
 
-    /// Starts it again after its end, with the same options and state.
+    /// Starts the daemon again after its end, with the same options and state.
     pub(crate) fn start(&self) {
         self.simulation
             .with(|inner| inner.host.start(&mut inner.segment));
@@ -39,7 +39,7 @@ impl Daemon {
             .with(|inner| inner.host.disk = Disk::default());
     }
 
-    /// Stops the process like SIGSTOP: frames wait, and its timeouts pass.
+    /// Stops the process like SIGSTOP. Frames wait in the queue, and timeouts of the daemon pass.
     pub(crate) fn stop(&self) {
         self.process(|process| process.is_stopped = true);
     }
@@ -49,13 +49,13 @@ impl Daemon {
         self.process(|process| process.is_stopped = false);
     }
 
-    /// Asks it to shut down like SIGTERM.
+    /// Asks the daemon to shut down, like SIGTERM.
     pub(crate) fn shut_down(&self) {
         self.simulation
             .with(|inner| inner.host.shut_down(&mut inner.segment));
     }
 
-    /// Waits until the process ends. Returns the time.
+    /// Waits until the process ends. Returns the time of its end.
     pub(crate) fn wait_exit(&self, timeout: Duration) -> Result<Duration> {
         let ended = self
             .simulation
@@ -68,7 +68,7 @@ impl Daemon {
         self.machine(|machine| machine.state().name())
     }
 
-    /// Returns its counters since its start.
+    /// Returns the daemon's counters since its start.
     pub(crate) fn counters(&self) -> Counters {
         self.process(|process| process.observers.tally.counters(0))
     }
@@ -85,14 +85,14 @@ impl Daemon {
         self.machine(|machine| machine.members().len())
     }
 
-    /// Returns for how many more turns it passes a member over.
+    /// Returns the number of turns for which the daemon will skip a member.
     pub(crate) fn penalty(&self, member: MacAddr) -> Result<u32> {
         let penalty = self.machine(|machine| {
             let mut members = machine.members();
             let found = members.find(|view| view.mac.0 == member.octets());
             found.map(|view| view.penalty)
         });
-        penalty.with_context(|| format!("{member} is no member"))
+        penalty.with_context(|| format!("{member} is not in the table"))
     }
 
     pub(crate) fn expect_state(&self, state: &str) -> Result<()> {

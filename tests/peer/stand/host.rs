@@ -1,5 +1,5 @@
-//! The daemon's machine, and its event loop as far as the state machine is concerned. The last moment of a shutdown
-//! is not included: tests of real daemons cover it.
+//! The daemon's machine, and the part of the daemon's event loop that drives the state machine. The end of a shutdown
+//! is not included, because tests of real daemons cover it.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(crate) struct Host {
     constants: Constants,
     ip: [u8; 16],
     pub disk: Disk,
-    /// `None`: it was killed, or has ended.
+    /// `None` if the process was killed or has ended.
     pub process: Option<Process>,
     /// Whether the last process ended without a kill.
     pub has_ended: bool,
@@ -69,8 +69,8 @@ impl Host {
 
     /// Starts the daemon with its interface up.
     pub(crate) fn start(&mut self, segment: &mut Segment) {
-        assert!(self.process.is_none(), "the daemon runs already");
-        // Frames that came earlier are lost.
+        assert!(self.process.is_none(), "the daemon is already running");
+        // Frames that arrived before the start are lost.
         segment.queue(DAEMON).clear();
         let durable = self.disk.0.unwrap_or(StoredState {
             my_token_number: 0,
@@ -117,7 +117,7 @@ impl Host {
         self.running().is_some()
     }
 
-    /// Returns when the daemon next wakes up without a frame.
+    /// Returns the time at which the daemon next wakes up without a frame.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         let process = self.running()?;
         process.driver.deadline().map(clock::at)
@@ -132,7 +132,7 @@ impl Host {
         let arrived = !segment.queue(DAEMON).is_empty();
         self.with(segment, |driver, environment| {
             let turned = driver.turn(now, arrived, || now, environment);
-            turned.expect("this link never fails");
+            turned.expect("the simulated link never fails");
         });
         self.end_if_over();
     }

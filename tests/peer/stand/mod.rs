@@ -1,4 +1,4 @@
-//! A daemon between two peers in virtual time: the stand of `ring_segment` without a kernel.
+//! A daemon between two peers in virtual time. This stand replaces the stand of `ring_segment`, which needs a kernel.
 
 mod clock;
 mod daemon;
@@ -24,19 +24,20 @@ pub(crate) use segment::FLIGHT;
 use segment::{DAEMON, HIGH, LOW, mac};
 use simulation::Simulation;
 
-/// Longest time until an answer that the daemon sends at once arrives.
+/// Longest time from a frame until the arrival of an answer that the daemon sends at once.
 pub(crate) const AT_ONCE: Duration = FLIGHT.saturating_mul(2);
 /// Unknown IP.
 pub(crate) const NO_IP: [u8; 16] = [0; 16];
 
-/// A daemon, and two peers with a smaller and a larger MAC.
+/// A daemon, a peer with a smaller MAC and a peer with a larger MAC.
 #[derive(Debug)]
 pub(crate) struct Stand {
     /// Daemon under test.
     pub daemon: Daemon,
-    /// `02:00:00:00:00:01`. At equal progress its tokens and candidates beat the daemon's.
+    /// `02:00:00:00:00:01`. If the progress is equal, the tokens and candidates of this peer beat those of the daemon.
     pub low: Peer,
-    /// `02:00:00:00:00:03`. At equal progress the daemon's tokens beat its. It follows the daemon in ring order.
+    /// `02:00:00:00:00:03`. If the progress is equal, the tokens of the daemon beat those of this peer. This peer
+    /// follows the daemon in ring order.
     pub high: Peer,
     /// Constants of the daemon.
     pub timing: Timing,
@@ -45,7 +46,7 @@ pub(crate) struct Stand {
 }
 
 impl Stand {
-    /// Starts the daemon. The peers listen already.
+    /// Starts the daemon, after the peers have begun to listen.
     pub(crate) fn new(timing: Timing) -> Self {
         Self::with(timing, NO_IP, |constants| constants)
     }
@@ -72,7 +73,7 @@ impl Stand {
         self.mac
     }
 
-    /// Longest time of anything here that depends on timeouts of the protocol.
+    /// Longest time that a test waits for events that depend on timeouts of the protocol.
     pub(crate) fn patience(&self) -> Duration {
         self.timing.one_owner_bound()
     }
@@ -85,13 +86,13 @@ impl Stand {
         self.simulation.pass(time);
     }
 
-    /// Waits until the daemon has elected itself. Returns its token.
+    /// Waits until the daemon has elected itself. Returns the daemon's token.
     pub(crate) fn elect(&self) -> Result<Token> {
         let heartbeat = self.wait_from(0, is_heartbeat)?;
         heartbeat.message.token().context("a heartbeat has a token")
     }
 
-    /// Makes the daemon a WAITER for a token of `low`. Returns the token.
+    /// Makes the daemon a WAITER for a token of the peer `low`. Returns the token.
     pub(crate) fn follow(&self) -> Result<Token> {
         let token = self.low.token(1000);
         self.low.broadcast(&token_is_here(token));
@@ -99,7 +100,7 @@ impl Stand {
         Ok(token)
     }
 
-    /// Makes the daemon an OWNER by TAKE_TOKEN of `low`. Returns the token.
+    /// Makes the daemon an OWNER with a TAKE_TOKEN of the peer `low`. Returns the token.
     pub(crate) fn give(&self) -> Result<Token> {
         let token = self.low.token(1000);
         self.offer(&self.low, &take_token(token), |seen| {
@@ -109,7 +110,7 @@ impl Stand {
         Ok(token)
     }
 
-    /// Offers the daemon a token once, and waits for a frame that `answered` accepts.
+    /// Offers a token to the daemon once, and waits for a frame that `answered` accepts.
     pub(crate) fn offer(
         &self,
         giver: &Peer,
@@ -119,16 +120,16 @@ impl Stand {
         let mark = self.mark();
         giver.send(self.mac, offer);
         self.wait_in(FLIGHT, mark, answered)
-            .context("the offer was not answered")
+            .context("the daemon did not answer the offer")
     }
 
-    /// Waits until the frames on their way have brought the daemon into a state.
+    /// Waits until the frames under way have arrived. Checks that the daemon is then in this state.
     pub(crate) fn wait_for_state(&self, state: &str) -> Result<()> {
         self.pass(FLIGHT);
         self.daemon.expect_state(state)
     }
 
-    /// Returns the digest of a table with the daemon, without an IP, and these others.
+    /// Returns the digest of a table that contains these other members, and the daemon without an IP.
     pub(crate) fn digest_with(&self, others: &[Member]) -> Digest {
         let own = Member {
             mac: self.mac,
@@ -137,7 +138,7 @@ impl Stand {
         digest_of(&[others, &[own]].concat())
     }
 
-    /// Waits until the frames on their way have given the daemon's table this digest.
+    /// Waits until the frames under way have arrived. Checks that the daemon's table then has this digest.
     pub(crate) fn wait_for_digest(&self, digest: Digest) -> Result<()> {
         self.pass(FLIGHT);
         let found = self.daemon.digest();
@@ -148,12 +149,12 @@ impl Stand {
         Ok(())
     }
 
-    /// Waits for a frame of the daemon after a mark.
+    /// Waits for a frame that the daemon sends after a mark.
     pub(crate) fn wait_from(&self, mark: usize, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         self.wait_in(self.patience(), mark, wanted)
     }
 
-    /// Waits at most `timeout` for a frame of the daemon after a mark.
+    /// Waits at most `timeout` for a frame that the daemon sends after a mark.
     pub(crate) fn wait_in(
         &self,
         timeout: Duration,
@@ -170,7 +171,7 @@ impl Stand {
         });
         found.with_context(|| {
             let sent = self.sent_from(mark);
-            format!("the expected frame did not come in {timeout:?}; the daemon sent: {sent:#?}")
+            format!("the expected frame did not arrive in {timeout:?}; the daemon sent: {sent:#?}")
         })
     }
 
@@ -180,7 +181,7 @@ impl Stand {
             .with(|inner| inner.segment.recording().len())
     }
 
-    /// Returns the daemon's frames after a mark.
+    /// Returns the frames that the daemon has sent after a mark.
     pub(crate) fn sent_from(&self, mark: usize) -> Vec<Seen> {
         self.simulation.with(|inner| {
             let recording = &inner.segment.recording()[mark..];

@@ -8,7 +8,7 @@ use ring_segment::{ETHERTYPE, MacAddr, Message, Seen, Token, frame};
 use super::segment::mac;
 use super::simulation::Simulation;
 
-/// A station of the test. It answers nothing by itself.
+/// A station of the test, which sends no answers by itself.
 #[derive(Debug)]
 pub(crate) struct Peer {
     port: usize,
@@ -25,7 +25,7 @@ impl Peer {
         mac(self.port)
     }
 
-    /// Returns the token of its first chain with this progress.
+    /// Returns a token of the peer's first chain. The token has this progress.
     pub(crate) fn token(&self, progress: u64) -> Token {
         Token {
             progress,
@@ -34,12 +34,12 @@ impl Peer {
         }
     }
 
-    /// Sends a message with its own address. Returns the time.
+    /// Sends a message with the peer's own address. Returns the time of the frame.
     pub(crate) fn send(&self, dst: MacAddr, message: &Message) -> Duration {
         self.send_as(self.mac(), dst, message)
     }
 
-    /// Broadcasts a message. Returns the time.
+    /// Broadcasts a message. Returns the time of the frame.
     pub(crate) fn broadcast(&self, message: &Message) -> Duration {
         self.send(MacAddr::broadcast(), message)
     }
@@ -49,7 +49,7 @@ impl Peer {
         self.send_payload(src, dst, &message.payload(src))
     }
 
-    /// Sends a payload from any MAC. Returns the time.
+    /// Sends a payload from any MAC. Returns the time of the frame.
     pub(crate) fn send_payload(&self, src: MacAddr, dst: MacAddr, payload: &[u8]) -> Duration {
         let bytes = frame(dst, src, ETHERTYPE, payload);
         self.simulation.with(|inner| {
@@ -58,10 +58,10 @@ impl Peer {
         })
     }
 
-    /// Waits for a frame that `wanted` accepts, and drops others.
+    /// Waits for a frame that `wanted` accepts, and drops other frames.
     ///
     /// # Errors
-    /// If none comes in time: lists the frames that came.
+    /// If no such frame arrives in time. The error lists the frames that arrived.
     pub(crate) fn expect(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         let mut others = Vec::new();
         let found = self.simulation.wait(timeout, |inner| {
@@ -75,11 +75,13 @@ impl Peer {
         });
         found.with_context(|| {
             let others = others.join("\n");
-            format!("the expected frame did not come in {timeout:?}; these came:\n{others}")
+            format!(
+                "the expected frame did not arrive in {timeout:?}; the peer received:\n{others}"
+            )
         })
     }
 
-    /// Returns unread frames and those that come during `window`.
+    /// Returns the unread frames and the frames that arrive during `window`.
     pub(crate) fn collect(&self, window: Duration) -> Vec<Seen> {
         self.simulation.pass(window);
         self.simulation

@@ -13,7 +13,7 @@ use super::clock;
 /// Travel time of each frame. Frames arrive in the order in which they were sent.
 pub(crate) const FLIGHT: Duration = Duration::from_micros(10);
 
-/// Ports of the stations. The daemon's MAC lies between those of the peers.
+/// Ports of the stations. The daemon's MAC lies between the MACs of the peers.
 pub(super) const LOW: usize = 0;
 pub(super) const DAEMON: usize = 1;
 pub(super) const HIGH: usize = 2;
@@ -24,11 +24,11 @@ pub(super) fn mac(port: usize) -> MacAddr {
     MacAddr::new(2, 0, 0, 0, 0, LAST_OCTETS[port])
 }
 
-/// The wire, and the frames that arrived at each station.
+/// The wire, the frames under way, and the frames that have arrived at each station.
 #[derive(Debug, Default)]
 pub(crate) struct Segment {
     now: Duration,
-    /// Frames on their way, in the order in which they were sent.
+    /// Frames under way, in the order in which they were sent.
     under_way: VecDeque<Seen>,
     /// All sent frames.
     recording: Vec<Seen>,
@@ -59,7 +59,7 @@ impl Segment {
         self.under_way.front().map(|sent| sent.at + FLIGHT)
     }
 
-    /// Advances the time, and delivers the frames that arrive until then.
+    /// Advances the time to `to`, and delivers the frames that arrive by then.
     pub(crate) fn advance(&mut self, to: Duration) {
         self.now = to;
         while let Some(at) = self.next_arrival().filter(|&at| at <= to) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::host::Host;
 use super::segment::{DAEMON, Segment};
 
-/// More turns than a daemon needs at one time.
+/// Maximum number of turns while the time does not advance. A daemon needs fewer.
 const TURNS_MAX: u32 = 100;
 
 /// State that all handles of a test share.
@@ -18,7 +18,7 @@ pub(crate) struct Simulation(Rc<RefCell<SimulationState>>);
 pub(crate) struct SimulationState {
     pub segment: Segment,
     pub host: Host,
-    /// Turns since the time last moved.
+    /// Number of turns since the time last advanced.
     turns: u32,
 }
 
@@ -35,12 +35,12 @@ impl Simulation {
         self.with(|inner| inner.segment.now())
     }
 
-    /// Runs `act` on the state; no time passes.
+    /// Runs `act` on the state. No time passes.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut SimulationState) -> T) -> T {
         act(&mut self.0.borrow_mut())
     }
 
-    /// Advances time until `found` returns a value, for at most `timeout`. Calls it after each event.
+    /// Advances time until `found` returns a value, for at most `timeout`. Calls `found` after each event.
     pub(crate) fn wait<T>(
         &self,
         timeout: Duration,
@@ -63,7 +63,8 @@ impl Simulation {
 }
 
 impl SimulationState {
-    /// Advances to the next event before `end`, otherwise to `end`. Returns whether there was an event.
+    /// Advances to the next event before `end`. If there is no such event, advances to `end`. Returns whether there was
+    /// an event.
     fn step(&mut self, end: Duration) -> bool {
         let Self { segment, host, .. } = self;
         let unread = !segment.queue(DAEMON).is_empty() && host.is_running();
@@ -77,14 +78,17 @@ impl SimulationState {
             segment.advance(end);
             return false;
         };
-        // The daemon may be late after a stop.
+        // After a stop, deadlines of the daemon may lie in the past.
         let next = next.max(segment.now());
         self.turns = if next == segment.now() {
             self.turns + 1
         } else {
             0
         };
-        assert!(self.turns < TURNS_MAX, "the daemon does not come to rest");
+        assert!(
+            self.turns < TURNS_MAX,
+            "the daemon causes endless events at one time"
+        );
         segment.advance(next);
         host.turn(segment);
         true

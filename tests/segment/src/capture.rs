@@ -1,4 +1,4 @@
-//! Captures every frame of the ring that a node sends: once, in order, with the kernel's timestamp.
+//! Captures every frame of the ring that a node sends: each frame once, in order, with the kernel's timestamp.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -16,7 +16,7 @@ use crate::netns::NetNs;
 use crate::packet_socket::{RawSocket, Received};
 use crate::wire::Seen;
 
-/// Longest time until the thread notices that it should end.
+/// Longest time until the capture's thread notices that it should end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Change of the thread's nice value: a little more than daemons request.
 const NICE_CHANGE: i32 = -11;
@@ -24,8 +24,8 @@ const NICE_CHANGE: i32 = -11;
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     frames: Mutex<Vec<Seen>>,
-    /// Newer frames. With this separate list, a test that reads `frames` for long does not block the thread. Lock
-    /// order: `frames` first.
+    /// Frames that arrived after the frames in `frames`. Because this list is separate, a test that reads `frames` for
+    /// a long time does not block the thread. Lock order: `frames` first.
     inbox: Mutex<Vec<Seen>>,
     grown: Condvar,
     ports: Mutex<HashMap<usize, usize>>,
@@ -33,8 +33,9 @@ pub(crate) struct Recording {
     over: AtomicBool,
 }
 
-/// A recording of the segment at the hub's end of every node's link. It sees each frame as the node sent it, before
-/// bridge or switch, and even if the node is cut off.
+/// A recording of the segment at the hub's end of every node's link. The recording has each frame in the form in which
+/// the node sent it, before the bridge or the switch handles the frame. The recording also has the frames of a node
+/// that is cut off.
 #[derive(Debug)]
 pub struct Capture {
     recording: Arc<Recording>,
@@ -45,7 +46,7 @@ pub struct Capture {
 
 impl Recording {
     fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        // A test that panicked with the lock has left only whole frames.
+        // A test that panicked while it held the lock has left only whole frames.
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -55,16 +56,16 @@ impl Recording {
         frames.clone()
     }
 
-    fn seen(&self, received: Received) -> Option<Seen> {
+    fn parse_received(&self, received: Received) -> Option<Seen> {
         let port = *Self::lock(&self.ports).get(&received.interface)?;
         Seen::read(received.at, port, received.bytes)
     }
 
-    /// Records all frames that the kernel has received. A test calls it before it reads the frames, so it does not
-    /// depend on the thread's progress.
+    /// Records all frames that the kernel has received. A test calls this function before it reads the frames, so the
+    /// test does not depend on the progress of the capture's thread.
     ///
-    /// It locks the inbox for one frame at a time. Otherwise a test that waits for a CPU here would block the
-    /// thread.
+    /// The function locks the inbox for one frame at a time. Otherwise a test that waits for a CPU in this function
+    /// would block the capture's thread.
     fn catch_up(&self, socket: &RawSocket) -> Result<()> {
         let began = clock::now();
         loop {
@@ -73,9 +74,10 @@ impl Recording {
                 return Ok(());
             };
             self.lost.store(received.lost, Ordering::Relaxed);
-            // In a storm of frames there would always be another one.
+            // Without this limit a storm of frames would keep the loop running, because another frame would always
+            // follow.
             let is_later = received.at > began;
-            if let Some(seen) = self.seen(received) {
+            if let Some(seen) = self.parse_received(received) {
                 inbox.push(seen);
                 self.grown.notify_all();
             }
@@ -94,8 +96,8 @@ impl Recording {
     }
 
     fn run(&self, socket: &RawSocket) -> Result<()> {
-        // Daemons raise their priority as far as they may. Three daemons that pass the token without a pause would
-        // leave no CPU time for this thread.
+        // Daemons raise their priority as far as the kernel permits. Three daemons that pass the token without a pause
+        // would leave no CPU time for this thread at normal priority.
         let _ = nice(NICE_CHANGE);
         while !self.over.load(Ordering::Relaxed) {
             socket.wait(POLL_INTERVAL)?;
@@ -106,7 +108,7 @@ impl Recording {
 }
 
 impl Capture {
-    /// Starts a recording of the frames that arrive at a node, whatever their destination.
+    /// Starts a recording of all frames that arrive at a node, including frames to other destinations.
     pub(crate) fn of_arrivals(node: usize, ns: &NetNs, ethertype: u16) -> Result<Self> {
         let this = Self::start(ns, ethertype)?;
         let interface = ns
@@ -143,7 +145,7 @@ impl Capture {
         Recording::lock(&self.recording.ports).insert(interface, port);
     }
 
-    /// Stops recording a node, for example one that floods the segment.
+    /// Stops the recording of a node's frames, for example if the node floods the segment.
     pub fn ignore(&self, port: usize) -> Result<()> {
         let ports = Recording::lock(&self.recording.ports).clone();
         let interfaces = ports.into_iter().filter(|(_, node)| *node == port);
@@ -151,14 +153,14 @@ impl Capture {
         self.accept(Destinations::All, &ignored)
     }
 
-    /// Stops recording all nodes. The capture then costs no time.
+    /// Stops recording all nodes. From then on the capture takes no CPU time.
     pub fn stop(&self) -> Result<()> {
         let ports = Recording::lock(&self.recording.ports).clone();
         let interfaces: Vec<usize> = ports.into_keys().collect();
         self.accept(Destinations::All, &interfaces)
     }
 
-    /// Records only broadcasts, of which a fast ring sends few.
+    /// Records only broadcasts. A fast ring sends only few broadcasts.
     pub fn record_only_broadcasts(&self) -> Result<()> {
         self.accept(Destinations::Broadcast, &[])
     }
@@ -182,23 +184,23 @@ impl Capture {
     /// Returns all frames up to now.
     ///
     /// # Panics
-    /// The recording lacks frames, since its socket's buffer was full.
+    /// The recording lacks frames because the buffer of its socket was full.
     pub fn frames(&self) -> Vec<Seen> {
         self.frames_from(0)
     }
 
-    /// Returns the number of frames that the recording lacks, since its socket's buffer was full.
+    /// Returns the number of frames that the recording lacks because the buffer of its socket was full.
     pub fn lost(&self) -> u32 {
         self.recording.lost.load(Ordering::Relaxed)
     }
 
-    /// Returns the frames since the last call and forgets them; marks become invalid. For long recordings, which
-    /// would not fit into memory.
+    /// Returns the frames since the last call and removes them from the recording, so marks become invalid. Without
+    /// such calls, a long recording would not fit into memory.
     pub fn drain(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.develop())
     }
 
-    /// Returns the number of frames up to now: the place where [`Capture::wait_from`] begins.
+    /// Returns a mark for [`Capture::wait_from`]: the number of frames up to now.
     pub fn mark(&self) -> usize {
         self.develop().len()
     }
@@ -245,7 +247,7 @@ impl Capture {
         self.wait_from(self.mark(), timeout, wanted)
     }
 
-    /// Calls `wanted` with all frames whenever there are new ones, until it returns a value.
+    /// Calls `wanted` with all frames whenever new frames have arrived, until `wanted` returns a value.
     pub fn wait_until<T>(
         &self,
         timeout: Duration,
@@ -266,7 +268,7 @@ impl Capture {
                     .map(|seen| format!("  {seen:?}"))
                     .collect();
                 bail!(
-                    "what was waited for did not come in {timeout:?}; the last frames, newest \
+                    "the expected frames did not arrive in {timeout:?}; the last frames, newest \
                      first:\n{}",
                     tail.join("\n")
                 );

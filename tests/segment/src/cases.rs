@@ -7,8 +7,8 @@ use anyhow::{Result, anyhow, ensure};
 /// Name and function of a case.
 pub type Case<F = fn() -> Result<()>> = (&'static str, F);
 
-/// Runs all cases in parallel, each in a thread with its name. For cases of an exclusive test that mostly wait:
-/// they take as long as the longest one.
+/// Runs all cases in parallel, each in a thread with its name. If the cases of an exclusive test mostly wait, the test
+/// takes only as long as its longest case.
 pub fn side_by_side<F>(cases: &[Case<F>]) -> Result<()>
 where
     F: Fn() -> Result<()> + Sync,

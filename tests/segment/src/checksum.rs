@@ -1,14 +1,15 @@
-//! Adds the checksums that a kernel leaves to the network interface. Virtual interfaces do not add them.
+//! Adds the checksums that a kernel expects the network interface to add. Virtual interfaces do not add these
+//! checksums.
 
 const ETHERNET_HEADER_LEN: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Writes the checksum of a complete TCP segment or UDP datagram over IPv4 into its frame. Does not change other
-/// frames.
+/// Writes the checksum into a frame that contains a complete TCP segment or UDP datagram over IPv4. Does not change
+/// other frames.
 pub(crate) fn complete(frame: &mut [u8]) {
-    // Shorter frames are neither.
+    // A shorter frame contains neither a TCP segment nor a UDP datagram.
     let _ = try_complete(frame);
 }
 
@@ -34,7 +35,7 @@ fn try_complete(frame: &mut [u8]) -> Option<()> {
         folded = (folded & 0xffff) + (folded >> 16);
     }
     let checksum = !u16::try_from(folded).ok()?;
-    // The value 0 means that there is no checksum.
+    // In UDP the value 0 means that the datagram has no checksum.
     let checksum = if checksum == 0 { 0xffff } else { checksum };
     segment
         .get_mut(at..at + 2)?

@@ -1,4 +1,4 @@
-//! Clock of the tests, which the kernel's timestamps of frames use too.
+//! Clock of the tests. The kernel's timestamps of frames are times of this clock too.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -6,17 +6,17 @@ use std::time::Duration;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
-/// Returns the time since the process first called this.
+/// Returns the time since the process first called this function.
 pub fn now() -> Duration {
     since_start(wall())
 }
 
-/// Converts the kernel's timestamp of a frame.
+/// Converts the kernel's timestamp of a frame to a time of this clock.
 pub(crate) fn of_stamp(stamp: TimeSpec) -> Duration {
     since_start(Duration::from(stamp))
 }
 
-/// Returns the start of the clock since 1970, for files that need dates.
+/// Returns the time from 1970 to the start of the clock, for files that need dates.
 pub fn start() -> Duration {
     static START: OnceLock<Duration> = OnceLock::new();
     *START.get_or_init(wall)

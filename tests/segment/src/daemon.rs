@@ -24,7 +24,7 @@ use crate::node::Node;
 use crate::runner::cpu_starvation;
 use crate::stalls;
 
-/// Interval at which a process's end or its status is polled; both are cheap.
+/// Interval between two checks for the end of a process or for its status. Both checks are cheap.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Exit code of `ringctl status` if the node is in no ring.
@@ -85,7 +85,7 @@ impl Ringd {
         self
     }
 
-    /// Starts the daemon through another command, which gets its command line as arguments.
+    /// Starts the daemon through another command, which gets the daemon's command line as arguments.
     pub fn through<T: Into<OsString>>(mut self, wrapper: impl IntoIterator<Item = T>) -> Self {
         self.wrapper = wrapper.into_iter().map(Into::into).collect();
         self
@@ -97,13 +97,13 @@ impl Ringd {
         self
     }
 
-    /// Omits `--state-dir`, for a system that stores nothing.
+    /// Omits `--state-dir`. A system that stores nothing does not have this option.
     pub fn without_state(mut self) -> Self {
         self.has_state = false;
         self
     }
 
-    /// Appends its output to a file; the test does not get it.
+    /// Appends the daemon's output to a file. The test then cannot read the output through [`Daemon`].
     pub fn log_to(mut self, path: impl Into<PathBuf>) -> Self {
         self.log = Some(path.into());
         self
@@ -145,7 +145,7 @@ impl Ringd {
         Ok(command)
     }
 
-    /// Returns the target of one of its output streams.
+    /// Returns the target of one output stream of the daemon.
     fn output_target(&self) -> Result<Stdio> {
         let Some(path) = &self.log else {
             return Ok(Stdio::piped());
@@ -156,7 +156,7 @@ impl Ringd {
     }
 }
 
-/// Sends one request to a control socket (`docs/control.md`). Returns the answer of this kind.
+/// Sends one request to a control socket (`docs/control.md`). Returns the answer, which must be of this kind.
 pub fn ask(control: &Path, request: &Value, kind: &str) -> Result<Value> {
     let mut stream = UnixStream::connect(control).context("no process listens")?;
     stream.set_read_timeout(Some(WAIT_LIMIT))?;
@@ -170,7 +170,7 @@ pub fn ask(control: &Path, request: &Value, kind: &str) -> Result<Value> {
     value.with_context(|| format!("{answer} instead of {kind}"))
 }
 
-/// A started daemon. It is killed on drop.
+/// A started daemon, which is killed on drop.
 #[derive(Debug)]
 pub struct Daemon {
     options: Ringd,
@@ -185,13 +185,13 @@ impl Daemon {
         failure_report::show_log(name, Arc::clone(&self.lines));
     }
 
-    /// Discards its earlier output, for the report of another test.
+    /// Discards the daemon's earlier output, so that it does not appear in the report of the next test.
     pub(crate) fn restart_recording(&mut self) {
         self.lines.clear();
         self.show_log();
     }
 
-    /// Changes the value of an option from its next start on.
+    /// Changes the value of an option for the daemon's next start.
     pub fn set_option(&mut self, name: &str, value: impl AsRef<Path>) {
         let arguments = &mut self.options.arguments;
         let at = arguments.iter().position(|argument| argument == name);
@@ -204,7 +204,7 @@ impl Daemon {
         &self.options.node
     }
 
-    /// Returns its process.
+    /// Returns the daemon's process id.
     ///
     /// # Panics
     /// It has ended.
@@ -213,7 +213,7 @@ impl Daemon {
         Pid::from_raw(i32::try_from(id).expect("the kernel's process numbers are positive"))
     }
 
-    /// Returns one of its sets of capabilities by its name in `/proc`, such as `CapPrm`.
+    /// Returns one of the daemon's sets of capabilities. `set` is its name in `/proc`, such as `CapPrm`.
     pub fn capabilities(&self, set: &str) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
         let bits = status.lines().find_map(|line| line.strip_prefix(set));
@@ -232,9 +232,9 @@ impl Daemon {
         control(self.folder.path())
     }
 
-    /// Starts it again after its end, with the same options and state.
+    /// Starts the daemon again after its end, with the same options and state.
     pub fn start(&mut self) -> Result<()> {
-        ensure!(self.child.is_none(), "the daemon runs already");
+        ensure!(self.child.is_none(), "the daemon is already running");
         fs::create_dir_all(self.state_dir()).context("cannot make a state directory")?;
         let mut command = self.options.command(self.folder.path())?;
         let mut child = self.options.node.ns().spawn(&mut command)?;
@@ -249,7 +249,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Sends it a signal. Returns after SIGSTOP has stopped it.
+    /// Sends the daemon a signal. If the signal is SIGSTOP, waits until the daemon has stopped.
     ///
     /// # Panics
     /// It has ended.
@@ -262,7 +262,7 @@ impl Daemon {
         }
         kill(self.pid(), signal).with_context(|| format!("cannot send {signal} to the daemon"))?;
         if signal == Signal::SIGSTOP {
-            // A daemon that runs when the signal arrives may still handle a frame.
+            // A daemon that is busy when the signal arrives may still handle a frame before it stops.
             let stopped = waitpid(self.pid(), Some(WaitPidFlag::WUNTRACED))?;
             ensure!(
                 matches!(stopped, WaitStatus::Stopped(..)),
@@ -272,7 +272,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Kills it with SIGKILL, and waits for its end.
+    /// Kills the daemon with SIGKILL, and waits for its end.
     pub fn kill(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
             stalls::unregister(child.id());
@@ -283,7 +283,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Waits until it exits without a signal of this test.
+    /// Waits until the daemon exits without a signal of this test.
     pub fn wait_exit(&mut self, timeout: Duration) -> Result<ExitStatus> {
         let child = self
             .child
@@ -308,7 +308,8 @@ impl Daemon {
         }
     }
 
-    pub fn is_running(&mut self) -> Result<bool> {
+    /// Returns whether the daemon's process is running, according to the kernel.
+    pub fn poll_running(&mut self) -> Result<bool> {
         let Some(child) = self.child.as_mut() else {
             return Ok(false);
         };
@@ -318,12 +319,12 @@ impl Daemon {
             .is_none())
     }
 
-    /// Returns its output up to now, from both streams.
+    /// Returns the daemon's output up to now, from both streams.
     pub fn output(&self) -> Vec<String> {
         self.lines.all()
     }
 
-    /// Waits for a line of its output. It may already be there.
+    /// Waits for a line of the daemon's output. The line may already be there.
     pub fn wait_for_line(
         &self,
         timeout: Duration,
@@ -332,7 +333,7 @@ impl Daemon {
         self.wait_for_line_from(0, timeout, wanted)
     }
 
-    /// Waits for a line after the first `from` lines.
+    /// Waits for a line of the daemon's output after the first `from` lines.
     pub fn wait_for_line_from(
         &self,
         from: usize,
@@ -353,7 +354,7 @@ impl Daemon {
         child.wait_with_output().context("cannot wait for ringctl")
     }
 
-    /// Returns its status from `ringctl status --json`, whether it is in a ring or not.
+    /// Returns the daemon's status from `ringctl status --json`. The daemon need not be in a ring.
     pub fn status(&self) -> Result<Value> {
         let output = self.ringctl(&["status", "--json"])?;
         if !matches!(output.status.code(), Some(0 | NOT_IN_RING_CODE)) {
@@ -365,13 +366,14 @@ impl Daemon {
         serde_json::from_slice(&output.stdout).context("ringctl's status is not JSON")
     }
 
-    /// Sends one request to its control socket (`docs/control.md`). Returns the answer of this kind.
+    /// Sends one request to the daemon's control socket (`docs/control.md`). Returns the answer, which must be of this
+    /// kind.
     pub fn ask(&self, request: &Value, kind: &str) -> Result<Value> {
         ask(&self.control(), request, kind)
     }
 
-    /// Requests its status until `wanted` accepts it. The status is that of `ringctl status --json`, without the
-    /// cost of a process per request.
+    /// Requests the daemon's status until `wanted` accepts it. The status is the same as from `ringctl status --json`,
+    /// but a request does not cost a process.
     pub fn wait_for_status(
         &self,
         timeout: Duration,

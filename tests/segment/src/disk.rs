@@ -29,7 +29,7 @@ impl SmallDisk {
         self.0.join("filler")
     }
 
-    /// Fills all its space, after emptying `file` on it.
+    /// Empties `file` on the disk, and then fills all space of the disk.
     pub fn fill(&self, file: &str) -> Result<()> {
         let file = self.0.join(file);
         let mut filler = File::create(self.filler())?;
@@ -40,7 +40,7 @@ impl SmallDisk {
                 return Ok(());
             }
         }
-        bail!("{} is written first", file.display())
+        bail!("{} was written earlier", file.display())
     }
 
     /// Frees the space that [`SmallDisk::fill`] took.

@@ -1,4 +1,4 @@
-//! Recordings of the running test, which a failure report shows.
+//! Recordings of the running test. If the test fails, its failure report shows these recordings.
 
 use std::env;
 use std::fmt::Write;
@@ -28,12 +28,12 @@ pub(crate) fn show_log(name: String, lines: Arc<Lines>) {
     lock().push(TestRecording::Log(name, lines));
 }
 
-/// Forgets everything, after the test has passed or was reported.
+/// Forgets all recordings, after the test has passed or its failure was reported.
 pub(crate) fn clear() {
     lock().clear();
 }
 
-/// Writes the recordings to files in the target folder, and describes everything.
+/// Writes the recorded frames to files in the target folder. Returns a description of the files and the last log lines.
 pub(crate) fn describe(test: &str) -> String {
     let mut report = String::new();
     for (index, exhibit) in lock().iter().enumerate() {
@@ -45,7 +45,7 @@ pub(crate) fn describe(test: &str) -> String {
             TestRecording::Log(name, lines) => {
                 let all = lines.all();
                 let tail = &all[all.len().saturating_sub(LAST_LINES)..];
-                writeln!(report, "\n{name} said last:\n  {}", tail.join("\n  "))
+                writeln!(report, "\nlast output of {name}:\n  {}", tail.join("\n  "))
             }
         };
     }

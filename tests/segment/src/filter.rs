@@ -1,4 +1,5 @@
-//! Packet filter of a recording's socket: frames that are not recorded take no space in its buffer.
+//! Packet filter of a recording's socket. Because of the filter, frames that are not recorded take no space in the
+//! socket's buffer.
 
 use socket2::SockFilter;
 
@@ -6,7 +7,7 @@ use socket2::SockFilter;
 const BROADCAST: u32 = 1;
 /// `sll_pkttype` of a frame that this machine sends.
 const OUTGOING: u32 = 4;
-/// Address of values outside of the frame (`SKF_AD_OFF`); their offsets follow.
+/// Address of the values outside of the frame (`SKF_AD_OFF`). The constants below add an offset to this address.
 const ANCILLARY_OFFSET: u32 = 0xffff_f000;
 const PACKET_TYPE: u32 = ANCILLARY_OFFSET + 4;
 const INTERFACE: u32 = ANCILLARY_OFFSET + 8;
@@ -23,8 +24,8 @@ pub(crate) enum Destinations {
     Broadcast,
 }
 
-/// Returns a filter for incoming frames of one EtherType, or of all, with these destinations, except from `ignored`
-/// interfaces.
+/// Returns a filter for incoming frames with these destinations, of one EtherType or of all. The filter rejects frames
+/// from `ignored` interfaces.
 pub(crate) fn incoming(
     ethertype: Option<u16>,
     destinations: Destinations,

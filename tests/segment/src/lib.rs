@@ -9,13 +9,13 @@
     reason = "tests print the errors, and may ignore getters' results"
 )]
 //! A real Ethernet segment for tests and benchmarks: nodes in network namespaces on a bridge, or on a switch that
-//! causes faults. Daemons run on the nodes, peers send the test's frames, a capture records every frame, and
-//! [`invariants`] checks the protocol with the recorded frames only.
+//! causes faults. Daemons run on the nodes, peers send the test's frames, and a capture records every frame.
+//! [`invariants`] checks the protocol with only the recorded frames.
 //!
-//! A test program (`harness = false`) passes its tests to [`main`], which runs them in sandboxes: new namespaces, so
-//! that nothing reaches the machine's network and nothing is left behind. It needs root or unprivileged user
-//! namespaces, and `ip` of iproute2. A [`Container`] needs root and systemd. If something is missing, the tests fail
-//! and name it.
+//! A test program (`harness = false`) passes its tests to [`main`], which runs them in sandboxes. A sandbox consists of
+//! new namespaces, so it has no access to the machine's network and leaves nothing behind. The tests need root or
+//! unprivileged user namespaces, and `ip` of iproute2. A [`Container`] needs root and systemd. If something is missing,
+//! the tests fail and name the missing thing.
 //!
 //! Start reading at [`Segment`], [`Ring`] (a daemon on every node) and [`Stand`] (one daemon between two peers).
 //!
@@ -45,8 +45,8 @@
 //! }
 //! ```
 //!
-//! A benchmark calls [`enter`] as the first line of its `main` instead, and may use
-//! [`Segment::pair`] and [`NetNs::run`] to open its own sockets on a node:
+//! A benchmark passes no tests to [`main`]. It calls [`enter`] as the first line of its own `main`. The benchmark may
+//! use [`Segment::pair`] and [`NetNs::run`] to open its own sockets on a node:
 //!
 //! ```no_run
 //! fn main() -> anyhow::Result<()> {

@@ -1,4 +1,5 @@
-//! Time limits of waits: an expected event must happen in time, or the test fails and describes what it saw.
+//! Time limits of waits. If an expected event does not happen in time, the test fails and shows the events that did
+//! happen.
 
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
@@ -6,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// Longest wait for an expected event. No test judges this time: a machine and all its processes may stall for ten
-/// seconds.
+/// Longest wait for an expected event. No test judges this time, because a machine and all its processes may stall for
+/// ten seconds.
 pub const WAIT_LIMIT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// [`WAIT_LIMIT`] for `ringctl`'s `-w`.
 pub const WAIT: &str = "60";
 
-/// Waits until `fd` is readable or at its end. Returns false at time `by`.
+/// Waits until `fd` is readable or at its end. Returns false if `fd` is in neither state by the time `by`.
 ///
 /// # Panics
-/// `fd` is closed, or `by` is more than weeks away.
+/// If `fd` is closed, or if `by` is more than 24 days in the future.
 pub fn is_readable(fd: impl AsFd, by: Instant) -> bool {
     loop {
         let left = by.saturating_duration_since(Instant::now());
@@ -29,15 +30,18 @@ pub fn is_readable(fd: impl AsFd, by: Instant) -> bool {
     }
 }
 
-/// Polls until `is_so` holds.
+/// Calls `is_so` repeatedly until it returns true.
 ///
 /// # Panics
-/// It does not hold within [`WAIT_LIMIT`].
+/// `is_so` does not return true within [`WAIT_LIMIT`].
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let by = Instant::now() + WAIT_LIMIT;
     while !is_so() {
-        assert!(Instant::now() < by, "{what}: not within {WAIT_LIMIT:?}");
-        // Leaves the CPU to the process that makes it true.
+        assert!(
+            Instant::now() < by,
+            "{what}: did not happen within {WAIT_LIMIT:?}"
+        );
+        // Leaves the CPU to the process for which this loop waits.
         std::thread::sleep(POLL_INTERVAL);
     }
 }
@@ -46,7 +50,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 #[derive(Debug)]
 pub struct TextReader<R> {
     source: R,
-    /// Text that arrived and was not taken yet.
+    /// Text that has arrived, and that the test has not taken yet.
     seen: String,
     has_ended: bool,
 }
@@ -64,10 +68,11 @@ impl<R: Read + AsFd> TextReader<R> {
         &mut self.source
     }
 
-    /// Waits for `mark`, and takes the text up to its end. If the text ends without it, takes all.
+    /// Waits for `mark`, and takes the text up to the end of `mark`. If the text ends without `mark`, takes all of the
+    /// text.
     ///
     /// # Panics
-    /// Neither arrives within [`WAIT_LIMIT`].
+    /// Neither `mark` nor the end of the text arrives within [`WAIT_LIMIT`].
     pub fn take_to(&mut self, mark: &str) -> String {
         let by = Instant::now() + WAIT_LIMIT;
         loop {
@@ -79,14 +84,18 @@ impl<R: Read + AsFd> TextReader<R> {
                 return std::mem::take(&mut self.seen);
             }
             let comes = self.fill(by);
-            assert!(comes, "{mark:?} does not come, but {:?}", self.seen);
+            assert!(
+                comes,
+                "{mark:?} does not arrive; the text is {:?}",
+                self.seen
+            );
         }
     }
 
     /// Waits for the end of the text, and takes the rest.
     ///
     /// # Panics
-    /// It does not end within [`WAIT_LIMIT`].
+    /// The text does not end within [`WAIT_LIMIT`].
     pub fn take_rest(&mut self) -> String {
         let by = Instant::now() + WAIT_LIMIT;
         while !self.has_ended {
@@ -99,7 +108,7 @@ impl<R: Read + AsFd> TextReader<R> {
         std::mem::take(&mut self.seen)
     }
 
-    /// Returns the text that has arrived.
+    /// Returns the text that has arrived and was not taken yet.
     pub fn so_far(&mut self) -> &str {
         while !self.has_ended && self.fill(Instant::now()) {}
         &self.seen
@@ -114,7 +123,7 @@ impl<R: Read + AsFd> TextReader<R> {
             Ok(0) => self.has_ended = true,
             Ok(len) => self.seen.push_str(&String::from_utf8_lossy(&part[..len])),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // A terminal that no process has open returns an error.
+            // A terminal returns an error after the last process has closed it.
             Err(_) => self.has_ended = true,
         }
         true

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 /// Lines of a process's output, for which tests can wait.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    said: Mutex<Vec<String>>,
+    lines: Mutex<Vec<String>>,
     grown: Condvar,
 }
 
@@ -47,24 +47,24 @@ impl Lines {
         wanted: impl Fn(&str) -> bool,
     ) -> Result<String> {
         let deadline = Instant::now() + timeout;
-        let mut said = self.lock();
+        let mut lines = self.lock();
         loop {
-            if let Some(line) = said.iter().skip(from).find(|line| wanted(line)) {
+            if let Some(line) = lines.iter().skip(from).find(|line| wanted(line)) {
                 return Ok(line.clone());
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 bail!(
-                    "the line did not come in {timeout:?}; what was said:\n{}",
-                    said.join("\n")
+                    "the line did not appear in {timeout:?}; the output:\n{}",
+                    lines.join("\n")
                 );
             }
-            let woken = self.grown.wait_timeout(said, left);
-            said = woken.unwrap_or_else(PoisonError::into_inner).0;
+            let woken = self.grown.wait_timeout(lines, left);
+            lines = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<String>> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

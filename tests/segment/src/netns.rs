@@ -1,4 +1,4 @@
-//! Network namespaces, which a descriptor keeps alive and threads enter.
+//! Network namespaces. An open descriptor keeps a namespace alive, and threads enter it.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,7 +13,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use crate::ip;
 use crate::sandbox::INSIDE_VARIABLE;
 
-/// A network namespace. It exists as long as a clone of this, or a process in it.
+/// A network namespace, which exists while a clone of this value or a process in the namespace exists.
 #[derive(Debug, Clone)]
 pub struct NetNs {
     handle: Arc<OwnedFd>,
@@ -37,8 +37,8 @@ impl NetNs {
             .map_err(|_| anyhow!("the thread that makes a network namespace panicked"))?
     }
 
-    /// Runs `inside` in a new thread in the namespace. Sockets that it makes stay in the namespace wherever they
-    /// are used later.
+    /// Runs `inside` in a new thread in the namespace. Sockets that `inside` opens stay in the namespace, whichever
+    /// thread uses them later.
     ///
     /// # Panics
     /// `inside` panics.
@@ -79,9 +79,10 @@ impl NetNs {
         })?
     }
 
-    /// Returns the path with which another process of the sandbox can open the namespace.
+    /// Returns a path at which another process of the sandbox can open the namespace.
     pub(crate) fn path(&self) -> Result<String> {
-        // By number, since `self` means the process that opens it. The number is that of the mounted /proc.
+        // The path has the process number, because `self` would be the process that opens the path. The number must be
+        // that of the mounted /proc.
         let own = fs::read_link("/proc/self").context("cannot read /proc/self")?;
         Ok(format!(
             "/proc/{}/fd/{}",
@@ -94,7 +95,7 @@ impl NetNs {
 fn set_ipv6(scope: &str, on: bool) -> Result<()> {
     let path = format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6");
     match fs::write(&path, if on { "0" } else { "1" }) {
-        // A kernel without IPv6 needs nothing to disable it.
+        // A kernel without IPv6 has no such setting, and needs none.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !on => Ok(()),
         result => result.with_context(|| format!("cannot write {path}")),
     }

@@ -37,17 +37,17 @@ impl Node {
         })
     }
 
-    /// Returns its place in the segment, which is also the port of captured frames.
+    /// Returns the node's place in the segment, which is also the `port` of its captured frames.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// Returns the MAC that it had when the segment was made.
+    /// Returns the MAC that the node had when the segment was made.
     pub fn mac(&self) -> MacAddr {
         self.mac
     }
 
-    /// Returns its address, if the layout assigns addresses.
+    /// Returns the node's IP address, if the layout assigns addresses.
     pub fn ip(&self) -> Option<Ipv4Addr> {
         self.ip
     }
@@ -56,7 +56,7 @@ impl Node {
         &self.ns
     }
 
-    /// Waits until its interface can send. At first a new interface loses all frames.
+    /// Waits until the node's interface can send. At first a new interface loses all frames.
     pub fn wait_for_link(&self) -> Result<()> {
         wait_for_state(self.ns(), "eth0", |link| link["operstate"] == "UP")
     }
@@ -66,7 +66,7 @@ impl Node {
         Ringd::new(self.clone(), binaries)
     }
 
-    /// Starts a recording of the frames that arrive here. Their `port` is this node.
+    /// Starts a recording of the frames that arrive at this node. The `port` of these frames is the place of this node.
     pub fn arrivals(&self) -> Result<Capture> {
         Capture::of_arrivals(self.index, &self.ns, self.ethertype)
     }

@@ -20,7 +20,7 @@ use socket2::SockRef;
 use crate::clock;
 use crate::filter::{self, Destinations};
 
-/// Enough for a storm of frames while the reading thread waits for a CPU.
+/// Size of the receive buffer: enough for a storm of frames while the reading thread waits for a CPU.
 const RECEIVE_BUFFER: usize = 32 << 20;
 /// The IEEE's second experimental EtherType, which no station here sends.
 const UNUSED_ETHERTYPE: u16 = 0x88b6;
@@ -37,12 +37,12 @@ pub(crate) struct Received {
     pub at: Duration,
     pub interface: usize,
     pub bytes: Vec<u8>,
-    /// Frames that the socket has dropped up to now, since its buffer was full.
+    /// Number of frames that the socket has dropped up to now because its buffer was full.
     pub lost: u32,
 }
 
 impl RawSocket {
-    /// Opens a socket for incoming frames of all interfaces of the namespace, of one EtherType or all.
+    /// Opens a socket for incoming frames on all interfaces of the namespace, of one EtherType or of all.
     pub(crate) fn on_all(ethertype: Option<u16>) -> Result<Self> {
         let fd = socket(
             AddressFamily::Packet,
@@ -62,7 +62,7 @@ impl RawSocket {
         Ok(this)
     }
 
-    /// Changes the filter of the socket. It no longer receives frames from `ignored` interfaces.
+    /// Changes the filter of the socket. The socket no longer receives frames from `ignored` interfaces.
     pub(crate) fn accept(
         &self,
         ethertype: Option<u16>,
@@ -79,7 +79,7 @@ impl RawSocket {
         let index = if_nametoindex(interface)
             .with_context(|| format!("there is no interface {interface}"))?;
         let this = Self::on_all(Some(ethertype))?;
-        // pnet offers a safe way to bind to an interface, but closes its socket: it gets a duplicate.
+        // pnet offers a safe way to bind a socket to an interface, but closes that socket, so it gets a duplicate.
         let twin = this.fd.try_clone().context("cannot duplicate a socket")?;
         let config = datalink::Config {
             channel_type: ChannelType::Layer3(ethertype),
@@ -155,7 +155,7 @@ impl RawSocket {
             match recvmsg::<LinkAddr>(fd, &mut parts, Some(&mut control), flags) {
                 Ok(message) => break message,
                 Err(Errno::EAGAIN) => return Ok(None),
-                // An interface that goes down causes one such error on every socket. More frames may follow it.
+                // An interface that goes down causes one such error on every socket. More frames may follow the error.
                 Err(Errno::EINTR | Errno::ENETDOWN) => {}
                 Err(errno) => return Err(anyhow!("cannot receive frames: {errno}")),
             }
@@ -172,13 +172,13 @@ impl RawSocket {
         Ok(Some(Received {
             at,
             interface: from.map_or(0, |from| from.ifindex()),
-            // A recording keeps it, so it has no unused capacity.
+            // A recording keeps the frame, so its vector has no unused capacity.
             bytes: bytes[..length.min(FRAME_LEN_MAX)].to_vec(),
             lost,
         }))
     }
 
-    /// Clears the socket's pending error, such as that of an interface that went down.
+    /// Clears the pending error of the socket, for example the error that remains after an interface went down.
     pub(crate) fn clear_error(&self) {
         let _ = getsockopt(&self.fd, sockopt::SocketError);
     }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::clock;
 use crate::wire::Seen;
 
-/// Magic number of files with times in nanoseconds.
+/// Magic number of pcap files whose times are in nanoseconds.
 const MAGIC: u32 = 0xa1b2_3c4d;
 const LINK_TYPE_ETHERNET: u32 = 1;
 const SNAP_LENGTH: u32 = 65_535;

@@ -11,7 +11,7 @@ use crate::wire::{self, Message, Seen};
 
 const INTERFACE: &str = "eth0";
 
-/// A station of the test. It answers nothing by itself.
+/// A station of the test, which sends no answers by itself.
 #[derive(Debug)]
 pub struct Peer {
     index: usize,
@@ -35,12 +35,12 @@ impl Peer {
         self.mac
     }
 
-    /// Sends a message with its own address. Returns the time just before.
+    /// Sends a message with the peer's own address. Returns the time just before the message was sent.
     pub fn send(&self, dst: MacAddr, message: &Message) -> Result<Duration> {
         self.send_as(self.mac, dst, message)
     }
 
-    /// Broadcasts a message. Returns the time just before.
+    /// Broadcasts a message. Returns the time just before it sent the message.
     pub fn broadcast(&self, message: &Message) -> Result<Duration> {
         self.send(MacAddr::broadcast(), message)
     }
@@ -61,7 +61,8 @@ impl Peer {
         Ok(at)
     }
 
-    /// Returns the next frame for this node or for all, or `None` at the timeout. Its `port` is this node's.
+    /// Returns the next frame to this node or to all nodes, or `None` at the timeout. The `port` of the frame is the
+    /// place of this node.
     pub fn receive(&self, timeout: Duration) -> Result<Option<Seen>> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -78,7 +79,7 @@ impl Peer {
         }
     }
 
-    /// Waits for a frame that `wanted` accepts, and drops others.
+    /// Waits for a frame that `wanted` accepts, and drops other frames.
     pub fn expect(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         let deadline = Instant::now() + timeout;
         let mut others = Vec::new();
@@ -88,7 +89,7 @@ impl Peer {
                 Some(seen) if wanted(&seen) => return Ok(seen),
                 Some(seen) => others.push(format!("  {seen:?}")),
                 None => bail!(
-                    "what the peer waited for did not come in {timeout:?}; what came:\n{}",
+                    "the expected frame did not arrive in {timeout:?}; the peer received:\n{}",
                     others.join("\n")
                 ),
             }

@@ -1,4 +1,4 @@
-//! A PostgreSQL server with a socket in a folder, deleted with the test.
+//! A PostgreSQL server with a socket in a folder. The folder is deleted at the end of the test.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -11,17 +11,17 @@ use tempfile::TempDir;
 /// Folder of the programs of each version on Debian.
 const VERSIONS_DIR: &str = "/usr/lib/postgresql";
 const DATABASE_USER: &str = "postgres";
-/// Unprivileged user: the server refuses to run as root.
+/// Unprivileged user. The server runs as this user because it refuses to run as root.
 const NOBODY_UID: u32 = 65534;
 
-/// A PostgreSQL server with a socket in a folder. It is stopped on drop.
+/// A PostgreSQL server with a socket in a folder. The server is stopped on drop.
 #[derive(Debug)]
 pub struct PostgreSql {
     programs: PathBuf,
     folder: TempDir,
-    /// Command that runs others as that user.
+    /// Command that runs other commands as the unprivileged user.
     as_nobody: Vec<String>,
-    /// Its options except for the socket.
+    /// Options of the server, except for the socket.
     options: String,
     runs: bool,
 }
@@ -58,7 +58,7 @@ impl PostgreSql {
         Ok(server)
     }
 
-    /// Starts it again after [`PostgreSql::crash`], with its committed data.
+    /// Starts the server again after [`PostgreSql::crash`], with its committed data.
     pub fn launch(&mut self) -> Result<()> {
         let (data, socket) = (self.data(), self.folder.path().display());
         let own = &self.options;
@@ -73,7 +73,7 @@ impl PostgreSql {
         Ok(())
     }
 
-    /// Starts it again with TLS at a port of this machine. `certificate` and `key` are PEM.
+    /// Starts the server again with TLS at a port of this machine. `certificate` and `key` are PEM texts.
     pub fn launch_with_tls(&mut self, port: u16, certificate: &str, key: &str) -> Result<()> {
         self.crash()?;
         for (name, text) in [("cert.pem", certificate), ("key.pem", key)] {
@@ -87,7 +87,7 @@ impl PostgreSql {
         self.launch()
     }
 
-    /// Ends it at once like a crash: clients lose their connections and uncommitted data.
+    /// Ends the server at once like a crash: clients lose their connections and uncommitted data.
     pub fn crash(&mut self) -> Result<()> {
         self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "stop"])?;
         self.runs = false;
@@ -108,7 +108,7 @@ impl PostgreSql {
         format!("postgres://{DATABASE_USER}@{folder}/{DATABASE_USER}")
     }
 
-    /// Returns the environment for clients that read their server from it.
+    /// Returns environment variables with the address of the server, for clients that read it there.
     pub fn environment(&self) -> [(&'static str, String); 3] {
         let folder = self.folder.path().display().to_string();
         [
@@ -126,9 +126,9 @@ impl PostgreSql {
         let mut command = Command::new(&self.as_nobody[0]);
         command.args(&self.as_nobody[1..]);
         command.arg(program).args(arguments);
-        // The server inherits the streams, and would keep a pipe open.
-        let said = self.folder.path().join("said");
-        let file = fs::File::create(&said)?;
+        // The output goes to a file: the server inherits the streams, and would keep a pipe open.
+        let log_path = self.folder.path().join("said");
+        let file = fs::File::create(&log_path)?;
         command.current_dir("/").stdin(Stdio::null());
         command.stdout(file.try_clone()?).stderr(file);
         let output = command.output()?;
@@ -136,7 +136,7 @@ impl PostgreSql {
             output.status.success(),
             "{}: {}",
             program.display(),
-            fs::read_to_string(&said).unwrap_or_default()
+            fs::read_to_string(&log_path).unwrap_or_default()
         );
         Ok(output)
     }
@@ -162,18 +162,18 @@ fn programs() -> Result<PathBuf> {
     if let Some(newest) = found.pop() {
         return Ok(newest.join("bin"));
     }
-    // Other distributions have them in PATH.
+    // Other distributions have the programs in PATH.
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths(&path);
     folders
         .find(|folder| folder.join("initdb").exists())
-        .context("there is no PostgreSQL server: install it, as by apt-get install postgresql")
+        .context("there is no PostgreSQL server: install it, for example with apt-get install postgresql")
 }
 
-/// Gives the folder to an unprivileged user. Returns the command that runs others as that user.
+/// Gives the folder to an unprivileged user. Returns the command that runs other commands as this user.
 fn as_nobody(folder: &Path) -> Result<Vec<String>> {
     let other = format!("--reuid={NOBODY_UID} --regid={NOBODY_UID} --clear-groups");
-    // In a user namespace with a single user, another nested namespace provides the second one.
+    // In a user namespace with a single user, a nested namespace provides the second user.
     let mapped = format!("--user --map-user={NOBODY_UID} --map-group={NOBODY_UID}");
     for (program, arguments, gives) in [("setpriv", other, true), ("unshare", mapped, false)] {
         let mut line = vec![program.to_owned()];

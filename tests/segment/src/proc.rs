@@ -1,4 +1,4 @@
-//! Reads what `/proc` shows of a process.
+//! Reads properties of a process from `/proc`.
 
 use std::fmt::Display;
 use std::fs;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use nix::unistd::{SysconfVar, sysconf};
 
-/// Returns the CPU time of a process, user and system.
+/// Returns the CPU time of a process: the sum of user and system time.
 pub fn cpu_time(process: impl Display) -> Result<Duration> {
     let ticks = stat_field::<u32>(&process, 14)? + stat_field::<u32>(&process, 15)?;
     let hertz = sysconf(SysconfVar::CLK_TCK)?.context("the kernel has no clock tick")?;
@@ -32,7 +32,7 @@ pub fn status_field(process: impl Display, name: &str) -> Result<u64> {
     Ok(number.with_context(|| format!("no {name}"))?.parse()?)
 }
 
-/// Returns field `number` of `stat`, counted from 1 as in proc(5).
+/// Returns field `number` of `/proc/PROCESS/stat`. Fields count from 1, as in proc(5).
 fn stat_field<T: std::str::FromStr>(process: impl Display, number: usize) -> Result<T> {
     let stat = read(process, "stat")?;
     // The second field, in parentheses, may contain anything.

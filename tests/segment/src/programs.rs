@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::Binaries;
 
-/// Returns `ringd` and `ringctl`, as [`program`] finds them.
+/// Returns the paths of `ringd` and `ringctl`, as [`program`] finds them.
 pub fn binaries() -> Binaries {
     Binaries {
         ringd: program("ringd"),
@@ -16,12 +16,12 @@ pub fn binaries() -> Binaries {
     }
 }
 
-/// Returns the path of a program of this workspace, or of an example as `examples/NAME`. It is in the folder in
-/// which cargo built the running test or benchmark.
+/// Returns the path of a program of this workspace. For an example, `name` is `examples/NAME`. The program is in the
+/// folder in which cargo built the running test or benchmark.
 ///
 /// # Panics
-/// It is missing, or one of its sources is newer: `cargo test` builds the programs of a package only with the tests
-/// of that package.
+/// The program is missing or older than one of its sources. `cargo test` builds the programs of a package only
+/// with the tests of that package.
 pub fn program(name: &str) -> &'static str {
     static FOUND: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +56,7 @@ fn build_command() -> &'static str {
     }
 }
 
-/// Returns the folder of programs for the running test, which is in its subfolder `deps`.
+/// Returns the folder of the programs under test. The running test is in its subfolder `deps`.
 fn folder() -> PathBuf {
     let own = env::current_exe().expect("a process can find its program");
     let folder = own.parent().expect("a program lies in a folder");

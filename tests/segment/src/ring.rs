@@ -17,10 +17,10 @@ use crate::timing::{SLACK, Timing};
 use crate::wire::{Digest, Member, Message, Seen, digest_of};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// With an IDLE_HOLD longer than this, an idle token rests.
+/// Bound of IDLE_HOLD: with a longer IDLE_HOLD, an idle token rests.
 const RESTING_IDLE_HOLD: Duration = Duration::from_secs(10);
 
-/// Options of the daemons besides the protocol's constants.
+/// Options of the daemons in addition to the protocol's constants.
 struct Options(Box<dyn Fn(Ringd) -> Ringd + Send + Sync>);
 
 impl fmt::Debug for Options {
@@ -32,9 +32,9 @@ impl fmt::Debug for Options {
 /// Daemons on a segment, and checks of their ring.
 #[derive(Debug)]
 pub struct Ring {
-    /// Daemons in the order of the nodes. The last nodes may have none.
+    /// Daemons in the order of the nodes. The last nodes may have no daemon.
     pub daemons: Vec<Daemon>,
-    /// Their segment. It is dropped last.
+    /// Segment of the daemons, which is dropped last.
     pub segment: Segment,
     /// Frames that were recorded before the recording was restarted.
     earlier: Vec<Seen>,
@@ -110,7 +110,7 @@ impl Ring {
         digest_of(&members.collect::<Vec<_>>())
     }
 
-    /// Returns the daemons' frames since a time.
+    /// Returns the frames that the daemons have sent since a time.
     pub fn frames_since(&self, from: Duration) -> Vec<Seen> {
         let since = |frames: &[Seen]| {
             let recent = frames.iter().filter(|seen| seen.at >= from);
@@ -119,13 +119,13 @@ impl Ring {
         self.segment.capture().look(since)
     }
 
-    /// Waits until there was one owner for a WAITER_TIMEOUT. Returns the time since which there is one.
+    /// Waits until the ring has had exactly one owner for a WAITER_TIMEOUT. Returns the start of this period.
     pub fn wait_for_one_owner(&self, since: Duration) -> Result<Duration> {
         self.one_owner_by(since, clock::now() + WAIT_LIMIT)
     }
 
-    /// Checks section 5, rule 2: one owner within its bound after `since`, when the segment lost its last frame.
-    /// Only for exclusive tests.
+    /// Checks section 5, rule 2: the ring has one owner within the rule's bound after `since`, the time of the last
+    /// lost frame. Only exclusive tests may call this function.
     pub fn wait_for_one_owner_in_time(&self, since: Duration) -> Result<Duration> {
         let window = self.timing.waiter_timeout();
         self.one_owner_by(
@@ -136,7 +136,7 @@ impl Ring {
 
     fn one_owner_by(&self, since: Duration, deadline: Duration) -> Result<Duration> {
         let window = self.timing.waiter_timeout();
-        // Reading all frames often would take CPU time from the ring.
+        // If this loop read all frames often, it would take CPU time from the ring.
         thread::sleep((since + window).saturating_sub(clock::now()));
         loop {
             let now = clock::now();
@@ -154,14 +154,14 @@ impl Ring {
         }
     }
 
-    /// Waits until all daemons have the same table with exactly the daemons' nodes. If the token rests, frames need
-    /// not show it, so `ringctl` is asked too.
+    /// Waits until all daemons have the same table, with exactly the daemons' nodes. If the token rests, frames need
+    /// not show the tables, so the function asks `ringctl` too.
     pub fn wait_for_equal_tables(&self) -> Result<()> {
         self.equal_tables_within(WAIT_LIMIT)
     }
 
-    /// Waits for equal tables within four heartbeats: every member sends its digest once per rotation. Only for
-    /// exclusive tests.
+    /// Waits for equal tables within four heartbeats: every member sends its digest once per rotation. Only exclusive
+    /// tests may call it.
     pub fn wait_for_equal_tables_in_time(&self) -> Result<()> {
         self.equal_tables_within(4 * self.timing.heartbeat + SLACK)
     }
@@ -190,7 +190,7 @@ impl Ring {
         self.wait_for_equal_tables()
     }
 
-    /// Waits for the next heartbeat. Returns the place of the daemon that sent it.
+    /// Waits for the next heartbeat. Returns the index of the daemon that sent it.
     pub fn owner(&self) -> Result<usize> {
         let heartbeat = self.segment.capture().wait_for(WAIT_LIMIT, |seen| {
             seen.is_broadcast() && matches!(seen.message, Message::TokenIsHere { .. })
@@ -198,12 +198,13 @@ impl Ring {
         Ok(heartbeat.port)
     }
 
-    /// Checks the invariants that always hold, on all frames, also those before the recording was restarted.
+    /// Checks the invariants that always hold. The check covers all frames, including those before a restart of the
+    /// recording.
     pub fn check(&self) -> Result<()> {
         let recorded = |frames: &[Seen]| [&self.earlier, frames].concat();
         let mut frames = self.segment.capture().look(recorded);
-        // The capture may read an offer and its answer in the wrong order if two CPUs handled them. Their
-        // timestamps are right.
+        // The capture may read an offer and its answer in the wrong order if two CPUs handled them. Their timestamps
+        // have the right order.
         frames.sort_by_key(|seen| seen.at);
         invariants::check_all(&frames)
     }

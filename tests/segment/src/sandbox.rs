@@ -1,4 +1,4 @@
-//! Sandbox of a process: nothing in it reaches the machine's network, and no process in it outlives it.
+//! Sandbox of a process. Processes inside have no access to the machine's network, and end with the sandbox.
 
 use std::env;
 use std::fs;
@@ -24,17 +24,18 @@ pub(crate) const INSIDE_VARIABLE: &str = "RING_SEGMENT_INSIDE";
 /// Moves the process into new network, mount and process-id namespaces, and into a user namespace unless it is
 /// root.
 ///
-/// It also waits until all tests and other sandboxes of the same build have ended, and keeps new ones waiting, so
-/// that measured times are right.
+/// The function also waits until all tests and other sandboxes of the same build have ended. New tests and sandboxes
+/// then wait for this sandbox. Measured times would be wrong if other tests ran at the same time.
 ///
-/// Call it first in `main`: the process must have one thread. It starts the same program again as process 1 of the
-/// sandbox and exits with its exit code, so it returns only inside. When process 1 dies, the kernel ends every
-/// process in the sandbox, and deletes its namespaces, bridges and interfaces.
+/// Call the function first in `main`, because the process must have only one thread. The function starts the same
+/// program again as process 1 of the sandbox, and exits with the exit code of that process. So the function returns
+/// only inside the sandbox. When process 1 dies, the kernel ends every process in the sandbox, and deletes its
+/// namespaces, bridges and interfaces.
 pub fn enter() -> Result<()> {
     enter_in(Turn::alone)
 }
 
-/// Does the same as [`enter`] without waiting for others: for programs that measure no time.
+/// Does the same as [`enter`], but does not wait for other tests and sandboxes. Programs that measure no time use it.
 pub fn enter_beside_others() -> Result<()> {
     enter_in(|| Turn::with_others(usize::MAX))
 }
@@ -45,7 +46,7 @@ fn enter_in(turn: impl FnOnce() -> Turn) -> Result<()> {
     }
     let _turn = turn();
     unshare_namespaces()?;
-    // The child notices by the end of this pipe that its parent has died.
+    // When the parent dies, this pipe ends, so the child notices the death.
     exit(run_inside(Stdio::piped())?);
 }
 
@@ -53,7 +54,7 @@ pub(crate) fn is_inside() -> bool {
     env::var_os(INSIDE_VARIABLE).is_some()
 }
 
-/// Makes a sandbox for a runner: runs the same program inside, with the same standard input.
+/// Makes a sandbox for a runner, and runs the same program inside with the same standard input.
 pub(crate) fn run_in_sandbox() -> ExitCode {
     // A new user namespace may reset the signal that reports the parent's death.
     let code = unshare_namespaces()
@@ -68,7 +69,7 @@ pub(crate) fn run_in_sandbox() -> ExitCode {
     }
 }
 
-/// Prepares the sandbox. Its first process calls this.
+/// Prepares the sandbox. The first process of the sandbox calls this function.
 pub(crate) fn prepare_sandbox() -> Result<()> {
     die_with_the_parent()?;
     mount_private_dirs()
@@ -81,7 +82,7 @@ fn unshare_namespaces() -> Result<()> {
     }
     let (user, group) = (geteuid(), getegid());
     unshare(flags | CloneFlags::CLONE_NEWUSER).map_err(explain)?;
-    // Otherwise the kernel does not permit to map groups.
+    // Without this line the kernel does not permit a mapping of groups.
     fs::write("/proc/self/setgroups", "deny").context("cannot disable setgroups")?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1")).context("cannot map the user")?;
     fs::write("/proc/self/gid_map", format!("0 {group} 1")).context("cannot map the group")?;
@@ -115,8 +116,8 @@ fn explain(errno: Errno) -> anyhow::Error {
     anyhow!("cannot make namespaces for the tests ({errno}): {remedy}")
 }
 
-/// Runs this program inside, and returns its exit code. Standard input must end when this process, or the process
-/// at its other end, dies.
+/// Runs this program inside, and returns its exit code. `stdin` must be a stream that ends when this process dies, or
+/// when the process at the other end of the stream dies.
 fn run_inside(stdin: Stdio) -> Result<i32> {
     let program = env::current_exe().context("cannot find the running program")?;
     let mut arguments = env::args_os();
@@ -125,7 +126,7 @@ fn run_inside(stdin: Stdio) -> Result<i32> {
         .arg0(name)
         .args(arguments)
         .env(INSIDE_VARIABLE, "1")
-        // With a backtrace a failed test prints its line.
+        // With a backtrace the report of a failed test has the failing line.
         .env("RUST_LIB_BACKTRACE", "1")
         .stdin(stdin)
         .spawn()
@@ -141,8 +142,8 @@ fn run_inside(stdin: Stdio) -> Result<i32> {
 }
 
 fn die_with_the_parent() -> Result<()> {
-    prctl::set_pdeathsig(Signal::SIGKILL).context("cannot tie the process to its parent")?;
-    // If the parent died before the line above, no process holds the pipe.
+    prctl::set_pdeathsig(Signal::SIGKILL).context("cannot let the process end with its parent")?;
+    // If the parent died before the line above, no process holds the other end of the pipe.
     let stdin = std::io::stdin();
     let mut tie = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
     poll(&mut tie, PollTimeout::ZERO).context("cannot query the parent process")?;
@@ -165,8 +166,8 @@ fn mount_private_dirs() -> Result<()> {
         nothing,
     )
     .context("cannot make the mounts private")?;
-    // The kernel refuses it if parts of /proc are masked, as in containers. Then the machine's /proc remains, in
-    // which /proc/self is right too.
+    // The kernel refuses a new /proc if parts of /proc are masked, as in containers. Then the machine's /proc remains,
+    // in which /proc/self is right too.
     let _ = mount(
         Some("proc"),
         "/proc",
@@ -174,7 +175,7 @@ fn mount_private_dirs() -> Result<()> {
         MsFlags::empty(),
         nothing,
     );
-    // The last folder may contain hooks of the machine's daemon.
+    // `/etc/ringd` may contain hooks of a daemon that runs on the machine itself.
     for place in ["/run", "/var/lib", "/etc/ringd"] {
         if place.starts_with("/etc") && !Path::new(place).exists() {
             continue;

@@ -15,9 +15,9 @@ use crate::node::Node;
 use crate::switch::Switch;
 use crate::wire::{ETHERTYPE, Seen};
 
-/// Longest time until a new link carries frames.
+/// Longest time that a new link needs before it carries frames.
 const LINK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval at which the state of a link is polled, which starts a process.
+/// Interval between two queries of a link's state. Each query starts a process.
 const LINK_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ enum Fabric {
     Switch(Switch),
 }
 
-/// Builder of a segment. Begin with [`Layout::new`], end with [`Layout::bridge`] or [`Layout::switch`].
+/// Builder of a segment. Begin with [`Layout::new`], and end with [`Layout::bridge`] or [`Layout::switch`].
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 pub struct Layout {
@@ -48,7 +48,7 @@ impl Layout {
         }
     }
 
-    /// Uses locally administered MACs from a seed, so the ring's order differs from the nodes' order.
+    /// Uses random, locally administered MACs from a seed, so the ring's order differs from the nodes' order.
     pub fn random_macs(mut self, seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         for mac in &mut self.macs {
@@ -65,7 +65,7 @@ impl Layout {
         self
     }
 
-    /// Sets the EtherType that is captured and that peers use.
+    /// Sets the EtherType of captured frames and of the frames of peers.
     pub fn ethertype(mut self, ethertype: u16) -> Self {
         self.ethertype = ethertype;
         self
@@ -77,7 +77,7 @@ impl Layout {
         self
     }
 
-    /// Connects the nodes by the kernel's bridge, without spanning tree and multicast snooping.
+    /// Connects the nodes with the kernel's bridge, without spanning tree and multicast snooping.
     pub fn bridge(self) -> Result<Segment> {
         let hub = NetNs::new()?;
         hub.ip(
@@ -90,8 +90,8 @@ impl Layout {
         Ok(segment)
     }
 
-    /// Connects the nodes by a switch that can lose, duplicate, delay and block frames. `seed` determines its
-    /// random choices.
+    /// Connects the nodes with a switch that can lose, duplicate, delay and block frames. `seed` determines its random
+    /// choices.
     pub fn switch(self, seed: u64) -> Result<Segment> {
         let hub = NetNs::new()?;
         let switch = Switch::new(self.macs.len(), seed);
@@ -149,7 +149,7 @@ impl Segment {
         Layout::new(nodes).switch(seed)
     }
 
-    /// Makes two nodes with a cable between them, for measurements: no bridge and no capture.
+    /// Makes two nodes with a cable between them, for measurements. There is no bridge and no capture.
     pub fn pair() -> Result<[Node; 2]> {
         let nodes = [
             Node::new(0, fixed_mac(1), ETHERTYPE, None)?,
@@ -171,7 +171,7 @@ impl Segment {
         Ok(nodes)
     }
 
-    /// Restarts the recording, for the report of another test. Returns the earlier frames.
+    /// Restarts the recording before another test begins. Returns the earlier frames.
     pub(crate) fn restart_recording(&self) -> Vec<Seen> {
         failure_report::show_capture(self.capture().recording());
         self.capture().drain()
@@ -192,7 +192,7 @@ impl Segment {
     /// Returns the recording of all frames.
     ///
     /// # Panics
-    /// The segment has none ([`Layout::without_capture`]).
+    /// The segment has no recording ([`Layout::without_capture`]).
     pub fn capture(&self) -> &Capture {
         (self.capture.as_ref()).expect("the segment records its frames")
     }
@@ -212,7 +212,7 @@ impl Segment {
         }
     }
 
-    /// Cuts a node off without its noticing: its link stays up, but no frame passes.
+    /// Cuts a node off so that the node does not notice: its link stays up, but no frame passes.
     pub fn cut(&self, index: usize) -> Result<()> {
         match &self.fabric {
             Fabric::Bridge => self.hub.ip(&format!("link set p{index} nomaster\n")),
@@ -236,7 +236,7 @@ impl Segment {
         }
     }
 
-    /// Takes a node's carrier away, like an unplugged cable.
+    /// Takes the carrier away from a node's link, like an unplugged cable.
     pub fn lose_carrier(&self, index: usize) -> Result<()> {
         self.hub.ip(&format!("link set p{index} down\n"))
     }
@@ -249,7 +249,7 @@ impl Segment {
         self.hub.ip(&format!("link del p{index}\n"))
     }
 
-    /// Gives a node its interface: at first, and after [`Segment::unplug`] (on a bridge).
+    /// Gives a node its interface, for the first time or after [`Segment::unplug`] (on a bridge).
     pub fn plug(&mut self, index: usize) -> Result<()> {
         let node = &self.nodes[index];
         self.hub.ip(&format!(
@@ -291,7 +291,7 @@ fn fixed_mac(number: u64) -> MacAddr {
     MacAddr::new(2, 0, 0, d, e, f)
 }
 
-/// Returns the last octet of the node's address; 254 nodes have different ones.
+/// Returns the last octet of the node's address. Up to 254 nodes have different octets.
 fn last_octet(index: usize) -> u8 {
     u8::try_from(index % 254 + 1).unwrap_or(u8::MAX)
 }
@@ -309,7 +309,7 @@ pub(crate) fn wait_for_state(
         }
         ensure!(
             Instant::now() < deadline,
-            "{interface} carries nothing yet: {link}"
+            "{interface} carries no frames yet: {link}"
         );
         thread::sleep(LINK_POLL_INTERVAL);
     }

@@ -1,4 +1,4 @@
-//! Formed rings that one test after another can use, if none of them harms a daemon.
+//! Formed rings that several tests can use one after the other, if no test harms a daemon.
 
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ const POOLED_RINGS_MAX: usize = 2;
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Unused rings; the last one was used last.
+/// Unused rings. The last ring of the list was used most recently.
 static POOL: Mutex<Vec<PooledRing>> = Mutex::new(Vec::new());
 
 /// Properties that make two rings interchangeable.
@@ -31,7 +31,7 @@ struct RingKind {
     options: Vec<(&'static str, String)>,
 }
 
-/// A formed ring, and its processes at that time.
+/// A formed ring, and the processes of its daemons when it was formed.
 #[derive(Debug)]
 struct PooledRing {
     kind: RingKind,
@@ -39,7 +39,7 @@ struct PooledRing {
     processes: Vec<Pid>,
 }
 
-/// A formed ring with a daemon on every node, which the test only observes and queries. Its recording and its logs
+/// A formed ring with a daemon on every node, which the test only observes and queries. The recording and the logs
 /// begin with this test. A test that stops, kills or cuts off a daemon forms its own [`Ring`].
 #[derive(Debug)]
 pub struct SharedRing(Option<PooledRing>);
@@ -103,12 +103,12 @@ impl PooledRing {
         })
     }
 
-    /// Whether it is unchanged since it was formed, or soon is: clients that just disconnected may still be
-    /// counted.
-    fn is_in_order(&mut self) -> bool {
+    /// Waits until the ring looks as if it had just been formed. Returns false if this does not happen. The daemons may
+    /// still count clients that have just disconnected, so the function waits.
+    fn wait_for_recovery(&mut self) -> bool {
         let deadline = Instant::now() + RECOVERY_TIMEOUT;
         while self.check_state().is_err() {
-            // Data stay with the token, so waiting does not help.
+            // Data stay with the token, so a longer wait does not help.
             if Instant::now() >= deadline || self.has_data() {
                 return false;
             }
@@ -127,7 +127,7 @@ impl PooledRing {
         ensure!(!self.has_data() && self.ring.segment.capture().lost() == 0);
         let table = format!("{:016x}", self.ring.digest().hash);
         for (daemon, process) in self.ring.daemons.iter_mut().zip(&self.processes) {
-            ensure!(daemon.is_running()? && daemon.pid() == *process);
+            ensure!(daemon.poll_running()? && daemon.pid() == *process);
             let status = daemon.ask(&json!({"request": "status"}), "status")?;
             ensure!(status["ring_hash"] == table);
             let nobody = |list: &Value| list.as_array().is_some_and(Vec::is_empty);
@@ -143,13 +143,13 @@ impl PooledRing {
     }
 }
 
-/// Takes an intact ring of a kind from the pool, and ends the others of the kind. The ring looks as if it had just
+/// Takes an intact ring of a kind from the pool, and ends the other rings of the kind. The ring looks as if it had just
 /// been formed.
 fn take(kind: &RingKind) -> Option<PooledRing> {
     loop {
         let at = pool().iter().rposition(|pooled| pooled.kind == *kind)?;
         let mut pooled = pool().remove(at);
-        if pooled.is_in_order() {
+        if pooled.wait_for_recovery() {
             pooled.ring.restart_recording();
             return Some(pooled);
         }

@@ -1,8 +1,9 @@
 //! Stalls daemons for a moment, like a busy machine. A test that fails with stalls would fail on a busy machine.
 //!
-//! With the environment variable `RING_SEGMENT_STALLS=SEED` a test program does this in all tests that are not
-//! exclusive. With `RING_SEGMENT_STALLS=SEED:COUNT` it draws COUNT tests by the seed. At the end it prints the
-//! number of stalls; a sample without any stall fails.
+//! With the environment variable `RING_SEGMENT_STALLS=SEED` a test program stalls daemons in all tests that are not
+//! exclusive. With `RING_SEGMENT_STALLS=SEED:COUNT` the program selects COUNT tests at random with the seed, and stalls
+//! daemons only in these tests. At the end the program prints the number of stalls. If the program selected tests and
+//! caused no stall, it fails.
 
 use std::env;
 use std::os::fd::OwnedFd;
@@ -27,7 +28,7 @@ const PAUSE_MS: std::ops::RangeInclusive<u64> = 100..=1500;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub seed: u64,
-    /// Number of tests; `None`: all.
+    /// Number of tests, or `None` for all tests.
     pub count: Option<usize>,
 }
 
@@ -49,7 +50,7 @@ impl Plan {
         plan.map(Some)
     }
 
-    /// Draws `count` items of a list, and keeps their order.
+    /// Selects `count` items of a list at random, and keeps their order.
     pub(crate) fn draw<T>(&self, mut all: Vec<T>) -> Vec<T> {
         let mut dice = Rng::with_seed(self.seed);
         while self.count.is_some_and(|count| all.len() > count) {
@@ -63,7 +64,7 @@ impl Plan {
 struct Candidate {
     id: u32,
     process: OwnedFd,
-    /// The test has stopped it, and will continue it.
+    /// Whether the test itself has stopped the daemon, and will continue it.
     is_stopped: bool,
 }
 
@@ -73,7 +74,7 @@ fn candidates() -> MutexGuard<'static, Vec<Candidate>> {
     CANDIDATES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds a started daemon to those that may be stalled.
+/// Adds a started daemon to the daemons that may be stalled.
 pub(crate) fn register(child: &Child) -> Result<()> {
     let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty());
     candidates().push(Candidate {
@@ -84,12 +85,12 @@ pub(crate) fn register(child: &Child) -> Result<()> {
     Ok(())
 }
 
-/// Removes a daemon that has ended or is about to end.
+/// Removes a daemon that has ended or is about to end from the daemons that may be stalled.
 pub(crate) fn unregister(id: u32) {
     candidates().retain(|candidate| candidate.id != id);
 }
 
-/// Notes that the test itself stops or continues a daemon, so that it is not stalled.
+/// Records that the test itself stops or continues a daemon. A stopped daemon is not stalled.
 pub(crate) fn set_stopped(id: u32, is_stopped: bool) {
     for candidate in candidates().iter_mut() {
         if candidate.id == id {
@@ -98,7 +99,7 @@ pub(crate) fn set_stopped(id: u32, is_stopped: bool) {
     }
 }
 
-/// Thread that stalls one daemon after another while it lives.
+/// Thread that stalls one daemon after another until it ends.
 #[derive(Debug)]
 pub(crate) struct Stalls {
     over: Sender<()>,
@@ -106,7 +107,7 @@ pub(crate) struct Stalls {
 }
 
 impl Stalls {
-    /// Begins the stalls of a test. The same seed and test give the same stalls, as far as the test itself is
+    /// Begins the stalls of a test. The stalls depend only on the seed and the test, as far as the test itself is
     /// deterministic.
     pub(crate) fn begin(plan: Plan, test: &str) -> Self {
         let dice = Rng::with_seed(xxh3_64_with_seed(test.as_bytes(), plan.seed));
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_count_all_are_drawn_and_a_large_count_is_no_error() {
+    fn without_a_count_all_tests_are_drawn_and_a_large_count_is_no_error() {
         let all = Plan {
             count: None,
             ..PLAN

@@ -14,20 +14,21 @@ use crate::wire::{Digest, Message, Seen, Token};
 
 const DAEMON: usize = 1;
 
-/// One daemon, and peers with a smaller and a larger MAC.
+/// One daemon, a peer with a smaller MAC and a peer with a larger MAC.
 #[derive(Debug)]
 pub struct Stand {
     pub daemon: Daemon,
     /// `02:00:00:00:00:01`. At equal progress its tokens and candidates beat the daemon's.
     pub low: Peer,
-    /// `02:00:00:00:00:03`. At equal progress the daemon's tokens beat its. It follows the daemon in ring order.
+    /// `02:00:00:00:00:03`. At equal progress the daemon's tokens beat the tokens of this peer. This peer follows the
+    /// daemon in ring order.
     pub high: Peer,
     pub segment: Segment,
     pub timing: Timing,
 }
 
 impl Stand {
-    /// Starts the daemon. The peers listen already.
+    /// Starts the daemon, after the peers have begun to listen.
     pub fn new(binaries: Binaries, timing: Timing) -> Result<Self> {
         Self::on(Segment::bridge(3)?, binaries, timing, |ringd| ringd)
     }
@@ -54,13 +55,13 @@ impl Stand {
         self.daemon.node().mac()
     }
 
-    /// Waits until the daemon has elected itself. Returns its token.
+    /// Waits until the daemon has elected itself. Returns the daemon's token.
     pub fn elect(&self) -> Result<Token> {
         let heartbeat = self.wait_from(0, is_heartbeat)?;
         heartbeat.message.token().context("a heartbeat has a token")
     }
 
-    /// Makes the daemon a WAITER for a token of `low`. Returns the token.
+    /// Makes the daemon a WAITER for a token of the peer `low`. Returns the token.
     pub fn follow(&self) -> Result<Token> {
         let token = self.token_of(&self.low, 1000);
         self.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
@@ -69,7 +70,7 @@ impl Stand {
         Ok(token)
     }
 
-    /// Makes the daemon an OWNER by TAKE_TOKEN of `low`. Returns the token.
+    /// Makes the daemon an OWNER with a TAKE_TOKEN of the peer `low`. Returns the token.
     pub fn give(&self) -> Result<Token> {
         let token = self.token_of(&self.low, 1000);
         self.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
@@ -80,8 +81,8 @@ impl Stand {
         Ok(token)
     }
 
-    /// Offers the daemon a token, and waits for a frame that `answered` accepts. Repeats the offer after
-    /// TAKE_TIMEOUT like any giver, since a delayed daemon drops old offers.
+    /// Offers a token to the daemon, and waits for a frame that `answered` accepts. Repeats the offer after
+    /// TAKE_TIMEOUT like any giver, because a delayed daemon drops old offers.
     fn offer_until(
         &self,
         giver: &Peer,
@@ -98,7 +99,7 @@ impl Stand {
             let answer =
                 capture.wait_from(mark, wait, |seen| seen.port == DAEMON && answered(seen));
             if answer.is_ok() || Instant::now() >= deadline {
-                return answer.context("the offer was not answered");
+                return answer.context("the daemon did not answer the offer");
             }
         }
     }
@@ -109,7 +110,7 @@ impl Stand {
         Ok(())
     }
 
-    /// Returns the token of a peer's first chain with this progress.
+    /// Returns a token of a peer's first chain. The token has this progress.
     pub fn token_of(&self, peer: &Peer, progress: u64) -> Token {
         Token {
             progress,
@@ -118,7 +119,7 @@ impl Stand {
         }
     }
 
-    /// Waits for a frame of the daemon after a mark.
+    /// Waits for a frame that the daemon sends after a mark.
     pub fn wait_from(&self, mark: usize, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         let capture = self.segment.capture();
         capture.wait_from(mark, WAIT_LIMIT, |seen| seen.port == DAEMON && wanted(seen))

@@ -17,32 +17,32 @@ use pnet::util::MacAddr;
 use crate::checksum;
 use crate::packet_socket::RawSocket;
 
-/// Longest time until the thread notices that it should end.
+/// Longest time until the switch's thread notices that it should end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Faults of the switch, set with [`Switch::set`]. The default rules cause none.
+/// Faults of the switch, set with [`Switch::set`]. The default rules cause no faults.
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// Whether each port carries frames.
     pub up: Vec<bool>,
     /// Partition of each port. Frames stay in their partition.
     pub partition: Vec<usize>,
-    /// Links from one port to another on which no frame passes.
+    /// Pairs of ports: no frame passes from the first port to the second.
     pub blocked: HashSet<(usize, usize)>,
-    /// Ports whose unicast frames are lost.
+    /// Ports from which the switch forwards only broadcasts.
     pub broadcasts_only: HashSet<usize>,
-    /// Ports that do not get broadcasts.
+    /// Ports to which the switch delivers no broadcasts.
     pub unicasts_only: HashSet<usize>,
     /// Probability that a receiver misses a frame, 0 to 1.
     pub loss: f64,
     /// Probability that a receiver gets a frame twice, 0 to 1.
     pub duplication: f64,
-    /// Range of the random delay of each copy, so later frames may overtake it.
+    /// Range of the random delay of each copy. A later frame may overtake a delayed copy.
     pub delay: Range<Duration>,
 }
 
-/// The switch. It has its own random numbers: with the same seed, the same frames in the same order are treated
-/// alike.
+/// The switch. The random numbers of the switch come from a seed. If the seed and the order of frames are the same, the
+/// switch treats the frames alike.
 #[derive(Debug)]
 pub struct Switch {
     rules: Arc<Mutex<Rules>>,
@@ -71,7 +71,7 @@ impl Switch {
         }
     }
 
-    /// Begins to switch between the ports `p0`, `p1`, … of the calling thread's namespace.
+    /// Starts the switch between the ports `p0`, `p1`, … of the calling thread's namespace.
     pub(crate) fn start(&mut self) -> Result<()> {
         let ports = lock(&self.rules).up.len();
         let mut engine = SwitchThread {
@@ -98,7 +98,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Changes the rules for frames that come in later.
+    /// Changes the rules for frames that arrive later.
     pub fn set(&self, change: impl FnOnce(&mut Rules)) {
         change(&mut lock(&self.rules));
     }

@@ -1,13 +1,13 @@
-//! Constants of the protocol in a test, and bounds that follow from them.
+//! Constants of the protocol in a test, and the time bounds that follow from the constants.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Time that the machine may add to a timeout in an exclusive test that judges it. Other tests wait for
+/// Delay that an exclusive test permits when it judges a timeout. Other tests wait for
 /// [`WAIT_LIMIT`](crate::WAIT_LIMIT).
 pub const SLACK: Duration = Duration::from_millis(1200);
-/// IDLE_HOLD longer than any test: an idle token rests.
+/// IDLE_HOLD that is longer than any test, so that an idle token rests.
 pub const LONG_IDLE_HOLD: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,9 +19,9 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Returns constants with which a busy machine breaks off no handover: TAKE_TIMEOUT is a quarter of the
-    /// heartbeat, not a twentieth. IDLE_HOLD is a tenth of the heartbeat, not all of it, so the token soon visits
-    /// all members.
+    /// Returns constants with which handovers succeed on a busy machine: TAKE_TIMEOUT is a quarter of the heartbeat
+    /// instead of a twentieth. IDLE_HOLD is a tenth of the heartbeat instead of the whole heartbeat, so the token soon
+    /// visits all members.
     pub fn tolerant(heartbeat: Duration) -> Self {
         Self {
             heartbeat,
@@ -57,19 +57,19 @@ impl Timing {
         self.heartbeat
     }
 
-    /// Returns how long a giver tries to hand over to one member.
+    /// Returns the time for which a giver tries to hand the token over to one member.
     pub fn hand_over_timeout(&self) -> Duration {
         self.take_timeout * 3 + self.take_timeout / 2
     }
 
-    /// Returns the bound until one owner remains after frames are no longer lost, handovers included (section 5,
+    /// Returns the longest time from the last lost frame until only one owner remains, handovers included (section 5,
     /// rule 2).
     pub fn one_owner_bound(&self) -> Duration {
         let hand_overs = 2 * self.hand_over_timeout();
         self.waiter_timeout() + 2 * self.looser_timeout() + 2 * self.answer_timeout() + hand_overs
     }
 
-    /// Returns the bound until a new owner exists after a crash of the old one (section 5, rule 4).
+    /// Returns the longest time from the crash of an owner until a new owner exists (section 5, rule 4).
     pub fn new_owner_bound(&self) -> Duration {
         self.waiter_timeout() + self.looser_timeout() + 2 * self.answer_timeout()
     }

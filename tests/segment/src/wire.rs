@@ -1,6 +1,6 @@
-//! Decoder and encoder of Lab2 frames by offsets, to check the codec under test.
+//! Decoder and encoder of Lab2 frames, which use byte offsets. Tests compare the codec with this decoder and encoder.
 //!
-//! It shares no code with `ring-codec`. The layouts are those of the protocol's section 1.
+//! This module shares no code with `ring-codec`. The layouts are those of the protocol's section 1.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Whether this token beats the other one (smaller priority, section 2).
+    /// Whether this token beats the `other` token (smaller priority, section 2).
     pub fn beats(&self, other: &Self) -> bool {
         let priority = |token: &Self| (!token.progress, token.author, token.number);
         priority(self) < priority(other)
@@ -52,7 +52,7 @@ pub struct Digest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
     pub mac: MacAddr,
-    /// IPv6, or IPv4-mapped; all zero if it has none.
+    /// IPv6 address, or IPv4-mapped address. All bytes are 0 if the member has no IP.
     pub ip: [u8; 16],
 }
 
@@ -110,7 +110,7 @@ pub enum Message {
     RingMembers {
         /// Digest of the author's whole table.
         digest: Digest,
-        /// Members of the table that fit.
+        /// Those members of the table that fit into the frame.
         members: Vec<Member>,
     },
     /// Kind 8.
@@ -119,9 +119,9 @@ pub enum Message {
     Leaving,
     /// Kind 10.
     Stamps {
-        /// 0 more follows, 1 tell, 2 ask, 3 agree, 4 differ.
+        /// 0: more follows, 1: tell, 2: ask, 3: agree, 4: differ.
         purpose: u8,
-        /// Stamps of the author's table that fit.
+        /// Those stamps of the author's table that fit into the frame.
         stamps: Vec<Stamp>,
     },
     /// Kind 11.
@@ -157,7 +157,7 @@ impl Message {
             Self::WantToken => (8, Vec::new()),
             Self::Leaving => (9, Vec::new()),
             Self::Forget { members } => (11, forget_bytes(members)),
-            // Only daemons send these.
+            // Only daemons send these messages, never a test.
             Self::Stamps { .. } | Self::Invalid(_) => return Vec::new(),
         };
         [&[kind, 0][..], &author.octets(), &body].concat()
@@ -189,17 +189,17 @@ impl Message {
 pub struct Stamp {
     pub name: String,
     pub runner: MacAddr,
-    /// 0 begun, 1 done, 2 failed, 3 void.
+    /// 0: begun, 1: done, 2: failed, 3: void.
     pub outcome: u8,
-    /// For how long it counts, in nanoseconds.
+    /// Time for which the run counts, in nanoseconds.
     pub period: u64,
 }
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// Time by [`crate::now`].
+    /// Time of the frame, on the clock of [`crate::now`].
     pub at: std::time::Duration,
-    /// Node that sent it, whatever author the frame names.
+    /// Node that sent the frame, even if the frame names another author.
     pub port: usize,
     pub dst: MacAddr,
     pub src: MacAddr,
@@ -210,7 +210,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Reads a whole frame. Returns `None` if it is too short for Ethernet.
+    /// Reads a whole frame. Returns `None` if the frame is too short for Ethernet.
     pub fn read(at: std::time::Duration, port: usize, bytes: Vec<u8>) -> Option<Self> {
         let packet = EthernetPacket::new(&bytes)?;
         let (dst, src) = (packet.get_destination(), packet.get_source());
@@ -226,7 +226,7 @@ impl Seen {
         })
     }
 
-    /// Whether its author reports that it hears no member; `None`: the frame has no profile.
+    /// Whether the frame's author reports that it hears no member. `None` if the frame has no profile.
     pub fn author_is_deaf(&self) -> Option<bool> {
         let from = MutableEthernetPacket::minimum_packet_size() + HEADER_LEN;
         let flags = profile_flags(&self.message, self.bytes.get(from..)?)?;
@@ -271,7 +271,7 @@ fn read_payload(payload: &[u8], src: MacAddr) -> (MacAddr, Message) {
     } else if author != src {
         Message::Invalid("the author is not the source")
     } else if author.is_multicast() || author.is_zero() {
-        Message::Invalid("the author is no station")
+        Message::Invalid("the author is not the address of a station")
     } else {
         let body = read_body(payload[0], &payload[HEADER_LEN..]);
         body.unwrap_or(Message::Invalid("shorter than its kind, or over a bound"))
@@ -324,7 +324,7 @@ fn read_body(kind: u8, body: &[u8]) -> Option<Message> {
     })
 }
 
-/// Returns the flags of the profile after the message and its trailer, if any.
+/// Returns the flags of the profile that follows the message and its trailer, or `None` if there is no profile.
 fn profile_flags(message: &Message, body: &[u8]) -> Option<u8> {
     let (body_len, trailer_len) = match message {
         Message::TokenIsHere { data, .. } => (32 + data.len(), 8),

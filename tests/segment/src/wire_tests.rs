@@ -43,7 +43,7 @@ fn every_message() -> Vec<(Message, Vec<u8>)> {
     };
     let was_here = Message::TokenWasHereRecently { token, holder: mac };
     let members = vec![Member { mac, ip }];
-    let told = Message::RingMembers { digest, members };
+    let message = Message::RingMembers { digest, members };
     let members = vec![A.into(), mac];
     vec![
         (take, payload(1, &tenure)),
@@ -52,7 +52,7 @@ fn every_message() -> Vec<(Message, Vec<u8>)> {
         (was_here, payload(4, &[&TOKEN, &B])),
         (Message::WhereIsToken, payload(5, &[])),
         (Message::GeneratingToken { token }, payload(6, &[&TOKEN])),
-        (told, payload(7, &[&DIGEST, &[0, 1], &B, &IP])),
+        (message, payload(7, &[&DIGEST, &[0, 1], &B, &IP])),
         (Message::WantToken, payload(8, &[])),
         (Message::Leaving, payload(9, &[])),
         (Message::Forget { members }, payload(11, &[&[0, 2], &A, &B])),
@@ -67,14 +67,14 @@ fn read(payload: &[u8]) -> Message {
 }
 
 #[test]
-fn every_kind_is_written_as_the_document_lays_it_out() {
+fn every_kind_of_message_is_written_in_the_layout_of_the_document() {
     for (message, bytes) in every_message() {
         assert_eq!(message.payload(A.into()), bytes, "{message:?}");
     }
 }
 
 #[test]
-fn every_kind_is_read_back_with_or_without_padding() {
+fn every_kind_of_message_is_read_back_with_or_without_padding() {
     for (message, mut bytes) in every_message() {
         assert_eq!(read(&bytes), message);
         bytes.resize(1500, 0xee);
@@ -83,7 +83,7 @@ fn every_kind_is_read_back_with_or_without_padding() {
 }
 
 #[test]
-fn every_truncation_is_invalid() {
+fn every_truncated_message_is_invalid() {
     for (message, bytes) in every_message() {
         for length in 0..bytes.len() {
             assert!(
@@ -118,7 +118,7 @@ fn messages_that_the_document_forbids_are_invalid() {
 }
 
 #[test]
-fn more_progress_beats_then_the_smaller_author_then_the_smaller_number() {
+fn the_stronger_token_has_more_progress_then_the_smaller_author_then_the_smaller_number() {
     let base = token();
     let (progress, author, number) = (0x103, A.into(), 8);
     assert!(Token { progress, ..base }.beats(&base));
@@ -146,7 +146,7 @@ fn a_table_is_hashed_in_the_order_of_its_macs() {
 }
 
 #[test]
-fn a_profile_is_found_behind_the_body_or_the_trailer() {
+fn a_profile_is_found_after_the_body_or_the_trailer() {
     let deaf = |payload: Vec<u8>| {
         let bytes = frame(B.into(), A.into(), ETHERTYPE, &payload);
         let seen = Seen::read(Duration::ZERO, 0, bytes).expect("a frame");

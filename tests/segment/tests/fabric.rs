@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Digest, Layout, MacAddr, Message, NetNs, Peer, Segment, Token, tests};
 
-const SOON: Duration = Duration::from_secs(5);
-const QUIET: Duration = Duration::from_millis(100);
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(5);
+const SILENCE_TIME: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
     ring_segment::main(tests![
@@ -15,16 +15,16 @@ fn main() -> ExitCode {
         nodes_hear_each_other_over_a_bridge,
         the_capture_sees_every_frame_once_and_in_order,
         the_capture_is_not_behind_the_nodes,
-        the_capture_tells_the_node_that_really_sent,
+        the_capture_shows_the_node_that_really_sent_a_frame,
         a_cut_node_keeps_its_carrier_and_hears_nothing,
-        a_pulled_cable_is_noticed_and_put_back,
-        an_interface_can_go_and_come_back,
+        a_node_notices_an_unplugged_cable_and_the_cable_can_be_plugged_in_again,
+        an_interface_can_be_removed_and_added_again,
         the_switch_learns_and_floods,
         the_switch_loses_and_duplicates_by_its_rules,
-        the_switch_keeps_partitions_apart,
+        no_frame_crosses_between_partitions_of_the_switch,
         the_switch_delays_and_reorders,
         only_frames_of_the_ethertype_are_captured,
-        addresses_and_random_macs_are_as_asked_for,
+        nodes_have_the_requested_addresses_and_random_macs,
         a_pair_has_one_cable,
     ])
 }
@@ -70,7 +70,9 @@ fn nodes_hear_each_other_over_a_bridge() -> Result<()> {
     let [a, b, c] = peers(&segment)?;
     a.broadcast(&Message::WhereIsToken)?;
     for peer in [&b, &c] {
-        let seen = peer.expect(SOON, |seen| seen.message == Message::WhereIsToken)?;
+        let seen = peer.expect(ARRIVAL_TIMEOUT, |seen| {
+            seen.message == Message::WhereIsToken
+        })?;
         ensure!(seen.src == a.mac() && seen.is_broadcast());
     }
     let token = Token {
@@ -85,12 +87,15 @@ fn nodes_hear_each_other_over_a_bridge() -> Result<()> {
             holder: c.mac(),
         },
     )?;
-    a.expect(SOON, |seen| seen.message.token() == Some(token))?;
+    a.expect(ARRIVAL_TIMEOUT, |seen| seen.message.token() == Some(token))?;
     ensure!(
-        c.receive(QUIET)?.is_none(),
-        "the answer was meant for another"
+        c.receive(SILENCE_TIME)?.is_none(),
+        "the peer received an answer to another station"
     );
-    ensure!(b.receive(QUIET)?.is_none(), "a peer heard its own frame");
+    ensure!(
+        b.receive(SILENCE_TIME)?.is_none(),
+        "a peer heard its own frame"
+    );
     Ok(())
 }
 
@@ -107,9 +112,9 @@ fn the_capture_sees_every_frame_once_and_in_order() -> Result<()> {
         peer.send(dst, &ping(number))?;
     }
     let after = ring_segment::now();
-    segment
-        .capture()
-        .wait_until(SOON, |frames| (frames.len() >= 500).then_some(()))?;
+    segment.capture().wait_until(ARRIVAL_TIMEOUT, |frames| {
+        (frames.len() >= 500).then_some(())
+    })?;
     let frames = segment.capture().frames();
     ensure!(hashes(&frames) == (0..500).collect::<Vec<_>>());
     ensure!(
@@ -119,30 +124,30 @@ fn the_capture_sees_every_frame_once_and_in_order() -> Result<()> {
     ensure!(
         frames
             .iter()
-            .all(|seen| before <= seen.at && seen.at <= after + SOON)
+            .all(|seen| before <= seen.at && seen.at <= after + ARRIVAL_TIMEOUT)
     );
     Ok(())
 }
 
-/// The capture has a frame before the node's socket delivers it.
+/// The capture already has a frame when the node's socket delivers the frame.
 fn the_capture_is_not_behind_the_nodes() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let [a, b] = peers(&segment)?;
     for number in 0..500 {
         let mark = segment.capture().mark();
         a.broadcast(&ping(number))?;
-        b.expect(SOON, |seen| seen.message == ping(number))?;
+        b.expect(ARRIVAL_TIMEOUT, |seen| seen.message == ping(number))?;
         let frames = segment.capture().frames_from(mark);
         ensure!(hashes(&frames) == [number], "{number}: {frames:?}");
     }
     Ok(())
 }
 
-fn the_capture_tells_the_node_that_really_sent() -> Result<()> {
+fn the_capture_shows_the_node_that_really_sent_a_frame() -> Result<()> {
     let segment = Segment::bridge(3)?;
     let (honest, forger) = (segment.node(0), segment.node(2).peer()?);
     forger.send_as(honest.mac(), MacAddr::broadcast(), &Message::Leaving)?;
-    let seen = segment.capture().wait_from(0, SOON, |_| true)?;
+    let seen = segment.capture().wait_from(0, ARRIVAL_TIMEOUT, |_| true)?;
     ensure!(seen.port == 2 && seen.src == honest.mac(), "{seen:?}");
     Ok(())
 }
@@ -160,7 +165,7 @@ fn a_cut_node_keeps_its_carrier_and_hears_nothing() -> Result<()> {
         a.broadcast(&ping(1))?;
         b.broadcast(&ping(2))?;
         ensure!(
-            a.receive(QUIET)?.is_none() && b.receive(QUIET)?.is_none(),
+            a.receive(SILENCE_TIME)?.is_none() && b.receive(SILENCE_TIME)?.is_none(),
             "the node is not cut off"
         );
         let link = link_of(&segment)?;
@@ -168,18 +173,18 @@ fn a_cut_node_keeps_its_carrier_and_hears_nothing() -> Result<()> {
             link.contains("UP") && !link.contains("NO-CARRIER"),
             "{link}"
         );
-        // A frame that no port receives is recorded too.
+        // The capture also records a frame that no port receives.
         segment
             .capture()
-            .wait_from(0, SOON, |seen| seen.port == 1)?;
+            .wait_from(0, ARRIVAL_TIMEOUT, |seen| seen.port == 1)?;
         segment.heal(1)?;
         a.broadcast(&ping(3))?;
-        b.expect(SOON, |seen| seen.message == ping(3))?;
+        b.expect(ARRIVAL_TIMEOUT, |seen| seen.message == ping(3))?;
     }
     Ok(())
 }
 
-fn a_pulled_cable_is_noticed_and_put_back() -> Result<()> {
+fn a_node_notices_an_unplugged_cable_and_the_cable_can_be_plugged_in_again() -> Result<()> {
     let segment = Segment::bridge(2)?;
     segment.lose_carrier(1)?;
     let link = link_of(&segment)?;
@@ -188,11 +193,11 @@ fn a_pulled_cable_is_noticed_and_put_back() -> Result<()> {
     segment.wait_for_link(1)?;
     let [a, b] = peers(&segment)?;
     a.broadcast(&ping(1))?;
-    b.expect(SOON, |seen| seen.message == ping(1))?;
+    b.expect(ARRIVAL_TIMEOUT, |seen| seen.message == ping(1))?;
     Ok(())
 }
 
-fn an_interface_can_go_and_come_back() -> Result<()> {
+fn an_interface_can_be_removed_and_added_again() -> Result<()> {
     let mut segment = Segment::bridge(2)?;
     segment.unplug(1)?;
     segment
@@ -203,7 +208,7 @@ fn an_interface_can_go_and_come_back() -> Result<()> {
     segment.plug(1)?;
     segment.wait_for_link(1)?;
     segment.node(1).peer()?.broadcast(&ping(1))?;
-    let seen = segment.capture().wait_from(0, SOON, |_| true)?;
+    let seen = segment.capture().wait_from(0, ARRIVAL_TIMEOUT, |_| true)?;
     ensure!(seen.port == 1 && seen.src == segment.node(1).mac());
     Ok(())
 }
@@ -212,37 +217,37 @@ fn the_switch_learns_and_floods() -> Result<()> {
     let segment = Segment::switch(3, 1)?;
     let [a, b, c] = peers(&segment)?;
     a.broadcast(&ping(1))?;
-    b.expect(SOON, |seen| seen.message == ping(1))?;
-    c.expect(SOON, |seen| seen.message == ping(1))?;
+    b.expect(ARRIVAL_TIMEOUT, |seen| seen.message == ping(1))?;
+    c.expect(ARRIVAL_TIMEOUT, |seen| seen.message == ping(1))?;
     b.send(a.mac(), &ping(2))?;
-    a.expect(SOON, |seen| seen.message == ping(2))?;
+    a.expect(ARRIVAL_TIMEOUT, |seen| seen.message == ping(2))?;
     ensure!(
-        c.receive(QUIET)?.is_none(),
-        "a learned station's frame was flooded"
+        c.receive(SILENCE_TIME)?.is_none(),
+        "the switch flooded a frame to a station whose port it had learned"
     );
     let frames = segment.capture().frames();
     ensure!(hashes(&frames) == [1, 2], "{frames:?}");
     Ok(())
 }
 
-/// Number of counted frames, and the number of the frame that follows them.
+/// Number of the last frame. The frames before it have the numbers from 0.
 const LAST: u64 = 1000;
 
-/// Returns the numbers that passed the switch, which keeps their order. The last frame shows that all have passed;
-/// it may itself be lost.
+/// Returns the numbers of the frames that passed the switch, which keeps their order. The last frame shows that the
+/// switch has handled all frames. The function sends the last frame repeatedly, because the switch may lose it.
 fn received_before_the_last(from: &Peer, to: &Peer) -> Result<Vec<u64>> {
     let mut received = Vec::new();
-    let until = Instant::now() + SOON;
+    let until = Instant::now() + ARRIVAL_TIMEOUT;
     while Instant::now() < until {
         from.broadcast(&ping(LAST))?;
-        while let Some(seen) = to.receive(QUIET)? {
+        while let Some(seen) = to.receive(SILENCE_TIME)? {
             match seen.message.digest().context("a ping")?.hash {
                 LAST => return Ok(received),
                 number => received.push(number),
             }
         }
     }
-    anyhow::bail!("the last frame did not come in {SOON:?}")
+    anyhow::bail!("the last frame did not arrive in {ARRIVAL_TIMEOUT:?}")
 }
 
 fn the_switch_loses_and_duplicates_by_its_rules() -> Result<()> {
@@ -260,31 +265,34 @@ fn the_switch_loses_and_duplicates_by_its_rules() -> Result<()> {
     }
     ensure!(
         outcomes[0] == outcomes[1],
-        "the same seed had another outcome"
+        "the same seed had a different outcome"
     );
     let received = &outcomes[0];
     let mut distinct = received.clone();
     distinct.dedup();
     ensure!(
         (600..800).contains(&distinct.len()),
-        "{} of 1000 came",
+        "{} of 1000 frames arrived",
         distinct.len()
     );
     let doubles = received.len() - distinct.len();
-    ensure!((90..190).contains(&doubles), "{doubles} came twice");
+    ensure!(
+        (90..190).contains(&doubles),
+        "{doubles} frames arrived twice"
+    );
     Ok(())
 }
 
-fn the_switch_keeps_partitions_apart() -> Result<()> {
+fn no_frame_crosses_between_partitions_of_the_switch() -> Result<()> {
     let segment = Segment::switch(3, 1)?;
     let [a, b, c] = peers(&segment)?;
     segment.rules().set(|rules| rules.partition = vec![0, 1, 0]);
     a.broadcast(&ping(1))?;
-    c.expect(SOON, |seen| seen.message == ping(1))?;
-    ensure!(b.receive(QUIET)?.is_none(), "a frame crossed over");
+    c.expect(ARRIVAL_TIMEOUT, |seen| seen.message == ping(1))?;
+    ensure!(b.receive(SILENCE_TIME)?.is_none(), "a frame crossed over");
     segment.rules().set(|rules| rules.partition = vec![0, 0, 0]);
     a.broadcast(&ping(2))?;
-    b.expect(SOON, |seen| seen.message == ping(2))?;
+    b.expect(ARRIVAL_TIMEOUT, |seen| seen.message == ping(2))?;
     Ok(())
 }
 
@@ -301,11 +309,11 @@ fn the_switch_delays_and_reorders() -> Result<()> {
     }
     let mut received = Vec::new();
     while received.len() < 50 {
-        let seen = b.receive(SOON)?;
-        received.push(seen.with_context(|| format!("{} of 50 came", received.len()))?);
+        let seen = b.receive(ARRIVAL_TIMEOUT)?;
+        received.push(seen.with_context(|| format!("{} of 50 frames arrived", received.len()))?);
     }
     let order = hashes(&received);
-    ensure!(!order.is_sorted(), "nothing was overtaken");
+    ensure!(!order.is_sorted(), "no frame overtook another one");
     let delay = received[0].at.saturating_sub(first.unwrap_or_default());
     ensure!(
         delay >= Duration::from_millis(20),
@@ -320,14 +328,14 @@ fn only_frames_of_the_ethertype_are_captured() -> Result<()> {
     let other = ring_segment::frame(b.mac(), a.mac(), 0x88b5, &Message::Leaving.payload(a.mac()));
     a.send_frame(&other)?;
     a.broadcast(&ping(1))?;
-    b.expect(SOON, |seen| seen.message == ping(1))?;
-    segment.capture().wait_from(0, SOON, |_| true)?;
+    b.expect(ARRIVAL_TIMEOUT, |seen| seen.message == ping(1))?;
+    segment.capture().wait_from(0, ARRIVAL_TIMEOUT, |_| true)?;
     let frames = segment.capture().frames();
     ensure!(hashes(&frames) == [1] && frames.len() == 1, "{frames:?}");
     Ok(())
 }
 
-fn addresses_and_random_macs_are_as_asked_for() -> Result<()> {
+fn nodes_have_the_requested_addresses_and_random_macs() -> Result<()> {
     let segment = Layout::new(2).random_macs(9).addresses().bridge()?;
     for node in segment.nodes() {
         let text = node.ns().ask_ip(&["address", "show", "eth0"])?;
@@ -347,6 +355,6 @@ fn a_pair_has_one_cable() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let (a, b) = (left.peer()?, right.peer()?);
     a.send(b.mac(), &ping(1))?;
-    b.expect(SOON, |seen| seen.message == ping(1))?;
+    b.expect(ARRIVAL_TIMEOUT, |seen| seen.message == ping(1))?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
-//! Tests of the runner: tests run in parallel except exclusive ones, each failure is reported with the output, and
-//! no process outlives a killed runner.
+//! Tests of the runner. Tests run in parallel except exclusive ones, the report of a failure shows the test's output,
+//! and no process outlives a killed runner.
 
 use std::env;
 use std::fs::{self, File};
@@ -14,9 +14,10 @@ use nix::fcntl::{Flock, FlockArg};
 use ring_segment::{Test, tests};
 use tempfile::TempDir;
 
-/// Environment variable of the program that these tests run: the folder in which its tests meet.
+/// Environment variable of the program that these tests run. The variable names the folder in which the program's tests
+/// find each other.
 const FOLDER: &str = "RUNNER_TEST_FOLDER";
-const PATIENCE: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 fn main() -> ExitCode {
@@ -25,15 +26,15 @@ fn main() -> ExitCode {
     }
     ring_segment::main(tests![
         a_failure_is_reported_with_the_output,
-        tests_run_side_by_side,
+        tests_run_in_parallel,
         an_exclusive_test_runs_alone,
         one_thread_is_one_sandbox,
-        nothing_outlives_a_runner_that_is_killed,
+        no_process_outlives_a_killed_runner,
         listed_tests_are_not_run,
     ])
 }
 
-/// Returns the tests of that program.
+/// Returns the tests of the program that these tests run.
 fn programs_tests() -> Vec<Test> {
     tests![
         passes,
@@ -50,24 +51,24 @@ fn programs_tests() -> Vec<Test> {
     ]
 }
 
-fn shared(name: &str) -> Result<PathBuf> {
-    let folder = env::var_os(FOLDER).context("it is set")?;
+fn shared_path(name: &str) -> Result<PathBuf> {
+    let folder = env::var_os(FOLDER).context("the variable is set")?;
     Ok(PathBuf::from(folder).join(name))
 }
 
-/// Returns a lock that each test of the program holds while it runs.
+/// Returns a lock on a shared file. Each test of the program holds this lock while the test runs.
 fn take_part() -> Result<Flock<File>> {
-    let file = File::create(shared("present")?)?;
+    let file = File::create(shared_path("present")?)?;
     Flock::lock(file, FlockArg::LockShared).map_err(|(_, errno)| errno.into())
 }
 
 fn passes() -> Result<()> {
     let _present = take_part()?;
-    println!("said by one that passes");
+    println!("output of a test that passes");
     Ok(())
 }
 
-/// In the sandbox's `/run`.
+/// File in the sandbox's `/run`.
 const MARK: &str = "/run/mark";
 
 fn marks_its_sandbox() -> Result<()> {
@@ -82,13 +83,13 @@ fn sees_the_mark() -> Result<()> {
 
 fn fails() -> Result<()> {
     let _present = take_part()?;
-    println!("said before the failure");
-    bail!("why it fails")
+    println!("output before the failure");
+    bail!("reason of the failure")
 }
 
 fn panics() -> Result<()> {
     let _present = take_part()?;
-    panic!("why it panics")
+    panic!("reason of the panic")
 }
 
 fn ends_its_sandbox() -> Result<()> {
@@ -98,8 +99,8 @@ fn ends_its_sandbox() -> Result<()> {
 
 fn meet(own: &str, other: &str) -> Result<()> {
     let _present = take_part()?;
-    File::create(shared(own)?)?;
-    wait_until(|| shared(other).is_ok_and(|other| other.exists()))
+    File::create(shared_path(own)?)?;
+    wait_until(|| shared_path(other).is_ok_and(|other| other.exists()))
 }
 
 fn meets_another() -> Result<()> {
@@ -111,10 +112,10 @@ fn meets_the_first() -> Result<()> {
 }
 
 fn finds_nobody() -> Result<()> {
-    let file = File::create(shared("present")?)?;
+    let file = File::create(shared_path("present")?)?;
     let alone = Flock::lock(file, FlockArg::LockExclusiveNonblock);
     ensure!(alone.is_ok(), "another test runs");
-    // Long enough for another test to begin.
+    // The pause is long enough for another test to begin.
     thread::sleep(Duration::from_millis(100));
     Ok(())
 }
@@ -128,28 +129,28 @@ fn hangs() -> Result<()> {
     let mut flock = Command::new("flock");
     flock
         .arg("-s")
-        .arg(shared("present")?)
+        .arg(shared_path("present")?)
         .args(["sleep", "1000"]);
     let mut sleep = flock
         .spawn()
         .context("cannot run `flock`: install util-linux")?;
-    let present = shared("present")?;
+    let present = shared_path("present")?;
     wait_until(|| present.exists() && !is_deserted(&present))?;
-    File::create(shared("hangs")?)?;
+    File::create(shared_path("hangs")?)?;
     sleep.wait()?;
     Ok(())
 }
 
 fn wait_until(is_so: impl Fn() -> bool) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + START_TIMEOUT;
     while !is_so() {
-        ensure!(Instant::now() < deadline, "not in {PATIENCE:?}");
+        ensure!(Instant::now() < deadline, "not in {START_TIMEOUT:?}");
         thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
 
-/// Copy of this program in another folder, so that it takes no turns with this one.
+/// Copy of this program in another folder, so that its tests do not wait for the tests of this program.
 struct Program {
     folder: TempDir,
 }
@@ -166,7 +167,7 @@ impl Program {
         self.folder.path().join(name)
     }
 
-    /// Returns a command without this test's environment.
+    /// Returns a command that runs the program without this test's environment.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.path("program"));
         let path = env::var_os("PATH").unwrap_or_default();
@@ -185,47 +186,53 @@ impl Program {
             .chain(skip)
             .collect();
         let output = self.command(&arguments).output()?;
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        Ok((output, said))
+        let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok((output, output_text))
     }
 }
 
 /// Whether the runner reports this outcome of a test.
-fn says(said: &str, test: &str, outcome: &str) -> bool {
-    said.lines().any(|line| {
+fn reports(output_text: &str, test: &str, outcome: &str) -> bool {
+    output_text.lines().any(|line| {
         let line = line.strip_prefix("test ").unwrap_or_default();
         line.starts_with(test) && line.ends_with(outcome)
     })
 }
 
 fn a_failure_is_reported_with_the_output() -> Result<()> {
-    let (output, said) = Program::new()?.run(&["passes", "fails", "panics", "ends"], "2")?;
+    let (output, output_text) = Program::new()?.run(&["passes", "fails", "panics", "ends"], "2")?;
     ensure!(output.status.code() == Some(101), "{}", output.status);
-    ensure!(says(&said, "passes", "ok"), "{said}");
+    ensure!(reports(&output_text, "passes", "ok"), "{output_text}");
     for test in ["fails", "panics", "ends_its_sandbox"] {
-        ensure!(says(&said, test, "FAILED"), "{test}: {said}");
+        ensure!(
+            reports(&output_text, test, "FAILED"),
+            "{test}: {output_text}"
+        );
     }
     for text in [
-        "why it fails",
-        "said before the failure",
-        "why it panics",
+        "reason of the failure",
+        "output before the failure",
+        "reason of the panic",
         "exit status: 7",
     ] {
-        ensure!(said.contains(text), "{text}: {said}");
+        ensure!(output_text.contains(text), "{text}: {output_text}");
     }
-    ensure!(!said.contains("said by one that passes"), "{said}");
+    ensure!(
+        !output_text.contains("output of a test that passes"),
+        "{output_text}"
+    );
     Ok(())
 }
 
 /// Runs the tests with these names, which must pass.
 fn all_pass(names: &[&str], threads: &str, passed: &str) -> Result<()> {
-    let (output, said) = Program::new()?.run(names, threads)?;
-    let is_so = output.status.success() && said.contains(passed);
-    ensure!(is_so, "{said}");
+    let (output, output_text) = Program::new()?.run(names, threads)?;
+    let is_so = output.status.success() && output_text.contains(passed);
+    ensure!(is_so, "{output_text}");
     Ok(())
 }
 
-fn tests_run_side_by_side() -> Result<()> {
+fn tests_run_in_parallel() -> Result<()> {
     all_pass(&["meets"], "2", "2 passed")
 }
 
@@ -243,7 +250,7 @@ fn is_deserted(present: &Path) -> bool {
     file.is_ok_and(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok())
 }
 
-fn nothing_outlives_a_runner_that_is_killed() -> Result<()> {
+fn no_process_outlives_a_killed_runner() -> Result<()> {
     let program = Program::new()?;
     let mut runner: Child = program.command(&["hangs"]).stdout(Stdio::null()).spawn()?;
     let (hangs, present) = (program.path("hangs"), program.path("present"));
@@ -252,17 +259,17 @@ fn nothing_outlives_a_runner_that_is_killed() -> Result<()> {
     runner.kill()?;
     runner.wait()?;
     hung?;
-    ensure!(was_there, "no process was there");
+    ensure!(was_there, "the program's test did not start");
     wait_until(|| is_deserted(&present))
 }
 
 fn listed_tests_are_not_run() -> Result<()> {
     let program = Program::new()?;
     let output = program.command(&["--list", "--format", "terse"]).output()?;
-    let said = String::from_utf8_lossy(&output.stdout);
+    let output_text = String::from_utf8_lossy(&output.stdout);
     ensure!(
-        output.status.success() && said.contains("hangs: test"),
-        "{said}"
+        output.status.success() && output_text.contains("hangs: test"),
+        "{output_text}"
     );
     ensure!(!program.path("present").exists(), "the test was run");
     Ok(())

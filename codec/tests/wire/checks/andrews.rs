@@ -1,4 +1,4 @@
-//! Andrews.
+//! Checks of Andrews.
 
 use arbitrary::{Result, Unstructured};
 use ring_codec::U32;
@@ -6,18 +6,19 @@ use ring_codec::andrews::{Election, Frame, Kind, Message, Method};
 
 use super::{check_error, decode_in_portions, encode_checked};
 
-/// Checks that any bytes decode to a frame that encodes to them, or to an error, as a datagram and on a stream.
+/// Checks that these bytes decode to a frame, as a datagram and on a stream, and that the frame encodes to the same
+/// bytes. If the bytes do not decode, checks that the error has a correct offset.
 pub(crate) fn bytes(input: &[u8]) {
     match Frame::decode_datagram(input) {
-        Ok(frame) => assert_eq!(encoded(&frame), input),
+        Ok(frame) => assert_eq!(encode(&frame), input),
         Err(error) => check_error(error, input),
     }
     if let Some((frame, consumed)) = decode_in_portions(input, Frame::decode_stream) {
-        assert_eq!(encoded(&frame), input[..consumed]);
+        assert_eq!(encode(&frame), input[..consumed]);
     }
 }
 
-fn encoded(frame: &Frame<'_>) -> Vec<u8> {
+fn encode(frame: &Frame<'_>) -> Vec<u8> {
     encode_checked(frame.encoded_len(), |buf| frame.encode(buf))
 }
 
@@ -65,7 +66,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
         },
     };
     let frame = Frame { src_id, message };
-    let out = encoded(&frame);
+    let out = encode(&frame);
     assert_eq!(Frame::decode_datagram(&out), Ok(frame));
     Ok(())
 }

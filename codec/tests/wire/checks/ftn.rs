@@ -1,4 +1,4 @@
-//! The FTN token service.
+//! Checks of the FTN token service.
 
 use arbitrary::{Result, Unstructured};
 use ring_codec::List;
@@ -10,16 +10,16 @@ use ring_codec::list::Item;
 
 use super::{check_error, encode_checked};
 
-/// Checks that any bytes decode to a datagram that encodes to them, or to an error. The datagram's values encode to its
-/// shortest form, which decodes to the same datagram.
+/// Checks that these bytes decode to a datagram that encodes to the same bytes. If they do not decode, checks that the
+/// error has a correct offset. The datagram's values encode to their shortest form, which decodes to the same datagram.
 pub(crate) fn bytes(input: &[u8]) {
     let datagram = match Datagram::decode(input) {
         Ok(datagram) => datagram,
         Err(error) => return check_error(error, input),
     };
-    assert_eq!(encoded(&datagram), input);
+    assert_eq!(encode(&datagram), input);
     let plain = Datagram::new(datagram.header(), datagram.message());
-    let shortest = encoded(&match datagram.terms() {
+    let shortest = encode(&match datagram.terms() {
         Some(terms) => plain.with_terms(terms),
         None => plain,
     });
@@ -31,7 +31,7 @@ pub(crate) fn bytes(input: &[u8]) {
     check_lists(datagram.message(), input.len());
 }
 
-/// Checks that each list has as many entries as its length says, and not more than the datagram has bytes.
+/// Checks that each list has as many entries as its length states, and not more than the datagram has bytes.
 fn check_lists(message: Message<'_>, len: usize) {
     fn check<'a, T: Item<'a>>(list: List<'a, T>, len: usize) {
         assert!(list.len() <= len);
@@ -58,7 +58,7 @@ fn check_lists(message: Message<'_>, len: usize) {
     }
 }
 
-fn encoded(datagram: &Datagram<'_>) -> Vec<u8> {
+fn encode(datagram: &Datagram<'_>) -> Vec<u8> {
     encode_checked(datagram.encoded_len(), |buf| datagram.encode(buf))
 }
 
@@ -161,7 +161,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Checks the message without and with terms. Messages that cannot have terms ignore them.
+/// Checks the message without and with terms. If a message type cannot have terms, the encoder omits the terms.
 fn check(header: Header, message: Message<'_>, terms: Terms) {
     let plain = Datagram::new(header, message);
     check_round_trip(plain);
@@ -169,7 +169,7 @@ fn check(header: Header, message: Message<'_>, terms: Terms) {
 }
 
 fn check_round_trip(datagram: Datagram<'_>) {
-    let out = encoded(&datagram);
+    let out = encode(&datagram);
     let decoded = Datagram::decode(&out).expect("a legal message");
     assert_eq!(decoded, datagram);
     assert!(decoded.is_shortest());
@@ -214,7 +214,8 @@ fn seq(u: &mut Unstructured<'_>) -> Result<i128> {
     Ok(i128::from(configuration) << 32 | i128::from(round))
 }
 
-/// Makes a long of any width. Most uniformly random ones would have the longest width.
+/// Makes a random long, and first chooses its width at random. If all values were equally likely, most numbers would
+/// have the longest width.
 fn long(u: &mut Unstructured<'_>) -> Result<i64> {
     Ok(i64::from_le_bytes(u.arbitrary()?) >> u.int_in_range(0..=63)?)
 }

@@ -1,4 +1,4 @@
-//! Jitterbug.
+//! Checks of Jitterbug.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,8 @@ use ring_codec::{StreamState, Streamed};
 
 use super::{check_error, decode_in_portions, encode_checked};
 
-/// Checks that any bytes decode to a message that encodes to them, or to an error, as a datagram and on a stream.
+/// Checks that these bytes decode to a message, as a datagram and on a stream, and that the message encodes to the same
+/// bytes. If the bytes do not decode, checks that the error has a correct offset.
 pub(crate) fn bytes(input: &[u8]) {
     match Message::decode_datagram(input) {
         Ok(message) => check_bytes(message, input),
@@ -21,10 +22,10 @@ pub(crate) fn bytes(input: &[u8]) {
 }
 
 fn check_bytes(message: Message<'_>, input: &[u8]) {
-    assert_eq!(encoded(&message), input);
+    assert_eq!(encode(&message), input);
     if let Message::Tp4 { node_list } = message {
         assert_eq!(node_list.iter().count(), node_list.len());
-        // The hash does not cover the type's byte.
+        // The hash does not include the byte with the type.
         let hash = input[1..].iter().fold(0_i32, |hash, byte| {
             hash.wrapping_mul(577)
                 .wrapping_add(byte.cast_signed().into())
@@ -33,7 +34,7 @@ fn check_bytes(message: Message<'_>, input: &[u8]) {
     }
 }
 
-fn encoded(message: &Message<'_>) -> Vec<u8> {
+fn encode(message: &Message<'_>) -> Vec<u8> {
     encode_checked(message.encoded_len(), |buf| message.encode(buf))
 }
 
@@ -116,7 +117,7 @@ fn terms(u: &mut Unstructured<'_>) -> Result<Terms> {
 }
 
 fn check(message: Message<'_>) {
-    let out = encoded(&message);
+    let out = encode(&message);
     if message.kind().is_datagram() {
         assert_eq!(Message::decode_datagram(&out), Ok(message));
         return;

@@ -1,4 +1,4 @@
-//! Lab2.
+//! Checks of Lab2.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use ring_codec::MacAddr;
@@ -11,7 +11,8 @@ use ring_codec::lab2::{
 
 use super::{check_error, encode_checked};
 
-/// Checks that any bytes decode to a frame that encodes to them, or to an error.
+/// Checks that these bytes decode to a frame that encodes to the same bytes. If they do not decode, checks that the
+/// error has a correct offset.
 pub(crate) fn bytes(input: &[u8]) {
     match Frame::decode(input) {
         Ok(frame) => {
@@ -57,7 +58,7 @@ fn profile(u: &mut Unstructured<'_>) -> Result<Option<Profile>> {
     ))
 }
 
-/// Makes any legal card or none.
+/// Makes any legal card, or no card.
 fn card<'a>(u: &mut Unstructured<'a>) -> Result<Option<Card<'a>>> {
     if !u.arbitrary()? {
         return Ok(None);
@@ -66,7 +67,7 @@ fn card<'a>(u: &mut Unstructured<'a>) -> Result<Option<Card<'a>>> {
     let work: Option<(u64, &str)> = u.arbitrary()?;
     let work = work.map(|(held, program)| Work {
         held: held.min(u64::MAX - 1),
-        program: card::shortened(program),
+        program: card::shorten(program),
     });
     let version = Version {
         major,

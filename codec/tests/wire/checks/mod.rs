@@ -1,4 +1,5 @@
-//! Checks of each format for any bytes and any values. Tests and fuzz targets share them. A check panics on a violation.
+//! Checks of each format with any bytes and any values. Tests and fuzz targets share these checks. A check panics on a
+//! violation.
 
 pub(crate) mod andrews;
 pub(crate) mod ftn;
@@ -9,14 +10,15 @@ use std::fmt::Debug;
 
 use ring_codec::{DecodeError, EncodeError, Problem, StreamState, Streamed};
 
-/// The initial byte of each output buffer, which shows the bytes that an encoder changed.
+/// The value of all bytes of an output buffer before encoding. A byte with another value was written by the encoder.
 const FILL: u8 = 0xa5;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Format {
     /// The name of the fuzz target, the corpus and the module.
     pub name: &'static str,
-    /// Checks that bytes which decode encode to the same bytes, and that the error for other bytes has a correct offset.
+    /// If the bytes decode, checks that the result encodes to the same bytes. If the bytes do not decode, checks that
+    /// the error has a correct offset.
     pub bytes: fn(&[u8]),
     /// Tells whether these bytes are exactly one message.
     pub decodes: fn(&[u8]) -> bool,
@@ -125,8 +127,8 @@ fn decode_in_portions<'a, M: PartialEq + Debug>(
     }
 }
 
-/// Supplies the bytes in the portions that the decoder asks for. The decoder must reach `whole` in a few steps and must
-/// not ask for bytes after the message.
+/// Supplies the bytes in the portions that the decoder asks for. The decoder must reach the result `whole` in a few
+/// steps, and must not ask for bytes after the message.
 fn check_portions<'a, M: PartialEq + Debug>(
     bytes: &'a [u8],
     whole: &Result<Streamed<M>, DecodeError>,
@@ -139,7 +141,7 @@ fn check_portions<'a, M: PartialEq + Debug>(
             assert!(more > 0);
             have += more;
             if have > bytes.len() {
-                // The available bytes can be illegal, but they are not a message.
+                // The available bytes may be illegal, but they are no message.
                 assert!(!matches!(whole, Ok(Streamed::Message { .. })));
                 return;
             }

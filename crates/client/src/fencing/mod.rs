@@ -1,9 +1,10 @@
-//! Fencing: refuses the work of a holder whose token is not the newest.
+//! Fencing: a resource refuses the work of a holder if a newer token than the holder's token exists.
 //!
-//! A holder can be late. After a pause, or after it was cut off, it may act when another holder already has the
-//! token. No lock service can prevent that. Only the resource can: it stores the newest token that it has seen, and
-//! refuses older ones. [`FencingToken`] is the token of a Lab2 ring (`RINGD_TOKEN`) with its order. [`Record`] is a
-//! file that stores the newest token, of this type or of any other that is [`Fence`].
+//! A holder can be late. If it was paused or cut off, it may still act when another holder already has the token. No
+//! lock service can prevent such late actions. Only the resource can prevent them: the resource stores the newest token
+//! that it has seen, and refuses older tokens. The type [`FencingToken`] is the token of a Lab2 ring (`RINGD_TOKEN`).
+//! The order of this type shows which of two tokens is newer. A [`Record`] is a file that stores the newest token. A
+//! record can also store tokens of any other type with the trait [`Fence`].
 //!
 //! ```
 //! use ring_client::fencing::{FencingToken, Record};
@@ -29,8 +30,8 @@ pub use token::{FencingToken, ParseTokenError};
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// A token that a [`Record`] can store. The greater token is the newer. Its text has at most 78 bytes and no space,
-/// and parses to the same token.
+/// A token that a [`Record`] can store. Of two tokens, the greater one is newer. The text of a token has at most 78
+/// bytes and no space, and parses to the same token.
 pub trait Fence: Copy + Ord + Display + FromStr {}
 
 impl<T: Copy + Ord + Display + FromStr> Fence for T {}

@@ -16,14 +16,14 @@ use super::{Fence, FencingToken};
 
 const RECORD_LEN: usize = 2 * slots::SLOT_LEN;
 
-/// The reason why a token is refused. The text contains the cause, so no error has a `source`: it would be printed
-/// twice.
+/// The reason why a token is refused. The text of an error already contains the cause. So no error has a `source`,
+/// because programs would then print the cause twice.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FencingError {
     /// The record has a newer token.
     #[error(
-        "the token {offered} is stale: {} records the newer {newest} of another holder",
+        "the token {offered} is stale: {} records the newer token {newest} of another holder",
         path.display()
     )]
     Stale {
@@ -36,7 +36,7 @@ pub enum FencingError {
     },
     /// The file is not a record, or it is damaged.
     #[error(
-        "{} is not a record of fencing tokens, or it is damaged: choose another file; if it is the record and no \
+        "{} is not a record of fencing tokens, or is damaged: choose another file. If this file is the record, and no \
          older holder is at work, repair it with ringctl guard --repair",
         path.display()
     )]
@@ -60,10 +60,10 @@ pub enum FencingError {
     },
 }
 
-/// A file that stores the newest token. It is locked while this value lives.
+/// A file that stores the newest token. The file is locked while this value lives.
 ///
-/// The lock is a `flock` lock: it has one holder among all processes, and on NFS among all machines. It belongs to
-/// the open file, so every process that inherits the file holds it too.
+/// The lock is a `flock` lock: only one process of the machine can hold it. On NFS, only one process of all machines
+/// can hold it. The lock belongs to the open file, so every process that inherits the file holds the lock too.
 #[derive(Debug)]
 pub struct Record<T = FencingToken> {
     path: PathBuf,
@@ -77,14 +77,15 @@ impl<T: Fence> Record<T> {
     /// Waits for the lock on the file at `path`, and creates the file if it is missing.
     ///
     /// # Errors
-    /// [`FencingError::Damaged`] if the file is not a record, even if it is empty; [`FencingError::Io`].
+    /// [`FencingError::Damaged`] if the file is not a record (an empty file is no record); [`FencingError::Io`].
     pub fn lock(path: &Path) -> Result<Self, FencingError> {
         Self::open(path, false)
     }
 
-    /// Locks the file as [`lock`](Self::lock) does, but repairs a damaged record from its newest readable token. If
-    /// the damage destroyed a newer token, older tokens pass again. So no older holder may be at work. A file that is
-    /// longer than a record is refused all the same.
+    /// Locks the file as [`lock`](Self::lock) does, but repairs a damaged record: the newest readable token becomes its
+    /// newest token. If the damage destroyed a newer token, the repaired record admits tokens that are older than the
+    /// destroyed one. So call this only if no older holder is still at work. This function also refuses a file that is
+    /// longer than a record.
     ///
     /// # Errors
     /// The errors of [`lock`](Self::lock).
@@ -95,7 +96,7 @@ impl<T: Fence> Record<T> {
     fn open(path: &Path, repair: bool) -> Result<Self, FencingError> {
         let fail = |reason: io::Error| {
             let path = path.to_owned();
-            // A missing file is created, so the directory is missing.
+            // This function creates a missing file, so the directory must be missing.
             match reason.kind() {
                 ErrorKind::NotFound => FencingError::NoDirectory { path },
                 _ => FencingError::Io { path, reason },
@@ -137,11 +138,11 @@ impl<T: Fence> Record<T> {
         self.newest
     }
 
-    /// Admits `token` if the record has no newer one. The token is on disk when this returns. Work under the token
-    /// while the record is locked.
+    /// Admits `token` if the record has no newer token. When this function returns, the token is on disk. The caller
+    /// may work under the token only while the record is locked.
     ///
     /// # Errors
-    /// [`FencingError::Stale`], or [`FencingError::Io`]. Then do not work under the token.
+    /// [`FencingError::Stale`], or [`FencingError::Io`]. After either error, do not work under the token.
     pub fn admit(&mut self, token: T) -> Result<(), FencingError> {
         match self.newest {
             Some(newest) if newest > token => Err(FencingError::Stale {
@@ -194,7 +195,8 @@ fn open_locked(path: &Path) -> io::Result<Flock<File>> {
     }
 }
 
-/// Opens the file, but no link: the owner of a link's directory could point it at any other file.
+/// Opens the file. Refuses a symbolic link, because the owner of the link's directory could redirect the link to any
+/// file.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let mut options = OpenOptions::new();
@@ -223,7 +225,8 @@ fn lock_exclusive(mut file: File) -> io::Result<Flock<File>> {
     }
 }
 
-/// Creates a blank record at `path`, completely or not at all, unless the file exists by now.
+/// Creates a blank record at `path`, completely or not at all. Does nothing if another process has created the file in
+/// the meantime.
 fn create_blank(path: &Path) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -245,7 +248,7 @@ fn create_blank(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a new record with this newest token over a damaged one.
+/// Overwrites a damaged record with a new record that has this newest token.
 fn repair_file<T: Fence>(file: &File, newest: Option<T>) -> io::Result<Slots<T>> {
     let bytes = slots::record_bytes(newest);
     file.write_all_at(&bytes, 0)?;
@@ -358,7 +361,7 @@ mod tests {
             .unwrap()
             .admit(token(100))
             .unwrap();
-        // Another machine's process of the same number may be between two steps.
+        // A process of another machine with the same process number may be between two steps.
         let other_new = directory
             .path()
             .join(format!("record.{}.new", std::process::id()));

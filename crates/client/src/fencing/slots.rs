@@ -1,13 +1,14 @@
-//! The bytes of a record: two slots. Each write changes only one of them.
+//! The bytes of a record: two slots. Each write changes only one of the two slots.
 //!
-//! Each slot is one line: a token (or `none`), a checksum, and spaces up to [`SLOT_LEN`] bytes. A newer token
-//! replaces the older of the two tokens, so a failed write leaves the other slot unchanged. A damaged slot may have
-//! contained the newest token. A crash may have torn it before any program acted under that token, or it was damaged
-//! later. Both look the same, so a record with a damaged slot is refused.
+//! Each slot is one line of [`SLOT_LEN`] bytes: a token (or `none`), a checksum, and spaces. A new token is written
+//! over the older of the two tokens, so a failed write leaves the slot with the newer token unchanged. A damaged slot
+//! may have contained the newest token. There are two possible causes. A crash interrupted the write before any program
+//! acted under this token, or the slot was damaged later. The two cases look the same, so a record with a damaged slot
+//! is refused.
 //!
-//! The state files of nodes (`crates/host/src/two_slots.rs`, which explains why they share no code with this) have
-//! two slots too. They use a sequence number, and fall back to the older slot. Here a fallback would let a stale
-//! holder pass.
+//! The state files of nodes have two slots too, but share no code with records (`crates/host/src/two_slots.rs`). In a
+//! state file, each slot has a sequence number, and if one slot is damaged, the other slot is valid. If one slot of a
+//! record is damaged, the other slot may have the older token, and would admit a stale holder.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -26,7 +27,7 @@ pub(super) struct Slots<T> {
     pub next: usize,
 }
 
-/// Returns the bytes of a record whose newest token is this one.
+/// Returns the bytes of a record whose newest token is `newest`.
 pub(super) fn record_bytes<T: Fence>(newest: Option<T>) -> Vec<u8> {
     [slot_bytes(newest), slot_bytes(newest)].concat()
 }
@@ -70,7 +71,7 @@ pub(super) fn read<T: Fence>(bytes: &[u8]) -> Result<Slots<T>, Damage<T>> {
     }
 }
 
-/// The contents of a valid slot. No token is less than every token.
+/// The contents of a valid slot. A slot without a token is less than every slot with a token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct SlotContents<T>(Option<T>);
 

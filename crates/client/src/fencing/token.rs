@@ -1,4 +1,4 @@
-//! The fencing token of a ring: its order and its text.
+//! The fencing token of a ring: the order of tokens, and their text.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,11 +9,12 @@ use ring_codec::lab2::Token;
 use ring_text::parse_mac;
 use thiserror::Error;
 
-/// A fencing token, as a holder shows it to a resource. Its text is progress-author-number, as in
+/// A fencing token, which a holder shows to a resource. The text of a token is progress-author-number, as in
 /// `1795-02:00:00:00:00:01-7`.
 ///
-/// The greater token is the newer one, by the order of `docs/protocol.md`: more progress, then the smaller author,
-/// then the smaller number. Progress is not enough, because the two sides of a split can reach the same.
+/// Of two tokens, the greater one is newer, by the order of `docs/protocol.md`: first the larger progress, then the
+/// smaller author, then the smaller number. A comparison of the progress does not suffice, because the two sides of a
+/// split can reach the same progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FencingToken(Token);
 
@@ -69,7 +70,8 @@ fn parse(text: &str) -> Option<FencingToken> {
         author: MacAddr(parse_mac(author)?),
         number: number.parse().ok()?,
     });
-    // A second spelling is refused: a program that compares texts would get another result.
+    // Each token has only one valid spelling. With a second spelling, a program that compares texts would get a wrong
+    // result.
     (token.to_string() == text).then_some(token)
 }
 

@@ -1,4 +1,4 @@
-//! Methods of a session that wait for their outcome.
+//! The methods of a session that send a request and wait for the result.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use super::{Error, Session, WaitLimits};
 
 /// Maximum time for the confirmation of a withdrawal.
 const WITHDRAW_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum time for the answer to LOGOUT, which the client sends three times within 0.7 s.
+/// Maximum time for the answer to LOGOUT. The client sends LOGOUT three times within 0.7 s.
 const LOGOUT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A granted token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The fencing number, which is larger than that of any earlier grant of the token.
+    /// The fencing number, which is larger than the fencing number of every earlier grant of the token.
     pub fence: u128,
     /// The token's data.
     pub data: Vec<u8>,
@@ -56,12 +56,12 @@ impl Session {
         Ok(())
     }
 
-    /// Requests a token and waits for the grant, and before that for the session. A session that is lost meanwhile is
-    /// replaced.
+    /// Requests a token. Waits for the session, and then for the grant. If the session is lost during the wait, the
+    /// request continues in a new session.
     ///
     /// # Errors
-    /// Fails if the token is not granted in time, or the wait is interrupted; both withdraw the request. Fails also
-    /// without a session, and for a wrong name.
+    /// Fails if the token is not granted in time, or if the wait is interrupted. In both cases, the client withdraws
+    /// the request. Also fails if there is no session in time, or if the name is not valid.
     pub fn acquire(
         &mut self,
         name: &[u8],
@@ -74,7 +74,7 @@ impl Session {
             let (Some(live), Some(id)) = (self.live_since(), self.id()) else {
                 continue;
             };
-            // A late answer to an earlier request must not answer this one.
+            // A late answer to an earlier request must not count as the answer to this request.
             while self.take(|event| is_about(event, name)).is_some() {}
             self.request(name, access)?;
             let by = limits.grant_deadline(began, live);
@@ -95,12 +95,12 @@ impl Session {
         }
     }
 
-    /// Releases a token, with new data if there are any, and waits for the confirmation. The end of the lease also
-    /// ends the wait.
+    /// Releases a token and waits for the confirmation. Also sets the token's data if `data` is given. The wait also
+    /// ends when the lease ends.
     ///
     /// # Errors
-    /// Fails if the session is lost, and then it is unknown whether the data were set. Fails also if the token is not
-    /// held.
+    /// Fails if the session is lost; in this case it is unknown whether the data were set. Also fails if the token is
+    /// not held.
     pub fn release(&mut self, name: &[u8], data: Option<&[u8]>) -> Result<(), Error> {
         let id = self.id();
         self.command(release_command(name, data))?;
@@ -108,12 +108,12 @@ impl Session {
         outcome.unwrap_or(Ok(()))
     }
 
-    /// Releases a token as [`release`](Self::release) does, but waits until `by` at most. The watched descriptor ends
-    /// the wait.
+    /// Releases a token as [`release`](Self::release) does, but waits at most until `by`. The wait also ends when the
+    /// watched descriptor becomes readable.
     ///
     /// # Errors
-    /// The errors of [`release`](Self::release). Fails also if the confirmation does not come in time, or the wait is
-    /// interrupted. Then the token is withdrawn, and it is unknown whether the data were set.
+    /// The errors of [`release`](Self::release). Also fails if the confirmation does not come in time, or if the wait
+    /// is interrupted. In both cases the client gives up the token, and it is unknown whether the data were set.
     pub fn release_by(
         &mut self,
         name: &[u8],
@@ -136,7 +136,7 @@ impl Session {
         }
     }
 
-    /// Withdraws a token, whether it is held or requested, and waits up to a second for the confirmation.
+    /// Gives up a token that is held or requested, and waits up to a second for the confirmation.
     ///
     /// # Errors
     /// Fails only if a system call fails.
@@ -155,8 +155,8 @@ impl Session {
         self.wait_for_unwatched(Some(by), is_over).map(drop)
     }
 
-    /// Requests the page of a server's tokens after a name, and waits for it until `by`. Returns `None` if the server
-    /// is DOWN or does not answer in time.
+    /// Requests a page of a server's list of tokens, and waits for the page until `by`. The page begins with the first
+    /// token whose name follows `after`. Returns `None` if the server is DOWN or does not answer in time.
     ///
     /// # Errors
     /// Fails if the session is lost, or the wait is interrupted.
@@ -178,8 +178,8 @@ impl Session {
         page.unwrap_or(Ok(None))
     }
 
-    /// Ends the session with its tokens and requests, and waits for the leader's answer. Returns whether it came.
-    /// Otherwise the servers end the session after the client timeout.
+    /// Ends the session, and with it all its tokens and requests. Waits for the leader's answer, and returns whether
+    /// the answer came. If no answer came, the servers may end the session only after the client timeout.
     ///
     /// # Errors
     /// Fails only if a system call fails.
@@ -196,7 +196,7 @@ impl Session {
         Ok(confirmed.unwrap_or(false))
     }
 
-    /// Waits for an event until `by`. The watched descriptor does not end the wait.
+    /// Waits until `by` for an event. The wait does not end when the watched descriptor becomes readable.
     fn wait_for_unwatched<T>(
         &mut self,
         by: Option<Instant>,
@@ -210,7 +210,8 @@ impl Session {
         outcome
     }
 
-    /// Waits for an event until `by`; `None` if it has not come. Other events stay in the queue.
+    /// Waits until `by` for an event that `wanted` accepts. Returns `None` if no such event has come. Other events stay
+    /// in the queue.
     fn wait_for<T>(
         &mut self,
         by: Option<Instant>,
@@ -230,7 +231,7 @@ impl Session {
     }
 }
 
-/// Returns the command that releases a token, with new data if there are any.
+/// Returns the command that releases a token, and sets its data if `data` is given.
 fn release_command(name: &[u8], data: Option<&[u8]>) -> Command {
     let name = name.into();
     match data {
@@ -255,7 +256,7 @@ fn release_outcome(event: &Event, name: &[u8], id: Option<i32>) -> Option<Result
     }
 }
 
-/// Whether an event concerns a request for this token, or the token's end.
+/// Whether an event concerns a request for this token, or reports that the client no longer holds this token.
 fn is_about(event: &Event, wanted: &[u8]) -> bool {
     match event {
         Event::Granted { name, .. }

@@ -18,7 +18,7 @@ pub enum Error {
     /// No socket can be created for the session.
     #[error("cannot create a socket for the token servers: {0}")]
     Socket(#[from] io::Error),
-    /// There was no session in time.
+    /// No session was live in time.
     #[error("no session with the token servers within {}: {obstacle}", format_duration(*.after))]
     NoSession {
         /// The time of the wait.
@@ -26,21 +26,21 @@ pub enum Error {
         /// The obstacle.
         obstacle: Obstacle,
     },
-    /// The token was not granted in time; the request is withdrawn.
+    /// The token was not granted in time. The request is withdrawn.
     #[error(
-        "the token is not granted in time: other clients hold it, or its server does not answer"
+        "the token is not granted in time: other clients hold the token, or the token's server does not answer"
     )]
     NotGranted,
-    /// The token's server did not confirm the release in time; the token is withdrawn.
+    /// The token's server did not confirm the release in time. The client no longer holds the token.
     #[error(
-        "the release of the token is not confirmed in time: check that the token's server runs, and that UDP gets \
-         through"
+        "the release of the token is not confirmed in time: check that the token's server runs, and that UDP \
+         reaches this server"
     )]
     NotConfirmed,
-    /// The watched descriptor became readable; the request is withdrawn.
+    /// The watched descriptor became readable. The request is withdrawn.
     #[error("the wait for the token was interrupted")]
     Interrupted,
-    /// The session is lost, and so are all its tokens.
+    /// The session is lost, with all its tokens.
     #[error("the session with the token servers is lost: {}", loss_text(*.0))]
     Lost(Loss),
     /// The client cannot send the request.
@@ -48,48 +48,48 @@ pub enum Error {
     Refused(Refusal),
 }
 
-/// The obstacle to a session.
+/// The reason why the client has no session.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Obstacle {
     /// No server's name is resolved.
     #[error("no server's name is resolved yet: the resolver of this machine does not answer")]
     NoAddress,
-    /// No server answers. A server with another list does not answer either.
+    /// No server answers. Servers with another list do not answer.
     #[error(
-        "none of the {} answers ({}): check that they run, that UDP gets through, and that their list has the same \
-         lines; the signature of this list is {signature}, and ringctl status shows theirs as ssig",
+        "no answer from {} ({}): check that the servers run, that UDP reaches them, and that their list has the same \
+         lines. The signature of this list is {signature}; ringctl status shows a server's signature as ssig",
         count_text(.asked.len()),
         address_list(.asked)
     )]
     NoAnswer {
-        /// The addresses that were asked.
+        /// The addresses of the servers to which the client sent requests.
         asked: Vec<SocketAddr>,
         /// The signature of this program's list.
         signature: i32,
     },
     /// A server has another list.
     #[error(
-        "{from} has another list of servers: its signature is {theirs}, and this list's is {signature}; give all \
-         servers and clients the same lines"
+        "{from} has another list of servers: its list has the signature {theirs}, and this list has {signature}; give \
+         all servers and clients the same list"
     )]
     OtherList {
         /// The server's address.
         from: SocketAddr,
-        /// Its signature.
+        /// The signature of the server's list.
         theirs: i32,
         /// The signature of this program's list.
         signature: i32,
     },
-    /// A server ends sessions before they are confirmed.
+    /// A server would end sessions before they are confirmed.
     #[error(
-        "{} is not used, because it ends sessions after {}, before they are confirmed: give all servers the same \
+        "the client timeout of {} is {}, which is too short to confirm a session: give all servers the same \
          --client-timeout of 200 ms or more",
         server.map_or_else(|| "a server".to_owned(), |it| it.to_string()), format_duration(*.timeout)
     )]
     ShortTimeout {
         /// The server's address.
         server: Option<SocketAddr>,
-        /// The client timeout that it announces.
+        /// The client timeout that the server announces.
         timeout: Duration,
     },
     /// Servers answer, but no leader starts a session.
@@ -100,15 +100,16 @@ pub enum Obstacle {
     NoLeader,
     /// The leader does not confirm the session.
     #[error(
-        "the leader starts a session, but does not confirm it: it waits for other servers, or has no quorum"
+        "the leader starts a session, but does not confirm the session: the leader waits for other servers, or has no \
+         quorum"
     )]
     NotConfirmed,
 }
 
 fn count_text(count: usize) -> String {
     match count {
-        1 => "one server asked".to_owned(),
-        count => format!("{count} servers asked"),
+        1 => "one server".to_owned(),
+        count => format!("{count} servers"),
     }
 }
 
@@ -120,10 +121,10 @@ fn address_list(asked: &[SocketAddr]) -> String {
 const fn loss_text(loss: Loss) -> &'static str {
     match loss {
         Loss::LeaseOver => {
-            "no server has confirmed it for the time of the lease: the servers or this program were stopped or cut off"
+            "no server has confirmed the session during the lease: the servers or this program were stopped or cut off"
         }
-        Loss::NotProven => "no server has confirmed it",
-        Loss::SocketChanged => "its socket has failed",
+        Loss::NotProven => "no server has confirmed the session",
+        Loss::SocketChanged => "the session's socket has failed",
     }
 }
 
@@ -132,7 +133,9 @@ const fn refusal_text(refusal: Refusal) -> &'static str {
         Refusal::NotLive => "there is no live session with the token servers",
         Refusal::Name => "a token's name has 1 to 1,024 bytes",
         Refusal::Data => "a token's data have at most 32,768 bytes",
-        Refusal::AlreadyDone => "the token is already held in this way, or already requested",
+        Refusal::AlreadyDone => {
+            "this client already holds the token with this access, or waits for it"
+        }
         Refusal::NotHeld => "the token is not held, or is being released",
     }
 }
@@ -154,8 +157,8 @@ mod tests {
         let text = Error::NoSession { after, obstacle }.to_string();
         for part in [
             "within 10 s",
-            "none of the 2 servers asked answers (192.0.2.1:7300, 192.0.2.2:7300)",
-            "the signature of this list is -7",
+            "no answer from 2 servers (192.0.2.1:7300, 192.0.2.2:7300)",
+            "signature of this list is -7",
         ] {
             assert!(text.contains(part), "{text}");
         }

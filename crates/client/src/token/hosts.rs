@@ -1,4 +1,5 @@
-//! The hosts of a list of servers, and their resolved addresses (`docs/ftn.md`, section 1).
+//! The hosts of a list of servers, and the addresses of the hosts, as the resolver returns them (`docs/ftn.md`, section
+//! 1).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -8,7 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Time between two resolutions of the names.
 pub const RESOLVE_INTERVAL: Duration = Duration::from_secs(10);
-/// Maximum number of names that are resolved at the same time. A name without an answer does not delay the others.
+/// Maximum number of names that are resolved at the same time. Names are resolved in parallel so that one name without
+/// an answer does not delay the others.
 const PARALLEL_MAX: usize = 8;
 
 /// The host and port of each server, in the order of the list.
@@ -27,12 +29,12 @@ pub(super) struct Host {
 /// The addresses of the servers, as they were resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
-    /// The addresses by index; `None` if a server has none, and so counts as DOWN.
+    /// The addresses, by the index of the server. `None` if a server has no address. Such a server counts as DOWN.
     pub addresses: Box<[Option<SocketAddr>]>,
     /// Whether the resolver has answered for each name.
     pub is_complete: bool,
-    /// Warnings for operators, as sentences: names without an address, and addresses that other machines cannot
-    /// reach.
+    /// Warnings for operators, as sentences. They are about names without an address, and about addresses that other
+    /// machines cannot reach.
     pub doubts: Vec<String>,
 }
 
@@ -41,7 +43,8 @@ impl Host {
         self.name.parse::<IpAddr>().is_ok()
     }
 
-    /// Returns the best address: IPv4 before IPv6, then an address that other machines can reach.
+    /// Returns the best address. Every IPv4 address is better than an IPv6 address. Among addresses of one kind, an
+    /// address that other machines can reach is better.
     fn resolve(&self) -> io::Result<SocketAddr> {
         let found: Vec<SocketAddr> = (&*self.name, self.port).to_socket_addrs()?.collect();
         let rank = |address: &&SocketAddr| (address.is_ipv6(), address.ip().is_loopback());
@@ -55,12 +58,12 @@ impl Hosts {
         Self(hosts.into())
     }
 
-    /// Whether the list contains a name, whose address may change.
+    /// Whether the list contains a name. The address of a name may change.
     pub fn has_names(&self) -> bool {
         !self.0.iter().all(Host::is_literal)
     }
 
-    /// Resolves all hosts, for as long as the resolver needs.
+    /// Resolves all hosts, and waits as long as the resolver needs.
     pub fn resolve(&self) -> Resolution {
         let mut found = Vec::with_capacity(self.0.len());
         for some in self.0.chunks(PARALLEL_MAX) {
@@ -83,12 +86,13 @@ impl Hosts {
         self.evaluate(found.into_iter().map(Some).collect())
     }
 
-    /// Resolves all hosts, but at most for `limit`. Slower names have no address in the result.
+    /// Resolves all hosts, but waits at most for `limit`. A name that is not resolved within `limit` has no address in
+    /// the result.
     pub fn resolve_within(&self, limit: Duration) -> Resolution {
         self.resolve_by(limit, Host::resolve)
     }
 
-    /// Returns a resolution with these addresses; `None` if their number does not match.
+    /// Returns a resolution with these addresses. Returns `None` if there is not exactly one entry per host.
     pub(super) fn with_addresses(
         &self,
         addresses: Box<[Option<SocketAddr>]>,
@@ -114,7 +118,7 @@ impl Hosts {
                 continue;
             }
             let (sender, host) = (sender.clone(), host.clone());
-            // If the resolver does not answer, its thread stays, and this function does not wait for it.
+            // If the resolver does not answer, this function does not wait for the resolver's thread, which stays.
             let thread = thread::Builder::new().spawn(move || {
                 let _ = sender.send((index, resolve(&host)));
             });
@@ -130,7 +134,7 @@ impl Hosts {
         self.evaluate(found)
     }
 
-    /// Collects addresses and warnings. A `None` is a name that was not resolved in time.
+    /// Collects addresses and warnings. An entry of `found` is `None` if its name was not resolved in time.
     fn evaluate(&self, found: Vec<Option<io::Result<SocketAddr>>>) -> Resolution {
         let is_complete = found.iter().all(Option::is_some);
         let mut doubts = Vec::new();
@@ -140,12 +144,13 @@ impl Hosts {
             match &found {
                 Some(Ok(_)) => {}
                 Some(Err(error)) => doubts.push(format!(
-                    "{} has no address: {error}; it counts as DOWN until its name is resolved, which is tried again every {} s",
+                    "{} has no address: {error}; the server counts as DOWN, and this program resolves its name again \
+                     every {} s",
                     named(index),
                     RESOLVE_INTERVAL.as_secs()
                 )),
                 None => doubts.push(format!(
-                    "{} has no address yet: the resolver has not answered; the server counts as DOWN until then",
+                    "{} has no address yet: the resolver has not answered; until it answers, the server counts as DOWN",
                     named(index)
                 )),
             }
@@ -171,7 +176,7 @@ impl Hosts {
     }
 }
 
-/// Returns the address of this machine from which it sends to `remote`, with the port of `own`.
+/// Returns the address from which this machine sends to `remote`, combined with the port of `own`.
 fn source_towards(remote: SocketAddr, own: SocketAddr) -> io::Result<SocketAddr> {
     let any: IpAddr = if remote.is_ipv4() {
         Ipv4Addr::UNSPECIFIED.into()
@@ -187,14 +192,15 @@ fn source_towards(remote: SocketAddr, own: SocketAddr) -> io::Result<SocketAddr>
 
 fn loopback_warning(server: &str, loopback: SocketAddr, own: Option<SocketAddr>) -> String {
     let ip = loopback.ip();
-    let remedy = "remove its name from the loopback address in /etc/hosts of this machine, or list its address";
+    let remedy = "remove the name from the loopback address in /etc/hosts of this machine, or list an address instead \
+                  of the name";
     match own {
         Some(own) => format!(
-            "{server} is {ip} here, which other machines cannot reach; {} is used instead: {remedy}",
+            "{server} has the address {ip} here, which other machines cannot reach; using {} instead: {remedy}",
             own.ip()
         ),
         None => format!(
-            "{server} is {ip} here, which other machines cannot reach, so it counts as DOWN: {remedy}"
+            "{server} has the address {ip} here, which other machines cannot reach, so it counts as DOWN: {remedy}"
         ),
     }
 }
@@ -250,7 +256,7 @@ mod tests {
         assert!(found.doubts[0].contains("has no address yet"), "{found:?}");
     }
 
-    /// On Debian the machine's own name has the address 127.0.1.1.
+    /// On Debian, a machine's name resolves to 127.0.1.1 on this machine itself.
     #[test]
     fn a_loopback_address_among_others_is_replaced_with_a_warning() {
         let hosts = hosts(&["a:7301", "b:7301", "c:7301"]);
@@ -265,7 +271,8 @@ mod tests {
             "{found:?}"
         );
         let is_warning = |it: &String| {
-            it.contains("server 0 (a:7301) is 127.0.1.1 here") && it.contains("/etc/hosts")
+            it.contains("server 0 (a:7301) has the address 127.0.1.1 here")
+                && it.contains("/etc/hosts")
         };
         assert!(found.doubts.iter().any(is_warning), "{found:?}");
     }

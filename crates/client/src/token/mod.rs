@@ -1,8 +1,9 @@
-//! A client of the token service: its servers, and a session with them (`docs/ftn.md`).
+//! A client of the token service: the list of the servers, and a session with the servers (`docs/ftn.md`).
 //!
-//! A [`Session`] works only within its methods. So a program that works under a token calls [`Session::next`] at
-//! least every tenth of the client timeout, or has a thread that does. Without these calls it loses its tokens at the
-//! end of the [lease](Session::lease).
+//! A [`Session`] sends and receives messages only while one of its methods runs. So a program that works under a token
+//! must call [`Session::next`] often, for example in a separate thread. The interval between two calls may be at most a
+//! tenth of the client timeout. Without these calls the program loses its tokens at the end of the
+//! [lease](Session::lease).
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -16,7 +17,7 @@
 //! let limits = WaitLimits::limited(Duration::from_secs(5));
 //! let grant = session.acquire(b"counter", Access::Exclusive, limits)?;
 //! let count: u64 = String::from_utf8(grant.data)?.parse().unwrap_or(0);
-//! // One call sets the data and releases the token, so another client sees both or neither.
+//! // One call sets the data and releases the token, so no other client sees only one of the two changes.
 //! let data = (count + 1).to_string();
 //! session.release(b"counter", Some(data.as_bytes()))?;
 //! session.log_out()?;

@@ -1,4 +1,4 @@
-//! The observer of a session's state machine: it keeps the events that concern the program.
+//! The observer of a session's state machine. The observer stores the events that concern the program.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -8,17 +8,19 @@ use ring_proto::ftn::client::{Event, LoginFailure, Loss};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-/// Events that the program has not taken yet, and facts from the other events.
+/// A queue of the events that the program has not taken yet. The other fields hold facts from events that do not enter
+/// the queue.
 #[derive(Debug, Default)]
 pub(super) struct SessionObserver {
     pub events: VecDeque<Event>,
     /// Whether the state machine needs another socket.
     pub needs_socket: bool,
-    /// The last obstacle to a session; `None` after a session.
+    /// The last reason why a session could not start. `None` once a session is live.
     pub trouble: Option<LoginFailure>,
     /// The last server with another list, and that list's signature.
     pub other_list: Option<(SocketAddr, i32)>,
-    /// The last server, by index, that announced a client timeout too short for any session.
+    /// The last server that announced a client timeout that is too short for any session: the server's index, and the
+    /// timeout.
     pub short_timeout: Option<(usize, Duration)>,
 }
 
@@ -56,7 +58,7 @@ impl Observe<Event> for SessionObserver {
 }
 
 impl SessionObserver {
-    /// Drops the grants of a lost session, so that the program does not take them for grants of the next one.
+    /// Drops the grants of a lost session. Otherwise the program would mistake them for grants of the next session.
     pub(super) fn drop_grants(&mut self) {
         let is_of_session = |event: &Event| {
             matches!(

@@ -22,7 +22,7 @@ pub enum ServersError {
         /// The system's error.
         source: io::Error,
     },
-    /// The file lists no server, or too many.
+    /// The file lists no servers, or too many servers.
     #[error(
         "{} lists {count} servers: give 1 to {SERVERS_MAX}, each on a line HOST:PORT", path.display()
     )]
@@ -47,7 +47,7 @@ pub enum ServersError {
     Unresolved {
         /// The file.
         path: PathBuf,
-        /// The warning about each server.
+        /// One warning per server.
         doubts: Vec<String>,
     },
     /// This server has no address.
@@ -55,7 +55,7 @@ pub enum ServersError {
     OwnUnresolved {
         /// The file.
         path: PathBuf,
-        /// The warning about it.
+        /// The warning about the server's address.
         warning: String,
     },
     /// Two servers have the same address.
@@ -68,9 +68,10 @@ pub enum ServersError {
         /// The address.
         address: SocketAddr,
     },
-    /// The list mixes IPv4 and IPv6, so one socket cannot reach all servers.
+    /// The list mixes IPv4 and IPv6 addresses, but one socket must reach all servers.
     #[error(
-        "{}: {v4} is IPv4, {v6} is IPv6; give all servers addresses of one kind, because one socket must reach them all",
+        "{}: {v4} is IPv4, {v6} is IPv6; give all servers addresses of one kind, because one socket must reach all \
+         servers",
         path.display()
     )]
     Mixed {
@@ -96,7 +97,7 @@ pub struct ServerList {
     pub warnings: Vec<String>,
 }
 
-/// Reads a list of servers and resolves each, as [`read_list`] does.
+/// Reads a list of servers and resolves each server, as [`read_list`] does.
 ///
 /// # Errors
 /// A [`ServersError`].
@@ -104,8 +105,8 @@ pub fn read_servers(path: &Path) -> Result<Servers, ServersError> {
     Ok(read_list(path)?.servers)
 }
 
-/// Reads a list of servers and resolves each to its best address, IPv4 before IPv6. A name without an address is an
-/// error only if no server has one. Otherwise its server counts as DOWN.
+/// Reads a list of servers and resolves each server to its best address. IPv4 is better than IPv6. If no server has an
+/// address, the result is an error. If only some servers have no address, they count as DOWN.
 ///
 /// # Errors
 /// A [`ServersError`].
@@ -125,8 +126,8 @@ pub fn resolve_list(path: &Path, text: &str) -> Result<ServerList, ServersError>
     parse_list(path, text, |hosts| Some(hosts.resolve()))
 }
 
-/// Resolves the servers of a list as [`resolve_list`] does, but at most for `limit`. Slower names have no address
-/// yet.
+/// Resolves the servers of a list as [`resolve_list`] does, but waits at most for `limit`. A name that is not resolved
+/// within `limit` has no address yet.
 ///
 /// # Errors
 /// A [`ServersError`].
@@ -150,7 +151,8 @@ pub fn list_with_addresses(
     parse_list(path, text, |hosts| hosts.with_addresses(addresses))
 }
 
-/// Parses a list. `resolve` returns `None` if its addresses do not match the number of servers.
+/// Parses a list. `resolve` returns the addresses, or `None` if the number of addresses differs from the number of
+/// servers.
 fn parse_list(
     path: &Path,
     text: &str,

@@ -23,13 +23,13 @@ use super::hosts::{Hosts, RESOLVE_INTERVAL, Resolution};
 use super::observer::SessionObserver;
 use super::{Error, Obstacle};
 
-/// The poller's key of the watched descriptor.
+/// The key under which the watched descriptor is registered with the poller.
 const WATCHED: u8 = 0;
 
-/// The reason for the end of a wait.
+/// The reason why a wait has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// An event. A [grant](Event::Granted) is returned only while the lease lasts.
+    /// An event. A [grant](Event::Granted) is returned only if the lease has not ended.
     Event(Event),
     /// The [lease](Session::lease) lasts longer.
     Renewed,
@@ -39,15 +39,17 @@ pub enum Wake {
     TimedOut,
 }
 
-/// A client of the service. It has a socket and at most one session, in which it can hold and request many tokens. A
-/// lost session is replaced automatically, but its tokens are lost.
+/// A client of the token service. A client has a socket and at most one session. In the session, a client can hold and
+/// request many tokens. When a session is lost, its tokens are lost too, and the client automatically requests a new
+/// session.
 ///
-/// Dropping it sends LOGOUT once, without waiting; [`log_out`](Self::log_out) waits for the answer.
+/// Dropping this value sends LOGOUT once, and does not wait for an answer. [`log_out`](Self::log_out) waits for the
+/// answer.
 #[derive(Debug)]
 pub struct Session {
     machine_runner: MachineRunner<Client, UdpLink, NoStore, SessionObserver>,
     watched: Option<OwnedFd>,
-    /// The end of the lease that was reported last.
+    /// The end of the lease that the last [`Wake::Renewed`] reported.
     reported_lease: Option<Instant>,
     resolver: Option<Resolver>,
     socket_is_v4: bool,
@@ -56,15 +58,15 @@ pub struct Session {
 /// The resolution of the servers' names during the session.
 #[derive(Debug)]
 enum Resolver {
-    /// The resolution starts at this time. Most sessions end before, and need no thread.
+    /// The thread that resolves the names starts at this time. Most sessions end earlier, and need no such thread.
     Starts(Instant, Hosts),
     Running(PeriodicValue<Resolution>),
 }
 
 impl Session {
-    /// Opens a socket and requests a session, without waiting for it. With a `client_timeout` below 0.2 s the session
-    /// ends before it is confirmed. Lists of tokens show the first [`INTRODUCTION_BYTES_MAX`] bytes of `introduction`, so
-    /// it should describe the program.
+    /// Opens a socket and requests a session, but does not wait for the session. If `client_timeout` is below 0.2 s,
+    /// every session ends before a server confirms it. `introduction` should describe the program. Lists of tokens show
+    /// the first [`INTRODUCTION_BYTES_MAX`] bytes of this text.
     ///
     /// # Errors
     /// Fails if no socket can be created.
@@ -95,8 +97,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Resolves the servers' names again and again during the session, so that the session follows a server whose
-    /// address changes. A server without an address gets one as soon as its name is resolved.
+    /// Resolves the servers' names repeatedly during the session. So the session can reach a server even after the
+    /// address of the server has changed. A server without an address gets an address as soon as its name is resolved.
     pub fn resolving(mut self, hosts: Hosts) -> Self {
         let servers = self.servers();
         let has_all = (0..servers.len()).all(|index| servers.address(index).is_some());
@@ -113,7 +115,8 @@ impl Session {
     /// Applies newly resolved addresses.
     ///
     /// # Errors
-    /// Fails if no socket can be created for addresses of another kind.
+    /// If the new addresses are of the other kind (IPv4 or IPv6), the session needs a new socket. Fails if this socket
+    /// cannot be created.
     fn apply_resolved_names(&mut self) -> Result<(), Error> {
         self.resolver = match self.resolver.take() {
             Some(Resolver::Starts(at, hosts)) if at <= clock::now().monotonic => {
@@ -135,14 +138,15 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the servers have IPv4 addresses, or none yet.
+    /// Whether the servers have IPv4 addresses. Also true if no server has an address yet.
     fn is_v4(&self) -> bool {
         let servers = self.servers();
         let mut known = (0..servers.len()).filter_map(|index| servers.address(index));
         known.next().is_none_or(|to| to.is_ipv4())
     }
 
-    /// Replaces the socket. The new one is bound before the old one is closed, so that the ports differ.
+    /// Replaces the socket. The new socket is bound before the old socket is closed, so the new socket gets another
+    /// port.
     fn replace_socket(&mut self) -> Result<(), Error> {
         self.socket_is_v4 = self.is_v4();
         let any: SocketAddr = if self.socket_is_v4 {
@@ -159,7 +163,7 @@ impl Session {
         Ok(())
     }
 
-    /// Replaces the socket as often as the state machine has requested.
+    /// Replaces the socket each time the state machine requests a new socket.
     fn apply_socket_requests(&mut self) -> Result<(), Error> {
         while mem::take(&mut self.machine_runner.observer().needs_socket) {
             self.replace_socket()?;
@@ -167,7 +171,8 @@ impl Session {
         Ok(())
     }
 
-    /// Watches a descriptor: it ends waits when it is readable. It replaces any other watched descriptor.
+    /// Watches a descriptor. When the descriptor becomes readable, a wait of this session ends. Only one descriptor is
+    /// watched: this one replaces an earlier one.
     ///
     /// # Errors
     /// Fails if too many files are open.
@@ -187,7 +192,7 @@ impl Session {
         self.take_watched().map(drop)
     }
 
-    /// Stops watching, and returns the descriptor so that the caller can watch it again.
+    /// Stops watching the descriptor, and returns it. The caller can later watch it again.
     pub(super) fn take_watched(&mut self) -> Result<Option<OwnedFd>, Error> {
         let fd = self.watched.take();
         if let Some(fd) = &fd {
@@ -196,7 +201,8 @@ impl Session {
         Ok(fd)
     }
 
-    /// Passes a command to the state machine. The outcome is an [event](Self::next), such as [`Event::Refused`].
+    /// Passes a command to the state machine. The result of the command comes later as an [event](Self::next), such as
+    /// [`Event::Refused`].
     ///
     /// # Errors
     /// Fails if no new socket can be created after the loss of a session.
@@ -217,7 +223,7 @@ impl Session {
         })
     }
 
-    /// Waits for the next event until `until` at most. Returns the event, or another reason for the end of the wait.
+    /// Waits for the next event, at most until `until`. Returns the event, or another reason for the end of the wait.
     ///
     /// # Errors
     /// Fails if a system call fails, or if no new socket can be created after the loss of a session.
@@ -228,7 +234,7 @@ impl Session {
             }
             match self.step(until)? {
                 None => {}
-                // Events that the step has brought come first.
+                // First return events that the step has received.
                 Some(Wake::Ready | Wake::TimedOut)
                     if !self.machine_runner.observer().events.is_empty() => {}
                 Some(wake) => return Ok(wake),
@@ -236,7 +242,7 @@ impl Session {
         }
     }
 
-    /// Takes the first event that `is_wanted` accepts from the queue.
+    /// Searches the queue for the first event that `is_wanted` accepts. Removes this event, and returns it.
     pub(super) fn take(&mut self, is_wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
         if self.lease().is_none() {
             // The state machine may not know yet that the lease has ended.
@@ -247,7 +253,7 @@ impl Session {
         events.remove(place)
     }
 
-    /// Waits once, until `until` at most. Returns `None` if nothing happened that ends a wait.
+    /// Runs the session's loop once, and waits at most until `until`. Returns `None` if the caller should wait again.
     pub(super) fn step(&mut self, until: Option<Instant>) -> Result<Option<Wake>, Error> {
         self.apply_resolved_names()?;
         let step = self.machine_runner.step(until)?;
@@ -267,8 +273,8 @@ impl Session {
         Ok(is_late.then_some(Wake::TimedOut))
     }
 
-    /// Returns the end of the lease on `CLOCK_BOOTTIME`. Until then all held tokens are safe, and work under them
-    /// must end before. Returns `None` without a live session.
+    /// Returns the end of the lease on `CLOCK_BOOTTIME`. Before this time, all held tokens are safe. Work under the
+    /// tokens must end before this time. Returns `None` without a live session.
     pub fn lease(&self) -> Option<Instant> {
         let now = clock::now().monotonic;
         self.machine_runner
@@ -277,19 +283,20 @@ impl Session {
             .filter(|&end| now < end)
     }
 
-    /// Returns a token that is held and not being released; `None` otherwise, or after the lease.
+    /// Returns a token that is held and is not being released. Returns `None` if there is no such token, or after the
+    /// end of the lease.
     pub fn holding(&self, name: &[u8]) -> Option<HeldToken<'_>> {
         self.lease()?;
         self.machine_runner.machine().held_token(name)
     }
 
-    /// Returns since when the session is live; `None` if it is not.
+    /// Returns the time at which the session became live. Returns `None` if the session is not live.
     pub fn live_since(&self) -> Option<Instant> {
         self.lease()?;
         self.machine_runner.machine().live_since()
     }
 
-    /// Returns the session's id, as servers show it; `None` without a live session.
+    /// Returns the session's id in the form in which servers show it. Returns `None` without a live session.
     pub fn id(&self) -> Option<i32> {
         match self.standing() {
             ClientState::Live { session } => Some(session),
@@ -302,7 +309,7 @@ impl Session {
         self.machine_runner.machine().state()
     }
 
-    /// Returns the leader and the servers that are up, as the session knows them.
+    /// Returns the last known configuration: the leader, and the servers that are up.
     pub fn configuration(&self) -> Option<&Configuration> {
         self.machine_runner.machine().configuration()
     }

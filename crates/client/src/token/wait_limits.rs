@@ -6,10 +6,11 @@ use ring_proto::ftn::RETRY;
 use ring_proto::time::Instant;
 
 const SESSION_DEFAULT: Duration = Duration::from_secs(10);
-/// Minimum time for a session: login takes up to 50 ms, and the repetition of a lost datagram 100 ms.
+/// Minimum time to wait for a session. A login takes up to 50 ms. A lost datagram is repeated after 100 ms.
 const SESSION_MIN: Duration = Duration::from_millis(500);
 
-/// Limits of a wait for a token. The protocol has no refusal: if another client holds the token, no grant comes.
+/// Limits of a wait for a token. The protocol has no message that refuses a token. While another client holds the
+/// token, the client gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitLimits {
     session: Duration,
@@ -17,7 +18,7 @@ pub struct WaitLimits {
 }
 
 impl WaitLimits {
-    /// Waits for the token without a limit, and 10 s for a session.
+    /// Returns limits that wait for the token without a limit, and for a session for 10 s.
     pub const fn endless() -> Self {
         Self {
             session: SESSION_DEFAULT,
@@ -25,8 +26,8 @@ impl WaitLimits {
         }
     }
 
-    /// Gives up if the token is not granted at once: within four times RETRY after the session is live. In this time
-    /// a lost datagram is repeated twice. Waits 10 s for the session.
+    /// Returns limits for a request that does not wait for other holders. The session must be live within 10 s. Then
+    /// the token must be granted within four times RETRY. This time suffices to repeat a lost datagram twice.
     pub const fn none() -> Self {
         Self {
             session: SESSION_DEFAULT,
@@ -34,8 +35,9 @@ impl WaitLimits {
         }
     }
 
-    /// Gives up after `wait`, including the login. The session may take this time too, but at least 0.5 s. If it is
-    /// live, the grant may take at least as long as with [`none`](Self::none).
+    /// Returns limits for a wait that ends after `wait`, including the wait for the session. The limit for the session
+    /// is at least 0.5 s. When the session is live, the limit for the grant is at least the limit of
+    /// [`none`](Self::none).
     pub fn limited(wait: Duration) -> Self {
         Self {
             session: wait.max(SESSION_MIN),
@@ -48,13 +50,15 @@ impl WaitLimits {
         self.session
     }
 
-    /// Returns the maximum time until the token is granted or given up; `None` without a limit.
+    /// Returns the maximum time until the token is granted or the client gives up. Returns `None` if the client waits
+    /// without a limit.
     pub fn total_max(&self) -> Option<Duration> {
         let grant = self.grant?;
         Some(grant.max(self.session + RETRY * 4))
     }
 
-    /// Returns when to give up a token that was requested at `began`, in a session that is live since `live`.
+    /// Returns the time at which the client gives up waiting for a token. The token was requested at `began`, and the
+    /// session has been live since `live`.
     pub(super) fn grant_deadline(&self, began: Instant, live: Instant) -> Option<Instant> {
         let grant = self.grant?;
         Some((began + grant).max(live + RETRY * 4))

@@ -1,9 +1,9 @@
-//! The warning about a quorum of less than a majority, which servers and clients share.
+//! The warning about a quorum that is smaller than a majority. Servers and clients use the same warning.
 
 use ring_proto::ftn::server::majority;
 
-/// Returns a warning if both sides of a split network can grant the same token; `None` if `quorum` of `servers` is a
-/// majority.
+/// Returns a warning if the quorum is so small that both sides of a split network can grant the same token. Returns
+/// `None` if `quorum` is a majority of `servers`.
 pub fn split_warning(quorum: usize, servers: usize) -> Option<String> {
     (quorum < majority(servers)).then(|| {
         format!(

@@ -1,4 +1,4 @@
-//! The messages of the token service: a server's status, and the warning about its quorum.
+//! The messages of the token service: the status of a server, and the warning about a quorum that is too small.
 
 mod cut;
 mod status;

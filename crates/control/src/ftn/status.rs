@@ -23,24 +23,26 @@ pub struct Status {
     pub servers: Vec<ServerStatus>,
     /// The signature of the list.
     pub ssig: i32,
-    /// The number of servers, including itself, that a leader needs for its authority.
+    /// The number of servers that a leader needs for its authority. The leader counts too.
     pub quorum: usize,
     /// `electing`, `follower` or `leader`.
     pub role: String,
-    /// The server's own state: `DOWN`, `BOOTING` or `READY`.
+    /// The state of this server: `DOWN`, `BOOTING` or `READY`.
     pub state: String,
     /// The index of the leader, if the server knows one.
     pub leader: Option<usize>,
     /// The number of the configuration; 0 if the server knows none.
     pub configuration: u64,
-    /// The round of the last STATE that the server has sent or followed, from its sequence number.
+    /// The round of the last STATE that the server has sent, or that it has followed. The sequence number of a STATE
+    /// contains the round.
     pub round: u32,
-    /// Whether the server may serve and change tokens: as a leader with its quorum, or as a follower that hears its
-    /// leader.
+    /// Whether the server may serve and change tokens. A leader may do so while it has a quorum. A follower may do so
+    /// while it hears its leader.
     pub authority: bool,
-    /// The rest of the time in which sessions of an earlier run may come back, in nanoseconds.
+    /// The remaining grace time, in nanoseconds. During the grace time, clients may continue sessions of an earlier run
+    /// of the servers.
     pub grace_ns: u64,
-    /// The sessions that a survey waits for; `null` if there is no survey.
+    /// The sessions whose answers a survey still awaits. `null` if no survey runs.
     pub survey: Option<Vec<i32>>,
     /// The sessions of all clients.
     pub sessions: Vec<SessionStatus>,
@@ -48,22 +50,22 @@ pub struct Status {
     pub tokens: usize,
     /// The number of held tokens.
     pub held: usize,
-    /// The number of waiting requests.
+    /// The number of requests that wait for a token.
     pub waiting: usize,
-    /// The memory that the tokens use, of `max_memory_bytes`.
+    /// The memory that the tokens use, in bytes. The maximum is `max_memory_bytes`.
     pub memory_bytes: usize,
-    /// The memory of incomplete messages in parts.
+    /// The memory, in bytes, of incomplete messages: some parts of such a message have arrived, and others are missing.
     #[serde(default)]
     pub parts_bytes: usize,
     /// The memory that the tokens may use.
     pub max_memory_bytes: usize,
     /// The server's health.
-    #[serde(default = "Health::unreported")]
+    #[serde(default = "Health::default_when_absent")]
     pub health: Health,
-    /// The problems and the remedies, as sentences, the worst first.
+    /// The problems and their remedies, as sentences. The worst problem is the first.
     #[serde(default)]
     pub troubles: Vec<String>,
-    /// Counters since the start, by name. A missing one is 0.
+    /// Counters since the start, by name. The value of a missing counter is 0.
     pub counters: BTreeMap<String, u64>,
 }
 
@@ -72,7 +74,7 @@ pub struct Status {
 pub struct ServerStatus {
     /// The server's line in the list.
     pub name: String,
-    /// The server's state in the configuration: `DOWN`, `BOOTING` or `READY`.
+    /// The state of the server, according to the configuration: `DOWN`, `BOOTING` or `READY`.
     pub state: String,
 }
 
@@ -81,12 +83,12 @@ pub struct ServerStatus {
 pub struct SessionStatus {
     /// The session's number.
     pub id: i32,
-    /// The address of its client.
+    /// The address of the session's client.
     pub address: String,
 }
 
 impl Status {
-    /// Whether the server serves its tokens.
+    /// Whether the server currently serves its tokens to clients.
     pub fn is_serving(&self) -> bool {
         self.authority && self.state == READY
     }

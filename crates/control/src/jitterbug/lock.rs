@@ -2,13 +2,13 @@
 
 use strum::IntoStaticStr;
 
-/// The reason for a refusal.
+/// The reason why a request for a lock is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum RefusalReason {
-    /// The wait of the request is over.
+    /// The request has waited for its maximum time.
     Timeout,
-    /// A client of this machine holds the lock, and the request does not wait.
+    /// A client of this machine holds the lock, and the request asked not to wait.
     Busy,
     /// Too many clients wait already.
     QueueFull,
@@ -29,7 +29,7 @@ impl RefusalReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum LossReason {
-    /// A request told this node to pass the token on.
+    /// A request ordered this node to pass the token on.
     Yield,
     /// The maximum time to hold the lock is over.
     MaxHold,
@@ -37,7 +37,7 @@ pub enum LossReason {
     Shutdown,
     /// Another leader has a stronger token.
     StrongerToken,
-    /// The daemon was stalled for so long that another node may lead.
+    /// The daemon was stalled, and the stall was so long that another node may lead now.
     Lease,
     /// The interface lost or changed its address.
     Link,

@@ -8,7 +8,7 @@ pub use lock::{LossReason, RefusalReason};
 pub use request::JitterbugRequest;
 pub use status::{CountersStatus, EntryStatus, NodeEntry, Penalty, Status};
 
-/// The value of `protocol` in the status of such a node.
+/// The value of `protocol` in the status of a Jitterbug node.
 pub const SYSTEM: &str = "jitterbug";
 
 /// The state of a node that holds the token.
@@ -18,5 +18,6 @@ pub const WAITER: &str = "waiter";
 /// The state of a node without a ring.
 pub const ORPHAN: &str = "orphan";
 
-/// A request for a lock. A required grade is kept as a text, so that the node can refuse it.
+/// A request for a lock. The type of a required grade is a text, so that the node can parse a request with any grade
+/// and then refuse the request.
 pub type LockRequest = super::LockRequest<String>;

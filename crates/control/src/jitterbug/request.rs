@@ -1,5 +1,5 @@
-//! The requests that are specific to a node of a Jitterbug ring. Some are a Lab2 ring's: the node parses them so that
-//! it can refuse them with a clear text.
+//! The requests that a node of a Jitterbug ring accepts in addition to the common ones. Some of these requests make
+//! sense only in a Lab2 ring. The node parses such a request only to refuse it with a clear text.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,19 +9,22 @@ use crate::SystemRequest;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum JitterbugRequest {
-    /// Passes the token on to the next node at once.
+    /// Orders the node to pass the token on to the next node at once.
     Yield {
-        /// The target node. A request with one is refused, because the list defines the order.
+        /// The node that should get the token. A request with this key is refused, because the list defines the order
+        /// of the nodes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
-    /// A job that runs once in a period. It is refused: Jitterbug has no such jobs.
+    /// The request for a job that runs once in a period. The node refuses this request, because Jitterbug has no such
+    /// jobs.
     Once {},
-    /// A pause. It is refused: a node cannot take part without leading.
+    /// The request for a pause. The node refuses this request, because every node that takes part in a Jitterbug ring
+    /// leads at times.
     Pause {},
-    /// The end of a pause, which is refused.
+    /// The request to end a pause. The node refuses this request, because Jitterbug has no pauses.
     Resume,
-    /// The removal of a node. It is refused: a node never leaves the list.
+    /// The request to remove a node. The node refuses this request, because no node ever leaves the list.
     Forget {},
 }
 

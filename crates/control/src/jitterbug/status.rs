@@ -1,4 +1,4 @@
-//! The status of a node of a Jitterbug ring. The field names are the keys of its JSON (`docs/jitterbug.md`, section 11).
+//! The status of a node of a Jitterbug ring. The field names are the JSON keys of `docs/jitterbug.md`, section 11.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Health, NodeStatus};
 
-/// The status of a node: its view of the ring.
+/// The status of a node: the ring as this node knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// The system's name, [`SYSTEM`](super::SYSTEM).
@@ -17,29 +17,29 @@ pub struct Status {
     pub address: Option<String>,
     /// The UDP port of all nodes.
     pub udp_port: u16,
-    /// The port of the node's TCP listener; `null` before the node had an address.
+    /// The port of the node's TCP listener. `null` until the node gets its first address.
     pub tcp_port: Option<u16>,
     /// `orphan`, `waiter` or `leader`.
     pub state: String,
-    /// The absolute `token_id`.
+    /// The absolute value of the token's field `token_id`.
     pub token_id: u32,
-    /// The list in its order, including this node.
+    /// The nodes of the list, in the order of the list. This node is included.
     pub nodes: Vec<EntryStatus>,
-    /// Nodes that a leader will add to the list.
+    /// The nodes that a leader will add to the list.
     pub to_add: Vec<NodeEntry>,
     /// The hash of the list.
     pub node_list_hash: i32,
-    /// The first 256 bytes of the data as text; `null` if they are not printable ASCII.
+    /// The first 256 bytes of the token's data as text. `null` if these bytes are not all printable ASCII.
     pub data: Option<String>,
-    /// The first 256 bytes of the data in hexadecimal digits.
+    /// The first 256 bytes of the token's data, in hexadecimal digits.
     pub data_hex: String,
-    /// The length of the data in bytes.
+    /// The length of the token's data in bytes.
     pub data_len: usize,
-    /// Maximum stall of the loop until the node stops leading, in milliseconds.
+    /// A maximum, in milliseconds: if the event loop was stalled for at most this long, a leading node still leads.
     #[serde(default)]
     pub lease_ms: u64,
     /// The health of the node and its ring.
-    #[serde(default = "Health::unreported")]
+    #[serde(default = "Health::default_when_absent")]
     pub health: Health,
     /// The problems and the remedies, as sentences, the worst first.
     #[serde(default)]
@@ -55,11 +55,11 @@ pub struct EntryStatus {
     pub address: String,
     /// The port of its TCP listener.
     pub port: u16,
-    /// The penalty, by which the node is skipped.
+    /// The penalty. If a node has a penalty, leaders skip it in some of its turns.
     pub penalty: Penalty,
 }
 
-/// A node that is not in the list yet.
+/// A node that a leader will add to the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeEntry {
     /// The node's address.
@@ -68,19 +68,20 @@ pub struct NodeEntry {
     pub port: u16,
 }
 
-/// The penalty of a candidate. It is tried when `count` is 2^`threshold` - 1.
+/// The penalty of a node of the list. When `count` is 2^`threshold` - 1, a leader tries to pass the token to
+/// this node again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Penalty {
-    /// The number of failures minus successes.
+    /// The number of failed attempts minus the number of successful attempts.
     pub threshold: u32,
-    /// The number of turns in which the node was skipped.
+    /// The number of turns in which leaders have skipped the node.
     pub count: u32,
 }
 
 /// The counters of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountersStatus {
-    /// All counters except those of dropped messages.
+    /// All counters other than the counters of dropped messages.
     #[serde(flatten)]
     pub plain: BTreeMap<String, u64>,
     /// Dropped messages by reason.
@@ -88,7 +89,7 @@ pub struct CountersStatus {
 }
 
 impl From<&Status> for NodeStatus {
-    /// Creates a status with only the keys that Jitterbug's document defines.
+    /// Creates a status with only the keys that `docs/jitterbug.md` lists.
     fn from(status: &Status) -> Self {
         Self::of_keys(status)
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TokenStatus;
 
-/// The keys of a ring's event besides its number, time and name.
+/// The keys of a ring's event. In addition to these keys, each event has a number, a time and a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingEvent {
     /// The previous state, for `state_changed`.
@@ -12,10 +12,10 @@ pub struct RingEvent {
     pub from: Option<String>,
     /// The state after the event.
     pub state: String,
-    /// The reason, for `state_changed` and the end of a lock.
+    /// The reason. It is present in `state_changed`, and in events about the end of a lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The held token, or else the strongest known one.
+    /// The token that the node holds. If it holds no token, the strongest token that the node knows.
     pub token: Option<TokenStatus>,
     /// The owner, as far as the node knows.
     pub owner: Option<String>,
@@ -24,7 +24,7 @@ pub struct RingEvent {
     /// The member that the event concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
-    /// The number of other members with the same event, for `member_silent` and `member_alive`.
+    /// The number of other members to which the same event happened. Only for `member_silent` and `member_alive`.
     #[serde(default, skip_serializing_if = "is_none")]
     pub others: usize,
     /// The label of the lock that the event concerns.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
-/// The grade of a lock: how safe it is (`docs/guarantees.md`), from the least to the most.
+/// The grade of a lock tells how safe the lock is (`docs/guarantees.md`). The least safe grade is the smallest.
 #[derive(
     Debug,
     Clone,
@@ -21,18 +21,18 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Grade {
-    /// No member is known to have confirmed it.
+    /// No member is known to have confirmed the lock.
     Alone,
-    /// All members that were heard lately have confirmed it.
+    /// All members that were heard lately have confirmed the lock.
     #[serde(rename = "all-heard", alias = "view")]
     #[strum(to_string = "all-heard", serialize = "view")]
     AllHeard,
-    /// More than half of the ring has confirmed it.
+    /// More than half of the ring's members have confirmed the lock.
     Quorum,
 }
 
 impl Grade {
-    /// All grades, from the least to the most.
+    /// All grades, from the least safe grade to the safest.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Returns the members that have confirmed the lock, as a short sentence.
@@ -54,19 +54,19 @@ impl Grade {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum RefusalReason {
-    /// The wait of the request is over.
+    /// The request has waited for its maximum time.
     Timeout,
     /// A client of this machine holds the lock, and the request does not wait.
     Busy,
-    /// The token came, but did not have the required grade before the wait was over.
+    /// The node got the token, but the wait ended before the token had the required grade.
     Grade,
     /// The node is paused, and the request does not wait.
     Paused,
     /// The job has run in its period, or runs now.
     AlreadyRan,
-    /// The table of jobs is full until the period of one is over.
+    /// The table of jobs is full. The table has room for a new job when the period of another job ends.
     JobTableFull,
-    /// The interface's frames are too short for the stamps of jobs.
+    /// The frames of this interface are too short to contain the stamps of jobs.
     Mtu,
     /// Too many clients wait already.
     QueueFull,
@@ -98,13 +98,13 @@ pub enum LossReason {
     Shutdown,
     /// Another node has a stronger token.
     StrongerToken,
-    /// No heartbeat could be sent for so long that other members may have elected another owner.
+    /// The node could send no heartbeat for so long that other members may have elected another owner.
     Lease,
     /// The state file could not be written.
     NotStored,
-    /// No other member takes the token from this node, so it has given the token up.
+    /// No other member takes the token from this node, so this node has given the token up.
     NobodyTakes,
-    /// The node's constants differ too much from the ring's.
+    /// The constants of this node differ too much from the constants of the other members.
     Apart,
     /// The interface's link is down.
     Link,

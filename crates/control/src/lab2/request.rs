@@ -10,26 +10,26 @@ use crate::SystemRequest;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum RingRequest {
-    /// Requests the token for a job that has not run in its period.
+    /// Requests the token for a job, if the job has not yet run in the current period.
     Once(OnceRequest),
-    /// Reports that the job of this connection's lock has ended.
+    /// Reports that the job has ended. This connection holds the lock for the job.
     Ran {
         /// Whether the job has succeeded.
         done: bool,
     },
-    /// Reports that the job of this connection's lock was not begun, and never will be.
+    /// Reports that the job has not begun, and will not begin under the lock that this connection holds.
     NotRun,
     /// Hands the token over to another member at once.
     Yield {
-        /// The member's MAC or IP address; the next member if it is absent.
+        /// The MAC or IP address of the next owner. If no address is given, the next member of the ring becomes owner.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
-    /// Pauses the node: it takes part but does not own the token.
+    /// Pauses the node: it still takes part in the ring, but does not own the token.
     Pause(PauseRequest),
     /// Ends a pause.
     Resume,
-    /// Removes a silent member, or one that has left, from all tables.
+    /// Removes a silent member, or a member that has left, from all tables.
     Forget {
         /// The member's address.
         member: String,
@@ -56,9 +56,9 @@ impl SystemRequest for RingRequest {
 pub struct OnceRequest {
     /// The job's name: 1 to 32 printable ASCII characters without blanks.
     pub name: String,
-    /// The period in milliseconds: no run begins within this time after the last run began.
+    /// The period in milliseconds. After a run has begun, no other run begins within this time.
     pub every_ms: u64,
-    /// Whether a run that has failed or was lost does not count.
+    /// Whether the job may run a second time in the same period if a run has failed or was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retry: bool,
     /// The request for the lock.
@@ -69,28 +69,30 @@ pub struct OnceRequest {
 /// A request for a pause.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseRequest {
-    /// Whether the holder may end its work by itself. Otherwise it loses the lock.
+    /// Whether the current holder of the lock may finish its work. If not, the holder loses the lock.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drain: bool,
     /// Whether the pause survives a restart of the daemon.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub persist: bool,
-    /// Maximum time in milliseconds that the answer may wait until the pause is complete; 0 if it is absent.
+    /// Maximum time, in milliseconds, that the daemon waits for the pause to be complete before it answers. If this key
+    /// is absent, the daemon does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
-    /// The fencing token of the lock under which the client runs, if the client would wait for its own end.
+    /// If the client runs under a lock, the fencing token of that lock. Without this key, the client could wait for its
+    /// own end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
 }
 
-/// The condition that a pause waits for.
+/// The reason why a pause is not complete yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum PendingReason {
-    /// A client still uses the token.
+    /// A program still uses the token.
     Holder,
-    /// No other member has taken the token.
+    /// No other member has taken the token yet.
     Token,
 }
 

@@ -1,10 +1,11 @@
-//! The name of a Lab2 ring on a machine: its interface, and its EtherType if it is not the default.
+//! The name of a Lab2 ring on a machine. The name contains the interface, and also the EtherType if this is not the
+//! default EtherType.
 
 use ring_codec::lab2::ETHERTYPE;
 
 use crate::NodeName;
 
-/// Parses an EtherType in hexadecimal or decimal digits.
+/// Parses an EtherType that is written in hexadecimal or decimal digits.
 ///
 /// # Errors
 /// Returns the reason as a sentence.
@@ -28,10 +29,10 @@ pub fn ring_name(interface: &str, ethertype: u16) -> NodeName {
     }
 }
 
-/// Parses a ring's name, in any spelling of its EtherType.
+/// Parses a ring's name. The EtherType may have any spelling that [`parse_ethertype`] accepts.
 ///
 /// # Errors
-/// Returns the reason as a sentence if no EtherType follows the colon.
+/// If the name has a colon and no EtherType follows it, returns the reason as a sentence.
 pub fn parse_ring_name(name: &str) -> Result<NodeName, String> {
     let Some((interface, ethertype)) = name.split_once(':') else {
         return Ok(ring_name(name, ETHERTYPE));

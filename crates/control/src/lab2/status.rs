@@ -1,4 +1,4 @@
-//! The status of a node of a Lab2 ring. The field names are the keys of its JSON (`docs/status.md`).
+//! The status of a node of a Lab2 ring. The field names are the JSON keys of `docs/status.md`.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct Status {
     /// The daemon's version.
     #[serde(default)]
     pub ringd: String,
-    /// The time of the start in milliseconds since 1970, by the clock at that time.
+    /// The time that the machine's clock showed when the daemon started, in milliseconds since 1970.
     #[serde(default)]
     pub started_ms: u64,
     /// Time since the start, in nanoseconds.
@@ -24,56 +24,60 @@ pub struct Status {
     pub interface: String,
     /// The node's MAC address.
     pub mac: String,
-    /// `up`, or the reason why the node cannot send: `is down`, `has no carrier`, `is gone`, ….
+    /// The link: `up`, or the reason why the node cannot send (`is down`, `has no carrier`, `is gone`, …).
     pub link: String,
     /// OWNER, WAITER, LOOSER or GENERATING.
     pub state: String,
-    /// The held token, or the strongest known one; `null` if none is known.
+    /// The token that the node holds. If it holds no token, the strongest token that the node knows. `null` if the node
+    /// knows no token.
     pub token: Option<TokenStatus>,
-    /// The grade of the held token: `alone`, `view` or `quorum`; `alone` if none is held.
+    /// The grade of the token that the node holds: `alone`, `view` or `quorum`. Also `alone` if the node holds no
+    /// token.
     #[serde(default)]
     pub grade: String,
-    /// Whether the node is paused: it takes part but does not own the token.
+    /// Whether the node is paused. A paused node takes part in the ring, but does not own the token.
     #[serde(default)]
     pub paused: bool,
-    /// Whether the node hears no other member, though others may exist. Then they ignore it as an owner.
+    /// Whether the node is deaf: it hears no other member, though other members may exist. Other members do not accept
+    /// a deaf node as owner.
     #[serde(default)]
     pub deaf: bool,
-    /// Whether no member takes the token from this node. Then it does not own the token until it receives frames to
-    /// its own address.
+    /// Whether the node is unfit: no member has taken the token from it. An unfit node does not own the token until it
+    /// receives frames that are addressed to it.
     #[serde(default)]
     pub unfit: bool,
-    /// Whether its times differ too much from the ring's. Then it neither elects nor owns.
+    /// Whether the node is apart: its times differ too much from the times of the ring. A node that is apart takes no
+    /// part in elections, and does not own the token.
     #[serde(default)]
     pub apart: bool,
     /// The health of the node and its ring.
-    #[serde(default = "Health::unreported")]
+    #[serde(default = "Health::default_when_absent")]
     pub health: Health,
     /// The problems and the remedies, as sentences, the worst first.
     #[serde(default)]
     pub troubles: Vec<String>,
-    /// The number of present members, and of members of a quorum.
+    /// The numbers of members: how many are present, and how many a quorum needs.
     #[serde(default)]
     pub quorum: QuorumStatus,
-    /// Whether the state file can be written. Otherwise the node does not own the token.
+    /// Whether the node can write its state file. If not, the node does not own the token.
     #[serde(default = "yes")]
     pub stored: bool,
-    /// The condition that an incomplete pause waits for; `null` without one.
+    /// The reason why a pause is not complete yet. `null` if the node is not paused, or if the pause is complete.
     #[serde(default)]
     pub pausing: Option<PendingReason>,
     /// The owner, as far as the node knows.
     pub owner: Option<String>,
-    /// The program that holds the token on the owner's machine; `null` if none does, or the owner has not announced
-    /// it.
+    /// The program that holds the token on the owner's machine. `null` if no program holds the token, or if the owner
+    /// has not announced the program.
     #[serde(default)]
     pub holder: Option<HolderStatus>,
-    /// Nanoseconds since the last frame about the token; `null` before the first.
+    /// Nanoseconds since the node received the last frame about the token. `null` if it has received no such frame.
     pub heard_about_token_ns: Option<u64>,
     /// The member table, sorted by MAC address, including this node.
     pub members: Vec<MemberStatus>,
-    /// The XXH3-64 hash of the table, as 16 hexadecimal digits.
+    /// The XXH3-64 hash of the member table, as 16 hexadecimal digits.
     pub ring_hash: String,
-    /// The clients of this machine that hold the token or wait for it, in order.
+    /// The clients of this machine that hold the token or wait for it, in the order in which they get the token.
     #[serde(default)]
     pub clients: Vec<ClientStatus>,
     /// The last run of each job that runs once in a period.
@@ -82,7 +86,7 @@ pub struct Status {
     /// The totals of this machine's locks since the start.
     #[serde(default)]
     pub locks: LockTotals,
-    /// The constants in force.
+    /// The constants that the node uses.
     pub constants: ConstantsStatus,
     /// The counters since the start.
     pub counters: Counters,
@@ -93,21 +97,22 @@ const fn yes() -> bool {
 }
 
 impl From<&Status> for NodeStatus {
-    /// Creates a status without the key `system`: Lab2 was the first system, and had no such key.
+    /// Creates a status without the key `system`. Lab2 was the first system, and its status never had this key.
     fn from(status: &Status) -> Self {
         Self::of_keys(status)
     }
 }
 
 impl Status {
-    /// Whether the node is in a ring, even if it is alone in it. Its link is up, it owns the token or trusts that
-    /// another member does, and it hears the members that it knows.
+    /// Whether the node is in a ring, possibly as the only member. A node is in a ring if three conditions hold. It has
+    /// a link. It owns the token or knows an owner. If it knows other members that have not left, it hears at least one
+    /// of them.
     pub fn is_in_ring(&self) -> bool {
         let is_member = self.link == "up" && matches!(self.state.as_str(), "OWNER" | "WAITER");
         is_member && !self.is_cut_off()
     }
 
-    /// Whether the node hears no other member, though it knows one that has not left.
+    /// Whether the node hears no other member, although it knows at least one member that has not left.
     pub fn is_cut_off(&self) -> bool {
         self.deaf && self.others().any(|member| member.state != "left")
     }
@@ -117,7 +122,7 @@ impl Status {
         self.members.iter().filter(|member| member.mac != self.mac)
     }
 
-    /// Returns the state and its special conditions, for people.
+    /// Returns a text for people: the state of the node, and special conditions such as its grade.
     pub fn state_text(&self) -> String {
         let mut text = self.state.clone();
         if self.state == "OWNER" && !self.grade.is_empty() {
@@ -144,21 +149,21 @@ impl Status {
     }
 }
 
-/// The numbers for a quorum.
+/// The three numbers of members that show whether the ring has a quorum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuorumStatus {
-    /// The number of present members, including this node, as far as it knows.
+    /// The number of members that this node knows to be present. This node is included.
     pub present: usize,
-    /// The number of members of a quorum.
+    /// The number of members that a quorum needs.
     pub needed: usize,
-    /// The number of members of the ring: the known ones, or more if more are expected.
+    /// The number of members of the ring: the known members, or the expected number if it is larger.
     pub ring: usize,
 }
 
 /// A token's identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenStatus {
-    /// The progress, which grows with every handover.
+    /// The progress of the token. It grows with every handover.
     pub progress: u64,
     /// The MAC address of the node that created the token.
     pub author: String,
@@ -169,10 +174,10 @@ pub struct TokenStatus {
     pub fencing: String,
 }
 
-/// The program that holds the token, on any machine.
+/// The program that holds the token. It may run on another machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HolderStatus {
-    /// The program's label, or its process.
+    /// The program's label, or the program's process if the program has no label.
     pub program: String,
     /// Nanoseconds since the grant.
     pub since_ns: u64,
@@ -199,11 +204,12 @@ pub struct ClientStatus {
 pub struct RunStatus {
     /// The job's name.
     pub name: String,
-    /// The MAC address of the machine that ran it.
+    /// The MAC address of the machine that ran the job.
     pub runner: String,
-    /// `begun` (its end is unknown), `done`, `failed`, or `void` (it never began).
+    /// The outcome of the run: `begun` (the end of the run is unknown), `done`, `failed`, or `void` (the run never
+    /// began).
     pub outcome: String,
-    /// Whether the run was lost: it was begun, and its machine lost the token.
+    /// Whether the run was lost: the run had begun, and its machine lost the token before the run ended.
     #[serde(default)]
     pub lost: bool,
     /// Nanoseconds since the run began.
@@ -212,7 +218,7 @@ pub struct RunStatus {
     pub every_ns: u64,
 }
 
-/// The totals of granted, lost and refused locks. The maps contain every key.
+/// The totals of granted, lost and refused locks. The maps contain every reason, even if its number is 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockTotals {
     /// The number of granted locks.
@@ -228,23 +234,25 @@ pub struct LockTotals {
 pub struct MemberStatus {
     /// The member's MAC address.
     pub mac: String,
-    /// The member's name on the user's machine, which `ringctl` adds; absent if it has none.
+    /// The member's name on the machine of the user. `ringctl` adds the name. Absent if the member has no name there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The member's IP address (`10.0.0.1`, `fe80::1`); `null` if none is known.
+    /// The member's IP address (`10.0.0.1`, `fe80::1`). `null` if no address is known.
     pub ip: Option<String>,
-    /// `alive`, `silent` (not heard for long), `left` (it has announced that), `deaf` (it announces that it hears no
-    /// member) or `paused`.
+    /// The state of the member: `alive`, `silent` (not heard for long), `left` (the member said goodbye), `deaf` (the
+    /// member announces that it hears no other member) or `paused`.
     #[serde(default)]
     pub state: String,
-    /// The number of turns in which the member is skipped.
+    /// The number of further turns in which owners skip the member.
     pub penalty: u32,
     /// Whether the member is paused.
     #[serde(default)]
     pub paused: bool,
-    /// Nanoseconds since its last frame; `null` if only other members know it. 0 for this node.
+    /// Nanoseconds since the member's last frame; 0 for this node. `null` if this node has never heard the member, and
+    /// knows it only because other members named it.
     pub last_seen_ns: Option<u64>,
-    /// A difference from this node that must not exist, as a text; `null` if there is none.
+    /// A text that lists the constants of the member that differ from this node's constants. Only constants that should
+    /// be equal are compared. `null` if all of them are equal.
     #[serde(default)]
     pub differs: Option<String>,
     /// The version of the member's ringd; `null` if unknown.
@@ -252,7 +260,7 @@ pub struct MemberStatus {
     pub version: Option<String>,
 }
 
-/// The constants in force, times in nanoseconds.
+/// The constants that the node uses. Times are in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConstantsStatus {
     /// HEART_BEAT_PERIOD.
@@ -267,21 +275,21 @@ pub struct ConstantsStatus {
     pub take_timeout_ns: u64,
     /// TAKE_ATTEMPTS.
     pub take_attempts: u32,
-    /// IDLE_HOLD; `null` if it is unlimited.
+    /// The constant IDLE_HOLD, in nanoseconds. `null` if it is unlimited.
     pub idle_hold_ns: Option<u64>,
     /// The EtherType of the frames, as in `0x88b5`.
     pub ethertype: String,
     /// Maximum number of members in the table.
     pub max_members: usize,
-    /// The expected number of members; `null` if the known members count.
+    /// The expected number of members. `null` if no number is expected: then the known members count as all members.
     #[serde(default)]
     pub expect: Option<usize>,
-    /// Time that a silent member stays in the table; `null` if it is unlimited.
+    /// The time for which a silent member stays in the table. `null` if it is unlimited.
     #[serde(default)]
     pub forget_after_ns: Option<u64>,
 }
 
-/// Counters since the start. The maps contain every key, even with the value 0.
+/// Counters since the start. The maps contain every kind and every reason, even if its number is 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Received valid frames by kind (`TAKE_TOKEN`, …).
@@ -290,7 +298,7 @@ pub struct Counters {
     pub sent: BTreeMap<String, u64>,
     /// Frames that could not be sent, by kind.
     pub send_failed: BTreeMap<String, u64>,
-    /// Received frames without effect by reason (`truncated`, `kernel_queue_full`, …).
+    /// Received frames that had no effect, by reason (`truncated`, `kernel_queue_full`, …).
     pub dropped: BTreeMap<String, u64>,
     /// State changes by kind (`WAITER->OWNER`, …).
     pub state_changes: BTreeMap<String, u64>,
@@ -300,9 +308,9 @@ pub struct Counters {
     pub hand_overs: u64,
     /// The number of failed handovers.
     pub hand_overs_failed: u64,
-    /// The time from the first TAKE_TOKEN to the acknowledgement.
+    /// The time of a handover, from the first TAKE_TOKEN to the acknowledgement.
     pub hand_over_latency: Percentiles,
-    /// The number of authors that did not fit into the table.
+    /// The number of members that did not fit into the member table.
     pub table_full: u64,
     /// The number of late wake-ups of the event loop.
     pub late_wake_ups: u64,

@@ -1,38 +1,38 @@
-//! The changes that hooks get, in any system.
+//! The changes that the daemon reports to hooks, in any system.
 
 use std::fmt::Debug;
 
 use ring_proto::time::Now;
 
-/// The values of [`Head::event`] that every system has.
+/// The values of [`Head::event`] that occur in every system.
 pub mod event {
     /// The daemon has started.
     pub const STARTED: &str = "started";
-    /// The state has changed.
+    /// The state of the node has changed.
     pub const STATE: &str = "state_changed";
     /// The daemon is ending.
     pub const STOPPED: &str = "stopped";
 }
 
-/// The part of a change that every system has.
+/// The part of a change that is the same in every system.
 #[derive(Debug, Clone, Copy)]
 pub struct Head {
-    /// The event's number.
+    /// Number of the event.
     pub number: u64,
-    /// The time of the event, in milliseconds since 1970.
+    /// Time of the event, in milliseconds since 1970.
     pub time_ms: u64,
-    /// One of the names in [`event`], or a name of the system's own events.
+    /// Name of the event: one of the names in [`event`], or a name that occurs only in one system.
     pub event: &'static str,
-    /// The name of the state before; `None`: the daemon did not run.
+    /// Name of the state before the change; `None` if the daemon did not run.
     pub from: Option<&'static str>,
-    /// The name of the state after; `None`: the daemon does not run.
+    /// Name of the state after the change; `None` if the daemon no longer runs.
     pub state: Option<&'static str>,
-    /// Number of earlier changes that are merged into this one.
+    /// Number of earlier changes that were merged into this change.
     pub merged: u64,
 }
 
 impl Head {
-    fn environment(&self) -> [(&'static str, String); 6] {
+    fn variables(&self) -> [(&'static str, String); 6] {
         let state = |state: Option<&'static str>| state.unwrap_or("none").to_owned();
         [
             ("RINGD_EVENT", self.event.to_owned()),
@@ -45,38 +45,40 @@ impl Head {
     }
 }
 
-/// A change, and the state after it. It is small: there may be one at each hop.
+/// A change, and the state after the change. The type is small, because there may be a change at each hop.
 pub trait Change: Copy + Debug + Send + 'static {
-    /// Returns the part that every system has.
+    /// Returns the part of the change that is the same in every system.
     fn head(&self) -> Head;
 
     /// Merges this change with an earlier one.
     fn after(self, earlier: Self) -> Self;
 
-    /// Returns the system's own part, as environment variables; empty where a value is unknown.
-    fn system_environment(&self) -> impl IntoIterator<Item = (&'static str, String)>;
+    /// Returns the part of the change that is specific to the system, as environment variables. If a value is unknown,
+    /// its variable is empty.
+    fn system_variables(&self) -> impl IntoIterator<Item = (&'static str, String)>;
 
     /// Returns the change as environment variables.
-    fn environment(&self) -> impl Iterator<Item = (&'static str, String)> {
+    fn variables(&self) -> impl Iterator<Item = (&'static str, String)> {
         self.head()
-            .environment()
+            .variables()
             .into_iter()
-            .chain(self.system_environment())
+            .chain(self.system_variables())
     }
 }
 
-/// A history of events, by number.
+/// A history of events by their numbers.
 pub trait Changes {
-    /// The change that hooks get.
+    /// The type of the changes that hooks get.
     type Change: Change;
 
     /// Returns the number of the latest event.
     fn latest(&self) -> u64;
 
-    /// Returns the change of an event, if the event is retained and hooks get it.
+    /// Returns the change of an event; `None` if the history no longer retains the event, or if hooks do not get this
+    /// kind of event.
     fn change(&self, number: u64) -> Option<Self::Change>;
 
-    /// Returns all changes from a number on, merged by [`Change::after`].
+    /// Returns all changes from the event with this number on, merged by [`Change::after`].
     fn merged_change_since(&self, number: u64) -> Option<Self::Change>;
 
     /// Returns the change that reports the daemon's start.

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 use ring_process::private_files;
 
-/// Suffixes of files that are not hooks: leftovers of editors and package managers, and disabled hooks.
+/// Suffixes of the names of files that are not hooks, such as leftovers of editors and package managers, and disabled
+/// hooks.
 const SKIPPED_SUFFIXES: [&str; 13] = [
     "~",
     ",v",
@@ -25,21 +26,22 @@ const SKIPPED_SUFFIXES: [&str; 13] = [
     ".swp",
     ".tmp",
 ];
-/// Parts of the names of package managers' leftovers, which any suffix may follow.
+/// Parts of the names of files that package managers leave. Any suffix may follow such a part.
 const SKIPPED_INFIXES: [&str; 2] = [".dpkg-", ".ucf-"];
 
-const NOT_EXECUTABLE: &str = "is skipped: it is not executable; make it so with chmod +x";
+const NOT_EXECUTABLE: &str = "is skipped: it is not executable; make it executable with chmod +x";
 
-/// The hooks in a directory, and the files that are skipped.
+/// The hooks in a directory, and the skipped files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct HookFiles {
-    /// The hooks, ordered by the bytes of their names.
+    /// Hooks, ordered by the bytes of their names.
     pub(super) hooks: Vec<PathBuf>,
-    /// Skipped files that may be meant as hooks, each with the reason.
+    /// Skipped files that an operator may have meant as hooks, each with the reason why it is skipped.
     pub(super) problems: Vec<(PathBuf, String)>,
 }
 
-/// Looks for hooks. A missing directory has none. A directory that other users may change is not trusted.
+/// Searches a directory for hooks. A missing directory has no hooks. Hooks of a directory that other users may change
+/// are skipped.
 pub(super) fn find_hooks(directory: &Path) -> HookFiles {
     let mut found = HookFiles::default();
     let entries = match fs::read_dir(directory) {
@@ -61,7 +63,7 @@ pub(super) fn find_hooks(directory: &Path) -> HookFiles {
         .collect();
     paths.sort();
     for path in paths {
-        // A symbolic link is followed. A broken one is no file.
+        // `metadata` follows a symbolic link. A broken link is not a file.
         if !fs::metadata(&path).is_ok_and(|found| found.is_file()) {
             continue;
         }
@@ -77,12 +79,12 @@ pub(super) fn find_hooks(directory: &Path) -> HookFiles {
     found
 }
 
-/// Returns why other users could change the program or directory; `None`: they cannot.
+/// Returns the reason why other users could change the program or directory; `None` if they cannot change it.
 fn reason_for_distrust(path: &Path) -> Option<String> {
     match private_files::find_changeable_part(path) {
         Ok(None) => None,
         Ok(Some(way)) => Some(format!(
-            "is skipped: users other than root and this daemon's may change {}; chmod go-w it, and chown it if \
+            "is skipped: users other than root and the daemon's user may change {}; run chmod go-w on it, and chown if \
              another user owns it",
             way.display()
         )),
@@ -112,7 +114,7 @@ mod tests {
 
     use super::{HookFiles, find_hooks};
 
-    /// Makes a directory that other users cannot change, with any file mode mask.
+    /// Makes a directory that other users cannot change, whatever the file mode mask is.
     fn private_directory() -> TempDir {
         let own = fs::Permissions::from_mode(0o700);
         Builder::new().permissions(own).tempdir().unwrap()

@@ -1,4 +1,4 @@
-//! Hooks: programs that a worker thread runs at every change (`docs/hooks.md`).
+//! Hooks: programs that a worker thread runs after every change (`docs/hooks.md`).
 //!
 //! The loop never waits for a hook. Start with [`Hooks::notify`].
 
@@ -18,11 +18,11 @@ pub use queue::{Queue, WAITING_CHANGES_MAX};
 use ring_runtime::worker::Worker;
 use runner::Runner;
 
-/// Maximum delay before new events are passed on while there is no hook.
+/// Maximum delay of new events while there is no hook.
 const POSTPONE_MAX: Duration = Duration::from_secs(1);
-/// With this many new events they are passed on at once: not many more are retained.
+/// At this number of new events, the loop stops postponing the events, because the history retains only a few more.
 const POSTPONED_EVENTS_MAX: u64 = 256;
-/// Maximum changes that hooks get one by one. More are merged into one.
+/// Maximum number of changes that hooks get one by one. If there are more changes, they are merged into one change.
 const SINGLE_CHANGES_MAX: u64 = 64;
 
 /// The hooks to run, and their limits.
@@ -30,13 +30,14 @@ const SINGLE_CHANGES_MAX: u64 = 64;
 pub struct Settings {
     /// Variables in the environment of every hook.
     pub environment: Vec<(&'static str, String)>,
-    /// A command line for the shell.
+    /// Command line for the shell.
     pub command: Option<String>,
-    /// A directory of programs.
+    /// Directory of hook programs.
     pub directory: PathBuf,
     /// Maximum run time of one hook.
     pub timeout: Duration,
-    /// A warning to log at the first hook, with the reason: hooks will run all the time.
+    /// Text of a warning that hooks will run all the time, with the reason. The daemon logs the warning when the first
+    /// hook appears.
     pub constant_changes: Option<String>,
 }
 
@@ -44,14 +45,14 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Hooks<C: Change> {
     worker: Worker<Queue<C>>,
-    /// The number of the next event to pass on.
+    /// Number of the next event to pass on.
     next: u64,
-    /// When postponed events are passed on.
+    /// Time at which postponed events are passed on.
     postponed_until: Option<Instant>,
 }
 
 impl<C: Change> Hooks<C> {
-    /// Starts the thread, and reports the daemon's start to hooks.
+    /// Starts the thread and reports the daemon's start to hooks.
     ///
     /// # Errors
     /// The process has too many files open, or too many threads.
@@ -73,8 +74,8 @@ impl<C: Change> Hooks<C> {
         Ok(hooks)
     }
 
-    /// Passes all new events to hooks. Never waits. Postpones that while there is no hook: a fast ring has a change
-    /// at each hop.
+    /// Passes all new events to hooks. Never waits. While there is no hook, postpones this work, because a fast ring
+    /// has a change at each hop.
     pub fn notify(&mut self, now: Instant, history: &impl Changes<Change = C>) {
         let unseen = history.latest() + 1 - self.next;
         let is_due = self.deadline().is_some_and(|at| at <= now);
@@ -105,7 +106,7 @@ impl<C: Change> Hooks<C> {
         }
     }
 
-    /// Returns when to call [`notify`](Self::notify) at the latest.
+    /// Returns the latest time for the next call of [`notify`](Self::notify).
     pub fn deadline(&self) -> Option<Instant> {
         [self.postponed_until, self.worker.deadline()]
             .into_iter()
@@ -113,8 +114,8 @@ impl<C: Change> Hooks<C> {
             .min()
     }
 
-    /// Passes all remaining events and the daemon's end to hooks, and waits for the hooks for a bounded time. Ends
-    /// them as soon as `is_over` returns `true`.
+    /// Passes all remaining events and the daemon's end to hooks, and waits a bounded time for the hooks. Ends the
+    /// hooks as soon as `is_over` returns `true`.
     pub fn finish(
         &mut self,
         now: Now,
@@ -157,12 +158,12 @@ mod tests {
             self
         }
 
-        fn system_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
+        fn system_variables(&self) -> impl IntoIterator<Item = (&'static str, String)> {
             []
         }
     }
 
-    /// A history with this many events, all of which hooks do not get.
+    /// A history with this many events. Hooks get no event of this history.
     struct SilentHistory(u64);
 
     impl Changes for SilentHistory {

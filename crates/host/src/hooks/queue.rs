@@ -6,10 +6,10 @@ use ring_runtime::worker::Inbox;
 
 use super::Change;
 
-/// Maximum waiting changes. For slow hooks the current state is more useful than past states.
+/// Maximum number of waiting changes. For slow hooks, the current state is more useful than past states.
 pub const WAITING_CHANGES_MAX: usize = 16;
 
-/// The changes that wait, in order.
+/// The waiting changes, in order.
 #[derive(Debug)]
 pub struct Queue<C>(VecDeque<C>);
 
@@ -22,7 +22,7 @@ impl<C> Default for Queue<C> {
 impl<C: Change> Inbox for Queue<C> {
     type Item = C;
 
-    /// Adds a change. Merges all waiting changes into one if the queue is full.
+    /// Adds a change. If the queue is full, merges all waiting changes into one.
     fn push(&mut self, change: C) {
         if self.0.len() == WAITING_CHANGES_MAX {
             self.merge();

@@ -19,7 +19,8 @@ use super::{Change, Queue, Settings, directory};
 use crate::observe::RateLimit;
 use crate::program::{self, End, RunOptions};
 
-/// Interval of the checks for new hooks while there is none. Events in that time are dropped.
+/// Interval at which the runner searches for hooks while there is none. The runner drops events that happen while there
+/// is no hook.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Rate limit of the lines that hooks print, and of the lines about hooks.
 const LINES_LIMIT: RateLimit = RateLimit::new(100, Duration::from_millis(100));
@@ -60,7 +61,7 @@ pub(super) struct Runner<'a, C> {
     poller: Poller,
     lines: RateLimit,
     problem_limit: RateLimit,
-    /// The last logged problem of each hook.
+    /// Last logged problem of each hook.
     problems: BTreeMap<String, String>,
 }
 
@@ -126,7 +127,7 @@ impl<'a, C: Change> Runner<'a, C> {
         let mut command = hook.build_command();
         command
             .envs(self.settings.environment.iter().cloned())
-            .envs(change.environment());
+            .envs(change.variables());
         let lines = &mut self.lines;
         let mut say = |line: &str| {
             if lines.allow(clock::now().monotonic) {
@@ -169,7 +170,7 @@ impl<'a, C: Change> Runner<'a, C> {
             }
             Ok(End::Exit(_)) => None,
             Ok(End::LeftBehind(_)) => says(
-                &"left processes behind, which were ended; start a process with setsid if it must continue",
+                &"left processes behind, and the daemon ended them; if a process must continue, start it with setsid",
             ),
             Ok(End::Cancelled) => says(&"was ended: the daemon is shutting down"),
             Ok(End::Late) => says(&format_args!(
@@ -177,7 +178,7 @@ impl<'a, C: Change> Runner<'a, C> {
                 format_duration(self.settings.timeout)
             )),
             Ok(End::Stuck) => {
-                says(&"was killed but does not end; later hooks run at the same time")
+                says(&"was killed but does not end; the daemon runs later hooks nevertheless")
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Sends log lines with their fields to systemd's journal, by its native protocol. So `journalctl
-//! RINGD_EVENT=lock_granted` finds them.
+//! Sends log lines with their fields to systemd's journal, by the journal's native protocol. So `journalctl
+//! RINGD_EVENT=lock_granted` finds lines by their fields.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
@@ -13,10 +13,10 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::repeat_filter::hidden_lines;
 
-/// The socket that takes the journal's entries.
+/// Path of the socket that takes the journal's entries.
 const JOURNAL_SOCKET: &str = "/run/systemd/journal/socket";
 
-/// Returns a line's priority, as numbered in syslog(3).
+/// Returns the number of a line's priority, as in syslog(3).
 pub(super) const fn priority(level: Level) -> u8 {
     match level {
         Level::ERROR => 3,
@@ -40,7 +40,7 @@ impl Journal {
 impl Write for Journal {
     fn write(&mut self, entry: &[u8]) -> io::Result<usize> {
         if self.0.send(entry).is_err() {
-            // The journal was restarted, perhaps with another socket.
+            // The journal was restarted, perhaps with a different socket.
             *self = Self::open()?;
             self.0.send(entry)?;
         }
@@ -111,7 +111,7 @@ impl Visit for JournalEntry<'_> {
     }
 }
 
-/// Writes line ends as `\n`, because a line end ends a field of an entry.
+/// A writer that replaces each line end by the two characters `\n`, because a line end would end the field of an entry.
 struct EscapedLines<'a, 'w>(&'a mut Writer<'w>);
 
 impl fmt::Write for EscapedLines<'_, '_> {

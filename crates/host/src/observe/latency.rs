@@ -1,4 +1,4 @@
-//! Percentiles of hand-over latency.
+//! Percentiles of the latency of handovers.
 
 use std::time::Duration;
 
@@ -6,38 +6,38 @@ use histogram::{Config, Histogram};
 use ring_control::Percentiles;
 use ring_proto::time::nanos;
 
-/// Values are exact to a thousandth, up to 2^36 ns (68 s). The bounds are fixed so that the histogram never grows. It
-/// uses memory only for values that occur: two pages per power of two.
+/// The configuration of the histogram. Values are exact to a thousandth, up to 2^36 ns (68 s). The bounds are fixed, so
+/// the histogram never grows. The histogram uses memory only for values that occur: two pages per power of two.
 const HISTOGRAM_CONFIG: Config = match Config::new(10, 36) {
     Ok(config) => config,
-    Err(_) => panic!("the bounds are sound"),
+    Err(_) => panic!("the bounds are valid"),
 };
-/// The maximum recorded value, in nanoseconds. Longer latencies count as this.
+/// The maximum recorded value, in nanoseconds. A longer latency counts as this value.
 const LATENCY_MAX_NS: u64 = 60_000_000_000;
-/// The minimum, the percentiles that are shown, and the maximum.
+/// The shown quantiles: the minimum, the percentiles and the maximum.
 const QUANTILES: [f64; 5] = [0.0, 0.5, 0.9, 0.99, 1.0];
 
-/// Percentiles of hand-over latency since the start, up to 60 s.
+/// A histogram of the latencies of all handovers since the start, up to 60 s.
 #[derive(Debug)]
 pub struct Latency(Histogram);
 
 impl Latency {
-    /// Makes an empty histogram. All memory is allocated here.
+    /// Makes an empty histogram and allocates all its memory.
     pub fn new() -> Self {
         Self(Histogram::with_config(&HISTOGRAM_CONFIG))
     }
 
-    /// Records a hand-over.
+    /// Records a handover.
     pub fn record(&mut self, latency: Duration) {
         let latency = nanos(latency).min(LATENCY_MAX_NS);
-        // The value is within the histogram's bounds.
+        // The call does not fail, because the value is within the histogram's bounds.
         let _ = self.0.increment(latency);
     }
 
-    /// Returns the percentiles; all are zero without a hand-over.
+    /// Returns the percentiles. If there was no handover, all percentiles are zero.
     pub fn percentiles(&self) -> Percentiles {
         let mut found = QUANTILES.map(|_| None);
-        // The call fails only for invalid quantiles or a short slice.
+        // The call fails only for invalid quantiles or a slice that is too short.
         let _ = self.0.quantile_buckets_into(&QUANTILES, &mut found);
         let [Some(min), Some(p50), Some(p90), Some(p99), Some(max)] = found else {
             return Percentiles::default();

@@ -4,16 +4,16 @@ use std::fmt;
 
 use tracing::Level;
 
-/// The line of an event. `K` are the keys that only its system has.
+/// The line of an event. `K` has the keys that only the event's system has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line<K> {
-    /// The event's name, in `snake_case`.
+    /// Name of the event, in `snake_case`.
     pub event: &'static str,
-    /// The event's level.
+    /// Level of the event.
     pub level: Level,
-    /// The text for people.
+    /// Text for people.
     pub text: String,
-    /// The keys for programs.
+    /// Keys for programs.
     pub keys: K,
 }
 
@@ -29,7 +29,7 @@ impl<K: Default> Line<K> {
     }
 }
 
-/// The number of similar lines that were not printed, as the end of the next line.
+/// The number of similar lines that were not printed. The next line shows this number at its end.
 #[derive(Debug, Clone, Copy)]
 pub struct HiddenLines(pub u64);
 
@@ -42,8 +42,8 @@ impl fmt::Display for HiddenLines {
     }
 }
 
-/// Prints a [`Line`] through `tracing`, with these variables as its keys and a number of hidden lines. It is a macro
-/// because `tracing` needs the names of keys at compile time.
+/// Prints a [`Line`] through `tracing`. The variables become the keys of the line. The text ends with the number of
+/// hidden lines. This is a macro, because `tracing` needs the names of the keys at compile time.
 #[macro_export]
 macro_rules! print_line {
     (@ $level:ident, $line:expr, $hidden:expr, $($key:ident),+) => {

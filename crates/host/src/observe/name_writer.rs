@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-/// The field of a journal entry that people read.
+/// The field that people read in a journal entry.
 const MESSAGE_FIELD: &str = "MESSAGE=";
 
 /// A writer that adds names to the text of each line.
 pub(super) struct NameWriter<W, F> {
     output: W,
     add_names: F,
-    /// Whether a line is a journal entry, of which people read only one field.
+    /// Whether a line is a journal entry. People read only one field of an entry.
     is_entry: bool,
 }
 
@@ -37,7 +37,7 @@ impl<W: Write, F: FnMut(&str) -> String> NameWriter<W, F> {
 }
 
 impl<W: Write, F: FnMut(&str) -> String> Write for NameWriter<W, F> {
-    /// Takes one whole line or entry.
+    /// Handles one whole line or entry.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         match str::from_utf8(line) {
             Ok(text) => {
@@ -60,20 +60,20 @@ mod tests {
 
     use super::NameWriter;
 
-    fn written(line: &str, is_entry: bool) -> String {
+    fn write_line(line: &str, is_entry: bool) -> String {
         let mut output = Vec::new();
         let add_names = |text: &str| text.replace("node3", "node3 (beta)");
         let taken = NameWriter::new(&mut output, is_entry, add_names).write(line.as_bytes());
         assert_eq!(taken.ok(), Some(line.len()));
-        String::from_utf8(output).expect("it was text")
+        String::from_utf8(output).expect("the line was valid text")
     }
 
     #[test]
     fn only_the_message_of_an_entry_gets_names() {
         let line = "node3 left\n";
-        assert_eq!(written(line, false), "node3 (beta) left\n");
+        assert_eq!(write_line(line, false), "node3 (beta) left\n");
         let entry = "PRIORITY=6\nRINGD_MAC=node3\nMESSAGE=node3 left\n";
         let expected = "PRIORITY=6\nRINGD_MAC=node3\nMESSAGE=node3 (beta) left\n";
-        assert_eq!(written(entry, true), expected);
+        assert_eq!(write_line(entry, true), expected);
     }
 }

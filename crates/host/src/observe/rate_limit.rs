@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-/// Allows a burst, then one per period, and counts the refused ones.
+/// A rate limit that allows a burst of lines and then one line per period. The limit counts the refused lines.
 #[derive(Debug)]
 pub struct RateLimit {
     burst: u32,
@@ -15,7 +15,7 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Makes a limit of `burst` at once, and one per `period` in the long run.
+    /// Makes a limit that allows `burst` lines at once, and one line per `period` in the long run.
     pub const fn new(burst: u32, period: Duration) -> Self {
         Self {
             burst,
@@ -26,7 +26,7 @@ impl RateLimit {
         }
     }
 
-    /// Takes one at `now`. Returns whether that is allowed.
+    /// Counts a line at `now`. Returns whether the line is allowed.
     pub fn allow(&mut self, now: Instant) -> bool {
         self.top_up(now);
         if self.available == 0 {
@@ -37,19 +37,19 @@ impl RateLimit {
         true
     }
 
-    /// Returns one that was allowed but not used. It counts as refused.
+    /// Takes back the permission for a line. The line was allowed, but was not printed. The line counts as refused.
     pub fn refuse(&mut self) {
         self.available += 1;
         self.refused += 1;
     }
 
-    /// Refills the limit. Returns whether a whole burst is allowed again.
+    /// Adds the permissions that have become due. Returns whether a whole burst is allowed again.
     pub fn refill(&mut self, now: Instant) -> bool {
         self.top_up(now);
         self.available == self.burst
     }
 
-    /// Returns the number of refused ones since the last call.
+    /// Returns the number of lines that were refused since the last call.
     pub fn take_refused(&mut self) -> u64 {
         std::mem::take(&mut self.refused)
     }

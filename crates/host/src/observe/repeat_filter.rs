@@ -1,4 +1,4 @@
-//! Limits repeated log lines, with one limiter for all lines of all systems.
+//! Limits repeated log lines. The same limiter handles the lines of every system.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -17,15 +17,17 @@ use tracing_subscriber::layer::Context;
 use super::{HiddenLines, RateLimit};
 
 const KIND_LIMIT: RateLimit = RateLimit::new(20, Duration::from_secs(60));
-/// The limit for all kinds together: one for warnings, and one for the rest. Errors have none.
+/// The limit for lines of all kinds together. There are two limits of this kind: one for warnings, and one for lines of
+/// lower levels. Errors have no limit.
 const TOTAL_LIMIT: RateLimit = RateLimit::new(200, Duration::from_millis(50));
-/// Maximum number of kinds that are distinguished. Kinds contain machines, which anybody can invent.
+/// Maximum number of kinds that the filter distinguishes. Kinds contain names of machines, and any sender can invent
+/// such names.
 const KINDS_MAX: usize = 1_000;
-/// The fields by which lines of one call site differ in kind.
+/// The fields that distinguish the kinds of lines from one call site.
 const KIND_FIELDS: [&str; 8] = [
     "event", "from", "to", "mac", "node", "server", "job", "grade",
 ];
-/// Events that are not limited here: they have their own limit, or were requested.
+/// Events that this filter does not limit, because they have their own limit or were requested.
 const UNLIMITED_EVENTS: [&str; 11] = [
     "command_output",
     "hook_output",
@@ -41,7 +43,7 @@ const UNLIMITED_EVENTS: [&str; 11] = [
 ];
 
 thread_local! {
-    /// Number of hidden lines of the same kind before the line that this thread is logging.
+    /// Number of hidden lines of one kind. The kind is that of the line that this thread is logging.
     static HIDDEN_LINES: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -50,7 +52,7 @@ pub(super) fn hidden_lines() -> HiddenLines {
     HiddenLines(HIDDEN_LINES.get())
 }
 
-/// Limits how often lines of one kind are logged. Debug lines are not limited.
+/// A filter that limits the rate of log lines of each kind. Debug lines have no limit.
 #[derive(Debug)]
 pub(super) struct RepeatFilter {
     began: std::time::Instant,
@@ -89,7 +91,7 @@ impl<S: Subscriber> Layer<S> for RepeatFilter {
 
 struct Kind {
     hasher: DefaultHasher,
-    /// The kind without the fields that name machines, because anybody can invent those.
+    /// Hash of the kind without the fields that name machines, because any sender can invent such names.
     hash_without_names: DefaultHasher,
     is_unlimited: bool,
 }
@@ -117,7 +119,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy)]
 struct Hashes {
     kind: u64,
-    /// The key that is used when the maximum number of kinds is reached.
+    /// Key that the filter uses if the number of kinds has reached the maximum.
     hash_without_names: u64,
 }
 
@@ -134,7 +136,7 @@ impl Visit for Kind {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if KIND_FIELDS.contains(&field.name()) {
-            // Hashing does not fail.
+            // The hash writer never fails.
             let _ = write!(HashWriter(&mut self.hasher), "{value:?}");
         }
     }
@@ -165,8 +167,8 @@ impl Limits {
         }
     }
 
-    /// Takes a line. Returns the number of hidden lines of its kind since the last one, or `None` if it is hidden
-    /// too.
+    /// Handles a line. If the line may be shown, returns the number of lines of the same kind that were hidden since
+    /// the last shown line. If the line must be hidden, returns `None`.
     fn admit(&mut self, now: Instant, hashes: &Hashes, level: Level) -> Option<u64> {
         let &Hashes {
             mut kind,
@@ -204,7 +206,7 @@ mod tests {
 
     use super::{Hashes, KINDS_MAX, Limits};
 
-    /// Makes a kind whose call site logs no other kind.
+    /// Makes the hashes of a kind. The call site of this kind logs no other kinds.
     fn kind(kind: u64) -> Hashes {
         let hash_without_names = kind;
         Hashes {
@@ -247,7 +249,7 @@ mod tests {
         assert_eq!(
             limits.admit(later, &kind(500), Level::INFO),
             Some(1),
-            "it was hidden"
+            "the line was hidden"
         );
     }
 

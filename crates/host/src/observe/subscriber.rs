@@ -1,5 +1,5 @@
-//! Sends log lines through a short queue and a thread to standard output or the journal, so that a stalled terminal
-//! never blocks the loop. Lines that do not fit into the queue are lost.
+//! Sends log lines to standard output or the journal. The lines pass through a short queue and a thread, so that a
+//! stalled terminal never blocks the loop. Lines that do not fit into the queue are lost.
 
 use std::env;
 use std::fmt;
@@ -26,7 +26,7 @@ use super::name_writer::NameWriter;
 use super::repeat_filter::{RepeatFilter, hidden_lines};
 
 const QUEUED_LINES_MAX: usize = 512;
-/// Maximum time to write the queued lines at the end.
+/// Maximum time to write the queued lines when the process ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The format of log lines.
@@ -36,21 +36,21 @@ pub struct Style {
     pub json: bool,
     /// Whether debug lines are included.
     pub verbose: bool,
-    /// The receiver of the lines.
+    /// Receiver of the lines.
     pub target: LogTarget,
 }
 
 /// The receiver of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogTarget {
-    /// A terminal, which gets colors.
+    /// A terminal, to which lines are written in color.
     Terminal,
     /// A file or a program.
     Stream,
-    /// systemd's journal, through standard output. The journal adds the time itself; each line begins with a
-    /// priority, as in sd-daemon(3).
+    /// systemd's journal, through standard output. The journal adds the time. Each line begins with a priority, as in
+    /// sd-daemon(3).
     Journal,
-    /// systemd's journal, through its socket, which takes a line's fields.
+    /// systemd's journal, through the journal's socket. The socket also takes the fields of a line.
     Entries,
 }
 
@@ -72,7 +72,7 @@ pub fn goes_to_journal(stream: impl AsFd) -> bool {
     journal == format!("{}:{}", stat.st_dev, stat.st_ino)
 }
 
-/// The log's thread. Dropping it writes the queued lines, unless the output is stalled.
+/// The log's thread. When this value is dropped, the thread writes the queued lines, unless the output is stalled.
 #[derive(Debug)]
 pub struct LogOutput {
     guard: Option<WorkerGuard>,
@@ -80,12 +80,12 @@ pub struct LogOutput {
 }
 
 impl LogOutput {
-    /// Sends all log lines of the process to standard output, in the format that suits it, or to the journal's socket
-    /// if standard output goes to the journal. `add_names` adds names of machines to texts; it runs on the log's
-    /// thread.
+    /// Sends all log lines of the process to standard output. The format depends on the receiver, for example a
+    /// terminal. If standard output leads to the journal, sends the lines to the journal's socket instead. `add_names`
+    /// adds names of machines to texts, and runs on the log's thread.
     ///
     /// # Errors
-    /// The log was started before.
+    /// The log was already started.
     pub fn start(
         json: bool,
         verbose: bool,
@@ -130,14 +130,13 @@ impl Drop for LogOutput {
     fn drop(&mut self) {
         let guard = self.guard.take();
         let (done, finished) = mpsc::channel();
-        // The guard may wait for a stalled output, and even write to it. The process must be able to end
-        // nevertheless.
+        // The guard may wait for a stalled output or write to it. But the process must be able to end.
         thread::spawn(move || {
             drop(guard);
-            // After the timeout there is no receiver.
+            // After the timeout, the channel has no receiver.
             let _ = done.send(());
         });
-        // The process ends, with or without the last lines.
+        // The process ends even if the last lines are not written.
         let _ = finished.recv_timeout(FLUSH_TIMEOUT);
     }
 }
@@ -225,7 +224,7 @@ where
     }
 }
 
-/// Puts a line's priority in front of it.
+/// A formatter that puts a line's priority in front of the line.
 struct WithPriority<F>(F);
 
 impl<S, N, F> FormatEvent<S, N> for WithPriority<F>
@@ -245,7 +244,7 @@ where
     }
 }
 
-/// Writes only the sentence, because the fields repeat it for programs.
+/// Writes only the sentence of a line. The other fields have the same contents for programs.
 fn write_message_only(
     writer: &mut Writer<'_>,
     field: &Field,

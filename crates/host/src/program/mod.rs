@@ -1,7 +1,7 @@
-//! Runs a program: its input, its output and its end.
+//! Runs a program, and handles its input, its output and its end.
 //!
-//! Each program leads its own process group. Processes that are left in the group at its end are ended as well. Start
-//! with [`run`].
+//! Each program leads its own process group. When the program ends, this module also ends the remaining processes of
+//! the group. Start with [`run`].
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -25,12 +25,12 @@ use self::output::{Lines, READ_BYTES_MAX, StreamState};
 
 /// The time between SIGTERM and SIGKILL.
 const TERMINATION_GRACE: Duration = Duration::from_secs(1);
-/// Maximum time between SIGKILL and the end. A process that hangs in the kernel stays.
+/// Maximum time to wait for the end after SIGKILL. A process that hangs in the kernel does not end.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
-/// Interval of the checks for processes that are left.
+/// Interval of the checks for remaining processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How much higher a program's OOM score is than the daemon's, in thousandths of the memory.
+/// The difference between a program's OOM score and the daemon's OOM score, in thousandths of the memory.
 const OOM_SCORE_EXTRA: i32 = 500;
 
 const BELL_KEY: u64 = 0;
@@ -41,37 +41,38 @@ const FIRST_OUTPUT_KEY: u64 = 3;
 /// The input and the limits of a program.
 #[derive(Debug)]
 pub struct RunOptions<'a> {
-    /// The standard input, followed by an end; `None`: `/dev/null`.
+    /// All bytes of the standard input. `None` stands for `/dev/null`.
     pub input: Option<&'a [u8]>,
-    /// Maximum bytes of standard output to capture. `None`: its lines are passed on like those of standard error.
+    /// Maximum number of bytes of standard output to capture. With `None`, lines of standard output are handled like
+    /// lines of standard error.
     pub capture: Option<usize>,
-    /// When the program is ended.
+    /// Time at which the program is ended.
     pub until: Instant,
-    /// The bell that tells whether it has to end earlier.
+    /// Bell that rings if the program has to end before `until`.
     pub bell: &'a WakeUp,
 }
 
 /// The result of a program.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The way in which it ended.
+    /// Way in which the program ended.
     pub end: End,
-    /// The standard output, if it was captured.
+    /// Standard output, if it was captured.
     pub output: Captured,
 }
 
 /// The way in which a program ended.
 #[derive(Debug)]
 pub enum End {
-    /// It ended by itself, with everything that it had started in its process group.
+    /// The program ended by itself, together with all processes that it had started in its process group.
     Exit(ExitStatus),
-    /// It ended by itself, but the rest of its process group had to be ended.
+    /// The program ended by itself, but other processes of its process group had to be ended.
     LeftBehind(ExitStatus),
-    /// It was ended at its deadline.
+    /// The program was ended at its deadline.
     Late,
-    /// It was ended early, or not started, because it was cancelled or the daemon ends.
+    /// The program was ended early or was not started, because it was cancelled or the daemon ends.
     Cancelled,
-    /// It was killed, and still exists.
+    /// The program was killed, but still exists.
     Stuck,
 }
 
@@ -104,7 +105,7 @@ pub fn run(
     })
 }
 
-/// Returns why a program is ended early.
+/// Returns the reason why a program is ended early.
 fn early_end(options: &RunOptions<'_>, now: Instant) -> End {
     if now < options.until {
         End::Cancelled
@@ -113,7 +114,7 @@ fn early_end(options: &RunOptions<'_>, now: Instant) -> End {
     }
 }
 
-/// The signal that the program was sent last.
+/// The last signal that was sent to the program.
 #[derive(Debug, Clone, Copy)]
 enum SentSignal {
     Nothing,
@@ -134,7 +135,7 @@ struct OutputPipe {
 #[derive(Debug)]
 enum Sink {
     Lines(Lines),
-    /// The captured bytes, and their maximum number.
+    /// A buffer for the captured bytes, and their maximum number.
     Captured(Captured, usize),
 }
 
@@ -148,7 +149,8 @@ impl OutputPipe {
         }
     }
 
-    /// Reads the output that is there at the end. Processes outside the group may keep the stream open and write.
+    /// Reads the output that is available when the program has ended. Processes outside the group may keep the stream
+    /// open and continue to write.
     fn read_rest(&mut self, say: &mut dyn FnMut(&str)) {
         match &mut self.sink {
             Sink::Lines(lines) => {
@@ -178,7 +180,7 @@ struct InputPipe<'a> {
 }
 
 impl InputPipe<'_> {
-    /// Writes without waiting. Returns whether there is more to write.
+    /// Writes without waiting. Returns whether there are more bytes to write.
     fn write(&mut self) -> bool {
         while !self.bytes.is_empty() {
             match self.pipe.write(self.bytes) {
@@ -197,12 +199,12 @@ impl InputPipe<'_> {
 struct Process<'a> {
     child: Child,
     tree: Tree,
-    /// Readable when the program has ended. It stays open for the poller.
+    /// Descriptor that is readable when the program has ended. The descriptor stays open for the poller.
     _exit: OwnedFd,
     poller: Poller,
     input: Option<InputPipe<'a>>,
     outputs: Vec<Option<OutputPipe>>,
-    /// The captured output of a stream that has ended.
+    /// Captured output of a stream that has ended.
     captured: Option<Captured>,
 }
 
@@ -216,7 +218,7 @@ impl<'a> Process<'a> {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
-            // The service manager must not take the program's messages for the daemon's.
+            // The service manager must not mistake messages of the program for messages of the daemon.
             .env_remove("NOTIFY_SOCKET");
         child::isolate(command);
         let mut program = command.spawn()?;
@@ -224,7 +226,7 @@ impl<'a> Process<'a> {
         let pid = i32::try_from(program.id()).map_err(io::Error::other)?;
         let watched = watch(&mut program, &poller, options);
         let (exit, input, outputs) = watched.inspect_err(|_| {
-            // A program that cannot be watched must not run.
+            // A program that the daemon cannot watch must not run.
             let _ = program.kill();
             let _ = program.wait();
         })?;
@@ -282,16 +284,16 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Waits for an event, at most for `timeout`. Returns whether the program has ended.
+    /// Waits for an event, but at most for `timeout`. Returns whether the program has ended.
     fn wait(&mut self, timeout: Duration, bell: &WakeUp, say: &mut dyn FnMut(&str)) -> bool {
-        // Waiting does not fail on a healthy system. A failure counts as a wake-up.
+        // The wait does not fail on a healthy system. A failure counts as a wake-up.
         let _ = self.poller.wait(Some(timeout));
         let mut ended = false;
         for ready in self.poller.ready() {
             match ready.key {
                 BELL_KEY => bell.silence(),
                 EXIT_KEY => ended = true,
-                // When all is written, closing the pipe also removes it from the poller.
+                // After all bytes are written, closing the pipe also removes it from the poller.
                 INPUT_KEY => {
                     let has_more = self.input.as_mut().is_some_and(InputPipe::write);
                     self.input.take_if(|_| !has_more);
@@ -357,12 +359,13 @@ fn watch<'a>(
     Ok((exit, input, outputs))
 }
 
-/// Makes the kernel kill the program before the daemon when memory is short.
+/// Makes the kernel kill the program before the daemon if memory is short.
 fn raise_oom_score(program: u32) {
     let own = fs::read_to_string("/proc/self/oom_score_adj").unwrap_or_default();
     let own: i32 = own.trim().parse().unwrap_or_default();
     let more = (own + OOM_SCORE_EXTRA).min(1000).to_string();
-    // Raising the score needs no privilege. An ended process needs no memory.
+    // Raising the score needs no privilege. If the write fails because the process has ended, the process needs no
+    // memory.
     let _ = fs::write(format!("/proc/{program}/oom_score_adj"), more);
 }
 
@@ -379,7 +382,7 @@ fn end_process_group(tree: &Tree, bell: &WakeUp) -> bool {
         }
         thread::sleep(POLL_INTERVAL);
     }
-    // A process that ringd may not kill stays.
+    // A process that ringd may not kill continues to run.
     let _ = tree.kill();
     let killed = Instant::now();
     while killed.elapsed() < EXIT_GRACE && !tree.is_empty() {
@@ -405,7 +408,7 @@ mod tests {
         }
     }
 
-    /// Runs a shell command line. Returns its outcome and its standard error.
+    /// Runs a shell command line. Returns the outcome and the standard error.
     fn shell(line: &str, input: Option<&[u8]>, capture: usize, bell: &WakeUp) -> (Outcome, String) {
         let options = options(input, capture, bell);
         let mut stderr = String::new();
@@ -462,7 +465,7 @@ mod tests {
         let status = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
         let is_gone = status.map_or(true, |status| status.contains(") Z "));
         assert!(is_gone, "{child} still runs");
-        // A waiting program is not even started.
+        // After a cancellation, a waiting program is not started.
         let (outcome, stderr) = shell("echo begun >&2", None, 99, &bell);
         assert!(matches!(outcome.end, End::Cancelled) && stderr.is_empty());
     }

@@ -1,10 +1,10 @@
-//! Reads a program's output, line by line or as a whole.
+//! Reads a program's output, either line by line or as a whole.
 
 use std::io::{ErrorKind, Read};
 
-/// Maximum length of a line, in bytes. The rest is dropped.
+/// Maximum length of a line, in bytes. The rest of a longer line is dropped.
 const LINE_LEN_MAX: usize = 1000;
-/// Maximum bytes read from one stream before the next one.
+/// Maximum number of bytes that are read from one stream before the next stream is read.
 pub(super) const READ_BYTES_MAX: usize = 64 << 10;
 
 /// Whether a stream may have more output.
@@ -22,7 +22,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Reads without waiting, and passes on every complete line.
+    /// Reads without waiting and passes on every complete line.
     pub(super) fn read(
         &mut self,
         stream: &mut impl Read,
@@ -82,14 +82,14 @@ impl Lines {
 /// A program's output, up to a limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Captured {
-    /// The first bytes.
+    /// First bytes of the output.
     pub bytes: Vec<u8>,
-    /// Whether there was more than the limit.
+    /// Whether the output was longer than the limit.
     pub is_cut: bool,
 }
 
 impl Captured {
-    /// Reads without waiting, at most `share` bytes. Keeps up to `limit` bytes and drops the rest.
+    /// Reads at most `share` bytes, without waiting. Keeps up to `limit` bytes in all and drops the rest.
     pub(super) fn read(
         &mut self,
         stream: &mut impl Read,

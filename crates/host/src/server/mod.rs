@@ -1,7 +1,7 @@
-//! The control socket. Its clients can neither delay the loop nor use unbounded memory.
+//! The server of the control socket. Clients can neither delay the loop nor use unlimited memory.
 //!
-//! Its descriptors have their own poller, which the loop waits for as one descriptor. When clients have used their
-//! share of the time, the loop stops waiting for that poller. Start with [`Server::serve`].
+//! The server's descriptors have a separate poller. For the loop, this poller is a single descriptor. When clients have
+//! used their share of the time, the loop stops waiting for the poller. Start with [`Server::serve`].
 
 #[cfg(test)]
 mod tests;
@@ -26,15 +26,16 @@ use super::{Error, Program, WorkBudget};
 use crate::observe::RateLimit;
 use ring_process::{Client, ClientId};
 
-/// Maximum clients accepted in one round.
+/// Maximum number of clients that the server accepts in one round.
 const ACCEPTS_PER_ROUND: usize = 16;
-/// How long no client is accepted after the system had no descriptor for one.
+/// Length of the pause that the server makes if the system has no descriptor for a client. The server accepts clients
+/// again after the pause.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Interval of the warnings about that.
+/// Interval of the warnings about missing descriptors.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 /// The listener's key. A client's key is its slot.
 const LISTENER_KEY: u64 = u64::MAX;
-/// A client's id is its slot, plus this factor times the number of clients before it.
+/// The factor in a client's id. The id is the client's slot, plus this factor times the number of earlier clients.
 const SLOTS_MAX: u64 = 1 << 16;
 
 /// The control socket and its clients.
@@ -44,24 +45,25 @@ pub struct Server {
     endpoint: Endpoint,
     poller: Poller,
     clients: Vec<Option<(ClientId, Connection)>>,
-    /// Maximum number of clients. A further one gets an error and is closed.
+    /// Maximum number of clients. The server sends an error to each further client, and closes that client's
+    /// connection.
     clients_max: usize,
-    /// When clients are accepted again; `None`: they are accepted.
+    /// Time at which the server accepts clients again; `None` if it accepts clients now.
     accepts_at: Option<Instant>,
     last_failure: RateLimit,
-    /// The reason why the socket cannot be made again, as logged last.
+    /// Last logged reason why the socket cannot be made again.
     missing_socket: LastFailure,
-    /// Number of all clients since the start.
+    /// Number of all clients since the server's start.
     clients_total: u64,
-    /// Disconnected clients that the system does not know of yet.
+    /// Disconnected clients. The system does not yet know that these clients have disconnected.
     gone: Vec<ClientId>,
-    /// The earliest deadline of all clients.
+    /// Earliest deadline of all clients.
     expiry: Option<Instant>,
     budget: WorkBudget,
 }
 
 impl Server {
-    /// Listens at `path` for at most `clients_max` clients. Replaces a socket that nobody listens at.
+    /// Listens at `path` for at most `clients_max` clients. Replaces an existing socket if no process listens at it.
     ///
     /// # Errors
     /// The path cannot be used, or another process listens there.
@@ -87,14 +89,15 @@ impl Server {
         })
     }
 
-    /// Returns the poller. It is readable when there is work, which must wait until [`resume`](Self::resume).
+    /// Returns the poller. The poller is readable when there is work. The loop must not do the work before the time
+    /// that [`resume`](Self::resume) returns.
     #[must_use]
     pub const fn poller(&self) -> &Poller {
         &self.poller
     }
 
-    /// Checks that clients can find the socket. If it was removed or replaced, makes it again. Connected clients stay
-    /// connected.
+    /// Checks that clients can find the socket. If the socket was removed or replaced, makes it again. Connected
+    /// clients stay connected.
     pub fn check_socket(&mut self) {
         if self.endpoint.is_in_place() {
             return;
@@ -105,8 +108,8 @@ impl Server {
                 self.missing_socket.clear();
                 warn!(
                     event = "control_socket_recreated",
-                    "the control socket {path} was removed or replaced, and was made again; find out which program \
-                     did it"
+                    "the control socket {path} was removed or replaced, and the daemon has made it again; find out \
+                     which program removed it"
                 );
             }
             Err(error) => {
@@ -130,18 +133,19 @@ impl Server {
         self.poller
             .add(endpoint.listener(), LISTENER_KEY, interest)
             .map_err(Error::system("wait for clients"))?;
-        // It was added before. Removing it explicitly is needed while other copies of it may be open.
+        // The listener was added before. An explicit removal is necessary, because other copies of the descriptor may
+        // be open.
         let _ = self.poller.remove(self.endpoint.listener());
         self.endpoint = endpoint;
         Ok(())
     }
 
-    /// Returns when clients may be served again; `None`: at any time.
+    /// Returns the time at which the server may serve clients again; `None` if it may serve them at any time.
     pub fn resume(&self) -> Option<Instant> {
         self.budget.resume()
     }
 
-    /// Returns when to call [`serve`](Self::serve) at the latest.
+    /// Returns the latest time for the next call of [`serve`](Self::serve).
     pub fn deadline(&self) -> Option<Instant> {
         let accepts_at = self.accepts_at.into_iter();
         self.budget
@@ -149,13 +153,13 @@ impl Server {
             .or_else(|| accepts_at.chain(self.expiry).min())
     }
 
-    /// Does a bounded step for each client that is ready, if the poller is `ready` and the share of time is not used
-    /// up.
+    /// Does a limited step for each client that is ready. Does nothing if the clients have used up their share of the
+    /// time. `ready` tells whether the poller is readable.
     ///
-    /// `answer` gets a request and its descriptors, takes the descriptors that it keeps, and returns the reply. It
-    /// returns `None` if the reply comes later, through [`send`](Self::send). All clients that ask for the status in
-    /// one round get the same reply. The cost of the round is measured with `clock`, of which `now` is an earlier
-    /// reading.
+    /// `answer` gets a request and its descriptors, takes the descriptors that it keeps, and returns the reply.
+    /// `answer` returns `None` if the reply follows later, through [`send`](Self::send). All clients that ask for the
+    /// status in one round get the same reply. This function measures the cost of the round with `clock`. `now` is an
+    /// earlier reading of this clock.
     pub fn serve<O: SystemRequest>(
         &mut self,
         now: Instant,
@@ -205,7 +209,7 @@ impl Server {
         self.budget.charge(start, clock());
     }
 
-    /// Sends a client an unsolicited message or a late reply. Does nothing if it has disconnected.
+    /// Sends a client an unsolicited message or a late reply. Does nothing if the client has disconnected.
     pub fn send(&mut self, now: Instant, client: ClientId, reply: &Reply) {
         self.serve_client(client, |client| {
             if matches!(reply, Reply::Granted(_)) {
@@ -223,7 +227,7 @@ impl Server {
         self.find_expiry();
     }
 
-    /// Returns a client that has disconnected, each once.
+    /// Returns the next client that has disconnected. Each client is returned once.
     pub fn take_gone(&mut self) -> Option<ClientId> {
         self.gone.pop()
     }
@@ -246,7 +250,7 @@ impl Server {
         }
     }
 
-    /// Calls `act` for a client, and then waits for the client or closes its connection.
+    /// Calls `act` for a client. Then registers the client with the poller, or closes its connection.
     fn serve_slot(
         &mut self,
         slot: usize,
@@ -279,7 +283,7 @@ impl Server {
             let stream = match self.endpoint.listener().accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // The client has disconnected already.
+                // The client has already disconnected.
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return self.pause_accepting(now, &error),
@@ -308,7 +312,8 @@ impl Server {
         }
     }
 
-    /// Stops accepting for a while: the system has no descriptor for a client, and the listener would stay ready.
+    /// Stops accepting for a while, because the system has no descriptor for a client. Without this pause, the listener
+    /// would stay ready and the loop would spin.
     fn pause_accepting(&mut self, now: Instant, error: &io::Error) {
         self.set_listener_interest(Interest::Nothing);
         self.accepts_at = Some(now + ACCEPT_PAUSE);
@@ -343,7 +348,8 @@ impl Server {
     }
 }
 
-/// Stops waiting for a client: its connection may be closed later.
+/// Removes a client from the poller. This is necessary because the descriptor of the connection may stay open for a
+/// while.
 fn forget(poller: &Poller, client: &Connection) {
     // The client was added to the poller, so this cannot fail.
     let _ = poller.remove(client.stream());
@@ -353,7 +359,7 @@ fn slot(client: ClientId) -> usize {
     usize::try_from(client % SLOTS_MAX).unwrap_or(usize::MAX)
 }
 
-/// Refuses a client because there are too many, if the reply can be written without waiting.
+/// Refuses a client because there are too many clients. Sends the reply if this is possible without waiting.
 fn refuse(program: Program, mut stream: &UnixStream, clients_max: usize) {
     let reply = Reply::Error(format!(
         "{program} already serves {clients_max} clients; try again later"
@@ -363,6 +369,6 @@ fn refuse(program: Program, mut stream: &UnixStream, clients_max: usize) {
 }
 
 fn line(reply: &Reply) -> Rc<[u8]> {
-    // Only strings, numbers and maps with string keys, so this cannot fail.
+    // The reply has only strings, numbers and maps with string keys, so this cannot fail.
     to_line(reply).unwrap_or_default().into()
 }

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 type Request = ring_control::Request<NoRequest>;
 
 const MAX_CLIENTS: usize = 64;
-/// More bytes than a socket takes while it is not read.
+/// More bytes than a socket takes while its peer does not read.
 const LONG_REPLY_LEN: usize = 400_000;
 const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
 
@@ -23,7 +23,7 @@ const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
 struct Rig {
     server: Server,
     path: PathBuf,
-    /// The time changes only by the test or by an answer.
+    /// Time of the clock. Only the test, and answers that cost time, change this time.
     now: Cell<Instant>,
     /// Number of status requests.
     answers: usize,
@@ -51,14 +51,14 @@ impl Rig {
         client
     }
 
-    /// Serves one round, `later` after the previous one, and not before the server may work again.
+    /// Serves one round. The round begins `later` after the previous round, but not before the server may work again.
     fn run_round(&mut self, later: Duration) {
         let due = self.server.resume().unwrap_or_default();
         self.now.set((self.now.get() + later).max(due));
         self.serve(Duration::ZERO);
     }
 
-    /// Serves one round at the current time, in which an answer takes `cost`.
+    /// Serves one round at the current time. Each answer costs the server the time `cost`.
     fn serve(&mut self, cost: Duration) {
         let (now, answers, reply) = (&self.now, &mut self.answers, &self.reply);
         self.server.serve(
@@ -81,7 +81,7 @@ impl Rig {
     }
 }
 
-/// Returns what has arrived, and whether the server has closed the connection.
+/// Returns the received text, and whether the server has closed the connection.
 fn take(mut client: &UnixStream) -> (String, bool) {
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
@@ -100,8 +100,8 @@ fn take(mut client: &UnixStream) -> (String, bool) {
     }
 }
 
-/// Closes a client's connection for good. Dropping it is not enough: a process that another test starts at this
-/// moment may have a copy of the descriptor.
+/// Closes a client's connection in all processes. It is not enough to drop the connection. Another test may start a
+/// process at this moment, and this process may get a copy of the descriptor.
 fn close_for_good(client: &UnixStream) {
     client.shutdown(Shutdown::Both).unwrap();
 }
@@ -295,7 +295,7 @@ fn long_work_is_followed_by_a_pause() {
     let mut client = rig.connect();
     client.write_all(STATUS).unwrap();
     let busy = Duration::from_millis(2);
-    // The first round accepts, the second answers.
+    // The first round accepts the client, and the second round answers it.
     rig.serve(busy);
     rig.serve(busy);
     assert_eq!(take(&client).0, "{\"error\":\"slow\"}\n");
@@ -304,7 +304,11 @@ fn long_work_is_followed_by_a_pause() {
     client.write_all(STATUS).unwrap();
     rig.now.set(resume.before(Duration::from_nanos(1)));
     rig.serve(busy);
-    assert_eq!(take(&client).0, "", "not before the pause is over");
+    assert_eq!(
+        take(&client).0,
+        "",
+        "the server does not answer before the pause is over"
+    );
     rig.now.set(resume);
     rig.serve(busy);
     assert_eq!(take(&client).0, "{\"error\":\"slow\"}\n");
@@ -317,7 +321,7 @@ fn busy_clients_get_a_tenth_of_the_time() {
     let (start, mut used, mut served) = (rig.now.get(), Duration::ZERO, 0);
     while rig.now.get().since(start) < Duration::from_millis(500) {
         for client in &mut clients {
-            // It sends as much as its socket takes, and reads.
+            // The client sends as much as its socket takes, and reads the replies.
             while client.write_all(STATUS).is_ok() {}
             served += take(client).0.lines().count();
         }
@@ -359,7 +363,7 @@ fn a_holders_descriptors_come_with_the_request_that_they_were_sent_with() {
         let _ = client.read_to_end(&mut output);
         let output = String::from_utf8(output).unwrap();
         assert!(output.ends_with("may send descriptors\"}\n"), "{output}");
-        assert_eq!(near.read(&mut [0]).unwrap(), 0, "it is closed");
+        assert_eq!(near.read(&mut [0]).unwrap(), 0, "the connection is closed");
     };
     let near = send(&other);
     serve(&mut rig.server);
@@ -409,7 +413,7 @@ fn ask_for_lock(rig: &mut Rig, client: &mut UnixStream) -> u64 {
             },
         );
     }
-    let peer = asked.expect("it has come");
+    let peer = asked.expect("the request has arrived");
     assert_eq!(peer.pid, i32::try_from(std::process::id()).ok());
     peer.id
 }
@@ -429,7 +433,7 @@ fn late_and_unsolicited_messages_keep_their_order() {
         "{\"error\":\"one\"}\n{\"error\":\"two\"}\n"
     );
     rig.server.send(rig.now.get(), id + 1, &Reply::Done {});
-    assert_eq!(take(&client).0, "", "that was for somebody else");
+    assert_eq!(take(&client).0, "", "the reply was for another client");
 }
 
 #[test]
@@ -458,5 +462,5 @@ fn a_client_that_does_not_read_its_messages_is_closed() {
         rig.server.send(rig.now.get(), id, &reply);
         rig.server.take_gone() == Some(id)
     });
-    assert!(closed_after.is_some(), "a megabyte waits for it");
+    assert!(closed_after.is_some(), "a megabyte waits for the client");
 }

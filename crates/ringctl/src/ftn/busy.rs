@@ -21,8 +21,8 @@ pub(super) fn busy_text(session: &mut Session, name: &TokenName) -> String {
             holders_text(&listed, &Names::read())
         ),
         None => format!(
-            "the token '{name}' is not granted in time, and its server does not list its holders: it is taking over \
-             tokens of another server, or is down"
+            "the token '{name}' is not granted in time, and its holders are unknown: its server takes over tokens of \
+             another server, or is down"
         ),
     }
 }
@@ -41,13 +41,14 @@ fn fetch_token(session: &mut Session, name: &TokenName) -> Option<ListedToken> {
         .find(|listed| listed.name == *name)
 }
 
-/// Returns a name before this one. Few names lie between the two, so the page after it contains this name.
+/// Returns a name that is shortly before `name` in the order of names. So the page that begins after the returned name
+/// contains `name`.
 fn name_before(name: &[u8]) -> Vec<u8> {
     let mut before = name.to_vec();
     if let Some(last @ 1..) = before.pop() {
         before.extend([last - 1, u8::MAX]);
     }
-    // A server does not answer a request with a longer name.
+    // A server does not answer a request whose name is longer.
     before.truncate(NAME_BYTES_MAX);
     before
 }
@@ -66,8 +67,8 @@ fn holders_text(listed: &ListedToken, names: &Names) -> String {
     };
     match listed.waiting.len() {
         0 => holder,
-        1 => format!("{holder}, and another one waits for it"),
-        others => format!("{holder}, and {others} others wait for it"),
+        1 => format!("{holder}, and another client waits for the token"),
+        others => format!("{holder}, and {others} other clients wait for the token"),
     }
 }
 
@@ -96,7 +97,7 @@ mod tests {
             programs: Vec::new(),
         };
         let text = |listed: &ListedToken| holders_text(listed, &Names::default());
-        let expected = "session 7 holds it exclusively, and 2 others wait for it";
+        let expected = "session 7 holds it exclusively, and 2 other clients wait for the token";
         assert_eq!(text(&listed), expected);
         listed.access = HoldMode::Shared;
         listed.holders = vec![7, 8];

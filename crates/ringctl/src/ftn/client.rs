@@ -18,8 +18,8 @@ pub(super) const CLIENT_TIMEOUT: &str = "15s";
 /// The environment variable with the path of the list of servers.
 pub(super) const SERVERS_VARIABLE: &str = "RINGD_SERVERS";
 
-/// Maximum time for resolving names before the session begins without the missing addresses. It adds them later. Time
-/// limits of the user count from then on.
+/// Maximum time for resolving names. After this time, the session begins without the missing addresses, and adds these
+/// addresses later. The user's time limits begin with the session.
 const RESOLVE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A list of servers, with the text that it was read from.
@@ -65,13 +65,13 @@ pub(super) struct ServiceClient {
 
 pub(super) enum Outcome<T> {
     Done(T),
-    /// A signal interrupted the work. Contains the process's exit code.
+    /// A signal interrupted the work. Contains the exit code for the process.
     Stopped(u8),
 }
 
 impl ServiceClient {
-    /// Does some work in a session, and then logs out in any case. A signal interrupts the work. The session shows
-    /// `introduction` to people.
+    /// Does some work in a session, and then always logs out. A signal interrupts the work. Servers show `introduction`
+    /// to people as the name of the client.
     pub(super) fn with_session<T>(
         &self,
         introduction: &str,
@@ -87,7 +87,7 @@ impl ServiceClient {
         };
         let mut session = open().map_err(session_error)?;
         let done = work(&mut session);
-        // If the logout gets lost, the servers end the session after the client timeout.
+        // A lost logout needs no repetition: the servers end the session after the client timeout.
         let _ = session.log_out();
         match done {
             Ok(done) => Ok(Outcome::Done(done)),

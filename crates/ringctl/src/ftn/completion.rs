@@ -15,16 +15,16 @@ use super::list::fetch_all;
 
 /// Maximum time until the session is live.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum time between two pages. The names of the other servers are useful without those of a silent one.
+/// Maximum time between two pages. If one server is silent, the names from the other servers are still useful.
 const PAGE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum time for the whole completion, including the resolution of names: a person waits at a prompt.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Returns the tokens of the servers that `ringctl token` would ask. Returns none if the servers do not answer in
-/// time, because a shell shows no error.
+/// Returns the tokens of the servers that `ringctl token` would ask. If the servers do not answer in time,
+/// returns an empty list. A shell would not show an error of a completion.
 pub(super) fn token_candidates() -> Vec<CompletionCandidate> {
     let (done, answer) = mpsc::channel();
-    // When the shell has its answer, the process ends, and so does a thread that still waits.
+    // When the shell has its answer, the process ends, and a thread that still waits ends with it.
     thread::spawn(move || done.send(list_candidates()));
     answer
         .recv_timeout(COMPLETION_TIMEOUT)
@@ -36,7 +36,7 @@ pub(super) fn token_candidates() -> Vec<CompletionCandidate> {
 fn list_candidates() -> Option<Vec<CompletionCandidate>> {
     let named = value_on_command_line("--servers").or_else(|| env::var_os(SERVERS_VARIABLE));
     let list = named.unwrap_or_else(|| SERVERS.into());
-    // A pipe can be read only once, and the command needs its contents.
+    // A pipe can be read only once, and the command that the user types needs its contents.
     if !fs::metadata(&list).ok()?.is_file() {
         return None;
     }

@@ -26,7 +26,7 @@ pub(super) fn get(
     nested::refuse_nested(&client.servers.resolved, name, Access::Shared)?;
     let done = client.with_session(&options.introduction("ringctl token get"), |session| {
         let grant = acquire_token(session, options, name, Access::Shared)?;
-        // The data were the token's when they were read, even if the session is lost now.
+        // If the session is lost now, the data are still correct: they were read while the session held the token.
         match session.release_by(
             name.bytes(),
             None,
@@ -40,8 +40,8 @@ pub(super) fn get(
         // The servers cannot distinguish data that were lost with a server from data that were never set.
         Outcome::Done(data) if data.is_empty() => {
             let text = format!(
-                "{name} has no data: none were set, or they were lost with a server (see the servers' logs); set them \
-                 again"
+                "{name} has no data: no client has set any, or a server has lost them (see the servers' logs); set \
+                 them again"
             );
             Err(Error::NoData(text).into())
         }
@@ -54,7 +54,7 @@ pub(super) fn get(
     }
 }
 
-/// Sets a token's data. Without `data`, or with `-`, it reads them from standard input.
+/// Sets a token's data. If `data` is missing or `-`, reads the data from standard input.
 ///
 /// # Errors
 /// Fails if the data are too long, if the token is not granted, or if it is unknown whether the data were set.
@@ -101,7 +101,7 @@ pub(super) fn set(
     })
 }
 
-/// Returns the deadline of a command that began at `began`, without the time for its end.
+/// Returns the deadline of a command that began at `began`. After the deadline, the command may still need time to end.
 fn deadline(options: &AcquireOptions, began: Instant) -> Option<Instant> {
     let longest = options.wait_limits().total_max();
     longest.map(|longest| began + longest)

@@ -13,7 +13,7 @@ use super::options::AcquireOptions;
 pub(super) struct HoldOptions<'a> {
     pub(super) name: &'a TokenName,
     pub(super) access: Access,
-    /// Whether to release the token when another client waits for it, and not only after a signal.
+    /// Whether a client that waits for the token ends the hold. A signal always ends the hold.
     pub(super) until_revoked: bool,
 }
 

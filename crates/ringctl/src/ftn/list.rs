@@ -17,22 +17,22 @@ use super::page::{HoldMode, ListedToken, Page};
 
 /// Maximum time between two pages, from any server.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The exit code for a list without the tokens of a silent server.
+/// The exit code for a list that lacks the tokens of a silent server.
 const INCOMPLETE_CODE: u8 = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListState {
     Pending,
     Complete,
-    /// The server is down. Other servers serve its tokens.
+    /// The server is down. Other servers serve the tokens of this server.
     Down,
 }
 
 pub(super) struct AllTokens {
     states: Vec<ListState>,
-    /// For each token: the server, the server's object, and the known part of it.
+    /// For each token: its server, the JSON object from the server, and the part of the object that `ringctl` knows.
     tokens: Vec<(usize, Map<String, Value>, Option<ListedToken>)>,
-    /// The smallest quorum that is less than a majority.
+    /// The smallest quorum that any server uses, if this quorum is less than a majority.
     quorum: Option<usize>,
 }
 
@@ -66,11 +66,12 @@ pub(super) fn list(
                 format!("server {index} ({address}) is down; other servers serve its tokens")
             }
             ListState::Pending => format!(
-                "server {index} ({address}) does not answer within {}: some of its tokens are missing here; check that it runs",
+                "server {index} ({address}) does not answer within {}: the list lacks some of its tokens; check that \
+                 it runs",
                 format_duration(PAGE_TIMEOUT)
             ),
         };
-        // If standard error is closed, the exit code still reports it.
+        // If standard error is closed, the exit code still reports the missing tokens.
         let _ = writeln!(io::stderr(), "ringctl: {text}");
     }
     let warning = all
@@ -154,7 +155,7 @@ impl AllTokens {
         }
     }
 
-    /// Adds a page, and returns the name after which the next one begins.
+    /// Adds a page, and returns the name after which the next page begins.
     fn add_page(&mut self, server: usize, page: &[u8]) -> Option<TokenName> {
         let page = Page::parse(page)?;
         self.quorum = self.quorum.into_iter().chain(page.quorum).min();
@@ -164,7 +165,7 @@ impl AllTokens {
             last = listed.as_ref().map(|listed| listed.name.clone()).or(last);
             self.tokens.push((server, token, listed));
         }
-        // Names in pages ascend. Without this check a server that sends a page twice would be asked again and again.
+        // Names ascend from page to page. Without this check, a server that repeats a page would be asked indefinitely.
         let next = TokenName::from_hex(&page.next?)?;
         last.is_none_or(|last| last <= next).then_some(next)
     }

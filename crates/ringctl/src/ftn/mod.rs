@@ -1,8 +1,8 @@
 //! `ringctl token`: the client of the token service.
 //!
-//! `get`, `set`, `hold` and `list` use one [`Session`] each, which ends with a logout. `run` uses a keeper, as
-//! `ringctl run` does. Its keeper starts its own granter (`granter`), which has the session and takes the daemon's
-//! place. Start reading with `options.rs`.
+//! Each of `get`, `set`, `hold` and `list` uses one [`Session`]. The session ends with a logout. `run` uses a keeper,
+//! as `ringctl run` does. The keeper starts its own granter (`granter`). The granter has the session and does the work
+//! of a daemon. Start reading with `options.rs`.
 
 mod acquire;
 mod busy;

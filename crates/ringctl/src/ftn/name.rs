@@ -1,4 +1,4 @@
-//! Names of tokens. They may contain any bytes, on a command line, in JSON and on a screen.
+//! Names of tokens on a command line, in JSON and on a screen. A name may contain any bytes.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -14,7 +14,7 @@ use ring_text::hex;
 pub(crate) struct TokenName(Box<[u8]>);
 
 impl TokenName {
-    /// Creates the name that a user gives.
+    /// Creates a name from the text that a user gives.
     ///
     /// # Errors
     /// Returns the reason as a sentence if the name is empty or too long.
@@ -62,15 +62,15 @@ mod tests {
 
     use super::TokenName;
 
-    fn given(bytes: &[u8]) -> Result<TokenName, String> {
+    fn name_of(bytes: &[u8]) -> Result<TokenName, String> {
         TokenName::from_user(OsString::from_vec(bytes.to_vec()))
     }
 
     #[test]
     fn a_name_has_between_1_and_1024_bytes() {
-        assert!(given(b"").is_err_and(|why| why.contains("at least one byte")));
-        assert!(given(&[b'x'; 1024]).is_ok());
-        assert!(given(&[b'x'; 1025]).is_err_and(|why| why.contains("1025 bytes are too many")));
+        assert!(name_of(b"").is_err_and(|why| why.contains("at least one byte")));
+        assert!(name_of(&[b'x'; 1024]).is_ok());
+        assert!(name_of(&[b'x'; 1025]).is_err_and(|why| why.contains("1025 bytes are too many")));
     }
 
     #[test]
@@ -81,7 +81,7 @@ mod tests {
             (b"\x1b[2J\n", "\\u{1b}[2J\\n"),
             (b"\xff\x00a", "\\xff\\x00a"),
         ] {
-            let name = given(bytes).expect("it is a name");
+            let name = name_of(bytes).expect("it is a name");
             assert_eq!(name.to_string(), shown);
             assert_eq!(TokenName::from_hex(&name.to_hex()), Some(name));
         }

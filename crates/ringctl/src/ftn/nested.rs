@@ -1,4 +1,4 @@
-//! Tokens that this program runs under. If it waited for one of them, it would wait for its own end.
+//! Tokens that this program runs under. If the program waited for one of these tokens, it would wait for its own end.
 
 use std::env;
 
@@ -7,11 +7,12 @@ use ring_client::token::{Access, Servers};
 use super::super::Error;
 use super::name::TokenName;
 
-/// The environment variable of programs that run under tokens: one `SIGNATURE:NAME:HOW` per token, separated by
-/// spaces. NAME is in hexadecimal digits; HOW is `s` (shared) or `x` (exclusive).
+/// The environment variable of programs that run under tokens: one `SIGNATURE:NAME:HOW` per token, separated by spaces.
+/// NAME is in hexadecimal digits, and HOW is `s` (shared) or `x` (exclusive).
 pub(super) const TOKENS_VARIABLE: &str = "RINGD_TOKENS";
 
-/// Refuses a token that this program runs under, unless both share it.
+/// Refuses a token that this program runs under. But a program that shares the token may request another share of the
+/// token.
 pub(super) fn refuse_nested(
     servers: &Servers,
     name: &TokenName,
@@ -20,7 +21,8 @@ pub(super) fn refuse_nested(
     let held = env::var(TOKENS_VARIABLE).unwrap_or_default();
     if waits_for_itself(&held, servers.signature(), name, access) {
         let text = format!(
-            "cannot acquire the token '{name}': this program already runs under it (ringctl token run) and would wait for its own end"
+            "cannot acquire the token '{name}': this program already runs under it (ringctl token run) and would wait \
+             for its own end"
         );
         return Err(Error::NotAcquired { text, code: 1 });
     }

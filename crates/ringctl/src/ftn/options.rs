@@ -17,73 +17,94 @@ use super::client::{CLIENT_TIMEOUT, SERVERS_VARIABLE};
 use super::completion;
 use super::name::TokenName;
 
-const TOKEN_HELP: &str = "\
+const TOKEN_HELP: &str = concat!(
+    "\
 A token has a name of 1 to 1,024 bytes, and up to 32,768 bytes of data. The first \
 request for a token creates it. Any number of clients can share a token, or one \
-client can hold it exclusively. Waiting clients get it in the order of their \
-requests.
+client can hold it exclusively. Waiting clients get the token in the order of \
+their requests.
 
 FILE has one line HOST:PORT per server. All servers and clients need the same \
 lines: a server does not answer a client that has other lines.
 
 A client loses its tokens if the servers do not answer it for three quarters of \
---client-timeout. If the servers have a shorter timeout, the client uses that. \
-The timeout must be longer than a change of the leader: read docs/ftn.md before \
-you set it below 15s.
+--client-timeout. If the servers have a shorter timeout, the client uses that \
+timeout. The timeout must be longer than a change of the leader: read docs/ftn.md \
+before you set it below 15s.
 
-Exit codes:
-  0   done
-  1   the token was not granted in time (-E sets another code); list: a server
-      does not answer; ringctl already runs under the token, or a system call
-      failed (always 1)
-  2   wrong usage, or FILE is not a list of servers
-  3   no session within 10 s (with -w: the time of -w, at least 0.5 s): no
-      server answers, the servers have no leader, or they have another list
-  4   get: the token has no data; none were set, or they were lost with a server
-  75  the token was lost
+",
+    "Exit codes:\n",
+    "  0   done\n",
+    "  1   the token was not granted in time (-E sets another code)\n",
+    "  1   list: a server does not answer\n",
+    "  1   ringctl already runs under the token, or a system call failed\n",
+    "  2   wrong usage, or FILE is not a list of servers\n",
+    "  3   no session has begun within 10 s, or within the time of -w (at least 0.5 s).\n",
+    "      Either no server answers, the servers have no leader, or the servers have\n",
+    "      another list\n",
+    "  4   get: the token has no data, because no client set any or a server lost them\n",
+    "  75  the token was lost\n",
+    "\nExamples:\n",
+    "  ringctl token run nightly -- backup /srv\n",
+    "  ringctl token get counter\n",
+    "  make list | ringctl token set list\n",
+    "  ringctl token --servers lab.servers list\n",
+    "  RINGD_SERVERS=lab.servers ringctl token list"
+);
 
-Examples:
-  ringctl token run nightly -- backup /srv
-  ringctl token get counter
-  make list | ringctl token set list
-  ringctl token --servers lab.servers list
-  RINGD_SERVERS=lab.servers ringctl token list";
+const RUN_HELP: &str = concat!(
+    "The command's environment:\n",
+    "  RINGD_TOKEN   the fencing number, which grows with each grant of the token\n",
+    "  RINGD_DATA    the token's data in hexadecimal digits, because an environment\n",
+    "                variable cannot contain a zero byte\n",
+    "  RINGD_TOKENS  the tokens that the command runs under. If ringctl token would\n",
+    "                wait for one of these tokens, it fails at once\n",
+    "
+ringctl forwards these signals to the command: TERM, INT, HUP, QUIT, USR1, USR2, \
+WINCH and TSTP. While ringctl waits for the token, TERM, INT, HUP and QUIT end \
+ringctl. During this wait, ringctl ignores USR1, USR2 and WINCH.
 
-const RUN_HELP: &str = "\
-The command's environment:
-  RINGD_TOKEN   the fencing number, which grows with each grant of the token
-  RINGD_DATA    the token's data in hexadecimal digits, because an environment
-                variable cannot contain a byte of value 0
-  RINGD_TOKENS  the tokens that the command runs under; ringctl token fails at
-                once if it would wait for one of them
+If the lease is not renewed, ringctl ends the command and all processes that the \
+command has started. It sends SIGTERM 2 s before the lease ends, or an eighth of \
+--client-timeout before the lease ends. The shorter of these two times counts. It \
+sends SIGKILL before another client can get the token. Processes that a command \
+leaves behind when it exits are ended in the same way. If ringctl is killed, its \
+background process, ringd-keeper, ends all these processes. The command continues \
+when other clients wait for the token.
 
-ringctl forwards TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP to the \
-command. While it waits for the token, the first four end ringctl, and USR1, \
-USR2 and WINCH do nothing.
-
-If the lease is not renewed, the command and all processes that it has started \
-get SIGTERM. That is 2 s before the lease ends, or an eighth of --client-timeout \
-if that is shorter. They get SIGKILL before another client can get the token. \
-The same happens to processes that a command leaves behind, and if ringctl is \
-killed. The command continues when other clients wait for the token.
-
-Exit codes: the command's; 128 plus the signal's number if a signal ended it;
-those of ringctl token; and
-  126  the command cannot be run
-  127  there is no such command";
+",
+    "The exit code is that of the command. If signal N ended the command, it is\n",
+    "128 + N. Other exit codes are those of ringctl token, and:\n",
+    "  126  the command cannot be run\n",
+    "  127  there is no such command"
+);
 
 /// Options of `ringctl token`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = TOKEN_HELP)]
 pub(crate) struct TokenOptions {
-    /// The list of the servers: one line HOST:PORT per server.
-    #[arg(long, value_name = "FILE", env = SERVERS_VARIABLE, hide_env_values = true, default_value = SERVERS, value_hint = ValueHint::FilePath)]
+    /// Read the list of servers: one line HOST:PORT per server.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = SERVERS_VARIABLE,
+        hide_env_values = true,
+        default_value = SERVERS,
+        value_hint = ValueHint::FilePath
+    )]
     pub servers: PathBuf,
 
-    /// The time without an answer after which a session ends. A shorter time of the servers counts.
+    /// End the session if no answer comes for DURATION.
     ///
-    /// Without a unit it is in seconds. The servers end a session after their --client-timeout, and announce it.
-    #[arg(long, value_name = "DURATION", default_value = CLIENT_TIMEOUT, value_parser = parse_client_timeout, allow_hyphen_values = true)]
+    /// Without a unit, DURATION is in seconds. The servers announce the --client-timeout that they use. If that timeout
+    /// is shorter, it replaces DURATION.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = CLIENT_TIMEOUT,
+        value_parser = parse_client_timeout,
+        allow_hyphen_values = true
+    )]
     pub client_timeout: Duration,
 
     /// The command.
@@ -98,32 +119,35 @@ pub(crate) enum TokenCommand {
     Run(TokenRunOptions),
     /// Print a token's data unchanged.
     ///
-    /// The command shares the token meanwhile, so that no other client can change the data.
+    /// While ringctl reads the data, it shares the token. So no other client can change the data.
     Get {
         /// Options for waiting for the token.
         #[command(flatten)]
         acquire: AcquireOptions,
-        /// The token's name.
+        /// Use the token with this name.
         #[arg(value_parser = name_parser(), add = ArgValueCandidates::new(completion::token_candidates))]
         name: TokenName,
     },
     /// Set a token's data.
     ///
-    /// The command holds the token exclusively meanwhile, and ends when the server has confirmed the data.
+    /// While ringctl sets the data, it holds the token exclusively. ringctl exits when the server has confirmed the
+    /// data.
     Set {
         /// Options for waiting for the token.
         #[command(flatten)]
         acquire: AcquireOptions,
-        /// The token's name.
+        /// Use the token with this name.
         #[arg(value_parser = name_parser(), add = ArgValueCandidates::new(completion::token_candidates))]
         name: TokenName,
-        /// The data, at most 32,768 bytes; - reads them from standard input [default: -].
+        /// Store these bytes; - reads standard input [default: -].
+        ///
+        /// A token has at most 32,768 bytes of data.
         #[arg(allow_hyphen_values = true)]
         data: Option<OsString>,
     },
     /// Hold a token until SIGTERM or SIGINT.
     ///
-    /// Prints 'granted' with the fencing number after the grant, and 'returned' at the end.
+    /// Prints 'granted' and the fencing number when the token is granted, and 'returned' at the end.
     Hold {
         /// Options for waiting for the token.
         #[command(flatten)]
@@ -134,13 +158,13 @@ pub(crate) enum TokenCommand {
         /// Release the token when another client waits for it.
         #[arg(long)]
         until_revoked: bool,
-        /// The token's name.
+        /// Use the token with this name.
         #[arg(value_parser = name_parser(), add = ArgValueCandidates::new(completion::token_candidates))]
         name: TokenName,
     },
     /// List all tokens with their holders and waiting clients.
     List {
-        /// Print JSON for programs: an array of objects.
+        /// Print a JSON array of objects.
         #[arg(long)]
         json: bool,
     },
@@ -158,11 +182,11 @@ pub(crate) struct TokenRunOptions {
     #[arg(long)]
     pub shared: bool,
 
-    /// The token's name.
+    /// Use the token with this name.
     #[arg(value_parser = name_parser(), add = ArgValueCandidates::new(completion::token_candidates))]
     pub name: TokenName,
 
-    /// The command and its arguments.
+    /// Run this command with these arguments.
     #[arg(value_name = "CMD", trailing_var_arg = true, required = true)]
     pub command: Vec<OsString>,
 }
@@ -170,25 +194,42 @@ pub(crate) struct TokenRunOptions {
 /// Options for waiting for a token.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AcquireOptions {
-    /// Do not wait if other clients hold the token: give up 0.4 s after the session begins.
+    /// Do not wait if other clients hold the token.
+    ///
+    /// With this option, ringctl gives up 0.4 s after its session has begun.
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
 
     /// Give up after DURATION (30s, 5m, or 30 for 30s).
-    #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = parse_wait, allow_hyphen_values = true)]
+    #[arg(
+        short = 'w',
+        long,
+        visible_alias = "wait",
+        value_name = "DURATION",
+        value_parser = parse_wait,
+        allow_hyphen_values = true
+    )]
     pub timeout: Option<Duration>,
 
     /// Exit with CODE if the token is not granted.
-    #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1, value_parser = parse_exit_code, allow_negative_numbers = true)]
+    #[arg(
+        short = 'E',
+        long,
+        value_name = "CODE",
+        default_value_t = 1,
+        value_parser = parse_exit_code,
+        allow_negative_numbers = true
+    )]
     pub conflict_exit_code: u8,
 
-    /// The label of the client in list [default: the command's name].
+    /// Show this client as TEXT in lists [default: command's name].
     #[arg(long, value_name = "TEXT", value_parser = parse_label)]
     pub label: Option<String>,
 }
 
 impl AcquireOptions {
-    /// Returns the introduction of the session for people, with the label `what` unless the user gave another one.
+    /// Returns the client's introduction, which servers show to people. The introduction begins with the label that the
+    /// user gave, or else with `what`.
     pub(super) fn introduction(&self, what: &str) -> String {
         let label = self.label.as_deref().unwrap_or(truncate_label(what));
         format!("{label} (process {})", std::process::id())

@@ -47,11 +47,12 @@ pub(super) fn run(client: &ServiceClient, options: &TokenRunOptions) -> Result<u
     run::run(assignment, None, &options.command, environment, to_error)
 }
 
-/// The margins of a lease, which lasts three quarters of the client timeout and is renewed every fifth of it. The
-/// servers may have a shorter timeout, so the margins are shares of the lease: an eighth and a thirty-second of the
-/// timeout. A lost renewal is repeated within an eighth. So only silence of more than a third of the timeout causes a
-/// warning. The servers free the token a quarter of the timeout after the end of the lease, so even processes that
-/// were killed last have ended by then.
+/// Returns the margins of a lease. A lease lasts three quarters of the client timeout, and is renewed every fifth of
+/// the timeout. The servers may have a shorter timeout than the client, so each margin is a share of the lease. The
+/// margin for the warning is an eighth of the timeout, and the margin for the kill is a thirty-second of the timeout.
+/// If a renewal is lost, the client sends it again within an eighth of the timeout. So a warning comes only if the
+/// servers are silent for more than a third of the timeout. The servers free the token a quarter of the timeout after
+/// the end of the lease. By then, even the last killed processes have ended.
 const MARGINS: Margins = Margins {
     warning: Margin::share(6, WARNING_MAX),
     kill: Margin::share(24, KILL_MAX),

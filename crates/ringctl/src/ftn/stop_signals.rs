@@ -7,11 +7,12 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::super::Error;
 
-/// SIGTERM, SIGINT and SIGHUP, with a descriptor that becomes readable. Ignored signals stay ignored.
+/// SIGTERM, SIGINT and SIGHUP, and a descriptor that becomes readable when one of these signals arrives. If the process
+/// ignored a signal from its start, the signal stays ignored.
 pub(super) struct StopSignals(SignalFd);
 
 impl StopSignals {
-    /// Catches the signals: from now on they do not end the process.
+    /// Catches the signals. After this call, the signals do not end the process.
     pub(super) fn new() -> Result<Self, Error> {
         let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;

@@ -1,3 +1,3 @@
-//! Help about nodes of Jitterbug. `ringctl` sends them the same requests as nodes of a ring.
+//! Help about nodes of Jitterbug. `ringctl` sends the same requests to nodes of Jitterbug and to nodes of a ring.
 
 pub(super) mod help;

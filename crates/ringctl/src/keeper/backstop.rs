@@ -1,6 +1,6 @@
-//! Backstops: they signal the work if the keeper is killed before it could end the work. The kernel does that while
-//! any process has the life line open. `ringctl` and the command may be dead or have closed it, so the daemon has it
-//! too.
+//! Backstops signal the work if the keeper is killed before it could end the work. The kernel sends this signal only
+//! while some process has the tied end of the life line open. `ringctl` and the command may have ended, or may have
+//! closed the tied end. So the daemon has a copy of this end.
 
 use std::fs::File;
 use std::io;
@@ -12,15 +12,15 @@ use ring_process::{Lifeline, SignalTarget, freezer};
 use super::super::client::CommonRequest;
 use ring_client::held_lock::HeldLock;
 
-/// Work that the kernel signals when this process ends, in whatever way.
+/// Work that the kernel signals when this process ends, even if it is killed.
 pub(super) struct Backstop {
     line: Lifeline,
     _end: OwnedFd,
     trigger: Option<Trigger>,
 }
 
-/// A second life line to the work. The daemon also has its other end, so it can signal the work at the end of the
-/// lease while the keeper lives.
+/// A second life line to the work. The daemon also has the other end of this line. So the daemon can signal the work at
+/// the end of the lease, while the keeper still lives.
 struct Trigger {
     line: Lifeline,
     end: OwnedFd,
@@ -39,7 +39,8 @@ impl Backstop {
     pub(super) fn tie(work: SignalTarget, signal: Signal) -> io::Result<Self> {
         let (line, end) = Lifeline::new()?;
         line.tie(work, signal)?;
-        // Without the freezer of cgroup v1 the kill timer always kills the keeper in time, even a frozen one.
+        // A second life line is needed only with the freezer of cgroup v1. Without it, the kill timer always kills the
+        // keeper in time, even a frozen keeper.
         let trigger = freezer::is_present().then(|| Trigger::tie(work, signal));
         Ok(Self {
             line,
@@ -48,11 +49,11 @@ impl Backstop {
         })
     }
 
-    /// Passes the life lines to the daemon, with the kill file of a control group. The daemon writes to that file if
-    /// the keeper ends without a release. The daemon answers whether it has accepted all descriptors.
+    /// Passes the life lines to the daemon, with the kill file of a control group. The daemon writes to the kill file
+    /// if the keeper ends without a release. The daemon's answer shows whether it has accepted all descriptors.
     ///
     /// # Errors
-    /// Fails if the daemon has ended, or if the system passes no more descriptors. Then there is no answer.
+    /// Fails if the daemon has ended, or if the system passes no more descriptors. After a failure, no answer comes.
     pub(super) fn hand_over(&self, lock: &mut HeldLock, kill: Option<&File>) -> io::Result<()> {
         let line = Some(self.line.as_fd());
         let kill = kill.map(AsFd::as_fd);
@@ -61,7 +62,7 @@ impl Backstop {
         lock.send_with(&CommonRequest::Bind, &descriptors)
     }
 
-    /// Unties the work: the kernel signals no process from now on.
+    /// Detaches the work from the life lines. After this call, the kernel signals no process.
     pub(super) fn disarm(self) {
         self.line.untie();
         if let Some(trigger) = self.trigger {

@@ -14,7 +14,7 @@ use super::{Assignment, Binding, NAME, NotAcquired, Note, Order, detach};
 use ring_client::held_lock::HeldLock;
 use ring_client::lines::Lines;
 
-/// Runs the keeper: it holds a lock for the parent process, which sends orders over standard input.
+/// Runs the keeper, which holds a lock for the parent process. The parent sends orders over standard input.
 pub(crate) fn run_keeper() -> io::Result<()> {
     detach(NAME)?;
     let caller = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -37,7 +37,7 @@ pub(crate) fn run_keeper() -> io::Result<()> {
     // A working directory would keep its file system from being unmounted.
     chdir("/")?;
     match asked {
-        // The keeper does not wait for a granter: the granter may end later, and init waits for it.
+        // The keeper does not wait for the end of the granter: the granter may end later, and then init reaps it.
         Ok((lock, _granter)) => EventLoop::new(&assignment, caller, lock, bound)?.run(),
         Err(error) => {
             let why = NotAcquired::NoDaemon(error.to_string());
@@ -46,7 +46,8 @@ pub(crate) fn run_keeper() -> io::Result<()> {
     }
 }
 
-/// Requests the lock. The parent, whose user waits, probes a daemon that does not answer.
+/// Requests the lock. Needs no prober, because the parent probes a daemon that does not answer. The user waits for the
+/// parent.
 fn request_lock(assignment: &Assignment) -> Result<(HeldLock, Option<Child>), Error> {
     let answer_deadline = client::answer_deadline(assignment.wait_ms);
     let (lines, granter) = assignment.granter.connect()?;

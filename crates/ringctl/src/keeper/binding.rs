@@ -14,7 +14,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::backstop::Backstop;
 use super::registration::Registration;
 
-/// A process that `ringctl` did not start, and the registration by which other programs find its lock.
+/// A process that `ringctl` did not start, and a registration. With the registration, other programs find the lock of
+/// this process.
 pub(super) struct BoundProcess {
     pid: i32,
     process: OwnedFd,
@@ -23,7 +24,7 @@ pub(super) struct BoundProcess {
 }
 
 impl BoundProcess {
-    /// Binds the lock to a process. The error is a sentence.
+    /// Binds the lock to a process. Returns an error as a sentence.
     pub(super) fn bind(pid: i32, kill: bool, daemon: &Path) -> Result<Self, String> {
         let failed = |error: io::Error| format!("cannot bind the lock to process {pid}: {error}");
         let named = Pid::from_raw(pid).ok_or_else(|| {
@@ -48,23 +49,23 @@ impl BoundProcess {
         })
     }
 
-    /// Sends the process SIGTERM after a loss, if `--kill` asks for it.
+    /// Sends the process SIGTERM after a loss, if `--kill` was given.
     pub(super) fn signal_loss(&self) {
         if self.kill {
-            // It fails only if the process has ended.
+            // The signal fails only if the process has ended.
             let _ = pidfd_send_signal(&self.process, Signal::TERM);
         }
     }
 
-    /// Ties the process, so that it gets SIGTERM also if the keeper is killed. Returns `None` if it must not be
-    /// signaled or has ended.
+    /// Ties the process to a backstop, so that the process gets SIGTERM even if the keeper is killed. Returns `None` if
+    /// `ringctl` must not signal the process, or if the process has ended.
     pub(super) fn tie_backstop(&self) -> Option<io::Result<Backstop>> {
         if !self.kill {
             return None;
         }
         let process = SignalTarget::Process(unistd::Pid::from_raw(self.pid));
         let tied = Backstop::tie(process, signal::Signal::SIGTERM);
-        // If the process has ended, its number may be another process's by now, which must not be signaled.
+        // If the process has ended, another process may have its number by now, and must not be signaled.
         let mut ended = [PollFd::new(self.process.as_fd(), PollFlags::POLLIN)];
         let lives = poll(&mut ended, PollTimeout::ZERO) == Ok(0);
         if !lives {

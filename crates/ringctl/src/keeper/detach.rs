@@ -1,4 +1,4 @@
-//! Detaches a process from the one that started it.
+//! Detaches a process from its parent process.
 
 use std::ffi::CStr;
 use std::fs;
@@ -13,19 +13,20 @@ use ring_runtime::nice;
 /// error.
 pub(crate) fn detach(name: &CStr) -> io::Result<()> {
     prctl::set_name(name)?;
-    // The service manager signals all processes of a service when it stops. The keeper ends when its work has ended.
+    // When a service stops, the service manager signals all its processes. The keeper ignores this signal, because it
+    // must live until its work has ended.
     let mut blocked = SigSet::all();
     blocked.remove(Signal::SIGCHLD);
     blocked.thread_block()?;
     setsid()?;
-    // The daemon and its threads run with the same priority. Without the permission, the keeper runs with the normal
-    // one.
+    // The daemon and its threads run with the same priority. Without the permission to change it, the keeper keeps the
+    // normal priority.
     let _ = nice::raise_priority(nice::URGENT_NICE);
     let _ = nice::set_session_priority(nice::URGENT_NICE);
     let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .collect();
-    // The list contains the directory that was just read, which is closed already.
+    // Errors are ignored: the list also contains the descriptor of the directory itself, which is closed already.
     for fd in open.into_iter().filter(|&fd| fd > 2) {
         let _ = close(fd);
     }

@@ -21,7 +21,7 @@ use super::{
 use ring_client::held_lock::{HeldLock, LockMessage};
 use ring_client::lines::Lines;
 
-// Keys of the poller, in the order in which ready sources are handled.
+// Keys of the poller. The event loop handles ready sources in the order of these keys.
 const DAEMON: u64 = 0;
 const CALLER: u64 = 1;
 const BOUND: u64 = 2;
@@ -33,7 +33,7 @@ pub(super) struct EventLoop {
     grace: Duration,
     caller: Lines,
     granter: Granter,
-    /// The lock as the granter's messages describe it.
+    /// The lock, as the messages of the granter describe it.
     lock: HeldLock,
     poller: Poller,
     alarm: Alarm,
@@ -44,10 +44,11 @@ pub(super) struct EventLoop {
     unlocker: Option<Lines>,
     token: String,
     termination: Option<Termination>,
-    /// Armed while there is work that must end, or be signaled, before the end of the lease.
+    /// The kernel timer that kills the keeper at the end of the lease. The timer is armed while some work must end or
+    /// get a signal before the end of the lease.
     kill_timer: Option<KillTimer>,
     backstop: Option<Backstop>,
-    /// The note to send after the daemon has answered about the backstop.
+    /// The note that the keeper sends after the daemon has accepted or refused the backstop.
     note_after_backstop: Option<Note>,
     command_ended: bool,
     exit_code: Option<u8>,
@@ -59,9 +60,9 @@ pub(super) struct EventLoop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum JobState {
     NotBegun,
-    /// The job has begun. It has not ended, or the loss of the lock interrupted it.
+    /// The job has begun, and has not ended under the lock.
     Begun,
-    /// The job has ended under the lock; `done` means with success.
+    /// The job has ended under the lock. `done` shows whether the job succeeded.
     Ended {
         done: bool,
     },
@@ -74,7 +75,7 @@ enum Flow {
 }
 
 impl EventLoop {
-    /// Creates the event loop of an assignment whose lock was already requested.
+    /// Creates the event loop of an assignment. The lock was already requested.
     pub(super) fn new(
         assignment: &Assignment,
         caller: Lines,
@@ -131,7 +132,7 @@ impl EventLoop {
             self.alarm.set_deadline(self.deadline(now))?;
             self.poller.wait(None)?;
             let mut ready: Vec<u64> = self.poller.ready().map(|ready| ready.key).collect();
-            // Handles the daemon before the alarm, so that a renewal counts even if the keeper reads it late.
+            // The daemon comes before the alarm, so that a renewal counts even if the keeper reads it late.
             ready.sort_unstable();
             for key in ready {
                 let next = match key {
@@ -180,7 +181,7 @@ impl EventLoop {
         let Some(termination) = &mut self.termination else {
             return Flow::Continue;
         };
-        let is_complete = termination.advance(&self.tree, &lease, self.grace, now);
+        let is_complete = termination.kill_when_due(&self.tree, &lease, self.grace, now);
         if is_complete || termination.is_killed() {
             self.kill_timer = None;
         }
@@ -196,13 +197,13 @@ impl EventLoop {
         }
     }
 
-    /// Whether the lease was not renewed in time, as far as the keeper has read.
+    /// Whether the lease was not renewed in time, according to the messages that the keeper has read.
     fn is_overdue(&self, now: Instant) -> bool {
         self.termination.is_none() && self.lock.is_overdue(now)
     }
 
-    /// On a busy machine the keeper may have waited for a processor while a renewal was in its socket. So it reads
-    /// once more before it counts the lock as lost.
+    /// Reads once more before the lock counts as lost. On a busy machine, a renewal may wait in the socket while the
+    /// keeper waits for a processor.
     fn read_late_messages(&mut self, now: Instant) -> io::Result<Flow> {
         if self.lock.fill_by(Some(now))? {
             return Ok(self.handle_daemon_messages());
@@ -274,7 +275,8 @@ impl EventLoop {
                     }
                 }
                 Order::Ran { done: None } => self.job = JobState::NotBegun,
-                // A job that the loss interrupted may exit with 0 all the same, so its outcome does not count.
+                // A job may exit with 0 even if the loss of the lock interrupted it. So its outcome does not count
+                // after the loss.
                 Order::Ran { done: Some(done) } if self.termination.is_none() => {
                     self.job = JobState::Ended { done };
                 }
@@ -302,13 +304,13 @@ impl EventLoop {
         Ok(Flow::Continue)
     }
 
-    /// Handles the end of the command. If the whole machine was stopped meanwhile, another machine may have got the
-    /// lock before.
+    /// Handles the end of the command. If the whole machine was stopped for a while, another machine may have got the
+    /// lock before the command ended.
     fn on_command_ended(&mut self) {
         let now = clock::now().monotonic;
         let is_over = self.lock.lease().is_some_and(|lease| lease.is_over(now));
         if self.termination.is_none() && is_over {
-            self.on_lock_lost("the lease ended before the command did".to_owned());
+            self.on_lock_lost("the lease ended before the command ended".to_owned());
             if let JobState::Ended { .. } = self.job {
                 self.job = JobState::Begun;
             }
@@ -343,7 +345,7 @@ impl EventLoop {
             let is_held = self.lock.lease().is_some() && self.termination.is_none();
             match order {
                 Order::Check if is_held => {
-                    // It fails only if the client no longer waits for the answer.
+                    // Sending fails only if the client no longer waits for the answer.
                     let _ = connection.send(&Note::Held(self.token.clone()));
                 }
                 Order::Ended if is_held => {
@@ -371,7 +373,7 @@ impl EventLoop {
         self.begin_termination();
     }
 
-    /// Starts to end the command and all processes that it has left behind.
+    /// Starts to end the command and all processes that the command has left behind.
     fn begin_termination(&mut self) {
         if self.termination.is_none() {
             let now = clock::now().monotonic;
@@ -380,7 +382,7 @@ impl EventLoop {
         }
     }
 
-    /// Releases the lock, and then tells the caller and a waiting `ringctl unlock`.
+    /// Releases the lock. Then informs the caller. Also informs a `ringctl unlock` that waits for the release.
     fn release(mut self) -> io::Result<()> {
         if let Some(backstop) = self.backstop.take() {
             backstop.disarm();
@@ -399,7 +401,7 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Sends the caller a note. If the caller has ended, no one needs it.
+    /// Sends the caller a note. Ignores errors, because a caller that has ended needs no note.
     fn send_note(&mut self, note: &Note) {
         let _ = self.caller.send(note);
     }

@@ -14,12 +14,12 @@ use ring_client::daemon;
 use ring_client::lease::OVERDUE_TEXT;
 use ring_client::lines::Lines;
 
-/// A granter. It sends the replies of `docs/control.md`.
+/// A granter, which sends the replies that `docs/control.md` describes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Granter {
     Daemon(PathBuf),
-    /// A process that the keeper starts for this lock: this program again. Its standard input is a Unix socket, over
-    /// which it answers as a daemon does. It ends when the keeper closes the socket.
+    /// Another process of this program, which the keeper starts for this lock. The standard input of this process is a
+    /// Unix socket. The process answers over this socket as a daemon does, and ends when the keeper closes the socket.
     Process {
         name: String,
         arguments: Vec<String>,
@@ -32,7 +32,8 @@ impl Granter {
             Self::Daemon(socket) => Ok((daemon::connect(socket)?, None)),
             Self::Process { name, arguments } => {
                 let (ours, its) = UnixStream::pair().map_err(Error::System)?;
-                // The keeper's output is its life line, which no other process may keep open.
+                // The process must not inherit the keeper's standard output: it is the keeper's life line, which no
+                // other process may keep open.
                 let process = Command::new(THIS_PROGRAM)
                     .arg0(name)
                     .args(arguments)
@@ -57,9 +58,7 @@ impl Granter {
         match self {
             Self::Daemon(_) => client::no_answer_text(),
             Self::Process { name, .. } => {
-                format!(
-                    "no answer from the process that requests the token ({name}): it is stopped"
-                )
+                format!("no answer from {name}, the process that requests the token: it is stopped")
             }
         }
     }
@@ -68,27 +67,28 @@ impl Granter {
         match self {
             Self::Daemon(_) => client::HUNG_UP_TEXT.to_owned(),
             Self::Process { name, .. } => {
-                format!("the process that requests the token ({name}) was killed")
+                format!("{name}, the process that requests the token, was killed")
             }
         }
     }
 
-    /// Returns the reason for a loss because the granter has ended.
+    /// Returns the reason for a loss that the end of the granter has caused.
     pub(super) fn ended_text(&self) -> String {
         match self {
             Self::Daemon(_) => "ringd has ended".to_owned(),
             Self::Process { name, .. } => {
-                format!("the process that renews its lease ({name}) was killed")
+                format!("{name}, the process that renews its lease, was killed")
             }
         }
     }
 
-    /// Returns the reason for a loss because the lease was not renewed in time.
+    /// Returns the reason for a loss that a late renewal of the lease has caused.
     pub(super) fn overdue_text(&self) -> String {
         match self {
             Self::Daemon(_) => OVERDUE_TEXT.to_owned(),
             Self::Process { name, .. } => format!(
-                "its lease was not renewed in time: the servers or {name} are stopped or cannot be reached"
+                "its lease was not renewed in time: the servers cannot be reached, or the servers or {name} are \
+                 stopped"
             ),
         }
     }

@@ -12,9 +12,9 @@ use ring_client::lease::Margins;
 pub(crate) struct Assignment {
     pub granter: Granter,
     pub request: RawJson,
-    /// Maximum time for the answer, in milliseconds; `None` is unlimited.
+    /// Maximum time that the request waits for the lock, in milliseconds; `None` is unlimited.
     pub wait_ms: Option<u64>,
-    /// The reports to send after a job; `None` if the lock is for no job.
+    /// The reports that the keeper sends after a job; `None` if the lock is for no job.
     pub reports: Option<JobReports>,
     pub margins: Margins,
     /// Maximum time between SIGTERM and SIGKILL, in milliseconds.
@@ -29,10 +29,10 @@ pub(crate) struct JobReports {
     pub failed: RawJson,
 }
 
-/// The command or process that a lock is bound to. When it ends, the lock ends too.
+/// The command or process that a lock is bound to. When this command or process ends, the lock ends too.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Binding {
-    /// A command of the keeper's parent, and the parent itself.
+    /// A command that the keeper's parent has started, and the parent itself.
     Command,
     Process {
         pid: i32,
@@ -50,7 +50,7 @@ pub(crate) enum Order {
     Started {
         pid: i32,
     },
-    /// The outcome of the job that the lock is for; comes before [`Order::Exited`].
+    /// The outcome of the lock's job. This order comes before [`Order::Exited`].
     Ran {
         /// Whether the job has succeeded; `None` if it never began.
         done: Option<bool>,
@@ -60,7 +60,7 @@ pub(crate) enum Order {
         code: u8,
     },
     Check,
-    /// The keeper shall continue after the end of its parent.
+    /// The keeper continues after the end of its parent.
     StandAlone,
 }
 
@@ -73,15 +73,16 @@ pub(crate) enum Note {
     },
     /// The lock was not granted. This is the last note.
     NotAcquired(NotAcquired),
-    /// A backstop is missing: which one and why, as a sentence. The lock is held all the same.
+    /// A backstop is missing, but the lock is held. Contains a sentence that names the backstop and the reason.
     Exposed(String),
     /// The backstops are in place, and the command may start.
     Go,
     /// The lock is held, with this fencing token.
     Held(String),
-    /// The lock is lost, and the keeper ends the command. Contains the reason.
+    /// The lock is lost, and the keeper ends the command. Contains the reason of the loss.
     Lost(String),
-    /// A process of the command cannot be ended and still runs: a sentence that names it and the reason.
+    /// The keeper cannot end a process of the command, which still runs. Contains a sentence that names the process and
+    /// the reason.
     Outlived(String),
     /// All processes of the command have ended, and the lock is released. This is the last note.
     Released,
@@ -90,9 +91,9 @@ pub(crate) enum Note {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NotAcquired {
     Refused(Refusal),
-    /// The lock cannot be bound to its process: the reason, as a sentence.
+    /// The lock cannot be bound to its process. Contains the reason as a sentence.
     Unbound(String),
-    /// The granter cannot be reached: the reason, as a sentence.
+    /// The granter cannot be reached. Contains the reason as a sentence.
     NoDaemon(String),
     Error(String),
 }

@@ -1,43 +1,47 @@
 //! The keeper: the process that holds a lock for others, and ends their work when the lock is lost.
 //!
-//! The keeper is this program again. `ringctl run` and `ringctl lock` start it in its own session and under another
-//! name, so that neither the terminal nor a signal for `ringctl` reaches it. It never runs the command itself. Only the
-//! keeper has the connection to the daemon, so the lock lasts as long as the keeper. If `ringctl` is stopped or killed,
-//! the keeper still ends the command in time. Start reading with `begin.rs`, then `event_loop.rs`.
+//! The keeper is another process of this program. `ringctl run` and `ringctl lock` start it in its own session and
+//! under another name, so that neither the terminal nor a signal for `ringctl` reaches it. The keeper never runs the
+//! command itself. Only the keeper has the connection to the daemon, so the lock lasts as long as the keeper. If
+//! `ringctl` is stopped or killed, the keeper still ends the command in time. Start reading with `begin.rs`, then
+//! `event_loop.rs`.
 //!
 //! The order of the messages:
 //!
 //! 1. `ringctl` starts the keeper and waits for [`Note::Granted`].
-//! 2. `ringctl` starts the process that will become the command. It waits at a gate (`super::gate`) and has run nothing
-//!    yet. `ringctl` sends [`Order::Started`].
-//! 3. The keeper puts that process into its control group, if there is one, and sends [`Note::Go`] unless the lock is lost. From here on a
-//!    loss ends the command, even if `ringctl` is slow.
-//! 4. `ringctl` opens the gate. If `ringctl` dies before, the gate stays shut and its process ends.
+//! 2. `ringctl` starts the process that will become the command. This process waits at a gate (`super::gate`) and has
+//!    run nothing yet. `ringctl` sends [`Order::Started`].
+//! 3. If the keeper has a control group for the command, it puts that process into this group. Unless the lock is lost,
+//!    the keeper sends [`Note::Go`]. From this step on, a loss ends the command, even if `ringctl` is slow.
+//! 4. `ringctl` opens the gate. If `ringctl` dies before this step, the gate stays shut and the waiting process ends.
 //! 5. When the command has ended, `ringctl` sends [`Order::Exited`]. The keeper ends all processes that the command has
 //!    left behind, releases the lock and sends [`Note::Released`].
 //!
-//! If no daemon grants the lock, the keeper starts a process that does ([`Granter::Process`]). That process sends the
-//! same messages as a daemon, and takes the daemon's place in the rest of this page.
+//! If the lock needs no daemon, the keeper starts a process that grants it ([`Granter::Process`]). This granting
+//! process sends the same messages as a daemon. In the rest of this page, "the daemon" also means this granting
+//! process.
 //!
-//! `ringctl lock` has no command. After [`Order::StandAlone`] its keeper runs without a parent, and watches the process
-//! that the lock is bound to. Other programs find the keeper by its registration.
+//! `ringctl lock` has no command. After [`Order::StandAlone`], the keeper of the lock runs without a parent. It watches
+//! the process that the lock is bound to. Other programs find the keeper through its registration.
 //!
-//! The failures, and the process that ends the command:
+//! For each failure, another process ends the command:
 //!
-//! | failure | the command is ended by |
-//! |---|---|
-//! | `ringctl run` dies | the keeper: a closed connection has the effect of [`Order::Ended`] |
-//! | the keeper dies | the kernel at once, by the [life line](ring_process::Lifeline); `ringctl` ends the other processes |
-//! | all processes are stopped | the kernel: it kills the keeper at the end of the lease (`super::kill_timer`), and so the command's process group |
-//! | `ringctl` and the keeper die | the daemon, by a life line and the kill file of the control group (`backstop`) |
+//! - `ringctl run` dies: the keeper ends the command. A closed connection has the effect of [`Order::Ended`].
+//! - The keeper dies: the kernel ends the command at once, because of the [life line](ring_process::Lifeline).
+//!   `ringctl` ends the other processes.
+//! - All processes are stopped: at the end of the lease, the kernel kills the keeper (`super::kill_timer`). The end of
+//!   the keeper also kills the command's process group.
+//! - `ringctl` and the keeper die: the daemon ends the command. For this, the daemon uses a life line and the kill file
+//!   of the control group (`backstop`).
 //!
-//! The daemon gets the descriptors for the last row before the command starts
-//! ([`Request::Bind`](ring_control::Request::Bind)), and uses them if the keeper ends without a release. In the same way
-//! the kernel signals the process of `ringctl lock --kill` if its keeper is killed, or stopped until the end of the lease.
+//! So that the daemon can act in the last case, the daemon gets the descriptors before the command starts
+//! ([`Request::Bind`](ring_control::Request::Bind)). The daemon uses the descriptors if the keeper ends without a
+//! release. A process of `ringctl lock --kill` gets a signal from the kernel if its keeper is killed. It also gets the
+//! signal if the keeper is still stopped at the end of the lease.
 //!
-//! Without a control group, the keeper cannot end a process that runs as another user, for example after `sudo`. Then it
-//! reports that process, and holds the lock until the process or the lease ends. At the end of the lease the kill timer
-//! kills the keeper.
+//! Without a control group, the keeper cannot end a process that runs as another user, for example after `sudo`. The
+//! keeper reports such a process, and holds the lock until the process or the lease ends. At the end of the lease, the
+//! kill timer kills the keeper.
 
 mod backstop;
 mod begin;

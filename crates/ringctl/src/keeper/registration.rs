@@ -1,7 +1,7 @@
 //! The registration of a keeper without a parent: a socket in a directory where no other user can create files.
 //!
-//! The socket's name contains the number of the process that the lock is bound to. A lock file next to it allows only
-//! one keeper per process. The next keeper replaces the socket of a killed one.
+//! The socket's name contains the number of the process that the lock is bound to. A lock file next to the socket
+//! allows only one keeper per process. If a keeper is killed, the next keeper replaces the socket of the killed keeper.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -28,13 +28,13 @@ use super::{Note, Order};
 use ring_client::daemon::{STEP_TIMEOUT, connect_untrusted};
 use ring_client::lines::Lines;
 
-/// Time without an answer until a warning is printed.
+/// Time without an answer after which a warning is printed.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
-/// Maximum number of connections without an order. One more, and the oldest is closed.
+/// Maximum number of connections without an order. When another connection comes, the oldest is closed.
 const CONNECTIONS_MAX: usize = 16;
 
-/// A keeper's registration. It never waits for a connection's order.
+/// A keeper's registration. A registration does not block if a connection sends no order.
 pub(super) struct Registration {
     listener: UnixListener,
     path: PathBuf,
@@ -43,7 +43,7 @@ pub(super) struct Registration {
 }
 
 impl Registration {
-    /// Opens the registration for a process. Returns `None` if another keeper has it.
+    /// Opens the registration for a process. Returns `None` if another keeper has registered for this process.
     pub(super) fn open(pid: i32, daemon: &Path) -> io::Result<Option<Self>> {
         let path = registration_path(pid, daemon)?;
         let lock = match FileLock::acquire(&path.with_extension("lock")) {
@@ -65,7 +65,8 @@ impl Registration {
         }))
     }
 
-    /// Accepts the next connection if it comes from this user or root. Its orders make `poller` report `key`.
+    /// Accepts the next connection if it comes from this user or root. When the connection sends an order, `poller`
+    /// reports `key`.
     pub(super) fn accept(&mut self, poller: &Poller, key: u64) {
         let Ok((stream, _)) = self.listener.accept() else {
             return;
@@ -104,7 +105,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // If this fails, the next keeper for that process replaces the file.
+        // If removing the file fails, the next keeper for the same process replaces it.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -137,7 +138,7 @@ pub(crate) fn connect_keeper(pid: i32, daemon: &Path) -> io::Result<Option<Keepe
         {
             return Ok(None);
         }
-        // The queue of connections is full.
+        // The keeper's queue of connections is full.
         Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(no_answer(None)),
         Err(error) => return Err(error),
     };
@@ -150,12 +151,12 @@ pub(crate) fn connect_keeper(pid: i32, daemon: &Path) -> io::Result<Option<Keepe
 }
 
 impl KeeperConnection {
-    /// Sends an order and returns the keeper's answer; `None` if it closed the connection. Tells the user while the
-    /// keeper does not answer.
+    /// Sends an order and returns the keeper's answer; `None` if the keeper closed the connection. Prints a warning
+    /// while the keeper does not answer.
     pub(crate) fn ask(&mut self, order: &Order) -> io::Result<Option<Note>> {
         let asked = clock::now().monotonic;
         let mut shall_warn = true;
-        // If the keeper has ended, reading shows it.
+        // Errors are ignored: if the keeper has ended, the next read shows it.
         let _ = self.lines.send(order);
         loop {
             if let Some(note) = self.lines.next_message() {
@@ -170,7 +171,7 @@ impl KeeperConnection {
                     return Err(no_answer(Some(self.keeper)));
                 }
                 shall_warn = false;
-                // If standard error is closed, it still waits.
+                // If standard error is closed, `ringctl` still waits for the answer.
                 let _ = writeln!(
                     io::stderr(),
                     "ringctl: waiting for ringd-keeper (process {}), which does not answer: it is stopped, or hangs",
@@ -195,8 +196,8 @@ fn is_trusted(stream: &UnixStream) -> bool {
     peer.is_ok_and(|peer| peer.uid() == getuid().as_raw() || peer.uid() == 0)
 }
 
-/// Returns the registration's path. It contains the PID namespace, because containers that share files may have
-/// processes of the same number.
+/// Returns the registration's path. The path contains the PID namespace, because containers that share files may have
+/// processes with the same number.
 fn registration_path(pid: i32, daemon: &Path) -> io::Result<PathBuf> {
     let namespace = fs::metadata("/proc/self/ns/pid")?.ino();
     let name = xxh3_64(daemon.as_os_str().as_encoded_bytes());

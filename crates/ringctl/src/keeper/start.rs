@@ -1,4 +1,4 @@
-//! The parent's side of a keeper.
+//! The parent's side of a keeper: starts it, sends orders and reads notes.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,15 +15,15 @@ use super::super::prober::Prober;
 use super::{Assignment, NAME, Note, Order, warned_once};
 use ring_client::lines::Lines;
 
-/// The executable of this process, even if its file has been replaced since.
+/// The executable of this process, even if another file has replaced it meanwhile.
 pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
 
 pub(crate) struct Keeper {
     lines: Lines,
-    /// The keeper has the other end as its standard output.
+    /// The other end of this life line is the keeper's standard output.
     lifeline: Lifeline,
     child: Child,
-    /// The control socket of the daemon that grants the lock, if the granter is a daemon.
+    /// The control socket of the granter, if the granter is a daemon.
     daemon: Option<PathBuf>,
 }
 
@@ -49,16 +49,16 @@ impl Keeper {
         })
     }
 
-    /// Prints a warning of the keeper, unless it was printed since the boot: the next run has the same problem. The
-    /// keeper does not print it itself, because it renews leases and must not wait for a disk.
+    /// Prints a warning of the keeper, but prints the same warning only once per boot, because every run has the same
+    /// problem. The keeper itself prints no warning, because it renews leases and must not wait for a disk.
     pub(crate) fn warn(&self, text: &str) {
         if warned_once::record_warning(self.daemon.as_deref(), text) {
-            // If standard error is closed, the lock is held all the same.
+            // If standard error is closed, the lock is still held.
             let _ = writeln!(io::stderr(), "ringctl: {text}");
         }
     }
 
-    /// Sends the keeper an order. If the keeper has ended, the next read shows it.
+    /// Sends the keeper an order. Ignores errors: if the keeper has ended, the next read shows the end.
     pub(crate) fn send(&mut self, order: &Order) {
         let _ = self.lines.send(order);
     }
@@ -67,15 +67,15 @@ impl Keeper {
         self.lifeline.make_inheritable()
     }
 
-    /// Lets the kernel kill a process group when the keeper ends. If the keeper has ended already, the next read
-    /// shows it.
+    /// Lets the kernel kill a process group when the keeper ends. Ignores errors: if the keeper has already ended, the
+    /// next read shows the end.
     pub(crate) fn tie(&self, group: Pid) {
         let _ = self
             .lifeline
             .tie(SignalTarget::Group(group), Signal::SIGKILL);
     }
 
-    /// Waits for the keeper's next note; `None` if it has ended.
+    /// Waits for the keeper's next note; `None` if the keeper has ended.
     pub(crate) fn wait_for_note(&mut self) -> Option<Note> {
         let note = self.lines.wait_for_message();
         if note.is_none() {
@@ -100,11 +100,11 @@ impl Keeper {
         }
     }
 
-    /// Reads notes. Call this when the keeper is readable.
+    /// Reads notes. Call this function when the keeper is readable.
     pub(crate) fn read_notes(&mut self) {
         self.lines.fill();
         if self.has_ended() {
-            // Without this the keeper would stay a zombie while the command runs on.
+            // Without this wait, the keeper would stay a zombie while the command continues.
             let _ = self.child.wait();
         }
     }

@@ -11,9 +11,9 @@ use ring_client::lease::Lease;
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time between two checks while a process cannot be ended.
 const SLOW_POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Time that killed processes have to disappear. A process that hangs in the kernel runs no further instruction of
-/// its program. But a write that it had begun, on NFS for example, may still take effect after the release of the
-/// lock. Only the resource can refuse that write (`docs/fencing.md`).
+/// Maximum time to wait until killed processes have disappeared. A killed process that hangs in the kernel runs no
+/// further instruction of its program. But if the process had begun a write, for example on NFS, this write may still
+/// take effect after the release of the lock. Only the resource can refuse that write (`docs/fencing.md`).
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Termination {
     kill_at: Option<Instant>,
     /// The time when all processes had been killed.
     killed_at: Option<Instant>,
-    /// The time since when it is unknown whether all processes were killed.
+    /// The time at which it became unknown whether all processes were killed.
     unknown_since: Option<Instant>,
     survivor: Option<Survivor>,
 }
@@ -40,7 +40,7 @@ impl Termination {
     }
 
     /// Continues the termination, and returns whether it is complete.
-    pub(super) fn advance(
+    pub(super) fn kill_when_due(
         &mut self,
         tree: &Tree,
         lease: &Lease,
@@ -56,8 +56,9 @@ impl Termination {
         tree.is_empty() || self.killed_at.is_some_and(is_given_up)
     }
 
-    /// A process that cannot be killed delays the end until it ends by itself. After all processes were killed, a
-    /// process that seems to be out of reach is about to disappear.
+    /// Records the outcome of a kill. A process that cannot be killed delays the end until it ends by itself. Once all
+    /// processes were killed, later outcomes do not count. A killed process that can no longer be reached is about to
+    /// disappear.
     fn record_kill(&mut self, outcome: Killed, now: Instant) {
         self.survivor = None;
         if self.killed_at.is_some() {
@@ -68,8 +69,8 @@ impl Termination {
             Killed::AllBut(survivor) => self.survivor = Some(survivor),
             Killed::Unknown { hidden } => {
                 let since = *self.unknown_since.get_or_insert(now);
-                // By then the killed processes have disappeared, except zombies whose parents do not wait for them. A
-                // process of another user that is hidden behind zombies is not an unknown one.
+                // By now, the killed processes have disappeared, except zombies whose parents do not wait for them. If
+                // a process of another user is hidden behind zombies, it counts as out of reach and not as unknown.
                 if now.since(since) >= EXIT_GRACE {
                     match hidden {
                         Hidden::OutOfReach => self.survivor = Some(Survivor(None)),
@@ -84,7 +85,7 @@ impl Termination {
         self.survivor
     }
 
-    /// Whether all processes of the tree are dead.
+    /// Whether all processes of the tree were killed.
     pub(super) const fn is_killed(&self) -> bool {
         self.killed_at.is_some()
     }

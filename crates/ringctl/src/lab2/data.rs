@@ -43,7 +43,7 @@ pub(super) fn data(
             };
             if bytes.len() > DATA_MAX {
                 let text = match value.as_str() {
-                    // The rest of the input was not read, so its length is unknown.
+                    // The rest of the input was not read, so the total length is unknown.
                     "-" => format!("at most {}", format_bytes(DATA_MAX)),
                     _ => format!("{}, at most 1,024", format_bytes(bytes.len())),
                 };
@@ -58,7 +58,7 @@ pub(super) fn data(
 fn get(socket: &Path) -> Result<String, Error> {
     match client::ask(socket, &CommonRequest::DataGet)? {
         Reply::Data(data) => Ok(data.hex),
-        other => Err(Error::unexpected(other)),
+        other => Err(Error::from_unexpected_reply(other)),
     }
 }
 
@@ -74,14 +74,14 @@ fn set(socket: &Path, hex: String, acquire: &AcquireOptions) -> Result<(), Error
     match daemon.ask(&RingLockRequest::Lock(lock), by)? {
         Reply::Granted(_) => daemon.on_token_granted(),
         Reply::Refused(refusal) => return Err(refusal_error(refusal, acquire)),
-        other => return Err(Error::unexpected(other)),
+        other => return Err(Error::from_unexpected_reply(other)),
     }
     let set = CommonRequest::DataSet { hex, token };
     let is_set = match daemon.ask(&set, Some(client::step_deadline()))? {
         Reply::Done {} => Ok(()),
-        other => Err(Error::unexpected(other)),
+        other => Err(Error::from_unexpected_reply(other)),
     };
-    // Waits for the release, because the next command must not find the lock still held.
+    // Waits for the release, so that the next command does not find the lock still held.
     let unlocked = daemon.ask(
         &CommonRequest::Unlock { exit: None },
         Some(client::step_deadline()),

@@ -1,138 +1,145 @@
 //! Long help texts about nodes of a ring.
 
-pub(crate) const RUN: &str = "\
-The command's environment:
-  RINGD_TOKEN     the fencing token: progress-author-number
-  RINGD_LOCK      the same token: ringctl data set uses that lock, and ringctl
-                  run, once, lock and pause --wait fail instead of waiting for
-                  its end
-  RINGD_PROGRESS  the first part of the token, which grows with every handover
-  RINGD_GRADE     how safe the lock was when it was granted: quorum (more than
-                  half of the ring confirmed it), view (all members that were
-                  heard lately confirmed it) or alone
-  RINGD_DATA      the token's data in hexadecimal digits, because an
-                  environment variable cannot contain a byte of value 0
+pub(crate) const RUN: &str = concat!(
+    "The command's environment:\n",
+    "  RINGD_TOKEN     the fencing token: progress-author-number\n",
+    "  RINGD_LOCK      the same fencing token; ringctl data set reads this variable.\n",
+    "                  Commands that would wait for the end of this lock fail at\n",
+    "                  once: run, once, lock and pause --wait\n",
+    "  RINGD_PROGRESS  the first part of the token, which grows with every handover\n",
+    "  RINGD_GRADE     the grade of the lock when it was granted (see --require)\n",
+    "  RINGD_DATA      the token's data in hexadecimal digits, because an\n",
+    "                  environment variable cannot contain a zero byte\n",
+    "
+ringctl forwards these signals to the command: TERM, INT, HUP, QUIT, USR1, USR2, \
+WINCH and TSTP. While ringctl waits for the token, TERM, INT, HUP and QUIT end \
+ringctl. During this wait, ringctl ignores USR1, USR2 and WINCH.
 
-ringctl forwards TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP to the \
-command. While it waits for the token, the first four end ringctl, and USR1, \
-USR2 and WINCH do nothing.
+If the network splits, each side can have a holder. If ringd --ring-size gives the \
+number of members, at most one side has a quorum. With --require quorum, the \
+command starts when there is a quorum, and ringctl ends it when the quorum is \
+lost.
 
-If the network splits, each side has a holder. If ringd --expect gives the \
-number of members, at most one of the holders has a quorum. With --require \
-quorum the command starts when there is a quorum, and is ended when the quorum \
-is lost.
+When the token is lost, ringctl sends SIGTERM to the command and to all \
+processes that the command has started. It sends SIGKILL before another node can \
+get the token. Processes that a command leaves behind when it exits are ended in \
+the same way. If ringctl is killed, its background process, ringd-keeper, ends all \
+these processes.
 
-When the token is lost, the command and all processes that it has started get \
-SIGTERM. They get SIGKILL before another node can get the token. The same \
-happens to processes that a command leaves behind, and if ringctl is killed. \
-ringctl finds these processes by their process group and, if it can create one, \
-by their control group (version 2). It does not find a process that has left \
+To find these processes, ringctl uses their process group and, if it can create \
+one, their control group (version 2). It does not find a process that has left \
 both groups, for example with setsid and systemd-run --scope.
 
-Without a control group, an ordinary user cannot end processes of another user: \
-use sudo ringctl run -- CMD, not ringctl run -- sudo CMD. Otherwise ringctl \
-prints which process continues. It holds the token until that process has \
-ended, or the token is lost.";
+Without a control group, an ordinary user cannot end processes of another user. \
+So use sudo ringctl run -- CMD, not ringctl run -- sudo CMD. If such a process \
+continues, ringctl prints its name. Then ringctl holds the token until the process \
+ends or the token is lost."
+);
 
-pub(crate) const RUN_CODES: &str = "\
-Exit codes: the command's; 128 plus the signal's number if a signal ended it;
-and
-  1    the token was not granted in time (-E sets another code); ringd refused
-       the request, ringctl already runs under the token, or a system call
-       failed (always 1)
-  3    no ringd runs here, or it has ended or does not answer
-  75   the token was lost; the message shows whether all processes were ended
-  126  the command cannot be run
-  127  there is no such command
+pub(crate) const RUN_CODES: &str = concat!(
+    "The exit code is that of the command. If signal N ended the command, it is\n",
+    "128 + N. Other exit codes:\n",
+    "  1    the token was not granted in time (-E sets another code)\n",
+    "  1    ringd refused the request, ringctl already runs under the token, or a\n",
+    "       system call failed\n",
+    "  3    no ringd runs here, it has ended, or it does not answer\n",
+    "  75   the token was lost; the message shows whether all processes were ended\n",
+    "  126  the command cannot be run\n",
+    "  127  there is no such command\n",
+    "\nExamples:\n",
+    "  ringctl run -- backup /srv           wait for the token\n",
+    "  ringctl run -n -- backup /srv        do not wait if another program holds it\n",
+    "  ringctl run -w 2.5 -E 9 -c 'a && b'  give up after 2.5 s, with exit code 9"
+);
 
-Examples:
-  ringctl run -- backup /srv           wait for the token
-  ringctl run -n -- backup /srv        do not wait if another program holds it
-  ringctl run -w 2.5 -E 9 -c 'a && b'  give up after 2.5 s, with exit code 9";
+pub(crate) const ONCE: &str = concat!(
+    "\
+Put the same line, with the full path of ringctl, into a file in /etc/cron.d on \
+every machine. The first machine that gets the token sends a stamp for NAME to \
+the other members. When they have stored the stamp, the machine runs the command \
+as ringctl run does. On the other machines, ringctl finds the stamp and exits \
+with 0 without running the command. It prints one line about the run: its machine, \
+its outcome, and the end of its period. With -q it prints nothing.
 
-pub(crate) const ONCE: &str = "\
-Put the same line into a file in /etc/cron.d of every machine, with the full \
-path of ringctl. The first machine that gets the token stamps the run with NAME, \
-waits until the other members have stored the stamp, and runs the command as \
-ringctl run does. The other machines find the stamp, do not run the command, and \
-exit with 0. They print one line: where the job ran, whether that run was lost, \
-and when its period ends. With -q they print nothing.
+A period begins when a run begins. A call may come early: at most a hundredth of \
+the period, and at most one minute. So --every 24h suits a job that cron starts \
+every 24 hours. If calls can come even earlier, for example when clocks are put \
+forward, give a shorter period, such as 20h. Each machine uses its own clock; no two \
+clocks are compared.
 
-The period begins when the last run began. A call also runs the command if at \
-most a hundredth of the period, and at most a minute, is left. So --every 24h \
-serves a job that is called every 24 hours. Give a shorter period, such as 20h, \
-if calls may come earlier, as on the day when clocks are put forward. Each \
-machine uses its own clock; no two clocks are compared.
+Without --retry, every stamped run counts, even if it fails: no second run \
+begins within the period. With --retry, a failed or lost run does not count: \
+the next call on any machine runs the command. A run has failed if its \
+exit code is not 0. It is lost if the machine crashed, or if the token was lost.
 
-Without --retry every stamped run counts, even if it fails: no second run begins \
-within the period. With --retry a run does not count if it failed (exit code \
-other than 0) or was lost (the machine crashed, or the token was lost). Then the \
-next call on any machine runs the command again. If the command does not exist \
-or cannot be run (exit codes 127 and 126, unless they come from a shell), the \
-next call on any machine runs it.
+If the command does not exist (exit code 127) or cannot be run (126), the run \
+never counts. If the code 127 or 126 comes from a shell, the run has failed.
 
-If the network splits, each side may run the job once. With --require quorum \
-only the side with more than half of the members runs it. ringd --expect gives \
-the number of members.
+If the network splits, each side may run the job once. With --require quorum, \
+only the side with more than half of the members runs it. The option --ring-size of \
+ringd gives the number of members.
 
-ringctl status shows the last runs. A ring stores 32 names. A new name replaces \
-a name whose period has ended. To end the period of a name that is not needed \
-any more: ringctl once NAME --every 1ms -- true.
+ringctl status shows the last runs. A ring stores up to 32 names. A new name \
+replaces a name whose period has ended. To end the period of a name that you no \
+longer need, run: ringctl once NAME --every 1ms -- true.
 
-The command's environment and exit codes are those of ringctl run, and
-  0   the job has run in this period, or runs now
-  1   the ring cannot store another name, or the token was not granted in time
-      (-E sets another code)
-
-Examples:
-  ringctl once nightly --every 20h -- backup /srv
-  ringctl once nightly --every 20h --retry --require quorum -- backup /srv";
+",
+    "The command has the environment and the exit codes of ringctl run. More codes:\n",
+    "  0  the job has already run in this period, or runs now\n",
+    "  1  the token was not granted in time (-E sets another code)\n",
+    "  1  the ring cannot store another name\n",
+    "\nExamples:\n",
+    "  ringctl once nightly --every 20h -- backup /srv\n",
+    "  ringctl once nightly --every 20h --retry --require quorum -- backup /srv"
+);
 
 pub(crate) const LOCK: &str = "\
-A background process (ringd-keeper) holds the lock while the process that the \
-lock is bound to lives. Prefer ringctl run where you can. With ringctl lock, \
-only --kill ends the script when the lock is lost, and processes that the script \
-has started continue. --kill does not work if ringd and ringd-keeper are killed \
-at the same time.";
+The lock belongs to a process, by default to the caller. When that process ends, \
+the lock ends. A background process, ringd-keeper, holds the lock. Prefer ringctl \
+run where you can. If ringctl run loses its lock, it ends all processes of the \
+command. If a lock that ringctl lock acquired is lost, the script gets SIGTERM only \
+if --kill was given. The processes that the script has started continue. If ringd and \
+ringd-keeper are killed at the same time, --kill has no effect.";
 
-pub(crate) const LOCK_CODES: &str = "\
-Exit codes:
-  0   the lock is held
-  1   the token was not granted in time (-E sets another code); --check: the
-      lock is not held; ringd refused the request, or a system call failed
-      (always 1)
-  3   no ringd runs here, or it has ended or does not answer
-  75  the token was lost; only with --pipe, or right after it was acquired
+pub(crate) const LOCK_CODES: &str = concat!(
+    "Exit codes:\n",
+    "  0   the lock is held\n",
+    "  1   the token was not granted in time (-E sets another code)\n",
+    "  1   with --check: the lock is not held\n",
+    "  1   ringd refused the request, or a system call failed\n",
+    "  3   no ringd runs here, it has ended, or it does not answer\n",
+    "  75  the token was lost right after ringctl acquired it. With --pipe: the token\n",
+    "      was lost at any time\n",
+    "\nBind the lock to the process of a script:\n",
+    "  token=$(ringctl lock --pid $$ --kill) || exit\n",
+    "  RINGD_TOKEN=$token ringctl guard /nfs/report.fence -- mv report /nfs/\n",
+    "  RINGD_LOCK=$token ringctl data set 'report moved'\n",
+    "  ringctl unlock --pid $$\n",
+    "\nHold the lock until no process has file descriptor 9 open:\n",
+    "  mkfifo /tmp/lock.$$\n",
+    "  ringctl lock --pipe > /tmp/lock.$$ &\n",
+    "  exec 9< /tmp/lock.$$; rm /tmp/lock.$$\n",
+    "  read -r token <&9 || exit\n",
+    "  ...\n",
+    "  exec 9<&-\n",
+    "When the lock is lost, a read from 9 returns the end of the file."
+);
 
-In a script, bound to its process:
-  token=$(ringctl lock --pid $$ --kill) || exit
-  RINGD_TOKEN=$token ringctl guard /nfs/report.fence -- mv report /nfs/
-  RINGD_LOCK=$token ringctl data set 'report moved'
-  ringctl unlock --pid $$
+pub(crate) const PAUSE: &str = concat!(
+    "Exit codes:\n",
+    "  0  the node does not own the token, and does not get it until ringctl resume\n",
+    "  6  pending: the node still owns the token, because a program uses the token\n",
+    "     (--drain) or no other member takes the token. Until another member takes the\n",
+    "     token, the node grants it to no program\n",
+    "\nExamples:\n",
+    "  ringctl pause --persist && reboot            stay paused after the reboot,\n",
+    "                                               until ringctl resume\n",
+    "  ringctl pause --drain --wait && apt upgrade  let a running job end first"
+);
 
-Bound to an open file descriptor, 9, and to all processes that inherit it:
-  mkfifo /tmp/lock.$$
-  ringctl lock --pipe > /tmp/lock.$$ &
-  exec 9< /tmp/lock.$$; rm /tmp/lock.$$
-  read -r token <&9 || exit
-  ...
-  exec 9<&-
-When the lock is lost, a read from 9 returns the end of the file.";
-
-pub(crate) const PAUSE: &str = "\
-Exit codes:
-  0  the node does not own the token, and will not until resume
-  6  pending: the node still owns the token. Either a program still uses it
-     (--drain), or no other member takes it. Until another member takes it, the
-     node keeps the token and grants it to no program
-
-Examples:
-  ringctl pause --persist && reboot            stay paused after the reboot,
-                                               until ringctl resume
-  ringctl pause --drain --wait && apt upgrade  let a running job end first";
-
-pub(crate) const WAIT: &str = "\
-Exit codes:
-  0  the node is in that state
-  1  the node did not reach that state in the time of -w
-  3  no ringd runs here, or it has ended";
+pub(crate) const WAIT: &str = concat!(
+    "Exit codes:\n",
+    "  0  the node is in that state\n",
+    "  1  the node did not reach that state within the time of -w\n",
+    "  3  no ringd runs here, or it has ended"
+);

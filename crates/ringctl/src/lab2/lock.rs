@@ -14,7 +14,7 @@ use super::options::LockOptions;
 use super::requests::{keeper_assignment, lock_request_json, not_acquired_error};
 use ring_client::lock::MARGINS;
 
-/// Acquires the lock, prints its fencing token, and leaves a keeper that holds the lock.
+/// Acquires the lock, prints its fencing token, and leaves a keeper running that holds the lock.
 pub(super) fn lock(
     socket: &Path,
     options: &LockOptions,
@@ -41,7 +41,7 @@ pub(super) fn lock(
     let (grant, _) = wait_for_grant(&mut keeper, Some(acquire.prober(socket)), |why| {
         not_acquired_error(why, acquire)
     })?;
-    // If the token cannot be printed, this process ends, and the keeper releases the lock.
+    // If printing the token fails, this process ends, and so the keeper releases the lock.
     writeln!(output, "{}", grant.fencing)?;
     output.flush()?;
     keeper.send(&Order::StandAlone);
@@ -68,7 +68,7 @@ fn check(socket: &Path, pid: i32, output: &mut impl Write) -> Result<(), Error> 
     }
 }
 
-/// Sends an order to the keeper of a process's lock. Returns its answer; `None` if the keeper has ended.
+/// Sends an order to the keeper of a process's lock. Returns the keeper's answer; `None` if the keeper has ended.
 fn ask_keeper(socket: &Path, pid: i32, order: &Order) -> Result<Option<Note>, Error> {
     let failed = |error: io::Error| match error.kind() {
         ErrorKind::TimedOut => Error::Gone(error.to_string()),
@@ -81,7 +81,8 @@ fn ask_keeper(socket: &Path, pid: i32, order: &Order) -> Result<Option<Note>, Er
 
 fn pid(given: Option<i32>) -> Result<i32, Error> {
     match given.unwrap_or_else(|| getppid().as_raw()) {
-        // The calling process is in an outer PID namespace, as when a program enters a container.
+        // The calling process is in an outer PID namespace, for example if it has entered a container only for this
+        // command.
         0 => Err(Error::NoCaller),
         pid => Ok(pid),
     }

@@ -1,4 +1,4 @@
-//! Names of members, and the members with those names.
+//! Translation between the names and the MAC addresses of members.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -11,8 +11,8 @@ use super::super::Error;
 use super::super::client::{self, CommonRequest};
 use super::super::render::members;
 
-/// Returns a text with the member's name after each MAC address. The daemon at `socket` knows the members. A text
-/// without an address causes no request.
+/// Returns a text with the member's name after each MAC address. Asks the daemon at `socket` for the members, but only
+/// if the text has an address.
 pub(crate) fn add_names(socket: &Path, text: String) -> String {
     if !has_mac(&text) {
         return text;
@@ -27,12 +27,13 @@ pub(crate) fn add_names(socket: &Path, text: String) -> String {
     members::append_names(&text, &status)
 }
 
-/// Whether a text can only be a name. The daemon itself handles addresses.
+/// Whether a text is a member's name and not an address. Addresses need no translation, because the daemon accepts
+/// addresses.
 pub(super) fn is_name(text: &str) -> bool {
     parse_mac(text).is_none() && text.parse::<IpAddr>().is_err()
 }
 
-/// Returns the MAC address of the member with this name. The status must contain the names.
+/// Returns the MAC address of the member with this name. The status must contain the members' names.
 pub(super) fn find_member(name: &str, status: &Status) -> Result<String, Error> {
     let has_name = |it: &Option<String>| {
         it.as_ref()

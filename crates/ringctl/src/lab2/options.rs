@@ -29,34 +29,38 @@ pub(crate) enum RingCommand {
     Lock(LockOptions),
     /// Release the token that ringctl lock holds.
     Unlock {
-        /// The process that the lock is bound to [default: the caller].
+        /// Release the lock of this process [default: the caller].
         #[arg(long, value_parser = parse_pid, allow_negative_numbers = true)]
         pid: Option<i32>,
     },
     /// Hand the token over to another member now.
     ///
-    /// Programs that use the token here are ended first, as after a loss. It fails if the token is not here;
-    /// an idle token moves ten times a second. A node of Jitterbug accepts no MEMBER.
+    /// Programs that use the token on this machine lose the token, and are ended first. The command fails if this node
+    /// does not have the token. An idle token moves ten times a second. For a node of Jitterbug, give no MEMBER.
     Yield {
-        /// The member's MAC address, IP address or name, as in status [default: the next member].
+        /// Choose the member [default: the next one].
+        ///
+        /// Give its MAC address, its IP address or its name, as ringctl status shows them.
         #[arg(value_name = "MEMBER")]
         to: Option<String>,
     },
     /// Keep the token away from this machine, for maintenance.
     ///
-    /// Programs that use the token here are ended first, as after a loss. The pause lasts until resume. Without
-    /// --persist it also ends with the daemon.
+    /// Programs that use the token on this machine lose the token, and are ended first. The pause lasts until ringctl
+    /// resume. Without --persist, the pause also ends when the daemon ends.
     #[command(after_long_help = help::PAUSE)]
     Pause(PauseOptions),
     /// End a pause.
     Resume,
     /// Remove a member that never comes back.
     ///
-    /// All members remove it from their tables, and quorums no longer count it. The ring removes a silent member
-    /// by itself after a day (ringd --forget-after). A member that is still heard cannot be removed: stop its
-    /// ringd first. A removed member that sends frames again is added again.
+    /// All members remove this member from their tables, and quorums no longer count it. The ring itself removes a
+    /// silent member after a day (ringd --forget-after). You cannot remove a member that is still heard: stop the
+    /// ringd of this member first. If a removed member sends frames again, the ring adds it again.
     Forget {
-        /// The member's MAC address, IP address or name, as in status.
+        /// Remove this member.
+        ///
+        /// Give its MAC address, its IP address or its name, as ringctl status shows them.
         #[arg(value_name = "MEMBER")]
         member: String,
     },
@@ -69,17 +73,27 @@ pub(crate) enum RingCommand {
     /// Wait until this node is in a state.
     #[command(after_long_help = help::WAIT)]
     Wait {
-        /// A state, or held: a program of this machine holds the token. For Jitterbug: leader, waiter or orphan.
+        /// Wait for this state.
+        ///
+        /// The state held means that a program of this machine holds the token. A node of Jitterbug has the states
+        /// leader, waiter and orphan.
         #[arg(value_name = "STATE", ignore_case = true)]
         target: Target,
         /// Give up after DURATION (30s, 5m, or 30 for 30s).
-        #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = parse_wait, allow_hyphen_values = true)]
+        #[arg(
+            short = 'w',
+            long,
+            visible_alias = "wait",
+            value_name = "DURATION",
+            value_parser = parse_wait,
+            allow_hyphen_values = true
+        )]
         timeout: Option<Duration>,
     },
 }
 
 impl RingCommand {
-    /// Whether only nodes of Lab2 can serve the command, and not those of Jitterbug.
+    /// Whether only nodes of Lab2 can serve the command. Nodes of Jitterbug cannot serve such a command.
     pub(crate) const fn is_lab2_only(&self) -> bool {
         match self {
             Self::Once(_) | Self::Pause(_) | Self::Resume | Self::Forget { .. } => true,
@@ -89,7 +103,7 @@ impl RingCommand {
         }
     }
 
-    /// Whether the command needs the calling process, because a lock is bound to it.
+    /// Whether the command needs the calling process, because a lock is bound to this process.
     pub(crate) const fn depends_on_caller(&self) -> bool {
         match self {
             Self::Lock(options) => !options.pipe,
@@ -102,8 +116,17 @@ impl RingCommand {
 /// Options of `ringctl pause`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PauseOptions {
-    /// Wait until the node owns nothing, but at most DURATION (30s, 5m, or 30 for 30s) [default without --wait: 2s].
-    #[arg(short, long, value_name = "DURATION", num_args = 0..=1, value_parser = parse_wait, allow_negative_numbers = true)]
+    /// Wait until the node does not own the token.
+    ///
+    /// DURATION limits the wait: for example 30s, 5m, or 30 for 30s. Without --wait, the wait lasts at most 2s.
+    #[arg(
+        short,
+        long,
+        value_name = "DURATION",
+        num_args = 0..=1,
+        value_parser = parse_wait,
+        allow_negative_numbers = true
+    )]
     #[expect(
         clippy::option_option,
         reason = "clap distinguishes an option without a value from a missing option"
@@ -114,7 +137,9 @@ pub(crate) struct PauseOptions {
     #[arg(long)]
     pub persist: bool,
 
-    /// Let the program that uses the token end by itself. Until then no other program gets the token.
+    /// Let the program that uses the token end by itself.
+    ///
+    /// Until this program ends, no other program gets the token.
     #[arg(long)]
     pub drain: bool,
 }
@@ -122,32 +147,52 @@ pub(crate) struct PauseOptions {
 /// Options for waiting for the token.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AcquireOptions {
-    /// Do not wait if another program holds the token. If ringd does not answer, ringctl gives up after 5s.
+    /// Do not wait if another program holds the token.
+    ///
+    /// If ringd does not answer, ringctl gives up after 5s.
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
 
-    /// Give up after DURATION (30s, 5m, or 30 for 30s), and 5s later if ringd does not answer.
-    #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = parse_wait, allow_hyphen_values = true)]
+    /// Give up after DURATION (30s, 5m, or 30 for 30s).
+    ///
+    /// If ringd does not answer, ringctl waits 5s longer than DURATION.
+    #[arg(
+        short = 'w',
+        long,
+        visible_alias = "wait",
+        value_name = "DURATION",
+        value_parser = parse_wait,
+        allow_hyphen_values = true
+    )]
     pub timeout: Option<Duration>,
 
     /// Exit with CODE if the token is not granted.
-    #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1, value_parser = parse_exit_code, allow_negative_numbers = true)]
+    #[arg(
+        short = 'E',
+        long,
+        value_name = "CODE",
+        default_value_t = 1,
+        value_parser = parse_exit_code,
+        allow_negative_numbers = true
+    )]
     pub conflict_exit_code: u8,
 
-    /// Release the token after DURATION (30s, 5m, or 30 for 30s) at the latest.
+    /// Hold the token for at most DURATION (5m, or 30 for 30s).
     #[arg(long, value_name = "DURATION", value_parser = parse_max_hold, allow_hyphen_values = true)]
     pub max_hold: Option<Duration>,
 
-    /// Wait until enough members confirm the token. Release it when they no longer do.
+    /// Wait until enough members confirm the token.
+    ///
+    /// When too few members confirm the token, ringctl releases the token.
     #[arg(short = 'r', long, value_name = "GRADE", value_parser = grade_parser())]
     pub require: Option<Grade>,
 
-    /// The label of the lock in status and watch [default: the command's name].
+    /// Show TEXT in status and watch [default: command's name].
     #[arg(long, value_name = "TEXT", value_parser = parse_label)]
     pub label: Option<String>,
 }
 
-/// Parses a grade, and lists all grades in the help.
+/// Returns a parser of grades. The help of this parser lists all grades.
 fn grade_parser() -> impl TypedValueParser<Value = Grade> {
     let value = |grade: &Grade| {
         let value = PossibleValue::new(grade.name()).help(grade.meaning());
@@ -160,7 +205,7 @@ fn grade_parser() -> impl TypedValueParser<Value = Grade> {
 }
 
 impl AcquireOptions {
-    /// Returns the request to the daemon, with the label `what` unless the user gave another one.
+    /// Returns the request to the daemon, with the label that the user gave, or else with the label `what`.
     pub(super) fn request(&self, what: &str) -> LockRequest {
         let none = self.nonblock.then_some(0);
         LockRequest {
@@ -176,8 +221,8 @@ impl AcquireOptions {
         }
     }
 
-    /// Returns the reasons that the user is told during the wait. Reasons that pass by themselves are left out, so
-    /// that cron sends no mail for a job that waits for another one.
+    /// Returns the reasons that are printed during the wait. A reason is printed only if it lasts until a person acts.
+    /// Otherwise cron would send a mail for each job that waits for another job.
     pub(super) fn reasons(&self) -> Reasons {
         Reasons::Lasting {
             requires_quorum: self.require == Some(Grade::Quorum),
@@ -200,7 +245,7 @@ pub(crate) enum DataCommand {
     },
     /// Set the data under $RINGD_LOCK, or under a new lock.
     Set {
-        /// The bytes; - reads them from standard input.
+        /// Store these bytes; - reads them from standard input.
         #[arg(allow_hyphen_values = true)]
         value: String,
         /// Options for waiting for the token.
@@ -239,7 +284,7 @@ impl Target {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Whether the target is reached in this state; `held` means that a client holds the token.
+    /// Whether a node in this state has reached the target. `held` shows whether a client holds the token.
     pub(super) fn is_reached(self, state: &str, held: bool) -> bool {
         match self {
             Self::Held => held,
@@ -256,15 +301,24 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub acquire: AcquireOptions,
 
-    /// Time between SIGTERM and SIGKILL (10s, or 10). It is shorter if another node may get the token before.
-    #[arg(long = "kill-after", alias = "grace", value_name = "DURATION", default_value = "5s", value_parser = parse_duration_or_seconds, allow_hyphen_values = true)]
+    /// Wait this long between SIGTERM and SIGKILL (10s, or 10).
+    ///
+    /// If another node could get the token during this wait, SIGKILL comes earlier.
+    #[arg(
+        long = "kill-after",
+        alias = "grace",
+        value_name = "DURATION",
+        default_value = "5s",
+        value_parser = parse_duration_or_seconds,
+        allow_hyphen_values = true
+    )]
     pub grace: Duration,
 
     /// Run STRING with sh.
     #[arg(short = 'c', long = "command", value_name = "STRING")]
     pub shell: Option<OsString>,
 
-    /// The command and its arguments.
+    /// Run this command with these arguments.
     #[arg(
         value_name = "CMD",
         trailing_var_arg = true,
@@ -278,19 +332,24 @@ pub(crate) struct RunOptions {
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = help::ONCE)]
 pub(crate) struct OnceOptions {
-    /// The job's name: 1 to 32 printable ASCII characters. Each name has its own period.
+    /// Name the job: 1 to 32 printable ASCII characters.
+    ///
+    /// Each name has its own period. A name contains no blanks.
     #[arg(value_name = "NAME", value_parser = parse_job_name)]
     pub name: JobName,
 
-    /// The period (20h, or 30 for 30s), in which CMD runs at most once. The last hundredth, at most 1m, does not count.
+    /// Run CMD at most once in this period (20h, or 30 for 30s).
+    ///
+    /// CMD may run again shortly before the period ends. The remaining time is at most a hundredth of the period, and
+    /// at most 1m.
     #[arg(long, value_name = "DURATION", required = true, value_parser = parse_period, allow_hyphen_values = true)]
     pub every: Duration,
 
-    /// Run CMD again in the period if the last run failed or was lost.
+    /// Run CMD again if the last run failed or was lost.
     #[arg(long)]
     pub retry: bool,
 
-    /// No effect: the line about a job that has run is always printed.
+    /// Accept -v, which changes nothing: the line is always printed.
     #[arg(short, long, hide = true)]
     pub verbose: bool,
 
@@ -311,16 +370,22 @@ pub(crate) struct LockOptions {
     #[arg(long, value_parser = parse_pid, allow_negative_numbers = true)]
     pub pid: Option<i32>,
 
-    /// Send the process SIGTERM when the lock is lost, even if ringd-keeper is killed or stopped. The caller must
-    /// be allowed to signal the process.
+    /// Send the process SIGTERM when the lock is lost.
+    ///
+    /// The process gets SIGTERM even if ringd-keeper is killed or stopped. The caller needs the permission to signal
+    /// the process.
     #[arg(long)]
     pub kill: bool,
 
-    /// Hold the lock while any process has the other end of standard output, a pipe, open.
+    /// Hold the lock while a process has the pipe open.
+    ///
+    /// Standard output must be a pipe. The lock lasts while any process has the other end of the pipe open.
     #[arg(long, conflicts_with_all = ["pid", "kill", "check"])]
     pub pipe: bool,
 
-    /// Only check: print the fencing token if the lock is still held.
+    /// Print the fencing token if the lock is still held.
+    ///
+    /// With this option, ringctl acquires no lock.
     #[arg(long, conflicts_with = "kill")]
     pub check: bool,
 }

@@ -14,17 +14,17 @@ use super::super::values::duration_ms;
 use super::super::{Error, client, fence};
 use super::options::PauseOptions;
 
-/// Time until the obstacle of a pause is printed. A holder has a second to end its work.
+/// Time after which the obstacle of a pause is printed. A holder needs up to one second to end its work.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// Pauses the node, and waits until it owns nothing. The options limit the wait.
+/// Pauses the node, and waits until the node does not own the token. The options limit the wait.
 pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Result<(), Error> {
     let wait = match options.wait {
         None => EXPLAIN_AFTER,
         Some(wait) => wait.unwrap_or(Duration::MAX),
     };
-    // A program may request a pause of its own lock without waiting. With a wait it would wait for its own end, so
-    // the daemon must know its lock.
+    // A program that holds the lock may request a pause, but must not wait for it: it would wait for its own end. So
+    // the daemon must know the lock of a program that waits.
     let waits = options.wait.is_some() && !wait.is_zero();
     let under = waits.then(fence::caller_token).flatten();
     let end = clock::now().monotonic + wait;
@@ -42,7 +42,7 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
             Reply::Done {} => Ok(None),
             Reply::Pending(pending) => Ok(Some(pending.text)),
             Reply::Refused(refusal) => Err(Error::Refused(refusal.text)),
-            other => Err(Error::unexpected(other)),
+            other => Err(Error::from_unexpected_reply(other)),
         }
     };
     let mut pending = ask(end.min(clock::now().monotonic + EXPLAIN_AFTER))?;

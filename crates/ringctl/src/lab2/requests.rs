@@ -20,13 +20,13 @@ pub(super) fn request_done(socket: &Path, own: RingRequest) -> Result<(), Error>
 pub(super) fn fetch_status(socket: &Path) -> Result<Status, Error> {
     let mut status = match client::ask(socket, &CommonRequest::Status)? {
         Reply::Status(status) => read_status(&status)?,
-        other => return Err(Error::unexpected(other)),
+        other => return Err(Error::from_unexpected_reply(other)),
     };
     add_names(&mut status);
     Ok(status)
 }
 
-/// Reads the status of a ring's node. Refuses another system's.
+/// Reads the status of a ring's node. Refuses the status of another system's node.
 pub(super) fn read_status(status: &NodeStatus) -> Result<Status, Error> {
     if let Some(system) = status.system() {
         let system = escape_control_characters(&system);
@@ -74,7 +74,8 @@ pub(super) fn refusal_error(
     Refusal { why, text, lost }: Refusal,
     options: &AcquireOptions,
 ) -> Error {
-    // For these reasons neither waiting nor another attempt helps, so they are no negative answers.
+    // If the reason is one of these, neither waiting nor another attempt helps. So the refusal is an error and not a
+    // negative answer.
     let permanent = [
         RefusalReason::AlreadyHeld,
         RefusalReason::JobTableFull,

@@ -24,8 +24,8 @@ pub(super) fn run(socket: &Path, options: &RunOptions) -> Result<u8, Error> {
     run_under_lock(socket, assignment, options, &command)
 }
 
-/// Runs the command unless it has run in its period. Returns the command's exit code, or 0 if the command was not
-/// run.
+/// Runs the command unless the job has already run in its period. Returns the command's exit code, or 0 if the command
+/// was not run.
 pub(super) fn once(socket: &Path, options: &OnceOptions, quiet: bool) -> Result<u8, Error> {
     let run = &options.run;
     let lock = run.acquire.request(&options.name.to_string());
@@ -60,7 +60,7 @@ pub(super) fn once(socket: &Path, options: &OnceOptions, quiet: bool) -> Result<
 fn print_not_run(socket: &Path, text: String, quiet: bool) -> u8 {
     if !quiet {
         let text = add_names(socket, text);
-        // If standard error is closed, the exit code still reports it.
+        // If standard error is closed, the exit code still reports the reason.
         let _ = writeln!(io::stderr(), "ringctl: {text}");
     }
     0

@@ -1,5 +1,5 @@
-//! `ringctl wait`: waits until a node is in a state. It works for every system whose status and events have a key
-//! `state`.
+//! `ringctl wait`: waits until a node is in a state. The command works for every system whose status and events have a
+//! key `state`.
 
 use std::path::Path;
 use std::time::Duration;

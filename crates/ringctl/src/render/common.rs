@@ -1,4 +1,4 @@
-//! The page of a node whose system has no page of its own: any JSON object as a table.
+//! The page for systems without a special page: shows any JSON object as a table.
 
 use std::io::{self, Write};
 
@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::text::{ROWS_MAX, new_table, short_duration, write_more};
 use super::view::View;
 
-/// The column where values begin, unless a key is longer.
+/// The column in which values begin, unless a key is longer.
 const VALUE_COLUMN: usize = 13;
-/// The key of counters. Counters that are 0 are not shown.
+/// The key of the object with counters. Counters that are 0 are not shown.
 const COUNTERS_KEY: &str = "counters";
 /// Keys of an event that are shown before its text.
 const EVENT_HEAD_KEYS: [&str; 3] = ["number", "time_ms", "event"];
@@ -33,7 +33,7 @@ impl View for NodeStatus {
     }
 }
 
-/// Returns the keys and values of an event as a text.
+/// Returns a text with the keys and values of an event.
 pub(crate) fn event_text(event: &EventMessage) -> String {
     let fields = fields(event.json());
     let own = fields
@@ -51,7 +51,7 @@ pub(crate) fn event_text(event: &EventMessage) -> String {
     shown.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns `key value`; `None` if the value is a list or an object.
+/// Returns the text `key value`; `None` if the value is a list or an object.
 fn key_and_value(key: &str, own: &RawJson) -> Option<String> {
     Some(format!(
         "{} {}",
@@ -64,7 +64,7 @@ fn fields(own: &RawJson) -> Vec<(String, RawJson)> {
     own.fields().unwrap_or_default()
 }
 
-/// Writes an object: first the values that fit into a line, then a block for each other value.
+/// Writes an object: first the values that fit into one line, then a block for each other value.
 fn write_object(
     fields: &[(String, RawJson)],
     indent: &str,
@@ -148,7 +148,7 @@ fn write_rows(key: &str, own: &RawJson, indent: &str, out: &mut dyn Write) -> io
     write_more(elements.len(), out)
 }
 
-/// Returns a value that fits into a line; `None` for an object, or a list that contains one.
+/// Returns the text of a value that fits into one line; `None` for an object, or for a list that contains an object.
 fn inline_value(key: &str, own: &RawJson) -> Option<String> {
     let value: Value = own.decode().ok()?;
     match &value {

@@ -1,5 +1,5 @@
-//! The pages and lines that people read about a node. A system's own page is in a folder of its name; `common` shows
-//! any other system.
+//! The pages and lines about a node, for people. Each folder has the name of a system and contains the page of this
+//! system. `common` shows any other system.
 
 mod common;
 mod ftn;
@@ -19,8 +19,8 @@ pub(crate) use lab2::members;
 pub(crate) use text::write_json;
 pub(crate) use view::{Obstacle, View};
 
-/// Returns the view of a status: its system's, or the common one. A status without a system's name is a Lab2 ring's,
-/// because Lab2 was the first system.
+/// Returns the view of a status: the view of its system, or else the common view. A status without the name of a system
+/// comes from a Lab2 ring, because Lab2 was the first system.
 pub(crate) fn view(status: NodeStatus) -> serde_json::Result<Box<dyn View>> {
     Ok(match status.system().as_deref() {
         None => Box::new(RingView::new(&status)?),

@@ -8,10 +8,10 @@ use comfy_table::{ContentArrangement, Row, Table, presets};
 use ring_control::{RawJson, escape_control_characters};
 use serde_json::Deserializer;
 
-/// Maximum number of rows of a list that a page shows. `--json` has the others.
+/// Maximum number of rows that a page shows of a list. `--json` shows all rows.
 pub(super) const ROWS_MAX: usize = 100;
 
-/// Writes JSON for programs, indented, with the keys in their original order.
+/// Writes indented JSON for programs, with the keys in their original order.
 pub(crate) fn write_json(own: &RawJson, out: &mut impl Write) -> io::Result<()> {
     let mut from = Deserializer::from_str(own.text());
     let mut to = serde_json::Serializer::pretty(&mut *out);
@@ -64,7 +64,7 @@ pub(super) fn write_counters(
     Ok(())
 }
 
-/// Formats a time in its largest fitting unit with at most three digits: `1.25ms`, `37.4us`, `3m 5s`.
+/// Formats a time in the largest unit that fits, with at most three digits: `1.25ms`, `37.4us`, `3m 5s`.
 pub(super) fn short_duration(ns: u64) -> String {
     let duration = Duration::from_nanos(ns);
     if duration >= Duration::from_secs(60) {

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use ring_control::NodeStatus;
 
-/// A node's status, as far as `ringctl` knows its system.
+/// A node's status, which `ringctl` shows in the form of the node's system.
 pub(crate) trait View {
-    /// Returns the status, with the names that `ringctl` adds.
+    /// Returns the status. The status includes the names that `ringctl` adds.
     fn node(&self) -> &NodeStatus;
 
     fn write_page(&self, output: &mut dyn Write) -> io::Result<()>;
@@ -19,17 +19,17 @@ pub(crate) trait View {
         text
     }
 
-    /// Returns the reason why a lock of this node is not granted at once; `None` if the node grants no locks.
+    /// Returns the reason for which this node does not grant a lock at once; `None` if the node grants no locks.
     fn obstacle(&self, _requires_quorum: bool) -> Option<Obstacle> {
         None
     }
 }
 
-/// The reason why a lock is not granted at once.
+/// The reason for which a lock is not granted at once.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Obstacle {
     pub text: String,
-    /// The time that the reason has existed, as a text that follows it.
+    /// The time for which the reason has existed, as a text that follows the text of the reason.
     pub since: String,
     /// Whether the reason lasts until a person acts.
     pub is_lasting: bool,

@@ -1,8 +1,8 @@
 //! `ringctl run`: runs a command while the token is held.
 //!
-//! There are three processes. `ringctl` represents the command to its caller: terminal, signals and exit code. The
-//! keeper holds the lock and ends the command when the lock is lost (`super::keeper` describes the messages). The
-//! third process is the command.
+//! There are three processes. `ringctl` stands between the caller and the command: it handles the terminal, signals and
+//! the exit code. The keeper holds the lock and ends the command when the lock is lost (`super::keeper` describes the
+//! messages). The third process is the command.
 
 mod signals;
 mod supervisor;
@@ -18,11 +18,11 @@ use ring_control::Grant;
 use signals::Signals;
 use supervisor::Supervisor;
 
-/// Runs the command while the lock is held, and returns its exit code. The prober probes the daemon while it is asked
-/// for the lock. `environment` returns the environment variables that describe the lock.
+/// Runs the command while the lock is held, and returns its exit code. The prober probes the daemon while the request
+/// for the lock waits. `environment` returns the environment variables that describe the lock.
 ///
 /// # Errors
-/// Fails with the error of `not_acquired` if the lock is not granted. Fails also if the lock is lost.
+/// Fails with the error that `not_acquired` returns if the lock is not granted. Also fails if the lock is lost.
 pub(super) fn run(
     assignment: Assignment,
     prober: Option<Prober<'_>>,
@@ -40,7 +40,7 @@ pub(super) fn run(
     supervisor.map_err(Error::System)?.run(is_job)
 }
 
-/// Waits for the lock. The prober probes the daemon meanwhile.
+/// Waits for the lock. During this wait, the prober probes the daemon.
 pub(super) fn wait_for_grant(
     keeper: &mut Keeper,
     mut prober: Option<Prober<'_>>,

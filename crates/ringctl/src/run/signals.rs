@@ -25,8 +25,8 @@ const COMMAND_ONLY: [Signal; 3] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIG
 
 /// The caught signals, with a descriptor that becomes readable.
 ///
-/// Signals that the process ignored from its start (`nohup`) stay ignored, so that the command gets them as it would
-/// without `ringctl`.
+/// If the process ignored a signal from its start (`nohup`), the signal stays ignored. So the command ignores the
+/// signal too, as it would without `ringctl`.
 pub(super) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
     arrived: VecDeque<Signal>,
@@ -35,8 +35,8 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Catches the signals that only a command can use, so that they do not end the wait for the lock. Other signals
-    /// keep their default effect.
+    /// Catches the signals that only a command can use, so that these signals do not end the wait for the lock. Other
+    /// signals keep their default effect.
     pub(super) fn new() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, &[] as &[i32])?;
@@ -50,7 +50,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Catches the other signals too. A fatal one that arrived in between ends this process.
+    /// Catches the other signals too. If a fatal signal arrives during this call, the signal ends this process.
     pub(super) fn catch_all(&mut self) -> io::Result<()> {
         self.catch(&FATAL)?;
         for signal in [Signal::SIGCHLD, Signal::SIGCONT] {
@@ -105,24 +105,24 @@ impl Signals {
             .extend(pending.filter_map(|signal| Signal::try_from(signal).ok()));
     }
 
-    /// Returns the signals that have arrived, a limited number of them.
+    /// Returns signals that have arrived. One call returns only a limited number of signals.
     pub(super) fn take_pending(&mut self) -> VecDeque<Signal> {
         self.drain();
         mem::take(&mut self.arrived)
     }
 
-    /// Whether a signal was read already, so that no descriptor becomes readable for it.
+    /// Whether a signal was already read. No descriptor becomes readable for such a signal.
     pub(super) fn has_pending(&self) -> bool {
         !self.arrived.is_empty()
     }
 
-    /// Stops this process with `signal`, as the terminal does. With `with_group` it stops the whole process group: a
-    /// shell considers a job stopped only when all its processes are. Returns when the process continues, and returns
-    /// at once if a SIGCONT came after the command had stopped. Returns false if the process was not stopped, because
-    /// no shell exists that could continue it.
+    /// Stops this process with `signal`, as the terminal does. With `with_group`, stops the whole process group,
+    /// because a shell considers a job stopped only when all processes of the job are stopped. Returns when the process
+    /// continues, or at once if a SIGCONT came after the command had stopped. Returns false if the process was not
+    /// stopped, because no shell exists that could continue it.
     pub(super) fn stop_self(&mut self, signal: Signal, with_group: bool) -> io::Result<bool> {
-        // A shell waits only for the processes that it has started. It may have seen all of them stopped, and have
-        // continued them, before this process stops.
+        // A shell waits only for the processes that it has started. It may see all of them stopped, and continue them,
+        // before this process stops.
         if self.take_continue() {
             return Ok(true);
         }
@@ -145,7 +145,7 @@ impl Signals {
         Ok(self.take_continue() || continued_already)
     }
 
-    /// Removes all SIGCONT signals that have arrived. Returns whether there was one.
+    /// Removes all SIGCONT signals that have arrived. Returns whether it has removed a signal.
     fn take_continue(&mut self) -> bool {
         self.drain_caught();
         let before = self.arrived.len();

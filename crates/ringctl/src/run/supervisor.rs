@@ -22,7 +22,7 @@ use super::terminal::Terminal;
 const KEEPER: u64 = 0;
 const SIGNALS: u64 = 1;
 
-/// Maximum number of checks whether killed processes have disappeared, and the time between two checks.
+/// Maximum number of checks for killed processes that have not disappeared, and the time between two checks.
 const HIDDEN_CHECKS_MAX: u32 = 200;
 const HIDDEN_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -36,7 +36,7 @@ pub(super) struct Supervisor {
     has_terminal: bool,
     /// Whether this process and its whole process group got SIGTSTP.
     group_got_stop: bool,
-    /// The command's processes, after they had to be ended without the keeper.
+    /// The command's processes, if `ringctl` had to end them without the keeper.
     tree: Option<Tree>,
     ended_by: Option<i32>,
     /// The reason for the loss of the lock, as a sentence.
@@ -113,8 +113,8 @@ impl Supervisor {
         }
     }
 
-    /// Waits until all processes of the command have ended. A process that cannot be ended may run for any time, so a
-    /// signal ends this wait. The keeper continues to wait.
+    /// Waits until all processes of the command have ended. A process that cannot be ended may run for any time. So a
+    /// signal ends this wait, but the keeper continues to wait.
     fn wait_for_release(&mut self) -> io::Result<()> {
         loop {
             while let Some(note) = self.keeper.next_note() {
@@ -124,14 +124,14 @@ impl Supervisor {
                 self.on_note(note);
             }
             if self.keeper.has_ended() {
-                // The keeper ended without a release, so it may have waited for a process that still runs. If the
-                // tree was ended before, its numbers may belong to other processes by now.
+                // The keeper ended without a release, so it may have waited for a process that still runs. But if the
+                // tree was killed before, its process numbers may belong to other processes by now.
                 if self.tree.is_none() {
-                    self.kill_tree();
+                    self.kill_tree_without_keeper();
                 }
                 self.check_hidden();
-                // When the keeper is killed, the kernel closes its connection last. So the command, which the kernel
-                // kills in the keeper's place, may have ended before.
+                // When the keeper is killed, the kernel closes its connection last, and kills the command before. So
+                // this process may see the end of the command first.
                 let is_killed = self.ended_by == Some(Signal::SIGKILL as i32);
                 if self.has_survivor || is_killed {
                     self.on_keeper_lost();
@@ -151,16 +151,16 @@ impl Supervisor {
     }
 
     fn wait_for_command(&mut self) -> io::Result<u8> {
-        // A note may have arrived together with the grant.
+        // The keeper may have sent a note together with the grant.
         self.read_keeper_notes()?;
         loop {
             if let Some(code) = self.check_command()? {
-                // Notes that were sent before the end count, even if they are read after it.
+                // Notes that the keeper sent before the end of the command count, even if they are read after it.
                 self.poller.wait(Some(Duration::ZERO))?;
                 self.read_keeper_notes()?;
                 return Ok(code);
             }
-            // While this process was stopped with the command, signals may have arrived.
+            // Signals may have arrived while this process was stopped together with the command.
             let at_once = self.signals.has_pending().then_some(Duration::ZERO);
             self.poller.wait(at_once)?;
             self.read_keeper_notes()?;
@@ -190,33 +190,33 @@ impl Supervisor {
         }
         if self.keeper.has_ended() && self.tree.is_none() {
             self.poller.remove(&self.keeper)?;
-            self.kill_tree();
+            self.kill_tree_without_keeper();
             self.on_keeper_lost();
         }
         Ok(())
     }
 
     /// Kills the processes that the keeper would have ended.
-    fn kill_tree(&mut self) {
+    fn kill_tree_without_keeper(&mut self) {
         let tree = Tree::existing(self.gate.pid(), self.cgroup.take());
         if let Killed::AllBut(survivor) = self.tree.insert(tree).kill() {
             self.report_survivor(&survivor_text(survivor));
         }
     }
 
-    /// Checks whether a process continues that `/proc` does not show. That is known only when the killed processes
-    /// have disappeared. The command's own process has ended already.
+    /// Checks whether a process still runs that `/proc` does not show. The answer is certain only when the killed
+    /// processes have disappeared. The command's own process has already ended.
     fn check_hidden(&mut self) {
         let Some(tree) = self.tree.as_ref().filter(|_| !self.has_survivor) else {
             return;
         };
-        let mut hidden = tree.hidden();
+        let mut hidden = tree.find_hidden();
         for _ in 0..HIDDEN_CHECKS_MAX {
             if hidden == Hidden::Nothing {
                 return;
             }
             thread::sleep(HIDDEN_CHECK_INTERVAL);
-            hidden = tree.hidden();
+            hidden = tree.find_hidden();
         }
         if hidden == Hidden::OutOfReach {
             self.report_survivor(&survivor_text(Survivor(None)));
@@ -227,7 +227,7 @@ impl Supervisor {
         self.lost.get_or_insert_with(|| {
             let lost = "the process that held it (ringd-keeper) was killed";
             if freezer::can_freeze() {
-                // If the keeper was frozen, the command may have been thawed before the keeper.
+                // If a freezer froze both, it may have thawed the command before the keeper.
                 format!(
                     "{lost}; if its cgroup v1 freezer group was frozen, the command may have run after another machine \
                      got the lock"
@@ -250,7 +250,8 @@ impl Supervisor {
         }
     }
 
-    /// Prints at once that a process still runs, because it may run for a long time.
+    /// Prints a warning about a process that still runs. The warning is printed at once, because the process may run
+    /// for a long time.
     fn report_survivor(&mut self, text: &str) {
         if !self.has_survivor {
             // If standard error is closed, the exit code still reports it.
@@ -271,7 +272,7 @@ impl Supervisor {
             return Ok(None);
         }
         self.ended_by = status.terminating_signal();
-        // Shells report a signal in this way.
+        // Shells use the same exit code for a signal.
         let signal = self.ended_by.map(|signal| 128 + signal);
         let code = status
             .exit_status()
@@ -280,8 +281,8 @@ impl Supervisor {
         Ok(Some(u8::try_from(code).unwrap_or(u8::MAX)))
     }
 
-    /// Handles a stop of the command: by Ctrl-Z, or because it needs the terminal and does not have it. A SIGSTOP
-    /// concerns only the command and the sender.
+    /// Handles a stop of the command. The cause is Ctrl-Z, or the command needs the terminal and does not have it.
+    /// Ignores a SIGSTOP, which concerns only the command and the sender.
     fn on_command_stopped(&mut self, signal: i32) -> io::Result<()> {
         let Ok(signal) = Signal::try_from(signal) else {
             return Ok(());
@@ -300,8 +301,8 @@ impl Supervisor {
         let with_group = signal != Signal::SIGTSTP || !self.group_got_stop;
         let was_stopped = self.signals.stop_self(signal, with_group)?;
         if wants_terminal && !was_stopped {
-            // Without this signal the command would wait indefinitely for a terminal. The kernel sends SIGHUP in this
-            // case too.
+            // Without this signal, the command would wait for the terminal indefinitely. The kernel also sends SIGHUP
+            // in this case.
             self.forward(Signal::SIGHUP);
         }
         self.continue_command();
@@ -326,7 +327,7 @@ impl Supervisor {
     }
 
     fn forward(&self, signal: Signal) {
-        // If the command has just ended, the next check shows it.
+        // Other errors are ignored: if the command has just ended, the next check shows it.
         if killpg(self.gate.pid(), signal) == Err(Errno::EPERM) {
             let _ = writeln!(
                 io::stderr(),

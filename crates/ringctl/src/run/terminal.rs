@@ -1,4 +1,4 @@
-//! The terminal. Only one process group at a time can read from it.
+//! The terminal. Only one process group at a time can read from the terminal.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal};
@@ -20,22 +20,24 @@ impl Terminal {
         })
     }
 
-    /// Whether the command gets the terminal at its start. In a pipeline or a script, other processes of the group
-    /// need it and its Ctrl-C too. There the command gets it when it reads from it.
+    /// Whether the command gets the terminal at its start. In a pipeline or a script, other processes of the group also
+    /// need the terminal and its Ctrl-C. In these cases, the command gets the terminal later: when it reads from the
+    /// terminal.
     pub(super) fn is_for_command_only(&self) -> bool {
         getpid() == self.own_group && io::stdin().is_terminal() && io::stdout().is_terminal()
     }
 
-    /// Gives the terminal to a process group if this group has it. Returns whether it was given.
+    /// Gives the terminal to a process group if the group of this process has the terminal. Returns whether the
+    /// terminal was given.
     pub(super) fn give_to(&self, group: Pid) -> bool {
         let is_ours = tcgetpgrp(&self.tty) == Ok(self.own_group);
         is_ours && tcsetpgrp(&self.tty, group).is_ok()
     }
 
-    /// Takes the terminal back if the process group has it. SIGTTOU must be blocked.
+    /// Takes the terminal back if the given process group has it. SIGTTOU must be blocked.
     pub(super) fn take_from(&self, group: Pid) {
         if tcgetpgrp(&self.tty) == Ok(group) {
-            // It fails only if a shell has taken the terminal in between, and then the shell needs it.
+            // The call fails only if a shell has taken the terminal in between, and then the shell needs the terminal.
             let _ = tcsetpgrp(&self.tty, self.own_group);
         }
     }

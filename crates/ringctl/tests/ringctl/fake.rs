@@ -1,4 +1,4 @@
-//! A fake daemon, which the test controls.
+//! A fake daemon, which a test controls.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -18,8 +18,8 @@ use tempfile::TempDir;
 
 use ring_segment::limit::WAIT_LIMIT;
 
-/// A lease that outlasts every test.
-pub(crate) const LONG: Duration = Duration::from_secs(3600);
+/// A lease that lasts longer than every test.
+pub(crate) const ENDLESS_LEASE: Duration = Duration::from_secs(3600);
 
 /// Returns the time of CLOCK_BOOTTIME.
 pub(crate) fn boot_time() -> Duration {
@@ -27,12 +27,12 @@ pub(crate) fn boot_time() -> Duration {
     Duration::from(now)
 }
 
-/// A fake daemon at a control socket. It closes the descriptors that clients pass with `bind`.
+/// A fake daemon at a control socket. The fake daemon closes the descriptors that clients pass with `bind`.
 pub(crate) struct FakeDaemon {
     _directory: TempDir,
     path: PathBuf,
     listener: UnixListener,
-    /// The answer to `bind`; `None` if there is none.
+    /// The answer to `bind`; `None` if the daemon does not answer `bind`.
     bind_answer: Option<Value>,
 }
 
@@ -41,7 +41,7 @@ impl FakeDaemon {
         Self::with_bind_answer(Some(json!({"done": {}})))
     }
 
-    /// Creates a fake daemon with this answer to `bind`, or without one.
+    /// Creates a fake daemon with this answer to `bind`; with `None`, it does not answer `bind`.
     pub(crate) fn with_bind_answer(bind_answer: Option<Value>) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("eth0.sock");
@@ -65,7 +65,7 @@ impl FakeDaemon {
         self.path.with_file_name(name)
     }
 
-    /// Accepts the next client that is not a probe. Answers probes before it.
+    /// Accepts the next client that is not a probe. Answers probes that come before this client.
     pub(crate) fn next_client(&self) -> Client {
         loop {
             let mut client = self.next_connection();
@@ -84,7 +84,7 @@ impl FakeDaemon {
         Client::new(stream, self.bind_answer.clone())
     }
 
-    /// Answers all later clients, which must be probes.
+    /// Answers all clients from now on. They must be probes.
     pub(crate) fn answer_probes(&self) {
         let listener = self.listener.try_clone().expect("a copy");
         thread::spawn(move || {
@@ -94,7 +94,7 @@ impl FakeDaemon {
         });
     }
 
-    /// Accepts the next client, whose request must be for the lock, and grants the lock for `lease`.
+    /// Accepts the next client, which must request the lock, and grants the lock for `lease`.
     pub(crate) fn accept_and_grant(&self, lease: Duration) -> Client {
         let mut client = self.next_client();
         assert_eq!(client.request()["request"], "lock");
@@ -106,7 +106,7 @@ impl FakeDaemon {
 /// A client of the fake daemon.
 pub(crate) struct Client {
     stream: UnixStream,
-    /// The first request, if it was read but not returned.
+    /// The first request, if it was read but not yet returned.
     first: Option<Value>,
     requests: Receiver<Value>,
 }
@@ -152,7 +152,8 @@ impl Client {
     }
 
     fn send_all(&mut self, replies: &[Value]) {
-        // One write sends all lines: a client that rejects the first one may close the connection after a part.
+        // One write sends all lines. With several writes, a client that rejects the first line could close the
+        // connection in between.
         let lines: Vec<String> = replies.iter().map(Value::to_string).collect();
         let lines = lines.join("\n") + "\n";
         let sent = self.stream.write_all(lines.as_bytes());
@@ -162,21 +163,21 @@ impl Client {
     /// Grants the lock for `lease`. Returns the end of the lease on CLOCK_BOOTTIME.
     pub(crate) fn grant(&mut self, lease: Duration) -> Duration {
         let until = boot_time() + lease;
-        self.send(&granted(until));
+        self.send(&grant_message(until));
         until
     }
 
-    /// Grants the lock for `lease`, like a daemon that does not know its clock.
+    /// Grants the lock for `lease`, like a daemon that cannot identify its clock.
     pub(crate) fn grant_by_unknown_clock(&mut self, lease: Duration) {
-        let mut reply = granted(boot_time() + lease);
+        let mut reply = grant_message(boot_time() + lease);
         reply["granted"]["clock"].take();
         self.send(&reply);
     }
 
-    /// Grants the lock, and reports its loss in the same write. The work must end within `left`.
+    /// Grants the lock, and reports the loss of the lock in the same write. The work must end within `left`.
     pub(crate) fn grant_and_lose(&mut self, lease: Duration, left: Duration) {
         let now = boot_time();
-        self.send_all(&[granted(now + lease), lost(now + left)]);
+        self.send_all(&[grant_message(now + lease), lost(now + left)]);
     }
 
     pub(crate) fn renew(&mut self, lease: Duration) {
@@ -184,7 +185,7 @@ impl Client {
         self.send(&json!({"renewed": {"until_ns": nanos(until)}}));
     }
 
-    /// Reports the loss of the lock. The work must end within `left`. Returns that time.
+    /// Reports the loss of the lock. Returns the time by which the work must end: `left` from now.
     pub(crate) fn lose(&mut self, left: Duration) -> Duration {
         let until = boot_time() + left;
         self.send(&lost(until));
@@ -211,7 +212,7 @@ impl Drop for Client {
     }
 }
 
-/// Passes requests on until the client closes the connection, except `bind`. This way of reading closes passed
+/// Passes requests on, except `bind`, until the client closes the connection. Reading in this way closes passed
 /// descriptors.
 fn read_requests(
     mut reader: BufReader<UnixStream>,
@@ -235,7 +236,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).expect("not that late")
 }
 
-/// Returns the clock of this process, as named by a daemon that cannot read the kernel's boot id.
+/// Describes this process's clock as a daemon does that cannot read the kernel's boot id.
 fn clock() -> Value {
     let offsets = fs::read_to_string("/proc/self/timens_offsets").expect("it is there");
     let line = offsets.lines().find(|line| line.starts_with("boottime"));
@@ -244,7 +245,7 @@ fn clock() -> Value {
     json!({"offset_ns": words[0] * 1_000_000_000 + words[1]})
 }
 
-fn granted(until: Duration) -> Value {
+fn grant_message(until: Duration) -> Value {
     json!({"granted": {
         "token": {"progress": 1795, "author": "02:00:00:00:00:01", "number": 7, "fencing": "1795-02:00:00:00:00:01-7"},
         "fencing": "1795-02:00:00:00:00:01-7",

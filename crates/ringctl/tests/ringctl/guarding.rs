@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::fake::{FakeDaemon, LONG};
+use crate::fake::{ENDLESS_LEASE, FakeDaemon};
 use crate::program::{RINGCTL, Running};
 use ring_segment::limit::wait_until;
 
@@ -69,7 +69,7 @@ fn a_newer_token_waits_for_the_end_of_an_older_ones_processes() {
     assert_eq!(first.code(), Some(0));
     let mut second = Running::start(&mut guard(&record, NEWER, &["echo", "works"]));
     let pid = second.pid().to_string();
-    // A process that waits for a lock is listed after an arrow.
+    // The kernel lists a process that waits for a lock after an arrow.
     let waits = |line: &str| line.contains("->") && line.split(' ').any(|word| word == pid);
     wait_until("it waits", || {
         let locks = fs::read_to_string("/proc/locks").unwrap();
@@ -95,7 +95,7 @@ fn guard_uses_the_token_of_its_run() {
     let record = fake.file("record");
     let line = format!("{RINGCTL} guard {} -- echo works", record.display());
     let mut run = Running::shell(&fake, &line);
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     client.wait_for_unlock();
     assert_eq!(run.line(), "works");
     assert!(fs::read_to_string(&record).unwrap().contains(OLDER));
@@ -137,7 +137,7 @@ fn symbolic_links_of_others_are_not_followed() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     fs::write(at("precious"), "data").unwrap();
-    // The link has a name that a process of a known number could choose.
+    // The link has the name of the file that `ringctl` would create if it derived the name from its process number.
     let line = "ln -s precious record.$$.new; exec \"$0\" guard record -- true";
     let mut command = Command::new("sh");
     command

@@ -1,5 +1,5 @@
-//! A holder ends before its lease does, even if `ringctl` is stopped or killed. The cases run in parallel: each of
-//! them waits for the end of its lease, and needs little else.
+//! A holder ends before its lease ends, even if `ringctl` is stopped or killed. The cases run in parallel, because each
+//! case does little except wait for the end of its lease.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use nix::unistd::Pid;
 use ring_segment::{Case, side_by_side};
 use serde_json::Value;
 
-use crate::fake::{Client, FakeDaemon, LONG, boot_time};
+use crate::fake::{Client, ENDLESS_LEASE, FakeDaemon, boot_time};
 use crate::leaving::{moving, need_groups};
 use crate::locking::{TOKEN, start};
 use crate::loss::{LEASE, polite, stubborn};
-use crate::namespaces::unshared;
+use crate::namespaces::spawn_unshared;
 use crate::program::{Running, SLEEP, Witness};
 
 tests! {
@@ -47,7 +47,7 @@ fn every_command_ends_before_its_lease() {
     ]);
 }
 
-/// Runs a shell that prints `ready` and ignores SIGTERM. All its processes must end in time after the loss.
+/// Runs a shell that prints `ready` and ignores SIGTERM. All processes of the shell must end in time after the loss.
 fn ends_in_time(line: &str) {
     let (_fake, mut witness, mut run, mut client) = Witness::of_ready(line);
     let until = client.lose(LEASE);
@@ -72,7 +72,7 @@ fn a_moving_command() {
     let mut witness = Witness::new(&fake);
     let line = format!("trap '' TERM; {SLEEP}; echo ready; wait");
     let mut run = Running::shell(&fake, &witness.open_in(&moving(&line)));
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "ready");
     let until = client.lose(LEASE);
     client.wait_for_unlock();
@@ -81,7 +81,8 @@ fn a_moving_command() {
     assert_eq!(run.code(), Some(75));
 }
 
-/// Runs a command whose lease is not renewed. Calls `then` when it runs. It must end before its lease.
+/// Runs a command whose lease is not renewed. Calls `then` when the command runs. The command must end before its
+/// lease.
 fn runs_until_lease_ends(
     line: &str,
     then: impl FnOnce(&Running),
@@ -89,7 +90,7 @@ fn runs_until_lease_ends(
     runs_until_lease_ends_with(Running::shell, line, then)
 }
 
-/// The same for a command that is started by `start`.
+/// Does the same as `runs_until_lease_ends` for a command that `start` starts.
 fn runs_until_lease_ends_with(
     start: impl FnOnce(&FakeDaemon, &str) -> Running,
     line: &str,
@@ -116,10 +117,10 @@ fn not_renewed(is_polite: bool) {
     assert_eq!(run.code(), Some(75));
 }
 
-/// The clock of its time namespace is so late that by it the lease would outlast the test.
+/// In the command's time namespace, the clock is behind. By this clock, the lease would last longer than the test.
 fn another_time() {
     let late = ["--time", "--boottime", "-4"];
-    let start = |fake: &FakeDaemon, line: &str| unshared(&late, fake, line);
+    let start = |fake: &FakeDaemon, line: &str| spawn_unshared(&late, fake, line);
     let (mut run, _daemon) = runs_until_lease_ends_with(start, &stubborn(), |_| ());
     assert_eq!(run.code(), Some(75));
 }
@@ -131,7 +132,8 @@ fn a_stopped_ringctl() {
     assert_eq!(run.code(), Some(75));
 }
 
-/// Starts `ringctl lock --pipe` with a lease that is not renewed. Returns it, its daemon and the end of the lease.
+/// Starts `ringctl lock --pipe` with a lease that is not renewed. Returns the process, its daemon and the end of the
+/// lease.
 fn pipe() -> (Running, (Client, FakeDaemon), Duration) {
     let fake = FakeDaemon::new();
     let mut lock = start(&fake, &["lock", "--pipe"]);
@@ -156,7 +158,7 @@ fn a_stopped_pipe() {
     assert_eq!(lock.killed_by(), Some(Signal::SIGKILL));
 }
 
-/// A test of its own, because its commands use all processors.
+/// This test runs separately, because its commands use all processors.
 fn the_kernel_ends_a_command_whose_keeper_is_stopped() {
     run_in_parallel(&[
         ("the keeper is stopped", || the_kernel_ends(false)),
@@ -164,8 +166,8 @@ fn the_kernel_ends_a_command_whose_keeper_is_stopped() {
     ]);
 }
 
-/// Runs a shell that loops. It must not run after the end of its lease, though its keeper is stopped. With `all`,
-/// `ringctl` and the shell are stopped too.
+/// Runs a shell that loops. The shell must not run after the end of its lease, although its keeper is stopped. With
+/// `all`, `ringctl` and the shell are stopped too.
 fn the_kernel_ends(all: bool) {
     let fake = FakeDaemon::new();
     let mut witness = Witness::new(&fake);

@@ -3,14 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::fake::{FakeDaemon, LONG};
+use crate::fake::{ENDLESS_LEASE, FakeDaemon};
 use crate::program::{Running, SLEEP, Witness};
 
 tests! {
     a_command_outside_its_control_group_gets_sigterm_before_the_release,
 }
 
-/// Returns the control group (version 2) of this process. `ringctl` creates those of commands in it.
+/// Returns the control group (version 2) of this process. `ringctl` creates the control groups of commands in this
+/// control group.
 pub(crate) fn own_group() -> PathBuf {
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("Linux has it");
     let mounted = mounts.lines().find(|line| line.contains(" - cgroup2 "));
@@ -21,7 +22,7 @@ pub(crate) fn own_group() -> PathBuf {
     Path::new(at).join(own.expect("each process is in one"))
 }
 
-/// Fails the test unless control groups can be created there.
+/// Fails the test unless control groups can be created in `group`.
 #[track_caller]
 pub(crate) fn need_groups() {
     let (process, thread) = (std::process::id(), std::thread::current().id());
@@ -34,8 +35,8 @@ pub(crate) fn need_groups() {
     }
 }
 
-/// Returns a line for a shell that leaves its control group, as `su -` and `systemd-run --scope` do. It stays if no
-/// group could be created for it.
+/// Returns a line for a shell that leaves its control group, as `su -` and `systemd-run --scope` do. The shell stays in
+/// its group if `ringctl` could not create one for it.
 pub(crate) fn moving(line: &str) -> String {
     let out = own_group().join("cgroup.procs");
     let out = out.display();
@@ -49,9 +50,9 @@ fn a_command_outside_its_control_group_gets_sigterm_before_the_release() {
     let mut command = crate::program::ringctl(&fake);
     command.args(["run", "-c", &witness.open_in(&moving(&line))]);
     let mut run = Running::start(command.stdin(std::process::Stdio::piped()));
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "ready");
-    client.lose(LONG);
+    client.lose(ENDLESS_LEASE);
     assert_eq!(run.line(), "told");
     run.write_input(b"go\n");
     client.wait_for_unlock();

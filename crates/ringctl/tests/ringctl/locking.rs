@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::fake::{Client, FakeDaemon, LONG};
+use crate::fake::{Client, ENDLESS_LEASE, FakeDaemon};
 use crate::program::{RINGCTL, Running, ringctl};
 use ring_segment::limit::wait_until;
 
@@ -34,7 +34,7 @@ tests! {
 
 pub(crate) const TOKEN: &str = "1795-02:00:00:00:00:01-7";
 
-/// A script that only sleeps, and ends with the test.
+/// A script that only sleeps, and ends when the test ends.
 struct Script(Child);
 
 impl Script {
@@ -64,11 +64,11 @@ pub(crate) fn start(fake: &FakeDaemon, arguments: &[&str]) -> Running {
     Running::start(ringctl(fake).args(arguments).stdin(Stdio::null()))
 }
 
-/// Acquires a lock that is bound to the script, with further options.
+/// Acquires a lock that is bound to the script, with these additional options.
 fn lock(fake: &FakeDaemon, script: &Script, options: &[&str]) -> Client {
     let pid = script.pid();
     let mut lock = start(fake, &[&["lock", "--pid", &pid], options].concat());
-    let client = fake.accept_and_grant(LONG);
+    let client = fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(lock.rest(), format!("{TOKEN}\n"));
     assert_eq!(lock.code(), Some(0));
     client
@@ -106,7 +106,7 @@ fn connection(fake: &FakeDaemon, script: &Script) -> UnixStream {
     UnixStream::connect(registration(fake, script).expect("it has one")).unwrap()
 }
 
-/// Returns the socket of the keeper of this script's lock, if it has one.
+/// Returns the socket of the keeper that holds the script's lock, if there is such a keeper.
 fn registration(fake: &FakeDaemon, script: &Script) -> Option<PathBuf> {
     let space = fs::metadata("/proc/self/ns/pid").unwrap().ino();
     let start = format!("keeper-{space}-{}-", script.pid());
@@ -121,7 +121,7 @@ fn registration(fake: &FakeDaemon, script: &Script) -> Option<PathBuf> {
 fn no_other_user_can_replace_a_keeper() {
     let fake = FakeDaemon::new();
     let script = Script::start();
-    // Any user can create this socket: an earlier version used this name.
+    // An earlier version used this name, which any user can create.
     let space = fs::metadata("/proc/self/ns/pid").unwrap().ino();
     let daemon = xxh3_64(fake.path().as_os_str().as_encoded_bytes());
     let name = format!("ringctl/{space}/{}/{daemon:016x}", script.pid());
@@ -154,7 +154,7 @@ fn silent_connections_do_not_delay_the_keeper() {
     let fake = FakeDaemon::new();
     let script = Script::start();
     let _client = lock(&fake, &script, &[]);
-    // If the keeper waited a moment for each connection, the delays would add up.
+    // If the keeper waited for each connection for a moment, the delays would add up.
     let connections: Vec<_> = (0..40).map(|_| connection(&fake, &script)).collect();
     let asked = Instant::now();
     let mut check = start(&fake, &["lock", "--check", "--pid", &script.pid()]);
@@ -229,9 +229,9 @@ fn a_script_holds_a_lock_by_an_open_descriptor() {
     let mut command = Command::new("sh");
     command.args(["-c", &script]).stdin(Stdio::piped());
     let mut script = Running::start(&mut command);
-    let mut client = fake.accept_and_grant(LONG);
-    client.renew(LONG);
-    // The helper has inherited the descriptor, so the lock is released only after its end.
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
+    client.renew(ENDLESS_LEASE);
+    // The helper has inherited the descriptor, so the lock is released only after the helper ends.
     script.write_input(b"go\n");
     client.wait_for_unlock();
     script.close_input();
@@ -241,7 +241,7 @@ fn a_script_holds_a_lock_by_an_open_descriptor() {
 fn a_pipe_ends_when_the_lock_is_lost() {
     let fake = FakeDaemon::new();
     let mut lock = start(&fake, &["lock", "--pipe"]);
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(lock.line(), TOKEN);
     client.lose(Duration::from_secs(60));
     assert_eq!(lock.rest(), "");

@@ -1,4 +1,4 @@
-//! The loss of the lock ends the command, even if `ringctl` or its keeper is stopped or killed.
+//! The loss of a lock ends the command, even if `ringctl` or its keeper is stopped or killed.
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use ring_segment::limit::WAIT_LIMIT;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use serde_json::{Value, json};
 
-use crate::fake::{Client, FakeDaemon, LONG, boot_time};
+use crate::fake::{Client, ENDLESS_LEASE, FakeDaemon, boot_time};
 use crate::leaving::need_groups;
 use crate::program::{Running, SLEEP, Witness, ringctl};
 
@@ -36,7 +36,7 @@ tests! {
     a_command_runs_only_after_the_daemon_has_confirmed_the_backstop,
 }
 
-/// A lease that leaves enough time for SIGTERM on an idle machine.
+/// A lease that is long enough for a command to end at SIGTERM on an idle machine.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
 /// Returns a line for a shell that prints `told` and ends at SIGTERM.
@@ -44,7 +44,7 @@ pub(crate) fn polite() -> String {
     format!("trap 'echo told; exit 0' TERM; {SLEEP}; echo ready; wait")
 }
 
-/// Returns a line for a shell that ignores SIGTERM, as its child does.
+/// Returns a line for a shell that ignores SIGTERM. A child of the shell ignores SIGTERM too.
 pub(crate) fn stubborn() -> String {
     format!("trap '' TERM; {SLEEP}; echo ready; wait; sleep 1000")
 }
@@ -79,20 +79,20 @@ fn the_outcome_of_a_job_is_reported() {
     for (line, done, code) in [("true", true, 0), ("exit 7", false, 7)] {
         let fake = FakeDaemon::new();
         let (mut run, mut client) = job(&fake, line);
-        client.grant(LONG);
+        client.grant(ENDLESS_LEASE);
         assert_eq!(client.request(), json!({"request": "ran", "done": done}));
         client.wait_for_unlock();
         assert_eq!(run.code(), Some(code));
     }
 }
 
-/// The job ends with code 0 at SIGTERM, but it has not done its work.
+/// At SIGTERM, the job ends with code 0 although it has not done its work.
 fn no_outcome_is_reported_of_a_job_that_the_loss_has_ended() {
     let fake = FakeDaemon::new();
     let (mut run, mut client) = job(&fake, &polite());
-    client.grant(LONG);
+    client.grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "ready");
-    client.lose(LONG);
+    client.lose(ENDLESS_LEASE);
     assert_eq!(run.line(), "told");
     client.wait_for_unlock();
     assert_eq!(run.code(), Some(75));
@@ -101,7 +101,7 @@ fn no_outcome_is_reported_of_a_job_that_the_loss_has_ended() {
 fn a_job_whose_lock_is_lost_before_its_start_has_not_run() {
     let fake = FakeDaemon::new();
     let (mut run, mut client) = job(&fake, "echo runs");
-    client.grant_and_lose(LONG, LONG);
+    client.grant_and_lose(ENDLESS_LEASE, ENDLESS_LEASE);
     assert_eq!(client.request(), json!({"request": "not_run"}));
     client.wait_for_unlock();
     assert_eq!(run.rest(), "");
@@ -111,9 +111,9 @@ fn a_job_whose_lock_is_lost_before_its_start_has_not_run() {
 fn a_short_grace_time_ends_before_the_lease() {
     let fake = FakeDaemon::new();
     let mut run = Running::run(&fake, &["--grace", "10ms", "-c", &stubborn()]);
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "ready");
-    client.lose(LONG);
+    client.lose(ENDLESS_LEASE);
     client.wait_for_unlock();
     assert_eq!(run.code(), Some(75));
 }
@@ -141,9 +141,9 @@ fn a_command_that_is_stopped_is_ended_too() {
         &fake,
         "trap 'echo told; exit 0' TERM; echo $$; kill -STOP $$",
     );
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     run.line();
-    client.lose(LONG);
+    client.lose(ENDLESS_LEASE);
     client.wait_for_unlock();
     assert_eq!(run.line(), "told");
     assert_eq!(run.code(), Some(75));
@@ -153,7 +153,7 @@ fn the_death_of_ringctl_ends_the_command_and_releases_the_lock() {
     for line in [polite(), stubborn()] {
         let fake = FakeDaemon::new();
         let mut run = Running::run(&fake, &["--grace", "1s", "-c", &line]);
-        let mut client = fake.accept_and_grant(LONG);
+        let mut client = fake.accept_and_grant(ENDLESS_LEASE);
         assert_eq!(run.line(), "ready");
         run.signal(Signal::SIGKILL);
         let rest = run.rest();
@@ -182,7 +182,7 @@ fn left_processes_do_not_outlive_a_keeper_that_was_ending_them() {
          until [ -e {ready} ]; do sleep 0.01; done; exit 5"
     );
     let mut run = Running::shell(&fake, &witness.open_in(&line));
-    let client = fake.accept_and_grant(LONG);
+    let client = fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "told");
     kill(client.pid(), Signal::SIGKILL).unwrap();
     witness.wait_for_end();
@@ -190,7 +190,7 @@ fn left_processes_do_not_outlive_a_keeper_that_was_ending_them() {
 }
 
 fn a_lock_that_is_lost_at_once_starts_no_command() {
-    for lease in [Duration::ZERO, LONG] {
+    for lease in [Duration::ZERO, ENDLESS_LEASE] {
         let fake = FakeDaemon::new();
         let mut run = Running::shell(&fake, "echo runs; sleep 1000");
         let mut client = fake.next_client();
@@ -210,7 +210,7 @@ fn a_grant_with_a_past_lease_starts_no_command() {
     assert_eq!(run.code(), Some(75));
 }
 
-/// The kernel closes the keeper's first descriptor, the connection with `ringctl`, last.
+/// The kernel closes the keeper's connection with `ringctl` last, because it is the keeper's first descriptor.
 fn the_death_of_the_keeper_is_a_loss_even_if_the_command_dies_first() {
     let (_fake, mut run, client) = Running::ready(&stubborn());
     let keeper = rustix::process::Pid::from_raw(client.pid().as_raw()).unwrap();
@@ -240,7 +240,7 @@ fn a_command_does_not_outlive_both_its_keeper_and_ringctl() {
     nothing_outlives_both(&stubborn());
 }
 
-/// A real daemon keeps the life line open. Here only the keeper has its ends.
+/// A real daemon keeps the life line open. In this test, only the keeper has the ends of the life line.
 fn a_command_that_has_closed_its_descriptors_does_not_outlive_both() {
     let line = "exec python3 -c 'import os, time
 os.closerange(3, 8)
@@ -263,7 +263,7 @@ const REFUSAL: &str = "ringd sees no control groups (version 2)";
 fn a_missing_backstop_is_reported_before_the_command_runs() {
     let fake = FakeDaemon::with_bind_answer(Some(json!({"error": REFUSAL})));
     let mut run = Running::shell(&fake, "echo runs; read end");
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     run.wait_for_error(&format!(
         "processes that have left the command's process group or closed its descriptors continue: {REFUSAL}\n"
     ));
@@ -272,7 +272,7 @@ fn a_missing_backstop_is_reported_before_the_command_runs() {
     assert_eq!(run.code(), Some(1));
 
     let mut again = Running::shell(&fake, "echo runs");
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     client.wait_for_unlock();
     let (status, stderr) = again.end();
     assert_eq!(
@@ -287,7 +287,7 @@ fn a_missing_backstop_is_reported_before_the_command_runs() {
             .args(["lock", "--kill", "--pid", &std::process::id().to_string()])
             .stdin(Stdio::null()),
     );
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     lock.wait_for_error(&format!("the process is not sent SIGTERM: {REFUSAL}\n"));
     assert_eq!(lock.code(), Some(0));
     let mut unlock = Running::start(

@@ -1,8 +1,8 @@
 //! Tests of the `ringctl` program with real processes, signals and terminals, and with a fake daemon that each test
 //! controls (`docs/control.md`).
 
-/// Lists the tests of a module in `tests()`, for `main`. A test with `exclusive` before its name runs alone, as in
-/// `ring_segment::tests!`.
+/// Lists the tests of a module in `tests()`, for `main`. If `exclusive` stands before the name of a test, no other test
+/// runs at the same time, as in `ring_segment::tests!`.
 macro_rules! tests {
     (@one exclusive $test:ident) => {
         crate::Test {
@@ -47,10 +47,10 @@ use std::thread;
 use libtest_mimic::{Arguments, Trial};
 use ring_segment::Turn;
 
-/// Number of parallel tests per processor. Nearly all of them only wait.
+/// Number of parallel tests per processor. Nearly all tests only wait.
 const TESTS_PER_CPU: usize = 8;
 
-/// A test. Its path begins with the name of this program.
+/// A test. The path of a test begins with the name of this test program.
 #[derive(Clone, Copy)]
 struct Test {
     path: &'static str,
@@ -59,7 +59,7 @@ struct Test {
 }
 
 impl Test {
-    /// Creates a trial that waits for its turn, with up to `parallel_max` others in parallel.
+    /// Creates a trial that waits for its turn. At most `parallel_max` trials run at the same time.
     fn trial(self, parallel_max: usize) -> Trial {
         let name = self.path.split_once("::").map_or("", |(_, name)| name);
         Trial::test(name, move || {

@@ -18,17 +18,18 @@ use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use rustix::process::{PidfdFlags, pidfd_open};
 
-use crate::fake::{Client, FakeDaemon, LONG};
+use crate::fake::{Client, ENDLESS_LEASE, FakeDaemon};
 use ring_segment::limit::{TextReader, WAIT_LIMIT, is_readable};
 
 pub(crate) const RINGCTL: &str = env!("CARGO_BIN_EXE_ringctl");
 
-/// A shell line that starts `sleep` and waits until it runs. A signal that hits a shell's child before may get lost.
+/// A shell line that starts `sleep` and waits until it runs. A signal that comes before `sleep` runs may get lost.
 pub(crate) const SLEEP: &str = "sleep 1000 & is=sh; \
     while [ $is != sleep ]; do read is </proc/$!/comm; done";
 
-/// Lets children get all signals. The starter of the tests may ignore some, as shells do for background jobs, and
-/// children inherit that. Caught signals are not inherited, so this function catches them without an effect.
+/// Lets children get all signals. The process that starts the tests may ignore some signals, as shells do for
+/// background jobs, and children inherit ignored signals. Children do not inherit caught signals. So this function
+/// catches the signals, and does nothing when a signal arrives.
 pub(crate) fn unignore_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -54,7 +55,7 @@ pub(crate) fn ringctl(fake: &FakeDaemon) -> Command {
     command
 }
 
-/// A running `ringctl`. The end of the test kills it, and so ends its processes.
+/// A running `ringctl`. The end of the test kills `ringctl`, and so all processes of `ringctl` end.
 pub(crate) struct Running {
     child: Child,
     output: Option<TextReader<ChildStdout>>,
@@ -88,16 +89,16 @@ impl Running {
     }
 
     /// Starts `ringctl run` with a shell line at a new fake daemon, which grants the lock.
-    pub(crate) fn granted(line: &str) -> (FakeDaemon, Self, Client) {
+    pub(crate) fn spawn_granted(line: &str) -> (FakeDaemon, Self, Client) {
         let fake = FakeDaemon::new();
         let run = Self::shell(&fake, line);
-        let client = fake.accept_and_grant(LONG);
+        let client = fake.accept_and_grant(ENDLESS_LEASE);
         (fake, run, client)
     }
 
-    /// Does the same, and waits until the command prints `ready`.
+    /// Does the same as `granted`, and waits until the command prints `ready`.
     pub(crate) fn ready(line: &str) -> (FakeDaemon, Self, Client) {
-        let (fake, mut run, client) = Self::granted(line);
+        let (fake, mut run, client) = Self::spawn_granted(line);
         assert_eq!(run.line(), "ready");
         (fake, run, client)
     }
@@ -110,23 +111,24 @@ impl Running {
         kill(self.pid(), signal).expect("it runs");
     }
 
-    /// Writes to its standard input.
+    /// Writes to the standard input of `ringctl`.
     pub(crate) fn write_input(&mut self, input: &[u8]) {
         let pipe = self.child.stdin.as_mut().expect("it is piped");
         pipe.write_all(input).expect("it is open");
     }
 
-    /// Closes its standard input, if that is a pipe.
+    /// Closes the standard input of `ringctl`, if this input is a pipe.
     pub(crate) fn close_input(&mut self) {
         drop(self.child.stdin.take());
     }
 
-    /// Returns the next line of its output; empty at the end.
+    /// Returns the next line of the output of `ringctl`. The line is empty at the end of the output.
     pub(crate) fn line(&mut self) -> String {
         self.output().take_to("\n").trim_end().to_owned()
     }
 
-    /// Returns the rest of its output. After that, all processes that it has started have ended.
+    /// Returns the rest of the output of `ringctl`. When the output ends, all processes that `ringctl` has started have
+    /// ended.
     pub(crate) fn rest(&mut self) -> String {
         self.output().take_rest()
     }
@@ -135,19 +137,20 @@ impl Running {
         self.output.as_mut().expect("it is open")
     }
 
-    /// Closes the read end of its output.
+    /// Closes the read end of the output of `ringctl`.
     pub(crate) fn close_output(&mut self) {
         self.output = None;
     }
 
-    /// Waits until its standard error ends with a text.
+    /// Waits until the standard error of `ringctl` ends with a text.
     pub(crate) fn wait_for_error(&mut self, text: &str) {
         let errors = self.errors.take_to(text);
         assert!(errors.ends_with(text), "it printed {errors:?}");
     }
 
-    /// Whether it has ended. Reads its errors meanwhile, because a full pipe would block it.
-    pub(crate) fn has_ended(&mut self) -> bool {
+    /// Checks whether `ringctl` has ended. Also reads the standard error of `ringctl`, because a full pipe would block
+    /// `ringctl`.
+    pub(crate) fn check_ended(&mut self) -> bool {
         self.errors.so_far();
         self.ends_by(Instant::now())
     }
@@ -158,7 +161,7 @@ impl Running {
         is_readable(&process, by)
     }
 
-    /// Waits for its end. Returns its status and the rest of its errors.
+    /// Waits for the end of `ringctl`. Returns the exit status, and the rest of the standard error.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         assert!(self.ends_by(Instant::now() + WAIT_LIMIT), "it does not end");
         // `wait` would close its input.
@@ -217,7 +220,7 @@ impl Witness {
         let fake = FakeDaemon::new();
         let witness = Self::new(&fake);
         let mut run = Running::shell(&fake, &witness.open_in(line));
-        let client = fake.accept_and_grant(LONG);
+        let client = fake.accept_and_grant(ENDLESS_LEASE);
         assert_eq!(run.line(), "ready");
         (fake, witness, run, client)
     }
@@ -235,7 +238,7 @@ impl Witness {
         assert_eq!(read, 0, "no process writes to the pipe");
     }
 
-    /// Checks that all processes of the command have ended already.
+    /// Checks that all processes of the command have already ended.
     pub(crate) fn assert_ended(&mut self) {
         let has_ended = is_readable(&self.pipe, Instant::now());
         assert!(has_ended, "a process of the command still runs");

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::fake::{FakeDaemon, LONG};
+use crate::fake::{ENDLESS_LEASE, FakeDaemon};
 use crate::program::{Running, ringctl};
 
 tests! {
@@ -125,7 +125,7 @@ fn data_are_set_under_the_callers_lock() {
     assert_eq!(set.code(), Some(0));
 }
 
-/// A hook has a RINGD_TOKEN, the ring owner's, but no lock.
+/// A hook has a RINGD_TOKEN, which is the token of the ring's owner, but no lock.
 fn a_hook_does_not_count_as_a_holder() {
     for (arguments, label) in [
         (&["run", "true"][..], "true"),
@@ -160,8 +160,8 @@ fn data_are_set_under_a_new_lock() {
         client.request(),
         json!({"request": "lock", "label": "data set", "wait_ms": 5000})
     );
-    client.grant(LONG);
-    client.renew(LONG);
+    client.grant(ENDLESS_LEASE);
+    client.renew(ENDLESS_LEASE);
     assert_eq!(
         client.request(),
         json!({"request": "data_set", "hex": "00ff"})

@@ -1,4 +1,4 @@
-//! `ringctl run` without a loss, and without a lock.
+//! `ringctl run` when the lock is not lost, or is not granted.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use serde_json::{Value, json};
 
-use crate::fake::{FakeDaemon, LONG};
+use crate::fake::{ENDLESS_LEASE, FakeDaemon};
 use crate::program::{Running, ringctl};
 
 tests! {
@@ -29,7 +29,7 @@ tests! {
 
 fn the_commands_exit_code_is_returned() {
     for (line, code) in [("exit 0", 0), ("exit 42", 42), ("kill -9 $$", 128 + 9)] {
-        let (_fake, mut run, mut client) = Running::granted(line);
+        let (_fake, mut run, mut client) = Running::spawn_granted(line);
         client.wait_for_unlock();
         assert_eq!(run.code(), Some(code), "{line}");
         assert_eq!(client.request(), Value::Null);
@@ -37,7 +37,7 @@ fn the_commands_exit_code_is_returned() {
 }
 
 fn a_real_time_signal_gives_an_exit_code_too() {
-    let (_fake, mut run, mut client) = Running::granted("kill -40 $$");
+    let (_fake, mut run, mut client) = Running::spawn_granted("kill -40 $$");
     client.wait_for_unlock();
     assert_eq!(run.code(), Some(128 + 40));
 }
@@ -47,7 +47,7 @@ fn the_command_runs_only_while_the_lock_is_held() {
     let mut run = Running::shell(&fake, "echo works; cat");
     let mut client = fake.next_client();
     assert_eq!(client.request(), json!({"request": "lock", "label": "sh"}));
-    client.grant(LONG);
+    client.grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "works");
     client.wait_for_unlock();
     assert_eq!(run.code(), Some(0));
@@ -58,7 +58,7 @@ fn input_and_output_pass_through() {
     let mut command = ringctl(&fake);
     command.stdin(Stdio::piped());
     let mut run = Running::start(command.args(["run", "--", "tr", "a-z", "A-Z"]));
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     run.write_input(b"abc\n");
     run.close_input();
     client.wait_for_unlock();
@@ -69,7 +69,7 @@ fn the_environment_describes_the_lock() {
     let fake = FakeDaemon::new();
     let shown = "test $RINGD_LOCK = $RINGD_TOKEN && echo $RINGD_TOKEN $RINGD_PROGRESS $RINGD_GRADE $RINGD_DATA";
     let mut run = Running::shell(&fake, shown);
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "1795-02:00:00:00:00:01-7 1795 alone 00ff");
     client.wait_for_unlock();
 }
@@ -80,7 +80,7 @@ fn the_command_inherits_only_the_life_line() {
     let mut plain = Command::new(list[0]);
     let mut plain = Running::start(plain.arg(list[1]).stdin(Stdio::null()));
     let mut run = Running::run(&fake, &list);
-    fake.accept_and_grant(LONG).wait_for_unlock();
+    fake.accept_and_grant(ENDLESS_LEASE).wait_for_unlock();
     let (its, plain) = (run.rest(), plain.rest());
     let more = its.lines().filter(|fd| !plain.lines().any(|it| it == *fd));
     assert_eq!(more.count(), 1, "{its} of {plain}");
@@ -106,7 +106,7 @@ fn the_request_follows_the_options() {
         let mut run = Running::run(&fake, arguments);
         let mut client = fake.next_client();
         assert_eq!(client.request(), request);
-        client.grant(LONG);
+        client.grant(ENDLESS_LEASE);
         client.wait_for_unlock();
         assert_eq!(run.code(), Some(0));
     }
@@ -198,7 +198,7 @@ fn the_wait_for_setting_data_is_limited() {
     let fake = FakeDaemon::new();
     let mut set = ringctl(&fake);
     let mut set = Running::start(set.args(["data", "set", "x"]).stdin(Stdio::null()));
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(client.request()["request"], "data_set");
     let (status, stderr) = set.end();
     assert_eq!(status.code(), Some(3), "{stderr}");
@@ -208,7 +208,7 @@ fn a_command_that_cannot_be_run_has_the_exit_code_of_shells() {
     for (command, code) in [("/no/such/command", 127), ("/", 126)] {
         let fake = FakeDaemon::new();
         let mut run = Running::run(&fake, &[command]);
-        fake.accept_and_grant(LONG).wait_for_unlock();
+        fake.accept_and_grant(ENDLESS_LEASE).wait_for_unlock();
         let (status, stderr) = run.end();
         assert_eq!(status.code(), Some(code));
         assert!(stderr.contains(command), "{stderr}");
@@ -216,7 +216,7 @@ fn a_command_that_cannot_be_run_has_the_exit_code_of_shells() {
 }
 
 fn the_lock_is_released_after_the_end_of_all_processes() {
-    let (_fake, mut run, mut client) = Running::granted("sleep 1000 & echo $!; exit 5");
+    let (_fake, mut run, mut client) = Running::spawn_granted("sleep 1000 & echo $!; exit 5");
     let left_behind = run.line();
     assert_eq!(client.request()["request"], "unlock");
     let stat = std::fs::read_to_string(format!("/proc/{left_behind}/stat"));
@@ -229,7 +229,7 @@ fn renewals_extend_a_short_lease() {
     let fake = FakeDaemon::new();
     let mut run = Running::shell(&fake, "sleep 5.5; exit 5");
     let mut client = fake.accept_and_grant(Duration::from_secs(5));
-    client.renew(LONG);
+    client.renew(ENDLESS_LEASE);
     client.wait_for_unlock();
     assert_eq!(run.code(), Some(5));
 }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::fake::{FakeDaemon, LONG};
+use crate::fake::{ENDLESS_LEASE, FakeDaemon};
 use crate::program::{Running, SLEEP, ringctl};
 
 tests! {
@@ -82,16 +82,16 @@ fn signals_that_only_a_command_can_use_do_not_end_the_wait() {
     for signal in [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH] {
         run.signal(signal);
     }
-    client.grant(LONG);
+    client.grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "runs");
     client.wait_for_unlock();
     assert_eq!(run.code(), Some(0));
 }
 
 fn a_signal_right_after_the_grant_ends_the_command() {
-    // The command must end at whatever moment the signal comes.
+    // The command must end, no matter at which moment the signal comes.
     for _ in 0..20 {
-        let (_fake, mut run, mut client) = Running::granted("sleep 1000");
+        let (_fake, mut run, mut client) = Running::spawn_granted("sleep 1000");
         run.signal(Signal::SIGTERM);
         client.wait_for_unlock();
         run.rest();
@@ -120,7 +120,7 @@ fn the_effect_of_sigpipe_is_passed_to_the_command() {
             }
             let mut run = Running::start(command.args(["grep", "SigIgn", "/proc/self/status"]));
             if !guarded {
-                fake.accept_and_grant(LONG).wait_for_unlock();
+                fake.accept_and_grant(ENDLESS_LEASE).wait_for_unlock();
             }
             let ignored = run.line();
             let digits = ignored.trim_start_matches("SigIgn:").trim();
@@ -145,7 +145,7 @@ fn an_ignored_signal_stays_ignored() {
     let mut client = fake.next_client();
     client.request();
     run.signal(Signal::SIGHUP);
-    client.grant(LONG);
+    client.grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "ready");
     run.signal(Signal::SIGHUP);
     run.close_input();

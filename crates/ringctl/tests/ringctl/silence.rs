@@ -1,4 +1,4 @@
-//! A daemon or keeper that does not answer: the waiting user is told.
+//! If a daemon or keeper does not answer, the waiting user gets a warning.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::fake::{FakeDaemon, LONG};
+use crate::fake::{ENDLESS_LEASE, FakeDaemon};
 use crate::locking::start;
 use crate::program::Running;
 
@@ -57,18 +57,18 @@ fn a_daemon_that_answers_probes_is_not_reported() {
     let fake = FakeDaemon::new();
     let mut run = Running::shell(&fake, "exit 5");
     let mut client = fake.next_client();
-    // The probe is answered, and the lock may come later.
+    // The daemon answers the probe, and may grant the lock later.
     fake.next_connection().answer_probe();
     fake.answer_probes();
     assert_eq!(client.request()["request"], "lock");
-    client.grant(LONG);
+    client.grant(ENDLESS_LEASE);
     client.wait_for_unlock();
     let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(5));
     assert_eq!(stderr, "");
 }
 
-/// The report comes after 2 s, and a busy machine may add to that.
+/// The warning comes after 2 s, or later on a busy machine.
 fn a_daemon_that_stops_during_the_wait_is_reported_soon() {
     const BOUND: Duration = Duration::from_secs(2 + 15);
     let waits: [&[&str]; 4] = [
@@ -95,7 +95,7 @@ fn a_keeper_that_does_not_answer_is_reported_and_given_up() {
     let fake = FakeDaemon::new();
     let pid = std::process::id().to_string();
     let mut lock = start(&fake, &["lock", "--pid", &pid]);
-    let client = fake.accept_and_grant(LONG);
+    let client = fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(lock.code(), Some(0));
     let _stopped = Stopped::new(client.pid());
     let keeper = format!("ringd-keeper (process {})", client.pid());
@@ -111,7 +111,7 @@ fn a_keeper_that_does_not_answer_is_reported_and_given_up() {
     }
 }
 
-/// A stopped process, which the end of the test kills.
+/// A stopped process. The end of the test kills this process.
 struct Stopped(Pid);
 
 impl Stopped {
@@ -157,7 +157,7 @@ fn a_label_has_a_maximum_length() {
     let mut run = start(&fake, &["run", "--label", &longest, "true"]);
     let mut client = fake.next_client();
     assert_eq!(client.request()["label"], longest.as_str());
-    client.grant(LONG);
+    client.grant(ENDLESS_LEASE);
     client.wait_for_unlock();
     assert_eq!(run.code(), Some(0));
 }

@@ -1,4 +1,4 @@
-//! Another user who listens at the daemon's socket.
+//! Tests with a process of another user that listens at the daemon's socket.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,4 @@
-//! Commands that become root, so that `ringctl` of an ordinary user cannot signal them.
+//! Tests with commands that become root. So `ringctl`, which runs as an ordinary user, cannot signal these commands.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::geteuid;
 use serde_json::Value;
 
-use crate::fake::{FakeDaemon, LONG};
+use crate::fake::{ENDLESS_LEASE, FakeDaemon};
 use crate::leaving::own_group;
 use crate::program::{RINGCTL, Running};
 
@@ -31,7 +31,7 @@ tests! {
 const NOBODY: u32 = 65534;
 const LEASE: Duration = Duration::from_secs(2);
 
-/// A directory with programs by which another user can become root.
+/// A directory with programs that let another user become root.
 struct Stage {
     fake: FakeDaemon,
     ringctl: PathBuf,
@@ -45,8 +45,8 @@ impl Stage {
             "only root can make a program that others become root by: run the tests as root"
         );
         let fake = FakeDaemon::new();
-        // Another process makes the copies. If this process did, a child of another test could have a copy open for
-        // writing, and then no process can run it.
+        // Another process makes the copies. If this process made them, a child of another test could inherit a copy
+        // that is open for writing. No process could run this copy.
         let copy = |program: &str, name: &str, mode: &str| {
             let path = fake.file(name);
             let mut install = Command::new("install");
@@ -92,19 +92,20 @@ impl Stage {
         format!("exec 9<&0; {left} <&9 2>/dev/null & {wait}; exit 5")
     }
 
-    /// Starts `ringctl run` as a user without permissions, in that control group.
+    /// Starts `ringctl run` as a user without permissions, in the control group `cgroup`.
     fn run(&self, cgroup: &Path, line: &str) -> Running {
         self.run_in(&mut Command::new("sh"), cgroup, line)
     }
 
-    /// The same with the `/proc` of another PID namespace, which has other numbers.
+    /// Does the same as `run`, but with the `/proc` of another PID namespace. In this `/proc`, processes have other
+    /// numbers.
     fn run_with_foreign_proc(&self, line: &str) -> Running {
         let mut unshare = Command::new("unshare");
         unshare.args(["--pid", "--fork", "--kill-child", "sh"]);
         self.run_in(&mut unshare, &own_group(), line)
     }
 
-    /// The same with a `/proc` that hides the processes of other users.
+    /// Does the same as `run`, but with a `/proc` that hides the processes of other users.
     fn run_with_hiding_proc(&self, line: &str) -> Running {
         let mut unshare = Command::new("unshare");
         let hide = "mount -t proc -o hidepid=invisible proc /proc && exec sh \"$@\"";
@@ -133,7 +134,7 @@ fn a_surviving_root_command_is_reported() {
         &own_group(),
         &stage.as_root("echo ready; read end; echo over"),
     );
-    let mut client = stage.fake.accept_and_grant(LONG);
+    let mut client = stage.fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "ready");
     client.lose(LEASE);
     run.wait_for_error("sudo ringctl run -- CMD, not ringctl run -- sudo CMD\n");
@@ -161,7 +162,7 @@ fn the_lock_is_held_until_a_left_root_process_ends() {
         } else {
             stage.run(&own_group(), &line)
         };
-        let mut client = stage.fake.accept_and_grant(LONG);
+        let mut client = stage.fake.accept_and_grant(ENDLESS_LEASE);
         run.wait_for_error("which runs as another user and continues");
         run.write_input(b"end\n");
         client.wait_for_unlock();
@@ -172,8 +173,8 @@ fn the_lock_is_held_until_a_left_root_process_ends() {
 fn a_hidden_root_command_is_reported() {
     let stage = Stage::new();
     let works = stage.as_root("echo ready; read end; echo over");
-    // Either the shell itself is root's, or it waits for a root process. In the third line a zombie of the user is
-    // next to the root process.
+    // Either the shell itself runs as root, or it waits for a root process. In the third case, the root process has a
+    // zombie of the user as its child.
     for line in [
         format!("exec {works}"),
         format!("{works}; exit 5"),
@@ -192,7 +193,7 @@ fn a_root_command_is_reported_where_proc_is_another_namespaces() {
 }
 
 fn assert_reported(stage: &Stage, mut run: Running) {
-    let mut client = stage.fake.accept_and_grant(LONG);
+    let mut client = stage.fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "ready");
     client.lose(LEASE);
     run.wait_for_error("sudo ringctl run -- CMD, not ringctl run -- sudo CMD\n");
@@ -226,7 +227,7 @@ fn lock_kill_refuses_a_process_of_another_user() {
     assert!(stderr.contains(&why), "{stderr}");
     let mut check = lock(&["--check"]);
     assert_eq!(check.code(), Some(1), "no lock is held");
-    // Without a directory of that user, the lock is not acquired either.
+    // If that user has no directory, the lock is not acquired either.
     let mut nowhere = Command::new(&stage.sudo);
     nowhere.args(["--clear-groups", "--regid", "65534", "--reuid", "65534"]);
     nowhere
@@ -242,7 +243,7 @@ fn lock_kill_refuses_a_process_of_another_user() {
     );
     // Watching a process needs no permission.
     let mut without = lock(&[]);
-    let client = stage.fake.accept_and_grant(LONG);
+    let client = stage.fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(without.code(), Some(0));
     drop(client);
 }
@@ -251,11 +252,11 @@ fn a_hidden_root_process_is_reported_after_the_keepers_death() {
     let stage = Stage::new();
     let works = stage.as_root("echo ready; read end");
     let mut run = stage.run_with_hiding_proc(&format!("{works}; exit 5"));
-    let client = stage.fake.accept_and_grant(LONG);
+    let client = stage.fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "ready");
     kill(client.pid(), Signal::SIGKILL).expect("it lives");
     run.wait_for_error("which runs as another user and continues");
-    // The root process has the pipe of the errors open.
+    // The root process still has the pipe for errors open, so reading to its end would block.
     run.write_input(b"end\n");
     let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
@@ -268,7 +269,7 @@ fn a_hidden_root_process_is_reported_after_the_keepers_death() {
 fn a_signal_ends_the_wait_for_a_left_root_process() {
     let stage = Stage::new();
     let mut run = stage.run(&own_group(), &stage.leave_root_process());
-    let mut client = stage.fake.accept_and_grant(LONG);
+    let mut client = stage.fake.accept_and_grant(ENDLESS_LEASE);
     run.wait_for_error("which runs as another user and continues");
     run.signal(Signal::SIGINT);
     assert_eq!(run.killed_by(), Some(Signal::SIGINT));
@@ -281,7 +282,7 @@ fn a_signal_ends_the_wait_for_a_root_command_after_the_loss() {
     let stage = Stage::new();
     let line = format!("exec {}", stage.as_root("echo ready; read end"));
     let mut run = stage.run(&own_group(), &line);
-    let mut client = stage.fake.accept_and_grant(LONG);
+    let mut client = stage.fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "ready");
     client.lose(LEASE);
     run.wait_for_error("sudo ringctl run -- CMD");
@@ -292,9 +293,9 @@ fn a_signal_ends_the_wait_for_a_root_command_after_the_loss() {
     );
     ring_segment::limit::wait_until("a signal ends it", || {
         run.signal(Signal::SIGINT);
-        run.has_ended()
+        run.check_ended()
     });
-    // The root process has the pipe of the errors open.
+    // The root process still has the pipe for errors open, so reading to its end would block.
     run.write_input(b"end\n");
     assert_eq!(run.killed_by(), Some(Signal::SIGINT));
 }
@@ -320,7 +321,7 @@ fn a_control_group_ends_a_root_command() {
         chown(path, Some(NOBODY), None).expect("root may");
     }
     let mut run = stage.run(&own, &stage.as_root("echo ready; read end"));
-    let mut client = stage.fake.accept_and_grant(LONG);
+    let mut client = stage.fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(run.line(), "ready");
     client.lose(LEASE);
     client.wait_for_unlock();

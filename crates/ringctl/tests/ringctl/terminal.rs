@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::openpty;
 
-use crate::fake::{FakeDaemon, LONG};
+use crate::fake::{ENDLESS_LEASE, FakeDaemon};
 use crate::program::{RINGCTL, SLEEP, unignore_signals};
 use ring_segment::limit::{TextReader, wait_until};
 
@@ -36,7 +36,7 @@ impl Shell {
         unignore_signals();
         let pty = openpty(None, None).expect("a terminal");
         for side in [&pty.master, &pty.slave] {
-            // Other tests count the descriptors that their commands inherit.
+            // The descriptors are not inherited, because other tests count the descriptors that their commands inherit.
             fcntl(side, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).expect("set");
         }
         let side = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
@@ -69,7 +69,8 @@ impl Shell {
             .expect("it is open");
     }
 
-    /// Waits until the screen shows the text after the last one. Returns the text between the two.
+    /// Waits until the screen shows `text` after the text of the last call. Returns all output after the text of the
+    /// last call.
     fn wait_for_text(&mut self, text: &str) -> String {
         let shown = self.screen.take_to(text);
         assert!(shown.ends_with(text), "the shell has ended after {shown:?}");
@@ -82,7 +83,7 @@ impl Shell {
         self.wait_for_text("\r\n$ ");
     }
 
-    /// Returns the word that is shown after the text.
+    /// Returns the word that the screen shows after `text`.
     fn read_word_after(&mut self, text: &str) -> String {
         self.wait_for_text(text);
         self.wait_for_text("\r\n").trim().to_owned()
@@ -96,8 +97,8 @@ impl Drop for Shell {
     }
 }
 
-/// A shell line that prints its number, reads a line and prints it. Its output does not appear in the shell's echo of
-/// the command.
+/// A shell line that prints its process number, reads a line and prints this line. The terminal's echo of the command
+/// does not contain this output.
 const READER: &str = "echo pid:$$; read line </dev/tty; echo li\"\"ne:$line";
 
 fn is_stopped(pid: &str) -> bool {
@@ -110,7 +111,7 @@ fn ctrl_c_ends_the_command_but_not_the_shell() {
     let mut shell = Shell::start(&fake);
     let line = format!("trap \"echo got-it; exit 3\" INT; {SLEEP}; echo ready; wait");
     shell.write_input(&format!("run -c '{line}'; echo code:$?\n"));
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     shell.wait_for_text("ready\r\n");
     shell.write_input(CTRL_C);
     shell.wait_for_text("got-it");
@@ -141,7 +142,7 @@ fn ctrl_z_stops_the_command_and_fg_continues_it() {
     let fake = FakeDaemon::new();
     let mut shell = Shell::start(&fake);
     shell.write_input(&format!("run -c '{READER}'\n"));
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     let pid = shell.read_word_after("pid:");
     shell.write_input(CTRL_Z);
     shell.wait_for_stop();
@@ -159,7 +160,7 @@ fn a_command_in_a_pipeline_gets_the_terminal_when_it_reads() {
     let fake = FakeDaemon::new();
     let mut shell = Shell::start(&fake);
     shell.write_input(&format!("run -c '{READER}' | cat; echo code:$?\n"));
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     shell.read_word_after("pid:");
     shell.write_input("typed\n");
     assert_eq!(shell.read_word_after("line:"), "typed");
@@ -172,10 +173,10 @@ fn ctrl_z_stops_a_command_in_a_pipeline() {
     let mut shell = Shell::start(&fake);
     let line = format!("trap \"echo on\" CONT; {SLEEP}; echo pid:$$; while :; do wait $!; done");
     shell.write_input(&format!("run -c '{line}' | cat\n"));
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     let pid = shell.read_word_after("pid:");
     shell.write_input(CTRL_Z);
-    // `ringctl` runs in a function here, so it is not a process that the shell waits for.
+    // In this test, `ringctl` runs in a function, so the shell does not wait for its process.
     shell.wait_for_stop();
     wait_until("it stops", || is_stopped(&pid));
     shell.write_input("fg\n");
@@ -191,7 +192,7 @@ fn a_signal_to_a_stopped_job_is_forwarded_after_its_continuation() {
     let mut shell = Shell::start(&fake);
     let line = format!("trap \"echo got-it; exit 3\" TERM; {SLEEP}; echo ready; wait");
     shell.write_input(&format!("run -c '{line}'\n"));
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     shell.wait_for_text("ready\r\n");
     shell.write_input(CTRL_Z);
     shell.wait_for_stop();
@@ -204,7 +205,7 @@ fn a_background_command_stops_when_it_reads() {
     let fake = FakeDaemon::new();
     let mut shell = Shell::start(&fake);
     shell.write_input(&format!("run -c '{READER}' &\n"));
-    let mut client = fake.accept_and_grant(LONG);
+    let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     let pid = shell.read_word_after("pid:");
     wait_until("it stops", || is_stopped(&pid));
     shell.write_input("\n");

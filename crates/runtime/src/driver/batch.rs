@@ -8,7 +8,7 @@ use ring_proto::time::{Instant, Now};
 #[derive(Debug)]
 pub struct ReceiveBatch<P = ()> {
     buffers: Buffers,
-    /// Number of used buffers. A skipped one holds no message.
+    /// Number of used buffers. A skipped buffer holds no message.
     used_count: usize,
     messages: Vec<MessageMetadata<P>>,
 }
@@ -24,7 +24,7 @@ struct MessageMetadata<P> {
     age: Duration,
 }
 
-/// One buffer of equal size for each message of a batch.
+/// Buffers of equal size, one for each message of a batch.
 #[derive(Debug)]
 struct Buffers {
     bytes: Box<[u8]>,
@@ -54,7 +54,7 @@ impl Buffers {
 }
 
 impl<P: Copy> ReceiveBatch<P> {
-    /// Makes an empty batch of at most `count` messages of at most `size` bytes. The batch never allocates again.
+    /// Makes an empty batch for at most `count` messages of at most `size` bytes. The batch never allocates again.
     pub fn new(count: usize, size: usize) -> Self {
         Self {
             buffers: Buffers::new(count, size),
@@ -85,8 +85,8 @@ impl<P: Copy> ReceiveBatch<P> {
         self.used_count += 1;
     }
 
-    /// Adds the first `len` bytes of [`next_buffer`](Self::next_buffer) as a message from peer `from`, which was
-    /// `age` old at `now`.
+    /// Adds the first `len` bytes of [`next_buffer`](Self::next_buffer) as a message from peer `from`. At the time
+    /// `now`, the message's age was `age`.
     pub fn push(&mut self, len: usize, from: P, now: Now, age: Duration) {
         debug_assert!(len <= self.buffers.size);
         let message = MessageMetadata {
@@ -115,7 +115,7 @@ impl<P: Copy> ReceiveBatch<P> {
         self.messages.is_empty()
     }
 
-    /// Whether all buffers are used: there may be more to receive.
+    /// Whether all buffers are used, so that there may be more messages to receive.
     pub fn is_full(&self) -> bool {
         self.used_count == self.buffers.count
     }
@@ -126,24 +126,25 @@ impl<P: Copy> ReceiveBatch<P> {
         last.map(|last| last.now.monotonic.before(last.age))
     }
 
-    /// Returns each message with its sender, the time at which it is handled, and its age at that time.
+    /// Returns, for each message, its bytes, its sender, the time at which the machine handles the message, and the
+    /// message's age at this time.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], P, Now, Duration)> {
         let messages = self.messages.iter();
         messages.map(|it| (self.buffers.get(it.buffer, it.len), it.from, it.now, it.age))
     }
 }
 
-/// Messages that a link is to send, in order.
+/// Messages that a link has to send, in order.
 #[derive(Debug)]
 pub struct TransmitBatch<P = ()> {
     buffers: Buffers,
     messages: Vec<(usize, P)>,
-    /// Number of messages that were sent or given up.
+    /// Number of messages that were sent or dropped.
     done: usize,
 }
 
 impl<P: Copy> TransmitBatch<P> {
-    /// Makes an empty batch of at most `count` messages of at most `size` bytes. The batch never allocates again.
+    /// Makes an empty batch for at most `count` messages of at most `size` bytes. The batch never allocates again.
     pub fn of(count: usize, size: usize) -> Self {
         Self {
             buffers: Buffers::new(count, size),
@@ -174,22 +175,22 @@ impl<P: Copy> TransmitBatch<P> {
         self.done = 0;
     }
 
-    /// Forgets the first `count` messages. The others are still to be sent.
+    /// Forgets the first `count` messages. The caller still has to send the others.
     pub fn drop_first(&mut self, count: usize) {
         self.done = (self.done + count).min(self.messages.len());
     }
 
-    /// Returns the number of messages that are still to be sent.
+    /// Returns the number of messages that are not sent yet.
     pub fn len(&self) -> usize {
         self.messages.len() - self.done
     }
 
-    /// Whether no message is still to be sent.
+    /// Whether all messages were sent or dropped.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the messages that are still to be sent, in order, each with its destination.
+    /// Returns the messages that are not sent yet, in order, each with its destination.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], P)> {
         let messages = self.messages.iter().enumerate().skip(self.done);
         messages.map(|(at, &(len, to))| (self.buffers.get(at, len), to))

@@ -1,7 +1,8 @@
 //! One connection: its buffers and its state.
 //!
-//! The network only announces that something may have changed. Only a read or a write shows whether the connection is
-//! ready. If the machine does not consume bytes, the connection is not read further, so the peer has to wait.
+//! The network only announces that a connection may have changed. Only a read or a write shows whether the connection
+//! is ready. If the machine does not consume bytes, this node reads no more bytes from the connection, so the peer has
+//! to wait.
 
 use std::io::{self, ErrorKind};
 use std::mem;
@@ -11,15 +12,16 @@ use ring_proto::CloseReason;
 use super::IoEvent;
 use super::connections::{Connection, reason};
 
-/// Maximum unconsumed bytes of a connection, and maximum bytes read from it in one loop iteration.
+/// Maximum number of unconsumed bytes of a connection. One loop iteration also reads at most this many bytes from a
+/// connection.
 pub const RECEIVE_BUFFER_MAX: usize = 64 * 1024;
-/// Maximum bytes of the first read call. Each later call reads at most as many bytes as the buffer already has, so a
-/// buffer grows with the data received.
+/// Maximum number of bytes of the first read call. Each later call reads at most as many bytes as the buffer already
+/// contains. So a buffer grows with the received data.
 const FIRST_READ_MAX: usize = 4 * 1024;
-/// Maximum bytes taken from the machine at a time.
+/// Maximum number of bytes that one call takes from the machine.
 const WRITE_CHUNK: usize = 16 * 1024;
-/// Zeros for extending a buffer. `Vec::resize` would write byte by byte in builds that are not optimized, and the
-/// simulator's tests would take fifteen times as long there.
+/// Zeros that extend a buffer. In builds that are not optimized, `Vec::resize` would write byte by byte, and the
+/// simulator's tests would take fifteen times as long.
 static ZEROS: [u8; RECEIVE_BUFFER_MAX] = [0; RECEIVE_BUFFER_MAX];
 
 /// A connection in its slot.
@@ -28,27 +30,27 @@ static ZEROS: [u8; RECEIVE_BUFFER_MAX] = [0; RECEIVE_BUFFER_MAX];
 pub(super) struct Stream<C, P> {
     pub(super) connection: C,
     phase: ConnectionPhase<P>,
-    /// The failure that the machine does not know of yet.
+    /// Failure that the machine does not know yet.
     failed: Option<CloseReason>,
-    /// Whether the network has announced a change since the last check for a reset.
+    /// Whether the network has announced a change since this node last checked for a reset.
     must_check: bool,
-    /// Whether a read may return something.
+    /// Whether a read may return bytes, an end or an error.
     readable: bool,
-    /// Whether the last write took fewer bytes than it was given.
+    /// Whether the connection took only a part of the bytes of the last write.
     is_blocked: bool,
     received: Vec<u8>,
     /// Whether the peer has closed its side.
     end: bool,
-    /// Whether something was received that the machine has not seen.
+    /// Whether the connection has received bytes or an end that the machine has not seen.
     has_news: bool,
-    /// Bytes taken from the machine that are not written yet.
+    /// Bytes that were taken from the machine and are not written yet.
     unwritten_bytes: Vec<u8>,
     /// Whether the machine may have more bytes to write.
     has_more: bool,
     close_state: CloseState,
 }
 
-/// How far the connection has been set up.
+/// The phase of a connection's setup.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ConnectionPhase<P> {
     Connecting,
@@ -57,7 +59,7 @@ pub(super) enum ConnectionPhase<P> {
     Up,
 }
 
-/// The plan for this node's side of the connection once all bytes are written.
+/// The next step for this node's side of the connection after all bytes are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CloseState {
     Open,
@@ -69,7 +71,7 @@ enum CloseState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteOutcome {
     Open,
-    /// All bytes are written: the caller closes the connection.
+    /// All bytes are written, so the caller closes the connection.
     Closed,
 }
 
@@ -105,13 +107,13 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         self.failed = Some(why);
     }
 
-    pub(super) fn received(&self) -> (&[u8], bool) {
+    pub(super) fn input(&self) -> (&[u8], bool) {
         (&self.received, self.end)
     }
 
     pub(super) fn receive_again(&mut self) {
         self.has_news = self.end || !self.received.is_empty();
-        // The peer may have reset the connection since the bytes were received.
+        // The peer may have reset the connection after it sent the bytes.
         self.must_check = true;
     }
 
@@ -119,7 +121,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         self.received.drain(..count.min(self.received.len()));
     }
 
-    /// Closes this node's side once all bytes are written. Returns whether that is possible at once.
+    /// Closes this node's side after all bytes are written. Returns whether this node can close the side at once.
     pub(super) fn finish(&mut self) -> bool {
         if self.close_state == CloseState::Open {
             self.close_state = CloseState::Finish;
@@ -127,7 +129,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         self.is_written()
     }
 
-    /// Closes the connection once all bytes are written. Returns whether that is possible at once.
+    /// Closes the connection after all bytes are written. Returns whether the caller can close it at once.
     pub(super) fn close(&mut self) -> bool {
         self.close_state = CloseState::Close;
         self.has_more = false;
@@ -173,8 +175,8 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         (!self.is_blocked && is_wanted).then_some(IoEvent::Writable)
     }
 
-    /// Reads all available bytes that fit. The check for a reset comes last: bytes that a peer sent before it reset
-    /// the connection must not count.
+    /// Reads available bytes until the receive buffer is full. The check for a reset comes last: bytes that a peer sent
+    /// before it reset the connection must not count.
     fn read(&mut self) -> io::Result<()> {
         let mut has_read = false;
         while self.readable && !self.end && self.received.len() < RECEIVE_BUFFER_MAX {
@@ -198,7 +200,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         Ok(())
     }
 
-    /// Writes until the connection takes no more bytes, or all are written.
+    /// Writes until the connection takes no more bytes, or all bytes are written.
     pub(super) fn write(
         &mut self,
         fill: &mut dyn FnMut(&mut [u8]) -> usize,

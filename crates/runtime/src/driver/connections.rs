@@ -1,4 +1,4 @@
-//! A bounded number of connections over any network: their slots and their events.
+//! Slots and events of a bounded number of connections, over any network.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -8,33 +8,35 @@ use ring_proto::{CloseReason, StreamId};
 use super::connection::{ConnectionPhase, Stream, WriteOutcome};
 use super::{IoEvent, Streams};
 
-/// Maximum failed `accept` calls in a row before the listener is left until its next change: more than can wait.
+/// Maximum number of failed `accept` calls in a row. After these failures, this node ignores the listener until the
+/// listener's next change. This maximum is larger than the number of peers that can wait to be accepted.
 const FAILED_ACCEPTS_MAX: usize = 4096;
-/// At most one slot in this many may hold a connection that the machine has closed.
+/// The ratio between the number of slots and the maximum number of closing connections.
 const SLOTS_PER_CLOSING: usize = 2;
 
 /// A network that makes connections.
 pub trait Network<P> {
-    /// The type of its connections.
+    /// The type of the network's connections.
     type Connection: Connection;
 
     /// Starts to connect to a peer.
     ///
     /// # Errors
-    /// The attempt fails at once.
+    /// Returns an error if the attempt fails at once.
     fn connect(&mut self, to: P) -> io::Result<Self::Connection>;
 
-    /// Accepts the next connection, and returns its peer.
+    /// Accepts the next connection. Returns the connection and its peer.
     ///
     /// # Errors
-    /// `WouldBlock`: no peer waits. `OutOfMemory`: there is no memory or descriptor at the moment. Anything else:
-    /// this connection failed, and another peer may wait.
+    /// `WouldBlock`: no peer waits. `OutOfMemory`: the system has no memory or descriptor at the moment. Any other
+    /// error: this connection failed, but another peer may wait.
     fn accept(&mut self) -> io::Result<(Self::Connection, P)>;
 
-    /// Watches `connection`: [`next_changed`](Self::next_changed) returns each later change once.
+    /// Watches `connection`. After this call, [`next_changed`](Self::next_changed) returns each change of the
+    /// connection once.
     ///
     /// # Errors
-    /// The kernel cannot watch the connection.
+    /// Returns an error if the kernel cannot watch the connection.
     fn watch(&mut self, connection: &Self::Connection, key: u64) -> io::Result<()>;
 
     /// Returns the next source that may have changed.
@@ -46,22 +48,22 @@ pub trait Network<P> {
 pub enum Changed {
     /// Peers may have connected.
     Listener,
-    /// The connection that is watched with this key.
+    /// A connection may have changed. The value is the key with which the network watches the connection.
     Connection(u64),
 }
 
-/// One connection of a network. No call blocks.
+/// A connection of a network. Functions of a connection never block.
 pub trait Connection {
-    /// Checks whether it is established.
+    /// Checks whether the connection is established.
     ///
     /// # Errors
-    /// `WouldBlock`: not yet. Anything else: it cannot be established.
+    /// `WouldBlock`: the connection is not established yet. Any other error: the connection cannot be established.
     fn check_established(&mut self) -> io::Result<()>;
 
-    /// Reads bytes; 0: the peer has closed its side.
+    /// Reads bytes and returns their number. 0 means that the peer has closed its side.
     ///
     /// # Errors
-    /// `WouldBlock`: there is nothing to read. Anything else: the connection has failed.
+    /// `WouldBlock`: there are no bytes to read. Any other error: the connection has failed.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
     /// Checks whether the peer has reset the connection, perhaps after it closed its side.
@@ -70,10 +72,10 @@ pub trait Connection {
     /// The connection has failed.
     fn check_reset(&mut self) -> io::Result<()>;
 
-    /// Writes some of `bytes`, and returns their number.
+    /// Writes as many bytes from the start of `bytes` as the connection takes. Returns the number of written bytes.
     ///
     /// # Errors
-    /// `WouldBlock`: it takes no bytes at the moment. Anything else: the connection has failed.
+    /// `WouldBlock`: the connection takes no bytes at the moment. Any other error: the connection has failed.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Closes this node's side.
@@ -82,7 +84,7 @@ pub trait Connection {
     /// The connection has failed.
     fn finish(&mut self) -> io::Result<()>;
 
-    /// Closes the connection: the peer reads all bytes that were written, then the end of the stream.
+    /// Closes the connection. The peer reads all written bytes, and then the end of the stream.
     fn close(self);
 
     /// Resets the connection.
@@ -93,12 +95,12 @@ pub trait Connection {
 #[derive(Debug)]
 pub struct Connections<N: Network<P>, P> {
     network: N,
-    slots: Vec<Slot<N::Connection, P>>,
-    /// Free slots. The last one is used next.
+    slots: Vec<StreamSlot<N::Connection, P>>,
+    /// Free slots. The next connection gets the last slot of this list.
     free_slots: Vec<u16>,
-    /// Slots that may have work to do, each at most once.
+    /// Slots that may have work to do. Each slot is in the queue at most once.
     due: VecDeque<u16>,
-    /// Connections that the machine has closed and whose last bytes are not written yet, the oldest first.
+    /// Connections that the machine has closed, but whose last bytes are not written yet. The oldest is first.
     closing: VecDeque<StreamId>,
     /// Connections that failed before they had a socket.
     failed: VecDeque<(StreamId, CloseReason)>,
@@ -107,7 +109,7 @@ pub struct Connections<N: Network<P>, P> {
 }
 
 #[derive(Debug)]
-struct Slot<C, P> {
+struct StreamSlot<C, P> {
     generation: u32,
     is_due: bool,
     stream: Option<Stream<C, P>>,
@@ -116,7 +118,7 @@ struct Slot<C, P> {
 impl<N: Network<P>, P: Copy> Connections<N, P> {
     /// Makes slots for at most `count` connections of `network`.
     pub fn new(network: N, count: u16) -> Self {
-        let slot = || Slot {
+        let slot = || StreamSlot {
             generation: 0,
             is_due: false,
             stream: None,
@@ -144,7 +146,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    fn slot(&self, id: StreamId) -> Option<&Slot<N::Connection, P>> {
+    fn slot(&self, id: StreamId) -> Option<&StreamSlot<N::Connection, P>> {
         let slot = self.slots.get(usize::from(id.slot))?;
         (slot.generation == id.generation).then_some(slot)
     }
@@ -162,7 +164,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// Puts a connection into a free slot, which must exist.
+    /// Puts a connection into a free slot. The caller makes sure that there is a free slot.
     fn add(&mut self, connection: io::Result<N::Connection>, phase: ConnectionPhase<P>) {
         let Some(slot) = self.free_slots.pop() else {
             return;
@@ -185,7 +187,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// Frees a slot. The generation of the slot increases, so that the id of the old connection is never used again.
+    /// Frees a slot. The slot's generation increases, so that no later connection gets the id of the old connection.
     fn vacate(&mut self, slot: u16) -> Option<N::Connection> {
         let id = self.id(slot);
         self.closing.retain(|&closing| closing != id);
@@ -193,7 +195,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         it.generation = it.generation.wrapping_add(1);
         let stream = it.stream.take();
         self.free_slots.push(slot);
-        // The closed connection's descriptor may now serve a peer that could not be accepted.
+        // A peer that could not be accepted before may now use the descriptor of the closed connection.
         self.may_accept = true;
         stream.map(|stream| stream.connection)
     }
@@ -206,10 +208,10 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
                     failed = 0;
                     self.add(Ok(connection), ConnectionPhase::Accepted(from));
                 }
-                // Without a descriptor, wait until another peer comes or a connection closes.
+                // Without a descriptor, this node waits until another peer connects or a connection closes.
                 Err(error) if ends_accepting(error.kind()) => self.may_accept = false,
-                // A peer that has given up must not block the peers behind it: the network does not announce them
-                // again.
+                // A peer that has given up must not block the peers that wait after it, because the network does not
+                // announce them again.
                 Err(_) => {
                     failed += 1;
                     self.may_accept = failed < FAILED_ACCEPTS_MAX;
@@ -218,7 +220,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// Forgets a failure that the machine has not seen, as the machine is done with the connection.
+    /// Forgets a failure that the machine has not seen, because the machine no longer uses the connection.
     fn forget_failure(&mut self, id: StreamId) {
         self.failed.retain(|&(failed, _)| failed != id);
     }
@@ -238,7 +240,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// Returns the next event of a slot in `due`.
+    /// Returns the next event of this slot, which the caller has taken from `due`.
     fn poll_slot(&mut self, slot: u16) -> Option<IoEvent<P>> {
         let stream = self.slots[usize::from(slot)].stream.as_mut()?;
         if stream.is_closing() {
@@ -304,7 +306,7 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
             Some(false) if self.closing.contains(&id) => {}
             Some(false) => {
                 self.closing.push_back(id);
-                // Peers that do not read must not take slots from other peers.
+                // Peers that do not read must not occupy the slots that other peers need.
                 if self.closing.len() > self.slots.len() / SLOTS_PER_CLOSING
                     && let Some(oldest) = self.closing.pop_front()
                 {
@@ -348,7 +350,7 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
 
     fn received(&self, id: StreamId) -> Option<(&[u8], bool)> {
         let stream = self.slot(id)?.stream.as_ref()?;
-        Some(stream.received())
+        Some(stream.input())
     }
 
     fn receive_again(&mut self, id: StreamId) {
@@ -365,12 +367,12 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
     }
 }
 
-/// Whether no other peer can be accepted either.
+/// Whether an error of this kind also prevents this node from accepting other peers.
 fn ends_accepting(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::OutOfMemory)
 }
 
-/// Returns the key with which a connection is watched.
+/// Returns the key with which the network watches a connection.
 fn key(id: StreamId) -> u64 {
     u64::from(id.generation) << 16 | u64::from(id.slot)
 }

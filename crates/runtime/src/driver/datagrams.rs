@@ -4,15 +4,16 @@ use super::{Quota, ReceiveBatch, TransmitBatch};
 
 /// The size of the longest datagram over IPv4, in bytes.
 pub const MAX_DATAGRAM: usize = 65_507;
-/// Maximum datagrams that one receive call returns.
+/// Maximum number of datagrams that one receive call returns.
 pub const RECEIVE_BATCH: usize = 64;
-/// Maximum datagrams that one send call takes.
+/// Maximum number of datagrams that one send call takes.
 pub const TRANSMIT_BATCH: usize = 32;
-/// One batch per loop iteration. Before a timeout, more than a socket's buffer of tens of megabytes holds; messages
-/// that came after the iteration began end it earlier.
+/// The quota of datagram links: one batch per loop iteration. If the machine's deadline has passed, one iteration
+/// handles up to 65,536 datagrams. The socket's buffer of tens of megabytes holds fewer datagrams. If a received
+/// message arrived after the iteration began, the iteration receives no further batch.
 pub const QUOTA: Quota = Quota::of_messages(RECEIVE_BATCH, 1 << 16);
 
-/// Makes an empty batch to receive datagrams of at most `longest` bytes. The link drops longer ones.
+/// Makes an empty batch to receive datagrams of at most `longest` bytes. The link drops longer datagrams.
 pub fn receive_batch<P: Copy>(longest: usize) -> ReceiveBatch<P> {
     ReceiveBatch::new(RECEIVE_BATCH, longest)
 }

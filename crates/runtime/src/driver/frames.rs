@@ -2,14 +2,16 @@
 
 use super::{Quota, ReceiveBatch, TransmitBatch};
 
-/// The size of a frame's buffer in bytes. Longer frames are truncated: no message is that long.
+/// The size of a frame's buffer in bytes. Longer frames are truncated, which does no harm because no message is that
+/// long.
 pub const MAX_FRAME: usize = 1536;
-/// Maximum frames that one receive call returns.
+/// Maximum number of frames that one receive call returns.
 pub const RECEIVE_BATCH: usize = 32;
-/// Maximum frames that one send call takes.
+/// Maximum number of frames that one send call takes.
 pub const TRANSMIT_BATCH: usize = 8;
 
-/// A few batches per loop iteration. Before a timeout, more than a packet socket's queue holds.
+/// The quota of frame links: a few batches per loop iteration. If the machine's deadline has passed, one iteration
+/// handles more frames than a packet socket's queue can hold.
 pub const QUOTA: Quota = Quota::of_messages(4 * RECEIVE_BATCH, 64 * RECEIVE_BATCH);
 
 /// Makes an empty batch to receive frames.

@@ -9,9 +9,9 @@ use super::{Link, Quota, ReceiveBatch, Refused, Streams, TransmitBatch};
 /// A link of datagrams, together with connections.
 #[derive(Debug)]
 pub struct JoinedLink<D, S> {
-    /// The link that carries the datagrams.
+    /// Link that carries the datagrams.
     pub datagrams: D,
-    /// The connections.
+    /// Connections of the link.
     pub streams: S,
 }
 

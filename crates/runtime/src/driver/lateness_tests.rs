@@ -1,4 +1,4 @@
-//! Tests of the order in which the driver reports lateness, for a machine that asks for it.
+//! Tests of the time at which the driver reports lateness. Some machines ask the driver for such reports.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use ring_proto::time::{Instant, Now};
 use ring_proto::{Machine, SendOutcome, StoreOutcome, StreamEvent, StreamId, Ticket, Transmit};
 
-use super::memory::{Shared, Wire};
+use super::memory::{MemoryConnection, SharedLan};
 use super::{
     Changed, Connections, Driver, Environment, Link, Observe, ReceiveBatch, Refused, Store,
     Streams, TransmitBatch,
@@ -79,13 +79,13 @@ impl Machine for LatenessRecorder {
     }
 }
 
-/// Messages with the times at which they came, and connections.
-struct TestLink {
+/// A link with messages, their times of arrival, and connections.
+struct LatenessLink {
     arrived: VecDeque<u64>,
-    streams: Connections<Shared, u32>,
+    streams: Connections<SharedLan, u32>,
 }
 
-impl Link<u32> for TestLink {
+impl Link<u32> for LatenessLink {
     fn receive(&mut self, _now: Now, batch: &mut ReceiveBatch<u32>) -> io::Result<()> {
         batch.clear();
         while let Some(came) = self.arrived.pop_front() {
@@ -113,29 +113,30 @@ impl Store<Infallible> for NoDisk {
 }
 
 #[derive(Default)]
-struct RecordedEvents(Vec<String>);
+struct LatenessEvents(Vec<String>);
 
-impl Observe<String> for RecordedEvents {
+impl Observe<String> for LatenessEvents {
     fn observe(&mut self, _now: Now, event: &String) {
         self.0.push(event.clone());
     }
 }
 
-/// The process stalls for 5,000 ns after it has read the clock. The driver reports its lateness before it handles
-/// messages and timeouts, which keep their own times.
+/// The process stalls for 5,000 ns after it has read the clock. The driver reports the lateness before it handles
+/// messages and timeouts. The driver still passes each message with its time of arrival, and each timeout with the time
+/// before the stall.
 #[test]
 fn lateness_is_reported_before_messages_and_timeouts() {
-    let lan = Shared::default();
+    let lan = SharedLan::default();
     {
         let mut lan = lan.0.borrow_mut();
-        lan.calls.push_back((Wire::default(), 9));
+        lan.calls.push_back((MemoryConnection::default(), 9));
         lan.changed.push_back(Changed::Listener);
     }
-    let mut place = TestLink {
+    let mut place = LatenessLink {
         arrived: [100, 200].into(),
         streams: Connections::new(lan, 2),
     };
-    let (mut disk, mut seen) = (NoDisk, RecordedEvents::default());
+    let (mut disk, mut seen) = (NoDisk, LatenessEvents::default());
     let batches = (ReceiveBatch::new(4, 16), TransmitBatch::of(4, 16));
     let sleeper = LatenessRecorder {
         is_due: true,

@@ -1,4 +1,4 @@
-//! The link that a driver sends and receives on.
+//! The link on which a driver sends and receives.
 
 use std::io;
 
@@ -7,21 +7,21 @@ use thiserror::Error;
 
 use super::{ReceiveBatch, Streams, TransmitBatch, frames, streams};
 
-/// How much of a link's input one loop iteration handles.
+/// The amount of a link's input that one loop iteration handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    /// Maximum messages, in whole batches.
+    /// Maximum number of messages, rounded up to whole batches.
     pub messages: usize,
-    /// Maximum messages if the machine's deadline has passed: more than the link's queue holds.
+    /// Maximum number of messages if the machine's deadline has passed: more than the link's queue holds.
     pub messages_before_timeout: usize,
-    /// Maximum events of connections.
+    /// Maximum number of events of connections.
     pub events: usize,
-    /// Maximum events of connections if the machine's deadline has passed.
+    /// Maximum number of events of connections if the machine's deadline has passed.
     pub events_before_timeout: usize,
 }
 
 impl Quota {
-    /// Makes a quota with these maximum numbers of messages, and the usual numbers of events of connections.
+    /// Makes a quota with these maximum numbers of messages and the default numbers of events of connections.
     pub const fn of_messages(messages: usize, before_timeout: usize) -> Self {
         Self {
             messages,
@@ -35,38 +35,38 @@ impl Quota {
 /// A link that carries whole messages: [frames](super::frames), which contain their addresses (`P` is `()`), or
 /// [datagrams](super::datagrams) between peers with addresses of type `P`.
 pub trait Link<P = ()> {
-    /// How much of its input one loop iteration handles. The default is that of frames.
+    /// The amount of the link's input that one loop iteration handles. The default is the quota of frames.
     const QUOTA: Quota = frames::QUOTA;
 
-    /// Receives up to a batch of messages without waiting. The batch is empty if no message has arrived. A message's
-    /// age is its age at `now`, or at a later time if it came after `now`: no message is handled at a time before it
-    /// came.
+    /// Receives up to a batch of messages without waiting. The batch is empty if no message has arrived. Each message
+    /// comes with a time and with its age at this time. The time is `now`, or a later time if the message arrived after
+    /// `now`. So the machine never handles a message at a time before its arrival.
     ///
     /// # Errors
-    /// The link is broken (`ENETDOWN`, `ENXIO`, …). Never `EAGAIN` or `EINTR`.
+    /// The link is broken (`ENETDOWN`, `ENXIO`, …). The error is never `EAGAIN` or `EINTR`.
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<P>) -> io::Result<()>;
 
-    /// Sends the messages in order, without waiting, and returns how many the link accepted. If it accepted fewer
-    /// than all, it refused the next one (queue full, …).
+    /// Sends the messages in order, without waiting. Returns the number of messages that the link accepted. If the link
+    /// accepted fewer than all, it refused the next message (queue full, …).
     ///
     /// # Errors
     /// The reason why the link refused the first message.
     fn send(&mut self, batch: &TransmitBatch<P>) -> Result<usize, Refused>;
 
-    /// Returns a time by which all messages of the last [`send`](Self::send) have left. The default, `now`, is right
-    /// only where no time passes within a loop iteration.
+    /// Returns a time by which the link has sent all messages of the last [`send`](Self::send). The default, `now`, is
+    /// right only if no time passes within a loop iteration.
     fn sent_by(&self, now: Now) -> Now {
         now
     }
 
-    /// Returns the link's connections, if it has any.
+    /// Returns the link's connections, if the link has any.
     fn streams(&mut self) -> Option<&mut dyn Streams<P>> {
         None
     }
 }
 
-/// A link that may be missing while the other part of a [`JoinedLink`](super::JoinedLink) link works. It then receives no
-/// messages and refuses to send.
+/// A link that may be missing while the other part of a [`JoinedLink`](super::JoinedLink) works. A missing link
+/// receives no messages and refuses to send.
 impl<P: Copy, L: Link<P>> Link<P> for Option<L> {
     const QUOTA: Quota = L::QUOTA;
 
@@ -97,10 +97,10 @@ impl<P: Copy, L: Link<P>> Link<P> for Option<L> {
 /// The reason why a link refused a message.
 #[derive(Debug, Error)]
 pub enum Refused {
-    /// The message is longer than the link can carry. Another attempt will fail as well.
-    #[error("a message is longer than the link carries")]
+    /// The message is longer than the link can carry. Another attempt will also fail.
+    #[error("a message is longer than the link can carry")]
     TooLong,
-    /// Something else (queue full, link down, …).
+    /// There is another reason (queue full, link down, …).
     #[error(transparent)]
     Other(#[from] io::Error),
 }

@@ -1,4 +1,4 @@
-//! A network in memory, for tests. The test sets its state, and it announces each change once.
+//! A network in memory, for tests. The test sets the state of the network, and the network announces each change once.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -7,31 +7,31 @@ use std::rc::Rc;
 
 use super::{Changed, Connection, Network};
 
-/// The other end of a connection, and the network's behavior for it.
+/// The other end of a connection, and the network's behavior for the connection.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Default)]
 pub(super) struct Peer {
-    /// Bytes that it has sent and that were not read.
+    /// Bytes that the peer has sent and this node has not read.
     pub sent: VecDeque<u8>,
     pub has_closed: bool,
     pub has_reset: bool,
     pub read: Vec<u8>,
-    /// How many more bytes it takes.
+    /// Number of further bytes that the peer is willing to take.
     pub takes: usize,
-    /// Whether it has read the end of the stream.
+    /// Whether the peer has read the end of the stream.
     pub end: bool,
-    /// How this node has ended the connection, if it has.
+    /// The way in which this node has ended the connection; `None` if this node has not ended the connection.
     pub over: Option<&'static str>,
-    /// Whether it leaves the connection attempt unanswered.
+    /// Whether the peer leaves the connection attempt unanswered.
     pub silent: bool,
     pub refuses: bool,
     pub key: u64,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wire(pub Rc<RefCell<Peer>>);
+pub(super) struct MemoryConnection(pub Rc<RefCell<Peer>>);
 
-impl Connection for Wire {
+impl Connection for MemoryConnection {
     fn check_established(&mut self) -> io::Result<()> {
         let peer = self.0.borrow();
         match (peer.refuses, peer.silent) {
@@ -85,26 +85,26 @@ impl Connection for Wire {
 
 #[derive(Debug, Default)]
 pub(super) struct Lan {
-    /// Peers that can be connected to, in order.
-    pub reachable: VecDeque<Wire>,
-    pub calls: VecDeque<(Wire, u32)>,
+    /// Peers to which this node can connect, in order.
+    pub reachable: VecDeque<MemoryConnection>,
+    pub calls: VecDeque<(MemoryConnection, u32)>,
     /// Errors of the next `accept` calls.
     pub refusals: VecDeque<ErrorKind>,
     pub changed: VecDeque<Changed>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shared(pub Rc<RefCell<Lan>>);
+pub(super) struct SharedLan(pub Rc<RefCell<Lan>>);
 
-impl Network<u32> for Shared {
-    type Connection = Wire;
+impl Network<u32> for SharedLan {
+    type Connection = MemoryConnection;
 
-    fn connect(&mut self, _to: u32) -> io::Result<Wire> {
+    fn connect(&mut self, _to: u32) -> io::Result<MemoryConnection> {
         let peer = self.0.borrow_mut().reachable.pop_front();
         peer.ok_or_else(|| ErrorKind::HostUnreachable.into())
     }
 
-    fn accept(&mut self) -> io::Result<(Wire, u32)> {
+    fn accept(&mut self) -> io::Result<(MemoryConnection, u32)> {
         if let Some(refusal) = self.0.borrow_mut().refusals.pop_front() {
             return Err(refusal.into());
         }
@@ -112,7 +112,7 @@ impl Network<u32> for Shared {
         call.ok_or_else(|| ErrorKind::WouldBlock.into())
     }
 
-    fn watch(&mut self, connection: &Wire, key: u64) -> io::Result<()> {
+    fn watch(&mut self, connection: &MemoryConnection, key: u64) -> io::Result<()> {
         connection.0.borrow_mut().key = key;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Feeds inputs to a state machine and performs all outputs that follow from them.
+//! Passes inputs to a state machine, and performs all outputs that the inputs cause.
 
 use std::convert::Infallible;
 use std::io;
@@ -11,12 +11,12 @@ use ring_proto::{
 
 use super::{IoEvent, Link, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
 
-/// Maximum timeouts handled in one loop iteration: one timeout may lead to another at the same time.
+/// Maximum number of timeouts that one loop iteration handles. One timeout may cause another one at the same time.
 const TIMEOUTS_PER_TURN: usize = 4;
 
-/// Stores what must survive a restart.
+/// A store for the data that must survive a restart.
 pub trait Store<D> {
-    /// Stores `durable`. The store itself reports a failure.
+    /// Stores `durable`. If this fails, the store itself reports the failure.
     fn store(&mut self, durable: &D) -> StoreOutcome;
 }
 
@@ -30,24 +30,24 @@ impl Store<Infallible> for NoStore {
     }
 }
 
-/// Sees every event of a machine, and cannot change anything.
+/// An observer that sees every event of a machine and cannot change anything.
 pub trait Observe<E> {
     /// Handles an event that happened at `now`.
     fn observe(&mut self, now: Now, event: &E);
 }
 
-/// The parts around a machine that its driver uses.
+/// The environment of a machine: its link, its store and its observer.
 #[derive(Debug)]
 pub struct Environment<'a, L, S, O> {
-    /// The link that carries the messages; `None` while there is none.
+    /// Link that carries the messages; `None` while there is no link.
     pub link: Option<&'a mut L>,
-    /// The store for everything that must survive a restart.
+    /// Store for the data that must survive a restart.
     pub store: &'a mut S,
-    /// The observer of events.
+    /// Observer of events.
     pub observer: &'a mut O,
 }
 
-/// Drives one machine. After each call, all outputs of the machine have been performed.
+/// Drives one machine. Each call performs all outputs of the machine before it returns.
 #[derive(Debug)]
 pub struct Driver<M: Machine> {
     received: ReceiveBatch<M::Peer>,
@@ -92,20 +92,19 @@ impl<M: Machine> Driver<M> {
         &self.pump.machine
     }
 
-    /// Returns the time at which to call [`timeout`](Self::timeout); `None`: never.
+    /// Returns the time for the next call of [`timeout`](Self::timeout); `None` if no call is necessary.
     pub fn deadline(&self) -> Option<Instant> {
         self.pump.machine.poll_timeout()
     }
 
-    /// Runs one iteration of a loop, which began at `now`. It handles messages if any have `arrived`, and then the
-    /// timeouts.
+    /// Runs one loop iteration, which began at `now`. Handles messages if any have `arrived`, and then the timeouts.
     ///
-    /// If the machine's deadline has passed, it first handles all messages that arrived before `now`, whether or not
-    /// the caller knows of them. A message that waits unread because this process was late must cause no timeout.
-    /// Events of connections that are [due](Streams::is_due) are always handled.
+    /// If the machine's deadline has passed, this function first handles all messages that arrived before `now`, even
+    /// if the caller does not know of them. A message that is unread because this process was late must not cause a
+    /// timeout. This function always handles events of connections that are [due](Streams::is_due).
     ///
     /// # Errors
-    /// The link cannot receive. Timeouts wait for the next call.
+    /// The link cannot receive. If so, this call handles no timeouts, and the next call handles them.
     pub fn turn<L, S, O>(
         &mut self,
         now: Now,
@@ -126,7 +125,7 @@ impl<M: Machine> Driver<M> {
         let mut present = now;
         let mut handled = 0;
         while handled < quota {
-            let more = self.fetch(present, environment)?;
+            let more = self.receive_batch(present, environment)?;
             self.report_lateness(&mut clock, environment);
             self.dispatch_messages(environment);
             let newest = self.received.newest();
@@ -164,11 +163,11 @@ impl<M: Machine> Driver<M> {
         self.deadline().is_some_and(|due| due <= now.monotonic)
     }
 
-    /// Receives one batch and handles each of its messages. Returns whether the batch was full: there may be more
-    /// messages, and the caller decides when to call again.
+    /// Receives one batch and handles each of its messages. Returns whether the batch was full. After a full batch,
+    /// there may be more messages, and the caller decides when to call again.
     ///
     /// # Errors
-    /// The link cannot receive. The machine does not see this error.
+    /// The link cannot receive. The driver does not report this error to the machine.
     pub fn receive<L, S, O>(
         &mut self,
         now: Now,
@@ -179,13 +178,13 @@ impl<M: Machine> Driver<M> {
         S: Store<M::Durable>,
         O: Observe<M::Event>,
     {
-        let more = self.fetch(now, environment)?;
+        let more = self.receive_batch(now, environment)?;
         self.dispatch_messages(environment);
         Ok(more)
     }
 
-    /// Receives one batch. Returns whether it is full.
-    fn fetch<L, S, O>(
+    /// Receives one batch. Returns whether the batch is full.
+    fn receive_batch<L, S, O>(
         &mut self,
         now: Now,
         environment: &mut Environment<'_, L, S, O>,
@@ -218,7 +217,7 @@ impl<M: Machine> Driver<M> {
         }
     }
 
-    /// Reports the current time to a machine that needs to know how late its process is.
+    /// Reports the current time to the machine, if the machine needs to know how late its process is.
     fn report_lateness<L, S, O>(
         &mut self,
         clock: &mut impl FnMut() -> Now,
@@ -235,7 +234,7 @@ impl<M: Machine> Driver<M> {
         }
     }
 
-    /// Handles the next event of a connection. Returns whether there was one.
+    /// Handles the next event of a connection. Returns whether there was an event.
     fn handle_stream<L, S, O>(
         &mut self,
         clock: &mut impl FnMut() -> Now,
@@ -252,14 +251,14 @@ impl<M: Machine> Driver<M> {
         else {
             return false;
         };
-        // A new reading of the clock: an event that comes too late must not count as in time.
+        // The driver reads the clock again, so that an event that is too late does not count as in time.
         let now = clock();
         self.pump.on_stream_event(now, streams, id, event);
         self.pump.drain(now, environment);
         true
     }
 
-    /// Returns the machine's next order to do a job off the loop, or to cancel jobs.
+    /// Returns the machine's next request to run a job outside the loop, or to cancel jobs.
     pub fn next_job(&mut self) -> Option<JobRequest<M::Job>> {
         self.pump.machine.poll_job()
     }
@@ -319,7 +318,8 @@ impl<M: Machine> Pump<M> {
                 self.machine.handle_stored(now, stored);
             }
             self.fill();
-            // Messages before connections: both wait until everything durable is stored.
+            // Messages come before operations on connections. Messages and operations wait until all durable data are
+            // stored.
             if !self.tickets.is_empty() {
                 self.flush(now, environment.link.as_deref_mut());
             } else if !self.apply_stream_op(environment.link.as_deref_mut()) {
@@ -357,7 +357,7 @@ impl<M: Machine> Pump<M> {
         self.machine.handle_stream(now, id, event);
     }
 
-    /// Performs the machine's next operation on connections. Returns whether there was one.
+    /// Performs the machine's next operation on connections. Returns whether there was such an operation.
     fn apply_stream_op<L: Link<M::Peer>>(&mut self, link: Option<&mut L>) -> bool {
         let Some(streams) = link.and_then(Link::streams) else {
             return self.machine.poll_stream(None).is_some();
@@ -407,11 +407,11 @@ impl<M: Machine> Pump<M> {
                 self.machine.handle_sent(now, ticket, SendOutcome::Accepted);
             }
             match result {
-                // The link refused one of the others. The next call returns the reason.
+                // The link refused one of the remaining messages. The next call returns the reason.
                 Ok(1..) if tickets.len() > 0 => self.transmit.drop_first(accepted),
                 Err(refused) => {
-                    // A refused message does not stop those behind it: the reason may be its length or its
-                    // destination.
+                    // A refused message does not stop the messages after it, because the reason may be its length or
+                    // its destination.
                     let Some(ticket) = tickets.next() else { break };
                     let sent = match refused {
                         Refused::TooLong => SendOutcome::TooLong,

@@ -10,7 +10,7 @@ use ring_proto::{
     Transmit,
 };
 
-use super::memory::{Shared, Wire};
+use super::memory::{MemoryConnection, SharedLan};
 use super::{
     Changed, Connections, Driver, Environment, Link, Observe, ReceiveBatch, Refused, Store,
     Streams, TransmitBatch,
@@ -21,7 +21,7 @@ const NOW: Now = Now {
     wall: 70,
 };
 
-/// Stores the length of all input, echoes it, and starts a job for it.
+/// A machine that stores the length of all input, echoes the input, and starts a job for the input.
 #[derive(Debug, Default)]
 struct Recorder {
     durable: Option<usize>,
@@ -87,7 +87,10 @@ impl Machine for Recorder {
     }
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<u32>> {
         let (to, bytes) = self.replies.pop_front()?;
-        assert!(self.is_stored, "sent before it is stored");
+        assert!(
+            self.is_stored,
+            "a message is sent before the length is stored"
+        );
         buf[..bytes.len()].copy_from_slice(&bytes);
         Some(Transmit {
             len: bytes.len(),
@@ -99,7 +102,10 @@ impl Machine for Recorder {
         self.ops.pop_front()
     }
     fn poll_write(&mut self, _id: StreamId, room: &mut [u8]) -> usize {
-        assert!(self.is_stored, "sent before it is stored");
+        assert!(
+            self.is_stored,
+            "a message is sent before the length is stored"
+        );
         let count = room.len().min(self.said.len());
         room[..count].copy_from_slice(&self.said[..count]);
         self.said.drain(..count);
@@ -123,7 +129,7 @@ impl Machine for Recorder {
 struct TestLink {
     arrived: VecDeque<(u32, &'static [u8])>,
     sent: Vec<(u32, Vec<u8>)>,
-    streams: Connections<Shared, u32>,
+    streams: Connections<SharedLan, u32>,
 }
 
 impl Link<u32> for TestLink {
@@ -168,17 +174,17 @@ impl Observe<String> for RecordedEvents {
 }
 
 /// A driver with its environment.
-struct Stage {
+struct StreamRig {
     driver: Driver<Recorder>,
-    lan: Shared,
+    lan: SharedLan,
     place: TestLink,
     disk: Disk,
     seen: RecordedEvents,
 }
 
-impl Stage {
+impl StreamRig {
     fn new() -> Self {
-        let lan = Shared::default();
+        let lan = SharedLan::default();
         let batches = (ReceiveBatch::new(4, 16), TransmitBatch::of(4, 16));
         Self {
             driver: Driver::with_batches(Recorder::default(), batches.0, batches.1),
@@ -193,8 +199,8 @@ impl Stage {
         }
     }
 
-    /// Runs one loop iteration with new input; with a command, the command and an iteration without input. Returns
-    /// the events.
+    /// Runs one loop iteration with new input. If a command is given, runs the command and then one iteration without
+    /// input. Returns the events.
     fn turn(&mut self, command: Option<u32>) -> Vec<String> {
         let mut environment = Environment {
             link: Some(&mut self.place),
@@ -213,7 +219,7 @@ impl Stage {
 
 #[test]
 fn a_datagram_is_answered_to_its_sender() {
-    let mut stage = Stage::new();
+    let mut stage = StreamRig::new();
     stage.place.arrived.extend([(5, &b"ab"[..]), (6, b"c")]);
     let events = stage.turn(None);
     assert_eq!(events, ["heard 2", "5 Accepted", "heard 1", "6 Accepted"]);
@@ -225,8 +231,8 @@ fn a_datagram_is_answered_to_its_sender() {
 
 #[test]
 fn input_of_a_connection_is_stored_before_it_is_answered() {
-    let mut stage = Stage::new();
-    let wire = Wire::default();
+    let mut stage = StreamRig::new();
+    let wire = MemoryConnection::default();
     wire.0.borrow_mut().takes = 100;
     {
         let mut lan = stage.lan.0.borrow_mut();
@@ -251,9 +257,9 @@ fn input_of_a_connection_is_stored_before_it_is_answered() {
 
 #[test]
 fn a_connection_is_opened_on_command_and_its_failure_is_reported() {
-    let mut stage = Stage::new();
+    let mut stage = StreamRig::new();
     assert_eq!(stage.turn(Some(3)), ["0 Closed(Failed)"]);
-    let wire = Wire::default();
+    let wire = MemoryConnection::default();
     stage.lan.0.borrow_mut().reachable.push_back(wire);
     assert_eq!(stage.turn(Some(3)), ["0 Connected"]);
 }

@@ -4,25 +4,25 @@ use std::io::ErrorKind;
 
 use ring_proto::{CloseReason, StreamId};
 
-use super::memory::{Peer, Shared, Wire};
+use super::memory::{MemoryConnection, Peer, SharedLan};
 use super::{Changed, Connections, IoEvent, RECEIVE_BUFFER_MAX, Streams};
 
 /// A network, and two slots for connections.
 struct Rig {
-    lan: Shared,
-    streams: Connections<Shared, u32>,
+    lan: SharedLan,
+    streams: Connections<SharedLan, u32>,
 }
 
 impl Rig {
     fn new() -> Self {
-        let lan = Shared::default();
+        let lan = SharedLan::default();
         let streams = Connections::new(lan.clone(), 2);
         Self { lan, streams }
     }
 
-    /// Lets a peer connect that takes this number of bytes.
-    fn call(&mut self, from: u32, takes: usize) -> Wire {
-        let wire = Wire::default();
+    /// Lets a peer connect. `takes` is the number of bytes that the peer is willing to take.
+    fn call(&mut self, from: u32, takes: usize) -> MemoryConnection {
+        let wire = MemoryConnection::default();
         wire.0.borrow_mut().takes = takes;
         let mut lan = self.lan.0.borrow_mut();
         lan.calls.push_back((wire.clone(), from));
@@ -36,24 +36,27 @@ impl Rig {
         self.lan.0.borrow_mut().refusals.extend(reasons);
     }
 
-    /// Makes an established connection, and returns its other end.
-    fn accepted(&mut self, takes: usize) -> (StreamId, Wire) {
+    /// Makes an established connection. Returns the connection and its other end.
+    fn accept_connection(&mut self, takes: usize) -> (StreamId, MemoryConnection) {
         let wire = self.call(7, takes);
-        let (id, what) = self.streams.next_event().expect("it is accepted");
+        let (id, what) = self
+            .streams
+            .next_event()
+            .expect("the connection is accepted");
         assert_eq!(what, IoEvent::Accepted(7));
         assert_eq!(self.streams.next_event(), None);
         (id, wire)
     }
 
     /// Changes the other end, and announces the change.
-    fn change(&mut self, wire: &Wire, change: impl FnOnce(&mut Peer)) {
+    fn change(&mut self, wire: &MemoryConnection, change: impl FnOnce(&mut Peer)) {
         change(&mut wire.0.borrow_mut());
         let key = wire.0.borrow().key;
         let changed = Changed::Connection(key);
         self.lan.0.borrow_mut().changed.push_back(changed);
     }
 
-    fn send_bytes(&mut self, wire: &Wire, bytes: &[u8]) {
+    fn send_bytes(&mut self, wire: &MemoryConnection, bytes: &[u8]) {
         self.change(wire, |peer| peer.sent.extend(bytes));
     }
 
@@ -61,7 +64,7 @@ impl Rig {
         std::iter::from_fn(|| self.streams.next_event()).collect()
     }
 
-    /// Writes as many of `bytes` as the connection takes. The rest stays.
+    /// Writes as many of `bytes` as the connection takes. Bytes that are not written stay in `bytes`.
     fn write(&mut self, id: StreamId, bytes: &mut Vec<u8>) {
         self.streams.write(id, &mut |room| {
             let count = room.len().min(bytes.len());
@@ -75,12 +78,12 @@ impl Rig {
 #[test]
 fn received_bytes_come_with_all_that_were_not_consumed() {
     let mut rig = Rig::new();
-    let (id, wire) = rig.accepted(0);
+    let (id, wire) = rig.accept_connection(0);
     rig.send_bytes(&wire, b"abc");
     assert_eq!(rig.collect_events(), [(id, IoEvent::Received)]);
     assert_eq!(rig.streams.received(id), Some((&b"abc"[..], false)));
     rig.streams.consume(id, 2);
-    assert_eq!(rig.collect_events(), [], "it waits for more");
+    assert_eq!(rig.collect_events(), [], "the machine waits for more bytes");
     rig.streams.receive_again(id);
     assert_eq!(rig.collect_events(), [(id, IoEvent::Received)]);
     rig.change(&wire, |peer| {
@@ -91,14 +94,14 @@ fn received_bytes_come_with_all_that_were_not_consumed() {
     assert_eq!(
         rig.streams.received(id),
         Some((&b"cd"[..], true)),
-        "with its end"
+        "the bytes come with the end of the stream"
     );
 }
 
 #[test]
 fn a_peer_whose_bytes_are_not_consumed_has_to_wait() {
     let mut rig = Rig::new();
-    let (id, wire) = rig.accepted(0);
+    let (id, wire) = rig.accept_connection(0);
     rig.send_bytes(&wire, &vec![1; 3 * RECEIVE_BUFFER_MAX]);
     assert_eq!(rig.collect_events(), [(id, IoEvent::Received)]);
     let waits = |rig: &Rig| rig.streams.received(id).map(|(bytes, _)| bytes.len());
@@ -118,7 +121,7 @@ fn a_peer_whose_bytes_are_not_consumed_has_to_wait() {
 #[test]
 fn a_reset_discards_bytes_that_were_sent_before_it() {
     let mut rig = Rig::new();
-    let (id, wire) = rig.accepted(0);
+    let (id, wire) = rig.accept_connection(0);
     rig.change(&wire, |peer| {
         peer.sent.extend(b"a token");
         (peer.has_closed, peer.has_reset) = (true, true);
@@ -128,7 +131,7 @@ fn a_reset_discards_bytes_that_were_sent_before_it() {
         [(id, IoEvent::Closed(CloseReason::Reset))]
     );
     assert_eq!(rig.streams.received(id), None);
-    let (id, wire) = rig.accepted(0);
+    let (id, wire) = rig.accept_connection(0);
     rig.change(&wire, |peer| {
         peer.sent.extend(b"a token");
         peer.has_closed = true;
@@ -138,14 +141,14 @@ fn a_reset_discards_bytes_that_were_sent_before_it() {
     assert_eq!(
         rig.collect_events(),
         [(id, IoEvent::Closed(CloseReason::Reset))],
-        "after the end"
+        "a reset also counts after the end of the stream"
     );
 }
 
 #[test]
 fn a_reset_is_noticed_when_bytes_are_received_again() {
     let mut rig = Rig::new();
-    let (id, wire) = rig.accepted(0);
+    let (id, wire) = rig.accept_connection(0);
     rig.send_bytes(&wire, b"an offer");
     assert_eq!(rig.collect_events(), [(id, IoEvent::Received)]);
     // The network has not announced the reset yet.
@@ -160,14 +163,14 @@ fn a_reset_is_noticed_when_bytes_are_received_again() {
 #[test]
 fn a_slow_peer_gets_all_bytes_and_then_the_end() {
     let mut rig = Rig::new();
-    let (id, wire) = rig.accepted(10);
+    let (id, wire) = rig.accept_connection(10);
     let whole: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     let mut rest = whole.clone();
     rig.write(id, &mut rest);
     rig.streams.finish(id);
     let mut turns = 0;
     while !wire.0.borrow().end {
-        assert_eq!(rig.collect_events(), [], "it takes nothing");
+        assert_eq!(rig.collect_events(), [], "the connection takes no bytes");
         rig.change(&wire, |peer| peer.takes = 3_000);
         assert_eq!(rig.streams.next_event(), Some((id, IoEvent::Writable)));
         rig.write(id, &mut rest);
@@ -180,7 +183,7 @@ fn a_slow_peer_gets_all_bytes_and_then_the_end() {
 #[test]
 fn a_closed_connection_is_written_to_its_end_without_more_events() {
     let mut rig = Rig::new();
-    let (id, wire) = rig.accepted(2);
+    let (id, wire) = rig.accept_connection(2);
     rig.write(id, &mut b"acknowledged".to_vec());
     rig.streams.close(id);
     rig.send_bytes(&wire, b"too late");
@@ -194,7 +197,7 @@ fn a_closed_connection_is_written_to_its_end_without_more_events() {
 #[test]
 fn closing_connections_hold_at_most_half_of_the_slots() {
     let mut rig = Rig::new();
-    let ends = [rig.accepted(2), rig.accepted(2)];
+    let ends = [rig.accept_connection(2), rig.accept_connection(2)];
     for (id, _) in &ends {
         rig.write(*id, &mut b"acknowledged".to_vec());
         rig.streams.close(*id);
@@ -207,10 +210,10 @@ fn closing_connections_hold_at_most_half_of_the_slots() {
 #[test]
 fn late_calls_for_an_old_connection_do_nothing() {
     let mut rig = Rig::new();
-    let (id, wire) = rig.accepted(0);
+    let (id, wire) = rig.accept_connection(0);
     rig.streams.abort(id);
     assert_eq!(wire.0.borrow().over, Some("reset"));
-    let (next, other) = rig.accepted(0);
+    let (next, other) = rig.accept_connection(0);
     assert_eq!((next.slot, next.generation), (id.slot, id.generation + 1));
     rig.send_bytes(&wire, b"late");
     assert_eq!(rig.collect_events(), []);
@@ -231,8 +234,8 @@ fn late_calls_for_an_old_connection_do_nothing() {
 #[test]
 fn when_all_slots_are_taken_peers_wait_for_one() {
     let mut rig = Rig::new();
-    let (first, _one) = rig.accepted(0);
-    let (_, _two) = rig.accepted(0);
+    let (first, _one) = rig.accept_connection(0);
+    let (_, _two) = rig.accept_connection(0);
     assert_eq!(rig.streams.next_id(), None);
     let _three = rig.call(3, 0);
     assert_eq!(rig.collect_events(), []);
@@ -245,14 +248,14 @@ fn when_all_slots_are_taken_peers_wait_for_one() {
 #[test]
 fn an_opened_connection_has_the_id_that_was_vacant() {
     let mut rig = Rig::new();
-    let wire = Wire::default();
+    let wire = MemoryConnection::default();
     (wire.0.borrow_mut().silent, wire.0.borrow_mut().takes) = (true, 100);
     rig.lan.0.borrow_mut().reachable.push_back(wire.clone());
     let id = rig.streams.next_id().expect("a slot");
     rig.streams.open(9);
     rig.write(id, &mut b"hello".to_vec());
     rig.streams.finish(id);
-    assert_eq!(rig.collect_events(), [], "nobody has answered");
+    assert_eq!(rig.collect_events(), [], "the peer has not answered");
     rig.change(&wire, |peer| peer.silent = false);
     assert_eq!(rig.streams.next_event(), Some((id, IoEvent::Connected)));
     assert_eq!(rig.streams.next_event(), Some((id, IoEvent::Writable)));
@@ -261,7 +264,7 @@ fn an_opened_connection_has_the_id_that_was_vacant() {
     assert!(peer.end && peer.read == b"hello", "{peer:?}");
     drop(peer);
 
-    let refusing = Wire::default();
+    let refusing = MemoryConnection::default();
     refusing.0.borrow_mut().refuses = true;
     rig.lan.0.borrow_mut().reachable.push_back(refusing);
     let id = rig.streams.next_id().expect("a slot");
@@ -270,12 +273,12 @@ fn an_opened_connection_has_the_id_that_was_vacant() {
         rig.collect_events(),
         [(id, IoEvent::Closed(CloseReason::Refused))]
     );
-    let id = rig.streams.next_id().expect("it is vacant again");
+    let id = rig.streams.next_id().expect("the slot is free again");
     rig.streams.open(9);
     assert_eq!(
         rig.collect_events(),
         [(id, IoEvent::Closed(CloseReason::Failed))],
-        "no way there"
+        "the peer is not reachable"
     );
 }
 
@@ -304,14 +307,17 @@ fn a_peer_that_has_given_up_does_not_block_those_behind_it() {
         ErrorKind::Other,
     ]);
     rig.call(7, 0);
-    let (_, what) = rig.streams.next_event().expect("it is accepted");
+    let (_, what) = rig
+        .streams
+        .next_event()
+        .expect("the connection is accepted");
     assert_eq!(what, IoEvent::Accepted(7));
 }
 
 #[test]
 fn without_a_descriptor_accepting_waits_for_a_change() {
     let mut rig = Rig::new();
-    let (id, _) = rig.accepted(0);
+    let (id, _) = rig.accept_connection(0);
     rig.refuse([ErrorKind::OutOfMemory]);
     rig.call(8, 0);
     assert_eq!(rig.collect_events(), []);

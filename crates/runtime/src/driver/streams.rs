@@ -1,10 +1,10 @@
-//! The connections of a link, as the driver uses them.
+//! The connections of a link, in the form in which the driver uses them.
 
 use ring_proto::{CloseReason, StreamId};
 
-/// Maximum events of connections handled in one loop iteration.
+/// Maximum number of events of connections that one loop iteration handles.
 pub(super) const EVENTS_PER_TURN: usize = 64;
-/// Maximum events if the machine's deadline has passed.
+/// Maximum number of events of connections if the machine's deadline has passed.
 pub(super) const EVENTS_BEFORE_TIMEOUT_MAX: usize = 4096;
 
 /// An event of a connection.
@@ -14,7 +14,7 @@ pub enum IoEvent<P> {
     Accepted(P),
     /// The connection to a peer is established.
     Connected,
-    /// There are bytes, or the end of the stream, to be [received](Streams::received).
+    /// The machine can [receive](Streams::received) bytes or the end of the stream.
     Received,
     /// The connection takes bytes again.
     Writable,
@@ -24,21 +24,22 @@ pub enum IoEvent<P> {
 
 /// A link's connections. A call with the id of a closed connection does nothing.
 pub trait Streams<P> {
-    /// Returns the id that the next opened connection gets; `None`: all slots are taken.
+    /// Returns the id that the next opened connection gets; `None` if all slots are used.
     fn next_id(&self) -> Option<StreamId>;
 
-    /// Connects to a peer. The connection gets the id that was [`next_id`](Self::next_id). A later event reports
-    /// whether the attempt succeeded.
+    /// Connects to a peer. The connection gets the id that [`next_id`](Self::next_id) returned before. A later event
+    /// reports whether the attempt succeeded.
     fn open(&mut self, to: P);
 
     /// Writes bytes from `fill`, which puts bytes into the given buffer and returns their number. Stops when `fill`
-    /// returns 0 or the connection takes no more. [`IoEvent::Writable`] follows when it takes bytes again.
+    /// returns 0 or the connection takes no more bytes. When the connection takes bytes again, [`IoEvent::Writable`]
+    /// follows.
     fn write(&mut self, id: StreamId, fill: &mut dyn FnMut(&mut [u8]) -> usize);
 
-    /// Closes this node's side once all bytes are written.
+    /// Closes this node's side after all bytes are written.
     fn finish(&mut self, id: StreamId);
 
-    /// Closes the connection once all bytes are written.
+    /// Closes the connection after all bytes are written.
     fn close(&mut self, id: StreamId);
 
     /// Resets the connection.
@@ -47,15 +48,16 @@ pub trait Streams<P> {
     /// Returns the next event, without waiting.
     fn next_event(&mut self) -> Option<(StreamId, IoEvent<P>)>;
 
-    /// Whether there may be more events without a new announcement by the network.
+    /// Whether there may be more events although the network announces no new change.
     fn is_due(&self) -> bool;
 
-    /// Returns all bytes that were received and not consumed, and whether the peer has closed its side after them.
+    /// Returns all received bytes that are not consumed yet, and whether the peer has closed its side after these
+    /// bytes.
     fn received(&self, id: StreamId) -> Option<(&[u8], bool)>;
 
-    /// Causes another [`IoEvent::Received`] for the same bytes.
+    /// Causes another [`IoEvent::Received`] event for the same bytes.
     fn receive_again(&mut self, id: StreamId);
 
-    /// Drops the first `count` bytes received.
+    /// Drops the first `count` of the received bytes.
     fn consume(&mut self, id: StreamId, count: usize);
 }

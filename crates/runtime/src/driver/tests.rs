@@ -4,7 +4,7 @@ mod doubles;
 
 use super::frames::{RECEIVE_BATCH, TRANSMIT_BATCH};
 use super::{Driver, Environment, Link, Quota, ReceiveBatch, Refused, TransmitBatch};
-use doubles::{Journal, NOW, Puppet, Stage, Wire};
+use doubles::{DriverRig, Journal, NOW, Puppet, ScriptedLink};
 use ring_proto::LinkState;
 use ring_proto::time::{Instant, Now};
 use std::io;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 #[test]
 fn the_durable_is_stored_before_a_frame_leaves_and_events_come_last() {
-    let mut stage = Stage::new().takes(1);
+    let mut stage = DriverRig::new().takes(1);
     let log = stage.command(b"edA");
     assert_eq!(
         log.join("; "),
@@ -22,7 +22,7 @@ fn the_durable_is_stored_before_a_frame_leaves_and_events_come_last() {
 
 #[test]
 fn outputs_of_an_accepted_frame_are_stored_then_sent() {
-    let mut stage = Stage::new().takes(2).takes(1);
+    let mut stage = DriverRig::new().takes(2).takes(1);
     let log = stage.command(b"dXBe");
     let expected =
         "is commanded; store 1; send XB; X Accepted; B Accepted; store 2; send Y; Y Accepted; e";
@@ -31,7 +31,7 @@ fn outputs_of_an_accepted_frame_are_stored_then_sent() {
 
 #[test]
 fn a_machine_learns_by_when_its_frame_has_left() {
-    let mut stage = Stage::new().takes(2);
+    let mut stage = DriverRig::new().takes(2);
     let log = stage.command(b"QAe");
     let expected = "is commanded; send QA; Q Accepted; A Accepted; left within 7ms; e";
     assert_eq!(log.join("; "), expected);
@@ -39,7 +39,7 @@ fn a_machine_learns_by_when_its_frame_has_left() {
 
 #[test]
 fn every_input_is_drained() {
-    let mut stage = Stage::new().takes(1).takes(1).takes(1);
+    let mut stage = DriverRig::new().takes(1).takes(1).takes(1);
     let drained = ["store", "send A", "A Accepted", "e"];
     let ((), timeout) = stage.with(|driver, environment| driver.timeout(NOW, environment));
     let ((), link) =
@@ -57,7 +57,7 @@ fn every_input_is_drained() {
 #[test]
 fn frames_that_the_link_did_not_take_are_reported_as_failed_one_by_one() {
     let refused = io::ErrorKind::OutOfMemory;
-    let mut stage = Stage::new().takes(1).refuses(refused).takes(1);
+    let mut stage = DriverRig::new().takes(1).refuses(refused).takes(1);
     let log = stage.command(b"ABC");
     let outcomes = "is commanded; send ABC; A Accepted; send BC; B Failed; send C; C Accepted";
     assert_eq!(log.join("; "), outcomes);
@@ -65,7 +65,7 @@ fn frames_that_the_link_did_not_take_are_reported_as_failed_one_by_one() {
 
 #[test]
 fn a_frame_that_is_too_long_does_not_stop_those_behind_it() {
-    let mut stage = Stage::new().takes(1);
+    let mut stage = DriverRig::new().takes(1);
     stage.wire.takes.push_back(Err(Refused::TooLong));
     let mut stage = stage.takes(1);
     let log = stage.command(b"ABC");
@@ -76,15 +76,15 @@ fn a_frame_that_is_too_long_does_not_stop_those_behind_it() {
 #[test]
 fn frames_of_a_batch_that_the_link_refused_are_reported_as_failed() {
     let down = io::ErrorKind::NetworkDown;
-    let mut stage = Stage::new().refuses(down).refuses(down);
+    let mut stage = DriverRig::new().refuses(down).refuses(down);
     let log = stage.command(b"XB");
     assert_eq!(log[2..], ["X Failed", "send B", "B Failed"]);
 }
 
 #[test]
 fn without_a_link_every_frame_has_failed_and_nothing_is_received() {
-    let mut stage = Stage::new();
-    let mut environment: Environment<'_, Wire, _, _> = Environment {
+    let mut stage = DriverRig::new();
+    let mut environment: Environment<'_, ScriptedLink, _, _> = Environment {
         link: None,
         store: &mut stage.journal.clone(),
         observer: &mut stage.journal.clone(),
@@ -98,7 +98,7 @@ fn without_a_link_every_frame_has_failed_and_nothing_is_received() {
 
 #[test]
 fn frames_beyond_one_batch_go_in_several() {
-    let mut stage = Stage::new().takes(TRANSMIT_BATCH).takes(1);
+    let mut stage = DriverRig::new().takes(TRANSMIT_BATCH).takes(1);
     let log = stage.command(b"ABCDEFGHI");
     let sends: Vec<_> = log.iter().filter(|line| line.starts_with("send")).collect();
     assert_eq!(sends, ["send ABCDEFGH", "send I"]);
@@ -110,12 +110,12 @@ fn frames_beyond_one_batch_go_in_several() {
 
 #[test]
 fn each_received_frame_is_handled_and_drained_before_the_next() {
-    let mut stage = Stage::new()
+    let mut stage = DriverRig::new()
         .arrived(&[b"dAe", b"B", b"e"])
         .takes(1)
         .takes(1);
     let (more, log) = stage.with(|driver, environment| driver.receive(NOW, environment));
-    assert!(!more.expect("received"), "there is no more");
+    assert!(!more.expect("received"), "there are no more frames");
     let expected = "hears dAe of 1ns; store 1; send A; A Accepted; e; hears B of 2ns; send B; B Accepted; hears e of \
     3ns; e";
     assert_eq!(log.join("; "), expected);
@@ -123,7 +123,9 @@ fn each_received_frame_is_handled_and_drained_before_the_next() {
 
 #[test]
 fn a_machine_that_gathers_is_drained_after_the_last_frame_of_a_batch() {
-    let mut stage = Stage::gathering().arrived(&[b"dAe", b"B", b"e"]).takes(2);
+    let mut stage = DriverRig::gathering()
+        .arrived(&[b"dAe", b"B", b"e"])
+        .takes(2);
     let (_, log) = stage.with(|driver, environment| driver.receive(NOW, environment));
     let expected = "hears dAe of 1ns; hears B of 2ns; hears e of 3ns; store 1; send AB; A Accepted; B Accepted; e; e";
     assert_eq!(log.join("; "), expected);
@@ -132,14 +134,14 @@ fn a_machine_that_gathers_is_drained_after_the_last_frame_of_a_batch() {
 #[test]
 fn a_full_batch_is_one_call_and_reports_that_there_may_be_more() {
     let frames = [b"e".as_slice(); RECEIVE_BATCH];
-    let mut stage = Stage::new().arrived(&frames);
+    let mut stage = DriverRig::new().arrived(&frames);
     let (more, log) = stage.with(|driver, environment| driver.receive(NOW, environment));
     assert!(more.expect("received"));
     assert_eq!(log.len(), 2 * RECEIVE_BATCH);
 }
 
 /// Runs a loop iteration at [`NOW`] with a machine whose deadline is `due`.
-fn turn(mut stage: Stage, due: u64, arrived: bool) -> Vec<String> {
+fn turn(mut stage: DriverRig, due: u64, arrived: bool) -> Vec<String> {
     let puppet = Puppet::due_at(Instant::from_nanos(due), &stage.journal);
     stage.driver = Driver::new(puppet);
     let (result, log) =
@@ -150,7 +152,7 @@ fn turn(mut stage: Stage, due: u64, arrived: bool) -> Vec<String> {
 
 #[test]
 fn unread_frames_are_handled_before_a_timeout_even_unannounced() {
-    let stage = Stage::new().arrived(&[b"e"]);
+    let stage = DriverRig::new().arrived(&[b"e"]);
     let stage = (0..4).fold(stage, |stage, _| stage.takes(1));
     let log = turn(stage, NOW.monotonic.as_nanos(), false);
     assert_eq!(log[..3], ["hears e of 1ns", "e", "time-out"]);
@@ -158,7 +160,7 @@ fn unread_frames_are_handled_before_a_timeout_even_unannounced() {
 
 #[test]
 fn a_turn_without_a_frame_or_a_timeout_does_not_touch_the_link() {
-    let log = turn(Stage::new(), NOW.monotonic.as_nanos() + 1, false);
+    let log = turn(DriverRig::new(), NOW.monotonic.as_nanos() + 1, false);
     assert_eq!(log, [""; 0]);
 }
 
@@ -166,7 +168,7 @@ fn a_turn_without_a_frame_or_a_timeout_does_not_touch_the_link() {
 fn before_a_timeout_a_turn_reads_all_older_frames() {
     let full = [b"e".as_slice(); RECEIVE_BATCH];
     let batches = 6;
-    let stage = (0..batches).fold(Stage::new(), |stage, _| stage.arrived(&full));
+    let stage = (0..batches).fold(DriverRig::new(), |stage, _| stage.arrived(&full));
     let stage = (0..4).fold(stage.arrived(&[]), |stage, _| stage.takes(1));
     let log = turn(stage, NOW.monotonic.as_nanos(), true);
     let heard = log.iter().take_while(|line| *line != "time-out").count();
@@ -209,7 +211,7 @@ fn a_links_quota_bounds_a_turn() {
             observer: &mut journal,
         };
         let turn = driver.turn(NOW, true, || NOW, &mut environment);
-        turn.expect("it can be received from");
+        turn.expect("the link can receive");
         let heard = journal.take();
         let heard = heard.iter().filter(|line| line.starts_with("hears"));
         assert_eq!(heard.count(), expected);
@@ -218,7 +220,7 @@ fn a_links_quota_bounds_a_turn() {
 
 #[test]
 fn an_empty_batch_does_nothing() {
-    let mut stage = Stage::new().arrived(&[]);
+    let mut stage = DriverRig::new().arrived(&[]);
     let (more, log) = stage.with(|driver, environment| driver.receive(NOW, environment));
     assert!(!more.expect("received"));
     assert_eq!(log, [""; 0]);
@@ -226,14 +228,17 @@ fn an_empty_batch_does_nothing() {
 
 #[test]
 fn an_error_of_the_link_is_returned_and_the_machine_does_not_see_it() {
-    let mut stage = Stage::new().arrived(&[b"e"]);
+    let mut stage = DriverRig::new().arrived(&[b"e"]);
     stage.with(|driver, environment| driver.receive(NOW, environment).expect("received"));
     let broken = Err(io::ErrorKind::NetworkDown.into());
     stage.wire.arrived.push_back(broken);
     let (result, log) = stage.with(|driver, environment| driver.receive(NOW, environment));
     let error = result.expect_err("the link is broken");
     assert_eq!(error.kind(), io::ErrorKind::NetworkDown);
-    assert_eq!(log, [""; 0], "not even the last batch's frames again");
+    assert_eq!(
+        log, [""; 0],
+        "the driver does not repeat the frames of the last batch"
+    );
 }
 
 #[test]

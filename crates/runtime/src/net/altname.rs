@@ -1,4 +1,5 @@
-//! Alternative names of interfaces. An interface has one name of at most 15 bytes, and any number of longer ones.
+//! Alternative names of interfaces. An interface has one main name of at most 15 bytes, and any number of alternative
+//! names, which may be longer.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -21,7 +22,7 @@ const ALT_NAME_MAX: usize = 128;
 /// The flag of a request: NLM_F_REQUEST.
 const REQUEST: u16 = 1;
 
-/// Returns the name of the interface with this alternative name; `None`: there is none.
+/// Returns the main name of the interface with this alternative name; `None` if there is no such interface.
 pub(super) fn interface_called(name: &str) -> io::Result<Option<String>> {
     if name.is_empty() || name.len() >= ALT_NAME_MAX {
         return Ok(None);
@@ -39,7 +40,7 @@ pub(super) fn interface_called(name: &str) -> io::Result<Option<String>> {
         &NetlinkAddr::new(0, 0),
         MsgFlags::empty(),
     )?;
-    // The rest of the answer is not needed.
+    // The caller does not need the rest of the answer.
     let mut answer = [0; HEADER_LEN + INFO_LEN];
     let len = recv(fd, &mut answer, MsgFlags::empty())?;
     let Some(index) = interface_index(&answer[..len]) else {
@@ -47,13 +48,13 @@ pub(super) fn interface_called(name: &str) -> io::Result<Option<String>> {
     };
     match if_indextoname(index) {
         Ok(name) => Ok(name.into_string().ok()),
-        // The interface has just been removed.
+        // The interface was removed after the answer.
         Err(Errno::ENXIO | Errno::ENODEV) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Returns the request for the interface with an alternative name.
+/// Returns the request that asks for the interface with an alternative name.
 fn request(name: &str) -> Vec<u8> {
     let attribute = ATTRIBUTE_HEADER_LEN + name.len() + 1;
     let len = HEADER_LEN + INFO_LEN + attribute.next_multiple_of(4);
@@ -62,7 +63,7 @@ fn request(name: &str) -> Vec<u8> {
     message.extend(u32::from(short(len)).to_ne_bytes());
     message.extend(libc::RTM_GETLINK.to_ne_bytes());
     message.extend(REQUEST.to_ne_bytes());
-    // The message number and the sender are zero, and the interface may be of any kind.
+    // The zeros stand for the message number, the sender, and any kind of interface.
     message.resize(HEADER_LEN + INFO_LEN, 0);
     message.extend(short(attribute).to_ne_bytes());
     message.extend(ALT_NAME.to_ne_bytes());
@@ -71,7 +72,7 @@ fn request(name: &str) -> Vec<u8> {
     message
 }
 
-/// Returns the index of the interface in an answer; `None`: the answer is an error. A kernel without alternative
+/// Returns the index of the interface in an answer; `None` if the answer is an error. A kernel without alternative
 /// names answers each request with an error.
 fn interface_index(answer: &[u8]) -> Option<u32> {
     let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);

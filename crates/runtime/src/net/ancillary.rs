@@ -1,4 +1,4 @@
-//! Descriptors that are sent over a Unix socket together with bytes (SCM_RIGHTS).
+//! Sends and receives descriptors together with bytes over a Unix socket (SCM_RIGHTS).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -10,19 +10,19 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// Maximum descriptors per message that this program sends.
+/// Maximum number of descriptors that this program sends in one message.
 pub const DESCRIPTORS_MAX: usize = 3;
-/// Maximum descriptors per message that the kernel allows.
+/// Maximum number of descriptors that the kernel allows in one message.
 const KERNEL_DESCRIPTORS_MAX: usize = 253;
 
 const SEND_SPACE: usize = rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX));
 const RECEIVE_SPACE: usize = rustix::cmsg_space!(ScmRights(KERNEL_DESCRIPTORS_MAX));
 
-/// Sends bytes with at most [`DESCRIPTORS_MAX`] descriptors, and returns the number of bytes sent. The receiver gets
-/// all descriptors with the first byte.
+/// Sends bytes with at most [`DESCRIPTORS_MAX`] descriptors. Returns the number of sent bytes. The receiver gets all
+/// descriptors with the first byte.
 ///
 /// # Errors
-/// The other end is closed, or there are more descriptors.
+/// The other end is closed, or there are too many descriptors.
 pub fn send(
     stream: &UnixStream,
     bytes: &[u8],
@@ -42,14 +42,14 @@ pub fn send(
     Ok(sent?)
 }
 
-/// Returns how many bytes a read would return, and whether descriptors come with them. Leaves the bytes in the
+/// Returns how many bytes a read would return, and whether descriptors come with these bytes. Leaves the bytes in the
 /// socket.
 ///
-/// A process that reads such bytes without taking the descriptors waits until the kernel has closed them. The sender
-/// determines how long that takes.
+/// If a process reads such bytes without taking the descriptors, the process waits until the kernel has closed the
+/// descriptors. The sender can make this wait long.
 ///
 /// # Errors
-/// Those of a read.
+/// The function fails with the errors of a read.
 pub fn peek(stream: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, bool)> {
     let mut bytes = [IoSliceMut::new(bytes)];
     let mut none = RecvAncillaryBuffer::default();
@@ -57,10 +57,10 @@ pub fn peek(stream: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, bool)> 
     Ok((seen.bytes, seen.flags.contains(ReturnFlags::CTRUNC)))
 }
 
-/// Receives bytes as a read does, and adds all descriptors that come with them to `descriptors`.
+/// Receives bytes as a read does. Adds all descriptors that come with the bytes to `descriptors`.
 ///
 /// # Errors
-/// Those of a read.
+/// The function fails with the same errors as a read.
 pub fn receive(
     stream: &UnixStream,
     bytes: &mut [u8],
@@ -97,10 +97,10 @@ mod tests {
         drop(far);
         let (mut bytes, mut came) = ([0; 8], Vec::new());
         assert_eq!(receive(&theirs, &mut bytes, &mut came).expect("it came"), 4);
-        let mut far = File::from(came.pop().expect("with the bytes"));
-        near.write_all(b"x").expect("it is open");
+        let mut far = File::from(came.pop().expect("descriptors come with the bytes"));
+        near.write_all(b"x").expect("the descriptor is open");
         far.read_exact(&mut bytes[..1])
-            .expect("it is the other end");
+            .expect("the descriptor is the other end");
         assert_eq!(&bytes[..4], b"xake");
         drop(far);
         assert_eq!(near.read(&mut bytes).expect("its end"), 0);

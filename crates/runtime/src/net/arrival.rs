@@ -9,7 +9,7 @@ use crate::clock;
 /// A lower bound for the arrival times of all messages in a socket's queue.
 #[derive(Debug)]
 pub(super) struct Arrivals {
-    /// When the queue was last empty: no message in it is older.
+    /// Time at which the queue was last empty. Every message in the queue has arrived since then.
     emptied: Instant,
 }
 
@@ -24,15 +24,16 @@ impl Arrivals {
         self.emptied = now.monotonic;
     }
 
-    /// Returns the age of a message that the kernel received at `since` 1970, and the time at which it has that age.
+    /// Returns a time and the age of a message at that time. The kernel received the message at the time `since`,
+    /// measured from the start of 1970.
     pub(super) fn age(&self, now: Now, since: Duration) -> (Now, Duration) {
-        // The process may have been stalled since the clocks were read. A message that came in that time may be old
-        // already, and a member's promise must count at least from the message's arrival.
+        // The process may have been stalled after it read the clocks. A message that arrived in that time may already
+        // be old, but a member's promise must not count from before the message's arrival.
         let now = match Duration::from_nanos(now.wall) {
             wall if wall < since => clock::now(),
             _ => now,
         };
-        // If the wall clock was set forward, a new message would look old.
+        // Without this limit, a new message would look old after a jump of the wall clock.
         let longest = now.monotonic.since(self.emptied);
         let age = Duration::from_nanos(now.wall).saturating_sub(since);
         (now, age.min(longest))

@@ -19,13 +19,13 @@ use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmm
 
 use crate::driver::{ReceiveBatch, TransmitBatch};
 
-/// Maximum datagrams that one system call receives.
+/// Maximum number of datagrams that one system call receives.
 const RECEIVE_MAX: usize = 64;
-/// Maximum datagrams that one system call sends.
+/// Maximum number of datagrams that one system call sends.
 const SEND_MAX: usize = 32;
-/// Bytes for a sender's address. The longest is an IPv6 address.
+/// Number of bytes for a sender's address. The longest address is an IPv6 address.
 const ADDRESS_LEN: usize = size_of::<libc::sockaddr_in6>();
-/// Bytes for the control messages of a datagram: more than a timestamp takes.
+/// Number of bytes for the control messages of a datagram: more than a timestamp takes.
 const CONTROL_LEN: usize = 64;
 
 /// The sender and the control messages that the kernel writes for a datagram.
@@ -38,17 +38,17 @@ struct Envelope {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Datagram {
-    /// The number of its bytes in the buffer.
+    /// Number of bytes of the datagram in the buffer.
     pub len: usize,
-    /// The sender; `None`: the address is neither IPv4 nor IPv6.
+    /// Sender of the datagram; `None` if the address is neither IPv4 nor IPv6.
     pub from: Option<SocketAddr>,
-    /// The arrival time, since 1970.
+    /// Time of arrival, since 1970.
     pub arrived_at: Duration,
-    /// Whether its buffer was too short.
+    /// Whether the buffer was too short for the datagram.
     pub is_cut: bool,
 }
 
-/// Receives datagrams, each with its arrival time if the socket has timestamps enabled.
+/// A receiver of datagrams. Each datagram has its time of arrival if the socket has timestamps enabled.
 #[derive(Debug)]
 pub(super) struct Receiver {
     envelopes: Box<[Envelope]>,
@@ -65,11 +65,11 @@ impl Receiver {
         }
     }
 
-    /// Receives datagrams into the batch's next buffers, without waiting. Calls `each` for each datagram in order,
-    /// which pushes or skips it. Returns whether there may be more.
+    /// Receives datagrams into the batch's next buffers, without waiting. Calls the function `each` once per datagram,
+    /// in order. This function pushes or skips the datagram. Returns whether there may be more datagrams.
     ///
     /// # Errors
-    /// `EAGAIN`: there is none. Anything else: the socket has failed.
+    /// `EAGAIN`: there is no datagram. Any other error: the socket has failed.
     pub(super) fn receive<P: Copy>(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -98,8 +98,9 @@ impl Receiver {
             header.msg_controllen = CONTROL_LEN as _;
             header_count += 1;
         }
-        // SAFETY: the first `header_count` headers point to a buffer, an address and control space each, whose lengths
-        // they give. These are in `parts`, `self` and `batch`, which are not used otherwise until the call returns.
+        // SAFETY: each of the first `header_count` headers points to a buffer, an address and control space, and has
+        // their lengths. All of them are in `parts`, `self` and `batch`, which have no other use until the call
+        // returns.
         let received = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -144,7 +145,7 @@ fn sender(name: &[u8; ADDRESS_LEN]) -> Option<SocketAddr> {
 
 /// Returns the arrival time in the control messages of a header, since 1970.
 fn arrival(header: &libc::msghdr) -> Option<Duration> {
-    // SAFETY: the kernel has filled the header, and has set the length of the control messages in it.
+    // SAFETY: the kernel has filled the header and has set the length of its control messages.
     let first = unsafe { libc::CMSG_FIRSTHDR(header) };
     if first.is_null() {
         return None;
@@ -154,7 +155,8 @@ fn arrival(header: &libc::msghdr) -> Option<Duration> {
     if (level, kind) != (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
         return None;
     }
-    // SAFETY: after such a header the kernel writes a whole `timespec`, whose alignment is unknown.
+    // SAFETY: the kernel writes a whole `timespec` after such a header. The alignment of the `timespec` is unknown, so
+    // it is read unaligned.
     let at = unsafe {
         libc::CMSG_DATA(first)
             .cast::<libc::timespec>()
@@ -164,7 +166,8 @@ fn arrival(header: &libc::msghdr) -> Option<Duration> {
     Some(Duration::new(seconds, u32::try_from(at.tv_nsec).ok()?))
 }
 
-/// Sends the messages in order and returns how many were accepted: at least one, unless the batch is empty.
+/// Sends the messages in order. Returns the number of messages that the kernel accepted. This number is at least one,
+/// unless the batch is empty.
 pub(super) fn send(socket: BorrowedFd<'_>, batch: &TransmitBatch<SocketAddr>) -> io::Result<usize> {
     let mut messages = batch.iter();
     if messages.len() == 1
@@ -250,7 +253,7 @@ fn send_one_from(
     .map(drop)
 }
 
-/// Sends the next messages. Returns how many were accepted, and how many it tried to send.
+/// Sends the next messages. Returns how many messages the kernel accepted, and how many this function tried to send.
 fn send_some<'a>(
     socket: BorrowedFd<'_>,
     messages: &mut impl Iterator<Item = (&'a [u8], SocketAddr)>,

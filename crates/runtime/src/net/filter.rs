@@ -1,4 +1,5 @@
-//! The kernel's filter for a packet socket, so that no other frame wakes the process.
+//! The kernel's filter for a packet socket. The filter drops frames that are not for this process, so that such frames
+//! do not wake the process.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -12,14 +13,15 @@ const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
 /// Returns a filter that accepts a frame only if both conditions hold:
 ///
-/// - The frame came in by the interface itself. A frame of a VLAN or macvlan on top of it passes the sockets of both,
-///   but belongs to another segment. The kernel has put the upper interface's index on it.
-/// - The frame is for this host or a broadcast. The filter drops multicast, and unicast for others that a bridge
-///   floods. It also drops frames of a VLAN that is not set up on this host, which the kernel marks as another
-///   host's.
+/// - The frame arrived at the interface itself. A frame of a VLAN or macvlan on top of the interface reaches the
+///   sockets of both interfaces, but belongs to another network segment. Such a frame has the index of the upper
+///   interface.
+/// - The frame is for this host or is a broadcast. The filter drops multicast frames, and unicast frames for other
+///   hosts, which a bridge may flood. The filter also drops frames of a VLAN that this host does not use: the kernel
+///   marks them as frames for another host.
 ///
-/// The filter does not check the EtherType: the socket is bound to one.
-/// even come as far as this.
+/// The filter does not check the EtherType. The socket is bound to one EtherType, so the filter sees no frames of other
+/// types.
 fn program(index: u32) -> [SockFilter; 7] {
     let host = u32::from(libc::PACKET_HOST);
     let broadcast = u32::from(libc::PACKET_BROADCAST);
@@ -34,7 +36,7 @@ fn program(index: u32) -> [SockFilter; 7] {
     ]
 }
 
-/// Returns the offset at which the kernel shows metadata of the frame.
+/// Returns the offset that a filter uses to read a field of the frame's metadata.
 fn ancillary(field: libc::c_int) -> u32 {
     (libc::SKF_AD_OFF + field).cast_unsigned()
 }
@@ -43,7 +45,7 @@ fn statement(code: u32, k: u32) -> SockFilter {
     jump(code, k, 0, 0)
 }
 
-/// Makes an instruction. A jump skips `jt` instructions if its condition holds, else `jf`.
+/// Makes a jump. The jump skips `jt` instructions if its condition holds, and otherwise `jf` instructions.
 fn jump(code: u32, k: u32, jt: u8, jf: u8) -> SockFilter {
     // All codes are below 256.
     let code = u16::try_from(code).unwrap_or(u16::MAX);

@@ -17,47 +17,50 @@ use ring_proto::LinkState;
 
 use super::altname;
 
-/// A network interface at the time of the lookup.
+/// A network interface, as it was at the time of the lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "the kernel has these as independent flags"
+    reason = "these flags of the kernel do not depend on each other"
 )]
 pub struct Interface {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// Its index in this network namespace. It changes if the interface is removed and created again.
+    /// Index of the interface in this network namespace. The index changes if the interface is removed and created
+    /// again.
     pub index: u32,
-    /// Its hardware address.
+    /// Hardware address of the interface.
     pub mac: MacAddr,
-    /// Its first IPv4 address, mapped; else its first global IPv6 address; else its first link-local one; else `::`.
+    /// Preferred address of the interface: its first IPv4 address (mapped to IPv6). If there is no IPv4 address, this
+    /// is the first global IPv6 address. If there is no global IPv6 address either, this is the first link-local IPv6
+    /// address, or else `::`.
     pub ip: [u8; 16],
-    /// All its addresses, in the system's order.
+    /// All addresses of the interface, in the system's order.
     pub addresses: Vec<Address>,
-    /// Whether the administrator has set it up.
+    /// Whether the administrator has set the interface up.
     pub up: bool,
-    /// Whether its carrier is there and the kernel sends frames through it.
+    /// Whether the interface has a carrier and the kernel sends frames through the interface.
     pub carrier: bool,
-    /// The maximum payload of a frame, in bytes.
+    /// Maximum payload of a frame, in bytes.
     pub mtu: usize,
-    /// Whether it carries Ethernet frames.
+    /// Whether the interface carries Ethernet frames.
     pub ethernet: bool,
-    /// Whether it is a port of a bridge, according to the system files of this network namespace. The bridge takes
-    /// all frames that arrive.
+    /// Whether the interface is a port of a bridge, as the system files of this network namespace show. If the
+    /// interface is such a port, the bridge takes all frames that arrive.
     pub bridge_port: bool,
 }
 
 /// An address of an interface, with the length of its subnet's prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
-    /// The address.
+    /// Address of the interface.
     pub ip: IpAddr,
-    /// The length of the subnet's prefix, in bits.
+    /// Length of the subnet's prefix, in bits.
     pub prefix: u8,
 }
 
 impl Address {
-    /// Whether `ip` is in the same subnet, so that it can be reached without a router.
+    /// Whether `ip` is in the same subnet, so that packets to `ip` need no router.
     pub fn is_on_link(&self, ip: IpAddr) -> bool {
         let differs = match (self.ip, ip) {
             (IpAddr::V4(own), IpAddr::V4(ip)) => {
@@ -69,13 +72,14 @@ impl Address {
         differs.leading_zeros() >= self.prefix.into()
     }
 
-    /// Returns the IPv4 broadcast address of the subnet. A subnet of one or two addresses (/32, /31) has none.
+    /// Returns the IPv4 broadcast address of the subnet. A subnet of one or two addresses (/32, /31) has no broadcast
+    /// address.
     pub fn broadcast(&self) -> Option<Ipv4Addr> {
         let (own, host) = self.v4()?;
         Some(Ipv4Addr::from_bits(own | host))
     }
 
-    /// Returns the IPv4 address of the subnet itself. A subnet of one or two addresses has none.
+    /// Returns the IPv4 address of the subnet itself. A subnet of one or two addresses has no such address.
     pub fn network(&self) -> Option<Ipv4Addr> {
         let (own, host) = self.v4()?;
         Some(Ipv4Addr::from_bits(own & !host))
@@ -94,7 +98,7 @@ impl Address {
 }
 
 impl Interface {
-    /// Returns the interface with this name in this network namespace; `None`: there is none.
+    /// Returns the interface with this name in this network namespace; `None` if there is no such interface.
     ///
     /// # Errors
     /// The kernel's list of interfaces cannot be read.
@@ -113,15 +117,15 @@ impl Interface {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
             mtu => mtu?,
         };
-        // RUNNING alone shows a lost carrier late. LOWER_UP alone shows its return early, while frames are still
-        // dropped.
+        // Both flags are necessary. RUNNING shows the loss of a carrier too late. LOWER_UP shows its return too early,
+        // while the kernel still drops frames.
         let carrier = InterfaceFlags::IFF_RUNNING | InterfaceFlags::IFF_LOWER_UP;
         let addresses = known.iter().filter_map(|known| known.address.as_ref());
         Ok(Some(Self {
             name: name.to_owned(),
             index,
             mac: MacAddr(link.and_then(LinkAddr::addr).unwrap_or_default()),
-            ip: preferred(addresses.filter_map(internet)),
+            ip: choose_ip(addresses.filter_map(internet)),
             addresses: known.iter().filter_map(address).collect(),
             up: flags.contains(InterfaceFlags::IFF_UP),
             carrier: flags.contains(carrier),
@@ -131,8 +135,8 @@ impl Interface {
         }))
     }
 
-    /// Returns the main name of an interface, as [`find`](Self::find) needs it. `name` may be an alternative name
-    /// (`ip link property add altname`). `None`: there is no such interface.
+    /// Returns the main name of an interface. [`find`](Self::find) needs this name. `name` may be an alternative name
+    /// (`ip link property add altname`). Returns `None` if there is no such interface.
     ///
     /// # Errors
     /// The kernel does not answer.
@@ -152,14 +156,15 @@ impl Interface {
         Ok(interfaces.map(|known| known.interface_name).collect())
     }
 
-    /// Returns its speed in Mbit/s, if the system files of this network namespace show it.
+    /// Returns the speed of the interface in Mbit/s, if the system files of this network namespace show it.
     pub fn speed(&self) -> Option<u32> {
         let text = fs::read_to_string(format!("/sys/class/net/{}/speed", self.name)).ok()?;
-        // Interfaces without a speed show -1.
+        // Interfaces without a speed show -1, which is not a `u32`.
         text.trim().parse().ok()
     }
 
-    /// Returns the state of the interface for the state machines: down unless frames can be sent.
+    /// Returns the state of the interface for the state machines. The state is down unless the interface can send
+    /// frames.
     pub fn link_state(&self) -> LinkState {
         if self.up && self.carrier {
             LinkState::Up {
@@ -176,14 +181,14 @@ impl Interface {
 /// Whether the interface with this name and index is a port of a bridge.
 fn is_bridge_port(name: &str, index: u32) -> bool {
     let files = PathBuf::from("/sys/class/net").join(name);
-    // The system files may be those of another network namespace: compare the index.
+    // The system files may belong to another network namespace. A different index shows this.
     let text = fs::read_to_string(files.join("ifindex"));
     let is_this = text.is_ok_and(|text| text.trim().parse() == Ok(index));
     is_this && files.join("brport").exists()
 }
 
-/// Returns the hardware address and flags of an entry for an interface; `None`: the entry is for an address on it.
-/// Some interfaces have no hardware address: tunnels.
+/// Returns the hardware address and the flags from an entry about an interface; `None` if the entry is about an IP
+/// address of the interface. Some interfaces, such as tunnels, have no hardware address.
 fn link(known: &InterfaceAddress) -> Option<(Option<&LinkAddr>, InterfaceFlags)> {
     let link = match &known.address {
         None => None,
@@ -209,13 +214,13 @@ fn address(known: &InterfaceAddress) -> Option<Address> {
 }
 
 /// Selects the address for [`Interface::ip`].
-fn preferred(ips: impl Iterator<Item = IpAddr>) -> [u8; 16] {
+fn choose_ip(ips: impl Iterator<Item = IpAddr>) -> [u8; 16] {
     let rank = |ip: &IpAddr| match ip {
         IpAddr::V4(_) => 0,
         IpAddr::V6(ip) if !ip.is_unicast_link_local() => 1,
         IpAddr::V6(_) => 2,
     };
-    // `min_by_key` keeps the first of equals.
+    // `min_by_key` returns the first of several equal addresses.
     ips.min_by_key(rank).map_or([0; 16], |ip| match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
         IpAddr::V6(ip) => ip.octets(),
@@ -224,7 +229,7 @@ fn preferred(ips: impl Iterator<Item = IpAddr>) -> [u8; 16] {
 
 nix::ioctl_read_bad!(ioctl_mtu, libc::SIOCGIFMTU, MtuRequest);
 
-/// An `ifreq` with only the MTU of its union.
+/// An `ifreq` in which the union contains only the MTU.
 #[repr(C)]
 struct MtuRequest {
     name: [u8; libc::IFNAMSIZ],
@@ -240,7 +245,7 @@ fn mtu(name: &str) -> io::Result<usize> {
         mtu: 0,
         _padding: [0; PADDING_LEN],
     };
-    // No name is longer. The last byte stays zero and ends the name.
+    // No name is longer than this. The last byte stays zero and ends the name.
     let name_buffer = &mut request.name[..libc::IFNAMSIZ - 1];
     for (to, from) in name_buffer.iter_mut().zip(name.bytes()) {
         *to = from;
@@ -255,7 +260,7 @@ fn mtu(name: &str) -> io::Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Address, preferred};
+    use super::{Address, choose_ip};
 
     fn address(ip: &str, prefix: u8) -> Address {
         let ip = ip.parse().expect("an address");
@@ -303,7 +308,7 @@ mod tests {
 
     fn prefer(ips: &[&str]) -> String {
         let ips = ips.iter().map(|ip| ip.parse().expect("an address"));
-        std::net::Ipv6Addr::from(preferred(ips)).to_string()
+        std::net::Ipv6Addr::from(choose_ip(ips)).to_string()
     }
 
     #[test]

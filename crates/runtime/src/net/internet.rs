@@ -1,4 +1,4 @@
-//! Shared code of UDP and TCP sockets.
+//! Code that UDP and TCP sockets share.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Interfaces, raw frames, UDP and TCP, and descriptors sent over Unix sockets. It contains no protocol.
+//! Interfaces, raw frames, UDP, TCP, and descriptors sent over Unix sockets. This module contains no protocol.
 
 mod altname;
 pub mod ancillary;
@@ -9,7 +9,7 @@ mod interface;
 mod internet;
 mod messages;
 mod packet;
-mod ring;
+mod receive_ring;
 mod rival;
 mod tcp;
 mod udp;

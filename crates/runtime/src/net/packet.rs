@@ -18,14 +18,15 @@ use rustix::net::{SendFlags, send};
 use thiserror::Error;
 
 use super::arrival::Arrivals;
-use super::ring::ReceiveRing;
+use super::receive_ring::ReceiveRing;
 use super::{Interface, filter, messages};
 use crate::clock;
 use crate::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
 
-/// The kernel's `TC_PRIO_CONTROL`: the first band of its default queue.
+/// The kernel's `TC_PRIO_CONTROL`, which uses the first band of the default queue.
 const CONTROL_PRIORITY: i32 = 7;
-/// The kernel's `TC_PRIO_INTERACTIVE`: the same band, without a privilege.
+/// The kernel's `TC_PRIO_INTERACTIVE`. This priority also uses the first band of the default queue, but needs no
+/// privilege.
 const INTERACTIVE_PRIORITY: i32 = 6;
 
 /// Socket options that nix does not have.
@@ -52,37 +53,37 @@ pub enum OpenError {
          use sudo, `sudo setcap cap_net_raw+ep` on the program, or the systemd service"
     )]
     Permission {
-        /// The interface's name.
+        /// Name of the interface.
         interface: String,
     },
     /// The interface was removed after the lookup.
     #[error("cannot open a packet socket on {interface}: the interface was removed")]
     Gone {
-        /// The interface's name.
+        /// Name of the interface.
         interface: String,
     },
     /// The interface carries no Ethernet frames.
     #[error("cannot use {interface}: it is not an Ethernet interface; choose another one")]
     NotEthernet {
-        /// The interface's name.
+        /// Name of the interface.
         interface: String,
     },
-    /// Another error.
+    /// The socket cannot be opened for another reason.
     #[error("cannot open a packet socket on {interface}: {source}")]
     Io {
-        /// The interface's name.
+        /// Name of the interface.
         interface: String,
-        /// The error of the system call.
+        /// Error of the system call.
         source: io::Error,
     },
 }
 
-/// A packet socket: frames of one EtherType on one interface, for this host or broadcast.
+/// A packet socket for frames of one EtherType on one interface. The frames are for this host or are broadcasts.
 ///
-/// It survives that the interface goes down and comes up again, but not its removal.
+/// The socket still works after the interface went down and came up again, but not after the interface was removed.
 #[derive(Debug)]
 pub struct PacketSocket {
-    // Declared before the socket, so that it is unmapped before the socket is closed.
+    // This field stands before the socket, so that the ring is unmapped before the socket is closed.
     ring: ReceiveRing,
     socket: OwnedFd,
     arrivals: Arrivals,
@@ -91,7 +92,7 @@ pub struct PacketSocket {
 }
 
 impl PacketSocket {
-    /// Opens a socket for frames of `ethertype` on `interface`, which may be down.
+    /// Opens a socket for frames of `ethertype` on `interface`. The interface may be down.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -119,8 +120,8 @@ impl PacketSocket {
         }
     }
 
-    /// Returns how many frames the kernel has dropped since the socket was opened, because this process was late to
-    /// take them.
+    /// Returns the number of frames that the kernel has dropped since the socket was opened. The kernel drops frames if
+    /// this process takes them too late.
     ///
     /// # Errors
     /// The socket is broken.
@@ -132,8 +133,8 @@ impl PacketSocket {
     }
 }
 
-/// Opens and binds a socket. It sets every option before it binds: the socket receives nothing until then, so that no
-/// frame arrives unfiltered.
+/// Opens and binds a socket. Sets every option before the socket is bound. An unbound socket receives no frames, so no
+/// frame can arrive before the filter is set.
 fn open_bound(index: u32, ethertype: u16) -> io::Result<(OwnedFd, ReceiveRing)> {
     let socket = socket(
         AddressFamily::Packet,
@@ -142,9 +143,9 @@ fn open_bound(index: u32, ethertype: u16) -> io::Result<(OwnedFd, ReceiveRing)> 
         None,
     )?;
     filter::attach(&socket, index)?;
-    // The kernel shows outgoing frames only to sockets of all EtherTypes. The option makes sure.
+    // The kernel shows outgoing frames only to sockets for all EtherTypes. The option is an additional precaution.
     setsockopt(&socket, options::IgnoreOutgoing, &true)?;
-    // Kernels before 6.0 require CAP_NET_ADMIN for this priority, which the daemon does not have.
+    // Kernels before 6.0 require CAP_NET_ADMIN for this priority, and the daemon does not have that capability.
     setsockopt(&socket, Priority, &CONTROL_PRIORITY)
         .or_else(|_| setsockopt(&socket, Priority, &INTERACTIVE_PRIORITY))?;
     let ring = ReceiveRing::new(&socket)?;
@@ -164,7 +165,7 @@ fn address(index: u32, ethertype: u16) -> nix::Result<LinkAddr> {
         sll_halen: 0,
         sll_addr: [0; 8],
     };
-    // SAFETY: a `sockaddr_ll` is readable in full for any family.
+    // SAFETY: a whole `sockaddr_ll` is readable for any family.
     let address = unsafe { LinkAddr::from_raw((&raw const address).cast(), None) };
     address.ok_or(nix::errno::Errno::EAFNOSUPPORT)
 }
@@ -187,7 +188,8 @@ impl Link for PacketSocket {
             batch.push(len, (), now, age);
         }
         if batch.is_empty() {
-            // The socket was reported ready without a frame: there is an error to fetch, such as a link that is down.
+            // The socket was reported as ready, but has no frame. So it has an error to fetch, such as a link that is
+            // down.
             match getsockopt(&self.socket, SocketError)? {
                 0 => {}
                 error => return Err(io::Error::from_raw_os_error(error)),

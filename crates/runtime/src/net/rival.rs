@@ -1,4 +1,5 @@
-//! Finds other processes that receive the same frames: they could take a token meant for this process.
+//! Finds other processes that receive the same frames. Such a process could take a token that is meant for this
+//! process.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -7,8 +8,8 @@ use nix::sys::stat::fstat;
 
 use super::{Interface, PacketSocket};
 
-/// The kernel's list of packet sockets in the thread's network namespace. Only processes that may send and receive
-/// raw frames there can put a socket on it.
+/// The kernel's list of packet sockets in the thread's network namespace. Only processes that may send and receive raw
+/// frames in this namespace can add a socket to the list.
 const SOCKET_LIST: &str = "/proc/thread-self/net/packet";
 
 /// Returns the user of another packet socket for frames of `ethertype` on the interface, if there is one. Returns
@@ -40,12 +41,12 @@ fn rival(list: &str, index: u32, ethertype: u16, own: Option<u64>) -> Option<u32
 mod tests {
     use super::rival;
 
-    const LIST: &str = "\
-sk               RefCnt Type Proto  Iface R Rmem   User   Inode
-00000000971461c9 3      3    88b5   2     1 0      0      100
-0000000012345678 3      3    88b5   2     1 0      1000   101
-0000000087654321 3      3    0003   3     1 0      33     102
-";
+    const LIST: &str = concat!(
+        "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n",
+        "00000000971461c9 3      3    88b5   2     1 0      0      100\n",
+        "0000000012345678 3      3    88b5   2     1 0      1000   101\n",
+        "0000000087654321 3      3    0003   3     1 0      33     102\n",
+    );
 
     #[test]
     fn another_socket_for_the_same_frames_is_found() {

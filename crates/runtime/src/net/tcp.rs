@@ -1,4 +1,4 @@
-//! A network of TCP connections: no call waits, and each change is announced once.
+//! A network of TCP connections. The network's functions never wait. The network announces each change once.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem::{self, MaybeUninit};
@@ -14,9 +14,9 @@ use socket2::{Protocol, Socket, TcpKeepalive, Type};
 use super::internet;
 use crate::driver::{Changed, Connection, Network};
 
-/// Maximum peers that wait to be accepted: more than any machine has slots for.
+/// Maximum number of peers that wait to be accepted: more than any machine has slots.
 const BACKLOG: i32 = 1024;
-/// Maximum changes that are fetched at a time.
+/// Maximum number of changes that one call fetches.
 const CHANGES_MAX: usize = 64;
 /// The listener's key. A connection's key has only 48 bits.
 const LISTENER_KEY: u64 = u64::MAX;
@@ -31,7 +31,7 @@ mod options {
     use nix::{setsockopt_impl, sockopt_impl};
 
     sockopt_impl!(
-        /// Lets the kernel choose the port only when the socket connects.
+        /// Makes the kernel choose the port only when the socket connects.
         BindAddressNoPort, SetOnly, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, bool
     );
 }
@@ -39,38 +39,40 @@ mod options {
 /// Options for all connections of a network.
 #[derive(Debug, Clone, Default)]
 pub struct TcpOptions {
-    /// The only interface to use, if any.
+    /// Name of the only interface to use; `None` for any interface.
     pub interface: Option<String>,
-    /// Whether a connection that is not closed explicitly is reset, even if the process is killed. So a peer reads an
-    /// end only where one was meant.
+    /// Whether the system resets a connection that this node does not close explicitly, even if the process is killed.
+    /// So a peer reads an end of the stream only if this node has closed the connection.
     pub resets: bool,
-    /// Whether connections to peers come from the address that it listens at, from any port. Otherwise the system
-    /// chooses the address.
+    /// Whether connections to peers use the network's listening address as their source address. If they do not use
+    /// this address, the system chooses the source address. The source port may be any port.
     pub own_address: bool,
-    /// The time after which a connection to a silent peer is given up, whether or not bytes for it wait. The kernel
-    /// probes the peer three times in that time, in whole seconds. `None`: after many minutes, or never.
+    /// Time after which the kernel gives up a connection to a silent peer, even if there are no bytes to send to the
+    /// peer. Within this time, the kernel probes the peer three times, at intervals of whole seconds. With `None`, the
+    /// kernel gives up after many minutes, or never.
     pub liveness: Option<Duration>,
 }
 
-/// Connections to and from one address.
+/// A network of connections to and from one address.
 #[derive(Debug)]
 pub struct TcpNetwork {
     options: TcpOptions,
-    /// The source address of connections to peers.
+    /// Source address of connections to peers.
     source: Option<SocketAddr>,
     listener: Socket,
     epoll: OwnedFd,
-    /// Keys of changed sources that are not returned yet.
+    /// Keys of changed sources that the network has not returned yet.
     changes: Vec<u64>,
     /// Whether the last fetch returned all changes.
     are_all_fetched: bool,
 }
 
 impl TcpNetwork {
-    /// Listens at an address. A port of 0 stands for any port.
+    /// Listens at an address. With port 0, the system chooses a free port.
     ///
     /// # Errors
-    /// The address is not this machine's, or in use; the interface does not exist; too many files are open.
+    /// The address does not belong to this machine or is in use, the interface does not exist, or too many files are
+    /// open.
     pub fn listen(address: SocketAddr, options: TcpOptions) -> io::Result<Self> {
         let listener = open_socket(address, &options)?;
         listener.set_reuse_address(true)?;
@@ -91,7 +93,7 @@ impl TcpNetwork {
         })
     }
 
-    /// Returns the address that it listens at.
+    /// Returns the address at which the network listens.
     ///
     /// # Errors
     /// The system call failed.
@@ -100,7 +102,7 @@ impl TcpNetwork {
     }
 }
 
-/// Readable while there are changes to fetch.
+/// The descriptor is readable while there are changes to fetch.
 impl AsFd for TcpNetwork {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
@@ -120,23 +122,23 @@ fn any_port(mut address: SocketAddr) -> SocketAddr {
 }
 
 fn prepare(socket: &Socket, options: &TcpOptions) -> io::Result<()> {
-    // A small message must not wait for the acknowledgement of the one before.
+    // A small message must not wait for the acknowledgement of the previous message.
     socket.set_tcp_nodelay(true)?;
     if options.resets {
         socket.set_linger(Some(Duration::ZERO))?;
     }
     if let Some(liveness) = options.liveness {
-        // The kernel counts in whole seconds, at least one.
+        // The kernel counts in whole seconds, and needs at least one.
         let period = Duration::from_secs((liveness / 3).as_secs().max(1));
         let asks = TcpKeepalive::new().with_time(period).with_interval(period);
         socket.set_tcp_keepalive(&asks)?;
-        // This limits unacknowledged bytes, and replaces the number of probes for a silent peer.
+        // This option limits the time without an acknowledgement. For a silent peer, it replaces the number of probes.
         socket.set_tcp_user_timeout(Some(liveness))?;
     }
     Ok(())
 }
 
-/// Maps errors that mean too little memory or too few descriptors to `OutOfMemory`.
+/// Maps errors about too little memory or too few descriptors to `OutOfMemory`.
 fn map_out_of_resources(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
@@ -152,7 +154,8 @@ impl Network<SocketAddr> for TcpNetwork {
     fn connect(&mut self, to: SocketAddr) -> io::Result<TcpConnection> {
         let socket = open_socket(to, &self.options)?;
         if let Some(source) = self.source {
-            // The kernel chooses the port with regard to the peer: one port can serve connections to several peers.
+            // With this option, the kernel considers the peer when it chooses the port, so one port can serve
+            // connections to several peers.
             setsockopt(&socket, options::BindAddressNoPort, &true)?;
             socket.bind(&source.into())?;
         }
@@ -163,8 +166,8 @@ impl Network<SocketAddr> for TcpNetwork {
     }
 
     fn accept(&mut self) -> io::Result<(TcpConnection, SocketAddr)> {
-        // The kernel copies the listener's options to the new socket. So there is no moment in which the end of this
-        // process would close the connection in order.
+        // The kernel copies the listener's options to the new socket. So whenever this process is killed, the
+        // connection is reset instead of closed in order.
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let accepted = acceptfrom_with(&self.listener, flags);
         let (socket, from) = accepted.map_err(|error| map_out_of_resources(error.into()))?;
@@ -187,7 +190,7 @@ impl Network<SocketAddr> for TcpNetwork {
                 return None;
             }
             let mut events = [const { MaybeUninit::uninit() }; CHANGES_MAX];
-            // If the wait is interrupted, the next call still finds the changes.
+            // If a signal interrupts the wait, the next call still finds the changes.
             let (changes, _) = epoll::wait(&self.epoll, &mut events, Some(&NO_WAIT)).ok()?;
             self.changes.extend(changes.iter().map(|it| it.data.u64()));
             self.are_all_fetched = (1..CHANGES_MAX).contains(&self.changes.len());
@@ -231,12 +234,12 @@ impl Connection for TcpConnection {
     }
 
     fn close(self) {
-        // If this fails, the peer reads a reset: it must not take a part for the whole.
+        // If this fails, the peer reads a reset, so it does not mistake a part for the whole.
         let _ = self.0.set_linger(None);
     }
 
     fn abort(self) {
-        // If this fails, the connection is closed in order.
+        // If this fails, the kernel closes the connection in order.
         let _ = self.0.set_linger(Some(Duration::ZERO));
     }
 }
@@ -251,7 +254,7 @@ mod tests {
     use crate::driver::{Changed, Connection, Network};
     use crate::wait::{Interest, Poller};
 
-    /// Maximum time for something that must happen.
+    /// Maximum time that a test waits for an event that must happen.
     const EVENT_TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
 
     struct Rig {
@@ -272,10 +275,10 @@ mod tests {
             Self { network, poller }
         }
 
-        /// Connects a peer. Returns the connection, and the peer's end.
+        /// Connects a peer. Returns the connection and the peer's end.
         fn connect(&mut self) -> (TcpConnection, TcpStream) {
             let to = self.network.address().expect("an address");
-            let peer = TcpStream::connect(to).expect("it is accepted");
+            let peer = TcpStream::connect(to).expect("the connection is accepted");
             peer.set_read_timeout(EVENT_TIMEOUT).expect("a timeout");
             assert_eq!(self.take_changes(), [Changed::Listener]);
             let (connection, from) = self.network.accept().expect("a peer");
@@ -302,16 +305,19 @@ mod tests {
         assert_eq!(peer.read(&mut [0]).expect("the end"), 0);
     }
 
-    /// The option is set from the start: a process that is killed in the middle of a message must not seem to have
-    /// sent all.
+    /// A new connection has the option `resets` from the beginning. If a process is killed in the middle of a message,
+    /// the peer must not believe that the process has sent the whole message.
     #[test]
     fn a_connection_to_a_peer_is_reset_unless_it_is_closed() {
         let mut rig = Rig::new();
         let peers = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("it listens");
         let to = peers.local_addr().expect("an address");
         let mut connect = || {
-            let connection = rig.network.connect(to).expect("it is on its way");
-            let (peer, _) = peers.accept().expect("it is there");
+            let connection = rig
+                .network
+                .connect(to)
+                .expect("the connection is being established");
+            let (peer, _) = peers.accept().expect("the connection is established");
             peer.set_read_timeout(EVENT_TIMEOUT).expect("a timeout");
             (connection, peer)
         };
@@ -330,10 +336,12 @@ mod tests {
         let (mut connection, mut peer) = rig.connect();
         let read = connection.read(&mut [0]).map_err(|error| error.kind());
         assert_eq!(read, Err(ErrorKind::WouldBlock));
-        rig.network.watch(&connection, 7).expect("it is watched");
+        rig.network
+            .watch(&connection, 7)
+            .expect("the connection is watched");
         assert_eq!(rig.take_changes(), [Changed::Connection(7)]);
         for byte in [1, 2] {
-            peer.write_all(&[byte]).expect("it is sent");
+            peer.write_all(&[byte]).expect("the bytes are sent");
             assert_eq!(rig.take_changes(), [Changed::Connection(7)]);
             let mut buffer = [0; 2];
             assert_eq!(connection.read(&mut buffer).expect("a byte"), 1);

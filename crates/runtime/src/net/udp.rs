@@ -22,11 +22,11 @@ mod options {
 
     /// `SO_MEMINFO`, which libc does not have.
     const MEMINFO: libc::c_int = 55;
-    /// Its values, among them the number of dropped datagrams.
+    /// The values of `SO_MEMINFO`, among them the number of dropped datagrams.
     pub(super) type Memory = [u32; libc::SK_MEMINFO_DROPS as usize + 1];
 
     sockopt_impl!(
-        /// Memory use and drops of the socket.
+        /// The socket's memory use and dropped datagrams.
         MemoryInfo, GetOnly, libc::SOL_SOCKET, MEMINFO, Memory
     );
 }
@@ -47,29 +47,32 @@ pub struct UdpLink {
 /// The address and interface of a link, and the sizes of its buffers.
 #[derive(Debug, Clone, Default)]
 pub struct UdpOptions {
-    /// The only interface to use, by its name and index. Datagrams to a multicast group use it as well.
+    /// Name and index of the only interface to use. Datagrams to a multicast group also use this interface.
     pub interface: Option<(String, u32)>,
-    /// The source address of all datagrams. `None`: the kernel chooses one for each destination, which may be another
-    /// address of the interface.
+    /// Source address of all datagrams. With `None`, the kernel chooses a source address for each destination. The
+    /// source address may be any address of the interface.
     pub source: Option<IpAddr>,
-    /// Whether other sockets of this machine may have the same port.
+    /// Whether other sockets of this machine may use the same port.
     pub shared: bool,
-    /// Multicast groups to receive from, of the address's family and on the given interface. The address must then be
-    /// the unspecified one: a datagram to a group reaches no other.
+    /// Multicast groups from which the socket receives. The groups have the family of the bound address. The socket
+    /// joins the groups on the given interface. If there are groups, the bound address must be the unspecified address:
+    /// a socket with another address does not receive datagrams to a group.
     pub groups: Vec<IpAddr>,
-    /// Bytes for received datagrams that wait, as the kernel counts them: each costs some hundred bytes more than its
-    /// length. A process that may not exceed the system's limit (`net.core.rmem_max`) gets that limit.
+    /// Requested size of the receive buffer in bytes, as the kernel counts them: each datagram needs some hundred bytes
+    /// more than its length. If the process may not exceed the system's limit (`net.core.rmem_max`), a larger request
+    /// gives a buffer of the size of the limit.
     pub receive_buffer: Option<usize>,
-    /// Bytes for datagrams that wait to be sent, in the same way (`net.core.wmem_max`).
+    /// Requested size of the send buffer. The kernel counts and limits this size in the same way; the system's limit is
+    /// `net.core.wmem_max`.
     pub send_buffer: Option<usize>,
 }
 
 impl UdpLink {
-    /// Binds an address. The socket may send broadcasts.
+    /// Binds an address. The socket has the permission to send broadcasts.
     ///
     /// # Errors
-    /// The address is not this machine's, or in use; the interface does not exist; a group is not a multicast address
-    /// of the address's family; too many files are open.
+    /// The address does not belong to this machine or is in use. Other possible causes: the interface does not exist, a
+    /// group is not a multicast address of the same family, or too many files are open.
     pub fn bind(address: SocketAddr, options: &UdpOptions) -> io::Result<Self> {
         let interface = options.interface.as_ref();
         let name = interface.map(|(name, _)| name.as_str());
@@ -96,7 +99,7 @@ impl UdpLink {
         })
     }
 
-    /// Returns its address.
+    /// Returns the address of the socket.
     ///
     /// # Errors
     /// The system call failed.
@@ -121,7 +124,7 @@ impl UdpLink {
         self.cut
     }
 
-    /// Returns the sizes of the receive and the send buffer, in bytes.
+    /// Returns the sizes of the receive buffer and the send buffer, in bytes.
     ///
     /// # Errors
     /// The system call failed.
@@ -135,7 +138,7 @@ impl UdpLink {
     }
 }
 
-/// Sends to multicast groups through the interface, and joins the given groups.
+/// Makes the socket send to multicast groups through the interface. Joins the given groups.
 fn set_up_multicast(socket: &Socket, address: SocketAddr, options: &UdpOptions) -> io::Result<()> {
     let number = options.interface.as_ref().map_or(0, |&(_, number)| number);
     if number != 0 {

@@ -8,19 +8,20 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
 };
 
-/// Maximum messages that one [`drain`](InterfaceWatch::drain) takes: a host that makes interfaces by the thousand
-/// must not delay the loop.
+/// Maximum number of messages that one [`drain`](InterfaceWatch::drain) takes. A host that makes thousands of
+/// interfaces must not delay the loop.
 const MESSAGES_PER_DRAIN: usize = 64;
 
-/// Notices when any interface of this network namespace was added, removed or changed, or any of its addresses. It
-/// does not tell what has changed: the caller looks that up, so that lost and reordered messages do no harm.
+/// A watch on all interfaces of this network namespace. The watch notices when an interface, or an address of an
+/// interface, was added, removed or changed. The watch does not report the kind of the change. The caller looks the
+/// interface up, so lost and reordered messages do no harm.
 #[derive(Debug)]
 pub struct InterfaceWatch {
     socket: OwnedFd,
 }
 
 impl InterfaceWatch {
-    /// Starts to watch. Look the interface up after this call, not before.
+    /// Starts the watch. The caller must look the interface up after this call, not before.
     ///
     /// # Errors
     /// The kernel refused the rtnetlink socket.
@@ -39,13 +40,14 @@ impl InterfaceWatch {
         Ok(Self { socket })
     }
 
-    /// Takes all waiting messages. Returns whether there were any: something has changed.
+    /// Takes all waiting messages. Returns whether there were any messages, which mean that an interface may have
+    /// changed.
     ///
     /// # Errors
     /// The socket is broken.
     pub fn drain(&mut self) -> io::Result<bool> {
         let mut has_changed = false;
-        // Each message is truncated: its contents are not needed.
+        // The buffer truncates each message, because the caller does not need the contents.
         let mut message = [0; 16];
         for _ in 0..MESSAGES_PER_DRAIN {
             match recv(
@@ -53,7 +55,7 @@ impl InterfaceWatch {
                 &mut message,
                 MsgFlags::MSG_DONTWAIT,
             ) {
-                // ENOBUFS: more messages came than the socket could hold.
+                // ENOBUFS means that more messages arrived than the socket could hold.
                 Ok(_) | Err(Errno::ENOBUFS) => has_changed = true,
                 Err(Errno::EAGAIN) => break,
                 Err(Errno::EINTR) => {}

@@ -1,4 +1,4 @@
-//! A timer for deadlines that mostly move to a later time.
+//! A timer for deadlines that usually move to a later time.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,25 +8,27 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use ring_proto::time::Instant;
 
-/// Readable once a deadline has passed, or an earlier one that has been moved.
+/// A timer whose descriptor is readable after a deadline has passed. The descriptor may also be readable because an
+/// earlier deadline has passed, although the deadline was moved to a later time.
 ///
-/// Deadlines mostly move to a later time: every frame extends the timeouts of the token's members. On a virtual
-/// machine, setting the hardware timer costs more than the rest of a hop. So if waits are frequent, a set alarm stays
-/// as it is until it goes off; only then it is set to the current deadline. If waits are rare, a needless wake-up
-/// would cost more than it saves. So during the first waits after it went off, the alarm follows the deadline.
+/// Deadlines usually move to a later time, because every frame extends the timeouts of the members. On a virtual
+/// machine, setting the hardware timer costs more time than the rest of a hop. So if waits are frequent, a set alarm
+/// stays unchanged until it goes off. After the alarm goes off, it is set to the current deadline. If waits are rare,
+/// an unchanged alarm saves less time than an unnecessary wake-up costs. So during the first waits after the alarm went
+/// off, the alarm follows every change of the deadline.
 #[derive(Debug)]
 pub struct Alarm {
     timer: TimerFd,
-    /// When it goes off; `None`: it is not set, or has gone off.
+    /// Time at which the alarm goes off; `None` if it is not set or has gone off.
     set: Option<Instant>,
-    /// Whether it has gone off. It is then readable until it is set again.
+    /// Whether the alarm has gone off. The descriptor is then readable until the alarm is set again.
     has_gone_off: bool,
-    /// Number of waits since it went off.
+    /// Number of waits since the alarm went off.
     wait_count: u32,
 }
 
-/// Number of waits after it went off in which an alarm follows every change of the deadline. It is more than the
-/// waits of a rotation at rest, and less than those of a rotation without a pause.
+/// The alarm follows every change of the deadline during this number of waits after it went off. An idle rotation needs
+/// fewer waits than this number, and a rotation without a pause needs more.
 const FOLLOWED_WAITS: u32 = 8;
 
 impl Alarm {
@@ -44,10 +46,10 @@ impl Alarm {
         })
     }
 
-    /// Makes it go off by `deadline`, perhaps earlier. `None`: there is no deadline.
+    /// Makes the alarm go off at `deadline` or earlier. `None` stands for no deadline.
     ///
     /// # Errors
-    /// None on a healthy system.
+    /// The system call failed, which does not happen on a healthy system.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) -> io::Result<()> {
         self.wait_count = self.wait_count.saturating_add(1);
         let followed = self.wait_count <= FOLLOWED_WAITS;
@@ -68,7 +70,7 @@ impl Alarm {
         Ok(())
     }
 
-    /// Records that it was found readable.
+    /// Records that a wait has found the alarm readable.
     pub fn on_went_off(&mut self) {
         self.set = None;
         self.has_gone_off = true;
@@ -92,7 +94,7 @@ mod tests {
     use crate::clock;
     use crate::wait::{Interest, Poller};
 
-    /// Maximum time for something that must happen.
+    /// Maximum time for an event that must happen.
     const EVENT_TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
     const NO_WAIT: Option<Duration> = Some(Duration::ZERO);
 

@@ -8,13 +8,13 @@ use std::time::Duration;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-/// Maximum descriptors that one wait reports. The next wait reports the others.
+/// Maximum number of descriptors that one wait reports. The next wait reports the others.
 const READY_MAX: usize = 64;
 
-/// The events to wait for on a descriptor. Hang-ups and errors are always included.
+/// The events for which a poller waits on a descriptor. Hang-ups and errors are always included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
-    /// Hang-ups and errors only.
+    /// Only hang-ups and errors.
     Nothing,
     /// The descriptor is readable.
     Read,
@@ -38,11 +38,11 @@ impl Interest {
 /// A descriptor that is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadyDescriptor {
-    /// The key with which it was added.
+    /// Key with which the descriptor was added.
     pub key: u64,
-    /// Whether there is something to read: data, an end or an error.
+    /// Whether there are data, an end or an error to read.
     pub readable: bool,
-    /// Whether it is writable.
+    /// Whether the descriptor is writable.
     pub writable: bool,
     /// Whether the peer has closed its end, or the descriptor has an error to report.
     pub hangup: bool,
@@ -61,9 +61,10 @@ impl From<&epoll::Event> for ReadyDescriptor {
     }
 }
 
-/// Waits for descriptors, or for a timeout in nanoseconds.
+/// A poller waits for descriptors, or for a timeout in nanoseconds.
 ///
-/// It is level-triggered: a descriptor that was not read to the end is reported again. Waiting allocates nothing.
+/// The poller is level-triggered: it reports a descriptor again if the descriptor was not read to the end. A wait
+/// allocates no memory.
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
@@ -71,7 +72,7 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Makes a poller that waits for nothing.
+    /// Makes a poller without descriptors.
     ///
     /// # Errors
     /// The process has too many files open, or the kernel is older than 5.11.
@@ -80,15 +81,16 @@ impl Poller {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             ready: Vec::with_capacity(READY_MAX),
         };
-        // An old kernel must be noticed at the start, not in the loop.
+        // This wait shows an old kernel at the start instead of in the loop.
         poller.wait(Some(Duration::ZERO))?;
         Ok(poller)
     }
 
-    /// Starts to wait for `interest` on `fd`, and reports it with `key`. Closing the descriptor ends that.
+    /// Adds `fd` to the descriptors for which the poller waits. When an event of `interest` occurs, the poller reports
+    /// `key`. Closing `fd` removes it.
     ///
     /// # Errors
-    /// `fd` was added before, or cannot be waited for.
+    /// `fd` was added before, or the kernel cannot wait for such a descriptor.
     pub fn add(&self, fd: impl AsFd, key: u64, interest: Interest) -> io::Result<()> {
         let key = epoll::EventData::new_u64(key);
         Ok(epoll::add(&self.epoll, fd, key, interest.flags())?)
@@ -103,7 +105,7 @@ impl Poller {
         Ok(epoll::modify(&self.epoll, fd, key, interest.flags())?)
     }
 
-    /// Stops waiting for `fd`.
+    /// Removes `fd` from the descriptors for which the poller waits.
     ///
     /// # Errors
     /// `fd` was not added.
@@ -111,8 +113,8 @@ impl Poller {
         Ok(epoll::delete(&self.epoll, fd)?)
     }
 
-    /// Waits until something is [`ready`](Self::ready), at most for `timeout`; `None`: indefinitely. A signal ends
-    /// the wait early, with nothing ready.
+    /// Waits until a descriptor is [`ready`](Self::ready), but at most for `timeout`. With `None`, there is no limit. A
+    /// signal ends the wait early, with no ready descriptor.
     ///
     /// # Errors
     /// The kernel is older than 5.11.
@@ -144,7 +146,7 @@ impl Poller {
 }
 
 impl AsFd for Poller {
-    /// Readable while anything is ready, so that one poller can wait for another.
+    /// The descriptor is readable while any descriptor of this poller is ready, so one poller can wait for another.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }

@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 
 use super::{Interest, Poller, READY_MAX, ReadyDescriptor};
 
-/// Maximum time for something that must happen.
+/// Maximum time for an event that must happen.
 const EVENT_TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
 const NO_WAIT: Option<Duration> = Some(Duration::ZERO);
 
@@ -93,7 +93,7 @@ fn a_hangup_is_reported_without_interest() {
     poller.add(&near, 1, Interest::Nothing).expect("added");
     drop(far);
     let [ready] = ready(&mut poller, EVENT_TIMEOUT)[..] else {
-        panic!("one is ready");
+        panic!("one descriptor is ready");
     };
     assert!(ready.hangup && ready.readable);
 }
@@ -124,7 +124,7 @@ fn a_signal_ends_a_wait_with_nothing_ready() {
     let waiting = pthread_self();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        // Repeatedly: a signal that comes before the wait does not end it.
+        // The thread sends the signal repeatedly, because a signal that arrives before the wait does not end the wait.
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 pthread_kill(waiting, Signal::SIGUSR1).expect("a signal");

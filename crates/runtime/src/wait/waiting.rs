@@ -1,4 +1,4 @@
-//! The descriptors and the deadline that a loop waits for.
+//! The descriptors and the deadline for which a loop waits.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -12,7 +12,7 @@ use super::{Alarm, Interest, Poller};
 pub const LINK: u64 = 0;
 const ALARM_KEY: u64 = 63;
 
-/// An error of a system call that does not fail on a healthy system.
+/// Error of a system call that does not fail on a healthy system.
 #[derive(Debug, Error)]
 #[error("cannot {action}: {source}")]
 pub struct SystemCallError {
@@ -21,13 +21,13 @@ pub struct SystemCallError {
 }
 
 impl SystemCallError {
-    /// Returns a function for `map_err`, which names the action that failed.
+    /// Returns a function for `map_err`. The function adds the name of the action that failed.
     pub fn to(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self { action, source }
     }
 }
 
-/// The keys of all descriptors that a wait has found ready, each below 64.
+/// The keys of all descriptors that a wait has found ready. Each key is below 64.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadyKeys(u64);
 
@@ -38,16 +38,16 @@ impl ReadyKeys {
     }
 }
 
-/// Waits for any registered descriptor, or a deadline.
+/// A reactor waits for any registered descriptor or for a deadline.
 #[derive(Debug)]
 pub struct Reactor {
     poller: Poller,
-    /// The timer that ends a wait at the deadline.
+    /// Timer that ends a wait at the deadline.
     alarm: Alarm,
 }
 
 impl Reactor {
-    /// Makes a reactor that waits for nothing.
+    /// Makes a reactor without descriptors.
     ///
     /// # Errors
     /// A system call failed.
@@ -59,12 +59,15 @@ impl Reactor {
         Ok(waiting)
     }
 
-    /// Registers a descriptor: a wait ends when it is readable.
+    /// Registers a descriptor. After this call, a wait ends when the descriptor is readable.
     ///
     /// # Errors
     /// A system call failed.
     pub fn add(&self, fd: impl AsFd, key: u64) -> Result<(), SystemCallError> {
-        debug_assert!(key <= ALARM_KEY, "no wait can report this key");
+        debug_assert!(
+            key <= ALARM_KEY,
+            "this key is too large for a wait to report"
+        );
         let added = self.poller.add(fd, key, Interest::Read);
         added.map_err(SystemCallError::to("wait for a descriptor"))
     }

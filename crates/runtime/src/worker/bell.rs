@@ -1,4 +1,5 @@
-//! Signals from the loop to a worker's thread: wake up, cancel, and stop by a deadline.
+//! Signals from the loop to a worker's thread. These signals wake the thread, cancel its work, or make it stop by a
+//! deadline.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,29 +9,29 @@ use std::time::Instant;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// When the thread has to stop.
+/// The time by which a thread has to stop.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum StopRequest {
     No,
-    /// It may continue its current work until this time.
+    /// The thread may continue its current work until this time.
     By(Instant),
-    /// It must end its current work at once.
+    /// The thread must end its current work at once.
     Now,
 }
 
-/// Wakes a thread, and sets by when it has to stop.
+/// A bell that wakes a thread. It also holds the time by which the thread has to stop.
 #[derive(Debug)]
 pub struct WakeUp {
     event: EventFd,
     stop_request: Mutex<StopRequest>,
-    /// The number of the current work, if it has one.
+    /// Number of the current work, if this work has a number.
     current_work: AtomicU64,
-    /// All work with a lower number is cancelled.
+    /// Number below which all work is cancelled.
     cancelled_below: AtomicU64,
 }
 
 impl WakeUp {
-    /// Makes a bell that does not ring, without a time to stop.
+    /// Makes a bell that does not ring and sets no time to stop.
     ///
     /// # Errors
     /// The process has too many files open.
@@ -50,7 +51,7 @@ impl WakeUp {
         let _ = self.event.write(1);
     }
 
-    /// Stops the ringing.
+    /// Makes the bell stop ringing.
     pub fn silence(&self) {
         let _ = self.event.read();
     }
@@ -69,7 +70,8 @@ impl WakeUp {
     /// Cancels all work with a lower number, and wakes the thread.
     pub fn cancel_before(&self, number: u64) {
         self.cancelled_below.store(number, Ordering::Relaxed);
-        // The write to the descriptor also makes the stored number visible to the thread.
+        // The bell rings after the store, because the write to the descriptor makes the stored number visible to the
+        // thread.
         self.ring();
     }
 
@@ -78,7 +80,8 @@ impl WakeUp {
         self.current_work.load(Ordering::Relaxed) < self.cancelled_below.load(Ordering::Relaxed)
     }
 
-    /// Returns when work that may run until `until` must stop: earlier if it was cancelled or the daemon ends.
+    /// Returns the time at which the current work must stop: normally `until`. If the work was cancelled or the daemon
+    /// ends, this time is earlier.
     pub fn limit(&self, until: Instant, now: Instant) -> Instant {
         if self.is_cancelled() {
             return now;
@@ -90,14 +93,14 @@ impl WakeUp {
         }
     }
 
-    /// Whether the current work must end at once, without time to end by itself.
+    /// Whether the current work must end at once, without time for an orderly end.
     pub fn must_stop_now(&self) -> bool {
         matches!(*self.stop_request(), StopRequest::Now)
     }
 }
 
 impl AsFd for WakeUp {
-    /// Readable while it rings.
+    /// The descriptor is readable while the bell rings.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }

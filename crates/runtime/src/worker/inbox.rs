@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A queue of work.
 pub trait Inbox: Default + Send + 'static {
-    /// One piece of work.
+    /// The type of a piece of work.
     type Item: Send;
 
     /// Adds an item at the end.
@@ -19,7 +19,7 @@ pub trait Inbox: Default + Send + 'static {
     /// Drops all items.
     fn clear(&mut self);
 
-    /// Merges items that can be done together. No more items will be added.
+    /// Merges items that the worker can do together. The caller adds no more items after this call.
     fn merge(&mut self) {}
 }
 

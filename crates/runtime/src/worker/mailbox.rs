@@ -10,20 +10,20 @@ use crate::wait::Poller;
 use super::bell::{StopRequest, WakeUp};
 use super::inbox::Inbox;
 
-/// Maximum time for the current item when the daemon ends, and for each item after it.
+/// Maximum time that the current item may take when the daemon ends. Each later item has the same maximum.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A queue of work, and a bell that wakes the thread. The loop never waits for it.
+/// A queue of work, and a bell that wakes the thread. The loop never waits for the thread.
 #[derive(Debug)]
 pub struct Mailbox<Q> {
-    shared: Mutex<Shared<Q>>,
+    shared: Mutex<MailboxState<Q>>,
     bell: WakeUp,
-    /// Whether the thread pauses because it cannot do any work at the moment.
+    /// Whether the thread pauses, because it cannot do any work at the moment.
     is_resting: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Shared<Q> {
+struct MailboxState<Q> {
     inbox: Q,
     /// Whether the thread waits for the bell.
     is_waiting: bool,
@@ -42,21 +42,21 @@ impl<Q: Inbox> Mailbox<Q> {
         })
     }
 
-    /// Returns the bell, for work that also waits for other descriptors.
+    /// Returns the bell. Work that waits for other descriptors must also wait for the bell.
     pub const fn bell(&self) -> &WakeUp {
         &self.bell
     }
 
-    fn shared(&self) -> MutexGuard<'_, Shared<Q>> {
+    fn lock_state(&self) -> MutexGuard<'_, MailboxState<Q>> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves all items out of `work`. Returns `false` and moves none if the thread holds the lock.
+    /// Moves all items from `work` into the mailbox. If the thread holds the lock, moves no item and returns `false`.
     pub(super) fn try_post(&self, work: &mut Q) -> bool {
         let mut shared = match self.shared.try_lock() {
             Ok(shared) => shared,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // The thread may hold the lock while it does not get the CPU.
+            // A thread that holds the lock may not get the CPU for a long time, so the loop must not wait for it.
             Err(TryLockError::WouldBlock) => return false,
         };
         while let Some(item) = work.pop() {
@@ -69,9 +69,9 @@ impl<Q: Inbox> Mailbox<Q> {
         true
     }
 
-    /// Adds the last items, and sets a time by which the thread must stop.
+    /// Adds the last items and sets a time by which the thread must stop.
     pub(super) fn close(&self, last: &mut Q) {
-        let mut shared = self.shared();
+        let mut shared = self.lock_state();
         while let Some(item) = last.pop() {
             shared.inbox.push(item);
         }
@@ -81,20 +81,20 @@ impl<Q: Inbox> Mailbox<Q> {
         self.bell.ring();
     }
 
-    /// Drops all items, and makes the thread end the current one.
+    /// Drops all items and makes the thread end the current item.
     pub(super) fn close_now(&self) {
-        let mut shared = self.shared();
+        let mut shared = self.lock_state();
         shared.inbox.clear();
         *self.bell.stop_request() = StopRequest::Now;
         drop(shared);
         self.bell.ring();
     }
 
-    /// Waits for the next item; `None`: no more will come.
+    /// Waits for the next item and returns it; `None` if there will be no more items.
     pub fn next(&self, poller: &mut Poller) -> Option<Q::Item> {
         loop {
             {
-                let mut shared = self.shared();
+                let mut shared = self.lock_state();
                 let next = shared.inbox.pop();
                 let mut stop_request = self.bell.stop_request();
                 let closes = !matches!(*stop_request, StopRequest::No);
@@ -110,9 +110,10 @@ impl<Q: Inbox> Mailbox<Q> {
         }
     }
 
-    /// Drops all items because they cannot be done at the moment, and waits for `pause` or the end.
+    /// Drops all items, because the thread cannot do them at the moment. Afterwards, waits until the time `pause` has
+    /// passed or the bell rings.
     pub fn rest(&self, poller: &mut Poller, pause: Duration) {
-        let mut shared = self.shared();
+        let mut shared = self.lock_state();
         shared.inbox.clear();
         let closes = !matches!(*self.bell.stop_request(), StopRequest::No);
         drop(shared);
@@ -123,13 +124,13 @@ impl<Q: Inbox> Mailbox<Q> {
         }
     }
 
-    /// Whether the thread [rests](Self::rest), so that posting is not urgent.
+    /// Whether the thread [rests](Self::rest), so that new items are not urgent.
     pub(super) fn is_resting(&self) -> bool {
         self.is_resting.load(Ordering::Relaxed)
     }
 
     fn wait(&self, poller: &mut Poller, timeout: Option<Duration>) {
-        // Waiting does not fail on a healthy system. A failure counts as a wake-up.
+        // The wait does not fail on a healthy system. A failure counts as a wake-up.
         let _ = poller.wait(timeout);
         self.bell.silence();
     }

@@ -1,6 +1,6 @@
-//! Threads for blocking work: programs, queries, anything that waits.
+//! Threads for work that may block, such as programs and queries.
 //!
-//! The loop puts work into a [`Mailbox`] and never waits for it. The thread does one item at a time. Start with
+//! The loop puts work into a [`Mailbox`] and never waits for the result. The thread does one item at a time. Start with
 //! [`Worker`].
 
 mod bell;
@@ -26,27 +26,28 @@ pub use repeated::PeriodicValue;
 
 /// Delay before the loop tries a locked mailbox again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
-/// Interval of the checks of `is_over` while the thread finishes.
+/// Interval at which the loop checks `is_over` while the thread finishes.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Maximum wait for the thread's end: longer than the last items may take, kills included.
+/// Maximum time to wait for the thread's end. The last items, including the time to kill their programs, take less time
+/// than this maximum.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
 const DEFAULT_NICE: i32 = 0;
 /// The default timer slack, in nanoseconds.
 const DEFAULT_TIMER_SLACK: u32 = 50_000;
 
-/// A thread and its work, as the loop sees them.
+/// The loop's side of a thread and its work.
 #[derive(Debug)]
 pub struct Worker<Q: Inbox> {
     mailbox: Arc<Mailbox<Q>>,
-    /// Items that are not in the mailbox yet.
+    /// Items that are not yet in the mailbox.
     held: Q,
     retry: Option<Instant>,
-    /// The channel that closes when the thread has ended.
+    /// Channel that closes when the thread has ended.
     ended: Receiver<()>,
 }
 
 impl<Q: Inbox> Worker<Q> {
-    /// Starts a thread that runs `work` until its mailbox is closed. The mailbox's bell wakes its poller.
+    /// Starts a thread that runs `work` until the mailbox is closed. The mailbox's bell wakes the thread's poller.
     ///
     /// # Errors
     /// The process has too many files open, or too many threads.
@@ -74,13 +75,13 @@ impl<Q: Inbox> Worker<Q> {
         })
     }
 
-    /// Adds an item to be [posted](Self::post).
+    /// Adds an item for the next [`post`](Self::post).
     pub fn hold(&mut self, item: Q::Item) {
         self.held.push(item);
     }
 
-    /// Moves all held items to the mailbox. Never waits: if the thread has locked the mailbox, call it again at
-    /// [`deadline`](Self::deadline).
+    /// Moves all held items to the mailbox, without waiting. If the thread has locked the mailbox, the caller must call
+    /// this function again at [`deadline`](Self::deadline).
     pub fn post(&mut self, now: Instant) {
         if self.held.is_empty() {
             self.retry = None;
@@ -90,7 +91,7 @@ impl<Q: Inbox> Worker<Q> {
         self.retry = (!posted).then_some(now + RETRY_INTERVAL);
     }
 
-    /// Returns when to call [`post`](Self::post) again at the latest.
+    /// Returns the latest time for the next call of [`post`](Self::post).
     pub const fn deadline(&self) -> Option<Instant> {
         self.retry
     }
@@ -100,13 +101,13 @@ impl<Q: Inbox> Worker<Q> {
         self.mailbox.bell()
     }
 
-    /// Whether posting is not urgent: see [`Mailbox::rest`].
+    /// Whether the thread [rests](Mailbox::rest), so that new items are not urgent.
     pub fn is_resting(&self) -> bool {
         self.mailbox.is_resting()
     }
 
-    /// Lets the thread do all items that are left, and waits for it for a bounded time. As soon as `is_over` returns
-    /// `true`, drops the rest and ends the current item.
+    /// Lets the thread do all remaining items, and waits a bounded time for the thread. As soon as `is_over` returns
+    /// `true`, drops the remaining items and ends the current item.
     pub fn finish(&mut self, mut is_over: impl FnMut() -> bool) {
         self.mailbox.close(&mut self.held);
         let mut hurries = false;
@@ -136,7 +137,7 @@ impl<Q: Inbox> Worker<Q> {
     }
 }
 
-/// Gives up the loop's priority: this work may wait, and programs would inherit the priority.
+/// Gives up the loop's priority. The thread's work may wait, and its programs would inherit the priority.
 fn drop_priority() {
     // Lowering the priority needs no permission. If it fails, the thread keeps the daemon's priority.
     let _ =

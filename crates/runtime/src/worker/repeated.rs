@@ -1,4 +1,5 @@
-//! A value that a thread determines repeatedly, because that may take long.
+//! A value that a separate thread determines again and again. A separate thread is necessary, because each time may
+//! take long.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +8,7 @@ use std::time::Duration;
 use super::bell::StopRequest;
 use super::{Inbox, Worker};
 
-/// An empty queue: the thread needs no items.
+/// A queue that is always empty, because the thread needs no items.
 #[derive(Debug, Default)]
 struct NoItems;
 
@@ -29,7 +30,7 @@ impl Inbox for NoItems {
     fn clear(&mut self) {}
 }
 
-/// The latest value of a thread that determines it repeatedly.
+/// The latest value, which a thread determines again and again.
 #[derive(Debug)]
 pub struct PeriodicValue<T> {
     latest: Arc<Mutex<Option<T>>>,
@@ -37,8 +38,8 @@ pub struct PeriodicValue<T> {
 }
 
 impl<T: Send + 'static> PeriodicValue<T> {
-    /// Starts a thread that calls `find` after the pause `first`, and then after each `pause`, until this value is
-    /// dropped.
+    /// Starts a thread that calls `find` after the pause `first`, and then after each `pause`. The thread ends when
+    /// this [`PeriodicValue`] is dropped.
     ///
     /// # Errors
     /// The process has too many files open, or too many threads.
@@ -65,7 +66,8 @@ impl<T: Send + 'static> PeriodicValue<T> {
         Ok(Self { latest, worker })
     }
 
-    /// Takes the latest value, unless it was taken before. Never waits: while the thread writes, it returns `None`.
+    /// Takes the latest value. Returns `None` if the value was taken before. The function never waits. If the thread is
+    /// writing the value, the function also returns `None`.
     pub fn take(&self) -> Option<T> {
         self.latest.try_lock().ok()?.take()
     }

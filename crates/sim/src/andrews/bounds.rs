@@ -7,11 +7,11 @@ use super::schedule::Schedule;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// The time until everything that was on its way to nodes and from the database has arrived.
+    /// The time until all messages and all database answers that are still on their way have arrived.
     pub calm: Duration,
-    /// R.
+    /// R of the document.
     pub silence: Duration,
-    /// S.
+    /// S of the document.
     pub ring: Duration,
     /// The time until the largest node is coordinator.
     pub led: Duration,
@@ -19,12 +19,12 @@ pub(super) struct Bounds {
     pub token: Duration,
     /// The duration of a rotation without work.
     pub round: Duration,
-    /// The time until the token goes on after a crash.
+    /// The time until the token moves again after a crash.
     pub goes_on: Duration,
 }
 
 impl Bounds {
-    /// Returns the bounds of a schedule with `live` live nodes.
+    /// Returns the bounds for a schedule in which `live` nodes are alive.
     pub(super) fn of(schedule: &Schedule, live: usize) -> Self {
         let options = schedule.options(0);
         let count = u32::try_from(live).unwrap_or(u32::MAX);

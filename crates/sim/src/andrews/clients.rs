@@ -7,7 +7,7 @@ use super::outcome::{Excuse, Rule};
 use super::system::{AndrewsEvent, World};
 
 const MS: u64 = 1_000_000;
-/// The number of requests that a node lets wait.
+/// The maximum number of requests that wait at one node.
 const WAITING_REQUESTS_MAX: usize = 256;
 
 /// All requests, by their numbers.
@@ -21,7 +21,7 @@ pub(super) struct ClientRequest {
     pub(super) node: usize,
     pub(super) life: u32,
     is_post: bool,
-    /// The key, if any. Of the requests with one key, one is written.
+    /// The key, if the request has one. Only one of the requests with the same key is written.
     key: Option<u64>,
     /// The time, in nanoseconds.
     pub(super) at: u64,
@@ -59,7 +59,7 @@ impl Clients {
 }
 
 impl World {
-    /// Sends a client's request to a node. A repeated request has the key of the first.
+    /// Sends a client's request to a node. A repeated request has the key of the first request.
     pub(super) fn ask(&mut self, at: usize, is_post: bool, again: Option<u64>) {
         if self.nodes[at].driver.is_none() {
             return;
@@ -83,7 +83,7 @@ impl World {
         self.give_input(at, HostInput::Command(Command::Request(request)));
     }
 
-    /// Sends many requests to a node; some only read.
+    /// Sends many requests to a node. Some of these requests only read.
     pub(super) fn ask_many(&mut self, at: usize, count: u16) {
         for _ in 0..count {
             let is_post = !self.rng.chance(250);
@@ -161,7 +161,7 @@ impl World {
         }
     }
 
-    /// Repeats a request with an unknown result at another node, with the same key.
+    /// If the result of a request is unknown, sends the request again with the same key, to a random node.
     fn ask_again(&mut self, request: u64) {
         if let Some(key) = self.system.clients.key(request)
             && self.rng.chance(700)

@@ -1,4 +1,4 @@
-//! The database's times and answers. A process has one session, which runs one transaction after the other.
+//! The database's delays and answers. A process has one session, which runs one transaction after the other.
 
 use ring_proto::JobRequest;
 use ring_proto::andrews::{Command, DatabaseState, Job, Outcome, Work};
@@ -19,12 +19,12 @@ pub(super) const SESSION_TIMEOUT_FACTOR: u64 = 4;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TransactionFate {
     is_done: bool,
-    /// The answer that replaces the real one.
+    /// The answer that the node gets instead of the real answer.
     told: Option<ForgedAnswer>,
     /// The time from the transaction to the answer, in nanoseconds.
     answer: u64,
     is_told_twice: bool,
-    /// Whether writes are not carried out.
+    /// Whether the database refuses writes.
     is_read_only: bool,
 }
 
@@ -35,7 +35,7 @@ enum ForgedAnswer {
 }
 
 impl World {
-    /// Takes the jobs that a node's state machine wants done by the database.
+    /// Takes the jobs of a node's state machine for the database.
     pub(super) fn take_jobs(&mut self, at: usize) {
         while let Some(wanted) = self.nodes[at].driver.as_mut().and_then(Driver::next_job) {
             // The state machine never cancels a job.
@@ -92,7 +92,7 @@ impl World {
         match behavior {
             DatabaseBehavior::Quick | DatabaseBehavior::ReadOnly => (quick, fate),
             DatabaseBehavior::Late => {
-                // Most are about as late as the state machine's timeouts.
+                // Most answers are about as late as the state machine's timeouts.
                 let most = self
                     .rng
                     .pick(&[timeout, 2 * timeout, SESSION_TIMEOUT_FACTOR * timeout]);
@@ -144,7 +144,7 @@ impl World {
             self.nodes[at].own.process.refused = Some(job.id);
         }
         if self.nodes[at].life != life || self.nodes[at].driver.is_none() {
-            // Its process is dead. The database may have got the whole transaction, or not.
+            // The process of the transaction is dead. The database may or may not have got the whole transaction.
             is_done &= self.rng.chance(500);
         }
         let outcome = if is_done {
@@ -219,7 +219,7 @@ impl World {
         }
     }
 
-    /// Notes whether an answer is the refusal of a read-only database.
+    /// Records whether an answer is the refusal of a read-only database.
     fn note_refusal(&mut self, at: usize, job: u64, outcome: &Outcome) {
         let own = &mut self.nodes[at].own;
         match outcome {
@@ -229,7 +229,7 @@ impl World {
         }
     }
 
-    /// Checks that a node whose writes are refused knows it, even if its reads succeed.
+    /// Checks that a node knows that its writes are refused, even if its reads succeed.
     fn check_refusal(&mut self, at: usize) {
         let own = &self.nodes[at].own;
         let is_refused = own.process.is_refused && own.behavior == DatabaseBehavior::ReadOnly;
@@ -243,7 +243,7 @@ impl World {
         }
     }
 
-    /// Checks the token of a job that uses one.
+    /// If the job uses a token, checks this token.
     fn check_job(&mut self, at: usize, job: &Job) {
         let Work::Serve { sequence, .. } = job.work else {
             return;
@@ -252,7 +252,7 @@ impl World {
         let own = &self.nodes[at].own;
         let (passed, highest) = (own.process.passed, own.process.highest);
         let holds = self.holds(at) && passed.is_none() && sequence == highest;
-        // A token that was held may have been overtaken in the same loop iteration.
+        // A newer token may have overtaken the used token in the same loop iteration.
         if !holds && !own.process.input.has_lost {
             let what = format!("it uses {sequence}, had {highest}, and has passed on {passed:?}");
             self.system.findings.report(now, Some(at), Rule::Use, what);

@@ -37,7 +37,7 @@ impl Schedule {
         };
         let kinds: Vec<_> = settings.faults.iter().collect();
         for &kind in &kinds {
-            // With a third of the kinds, effects show that all kinds together would hide.
+            // Some runs have only a third of the kinds, because all kinds together would hide some effects.
             let share = if is_normal_use(kind) { 800 } else { 300 };
             if kinds.len() < 4 || generator.rng.chance(share) {
                 generator.add_episodes(kind);
@@ -65,7 +65,7 @@ impl Schedule {
     }
 }
 
-/// Draws times in the proportions of the defaults, but at least five times as fast.
+/// Draws times with about the proportions of the default times. Each drawn time is at most a fifth of its default.
 fn options(rng: &mut Rng) -> NodeOptions {
     let ack = rng.pick(&[60, 100, 100, 200]) * MS;
     NodeOptions {
@@ -200,7 +200,7 @@ impl Generator {
             FaultKind::Empty => self.add_drop(at, node),
             FaultKind::List => self.add_incomplete_lists(at, node),
             FaultKind::Link => {
-                // The downtime is often longer than alone-timeout.
+                // The downtime often exceeds `alone-timeout`.
                 let lasts = self.rng.between(5 * MS, 4 * self.span);
                 self.add_fault(at, SystemFault::Link { node, up: false });
                 self.add_fault(at + lasts, SystemFault::Link { node, up: true });
@@ -245,7 +245,7 @@ impl Generator {
         }
     }
 
-    /// Starts one node with `--drop`, or two of them at nearly the same time. The second may soon die.
+    /// Starts one node with `--drop`, or two nodes at nearly the same time. The second node may soon die.
     fn add_drop(&mut self, at: u64, node: usize) {
         self.add_fault(at, SystemFault::End { node });
         self.add_fault(at + MS, SystemFault::Start { node, drop: true });

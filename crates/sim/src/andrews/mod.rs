@@ -1,9 +1,9 @@
 //! Simulations of the coordinated ring: its nodes, with datagrams and connections, and their database.
 //!
 //! [`run`] makes a whole run: first the faults, then the recovery. The nodes run their real state machine in the
-//! [`Driver`](ring_runtime::driver::Driver) of the daemon. The database is a model: its transactions keep the rules
-//! of `docs/board.md`, section 7. Its answers may be late, missing, repeated or unknown. The checks are the
-//! promises of section 12.
+//! [`Driver`](ring_runtime::driver::Driver) of the daemon. The database is a model, whose transactions keep the rules
+//! of `docs/board.md`, section 7. An answer of the database may be late, missing, repeated or unknown. The checks
+//! verify the promises of section 12.
 
 mod apply;
 mod bounds;

@@ -1,4 +1,4 @@
-//! The coordinated ring's data of each node.
+//! The part of each node's data that only the coordinated ring has.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -12,15 +12,15 @@ use super::schedule::DatabaseBehavior;
 #[derive(Debug)]
 pub(super) struct NodeData {
     pub(super) id: u32,
-    /// The address of its socket and its listener.
+    /// The address of the node's socket and listener.
     pub(super) address: SocketAddr,
-    /// The number of times at which it got the token.
+    /// The number of times that the node got the token.
     pub(super) visits: u64,
     /// The behavior of the database for this node.
     pub(super) behavior: DatabaseBehavior,
-    /// The node that its list lacks.
+    /// The node that is missing from this node's list.
     pub(super) lacks: Option<usize>,
-    /// The current process, or the next one while it is dead.
+    /// The current process, or the next process while the node is dead.
     pub(super) process: Process,
 }
 
@@ -31,32 +31,32 @@ pub(super) struct NodeData {
     reason = "each may be true without the others"
 )]
 pub(super) struct Process {
-    /// Whether it has ended by itself.
+    /// Whether the process has ended by itself.
     pub(super) left: bool,
-    /// Whether it was told to end.
+    /// Whether the process got the command to end.
     pub(super) is_leaving: bool,
-    /// Whether it has the token and may use it.
+    /// Whether the process has the token and may use it.
     pub(super) holds: bool,
-    /// The largest sequence that it has held.
+    /// The largest sequence of a token that the process has held.
     pub(super) highest: u64,
-    /// The sequence that it has passed on, if no token has come since.
+    /// The sequence of the token that the process has passed on, if no token has come since then.
     pub(super) passed: Option<u64>,
     /// The last job that a read-only database has refused.
     pub(super) refused: Option<u64>,
-    /// Whether it has got that refusal, and no successful write since.
+    /// Whether the process has got a refusal of the read-only database, and no write has succeeded since then.
     pub(super) is_refused: bool,
     /// The last time at which the database or its host was slow or failed.
     pub(super) troubled_at: Option<u64>,
-    /// The time since which it has no link.
+    /// The time since which the process has no link.
     pub(super) alone_since: Option<u64>,
-    /// The time since which its successor is lost or it wants to join.
+    /// The time since which the process has lost its successor or tries to join.
     pub(super) lost_at: Option<u64>,
     /// The last time at which a stranger connected in a node's name.
     pub(super) forged_at: Option<u64>,
-    /// The last time at which it had the token.
+    /// The last time at which the process had the token.
     pub(super) held_at: u64,
     pub(super) worker: Worker,
-    /// The number of requests that it has not answered.
+    /// The number of requests that the process has not answered.
     pub(super) asked: usize,
     pub(super) input: InputEvents,
     pub(super) datagrams: DatagramCounts,
@@ -66,18 +66,18 @@ pub(super) struct Process {
 pub(super) struct InputEvents {
     /// Whether the process has forgotten a token.
     pub(super) has_lost: bool,
-    /// Requests that were answered.
+    /// The requests that were answered.
     pub(super) answers: Vec<(u64, RequestAnswer)>,
 }
 
-/// The datagrams of a process whose numbers are compared.
+/// Numbers of a process's datagrams, which the checks compare.
 #[derive(Debug, Default)]
 pub(super) struct DatagramCounts {
-    /// Sent SUCCESSOR.
+    /// The number of sent SUCCESSOR messages.
     pub(super) answers: u64,
-    /// Sent OK.
+    /// The number of sent OK messages.
     pub(super) oks: u64,
-    /// Nodes that it has inserted, with itself.
+    /// The number of nodes that the process has inserted, including itself.
     pub(super) joined: u64,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct DatagramCounts {
 pub(super) struct Worker {
     pub(super) waiting: VecDeque<Job>,
     pub(super) is_busy: bool,
-    /// Whether the database does not process its transaction normally.
+    /// Whether the database behaves abnormally for this session's transaction, for example delays or fails it.
     pub(super) is_in_trouble: bool,
 }
 

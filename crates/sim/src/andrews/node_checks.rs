@@ -7,9 +7,9 @@ use ring_proto::time::nanos;
 use super::outcome::Rule;
 use super::system::World;
 
-/// The number of requests that may wait, with those being served.
+/// The maximum number of waiting requests, including the requests that a node serves now.
 const WAITING_REQUESTS_MAX: usize = 256;
-/// The maximum time for which a stranger's bytes are on their method, in nanoseconds.
+/// The maximum time for which bytes of a stranger are on their way, in nanoseconds.
 const FORGED_BYTES_NANOS: u64 = 2_000_000_000;
 
 impl World {
@@ -45,8 +45,9 @@ impl World {
             return;
         };
         let counters = machine.counters();
-        let pleas = counters.received(Kind::Join) + counters.received(Kind::SuccessorRequest);
-        let elections = counters.received(Kind::CoordinatorElection);
+        let pleas =
+            counters.receive_count(Kind::Join) + counters.receive_count(Kind::SuccessorRequest);
+        let elections = counters.receive_count(Kind::CoordinatorElection);
         let datagrams = &self.nodes[at].own.process.datagrams;
         // A node that inserts itself sends one SUCCESSOR to its predecessor.
         if datagrams.answers > 2 * pleas + datagrams.joined {
@@ -75,9 +76,9 @@ impl World {
         beats.push_back(now);
     }
 
-    /// Checks the proof of a committed claim, which was decided on a little earlier. A node that lost its successor
-    /// while it had no link has no proof that the network works. Neither has one that claims because the token is
-    /// missing, if it had no link for R.
+    /// Checks a claim that was committed. A node may claim only if it has evidence that the network works. A node
+    /// without a link that loses its successor has no such evidence. A node that claims because the token is missing
+    /// has no such evidence either, if it had no link for token-loss-timeout.
     pub(super) fn check_claim(&mut self, at: usize, work: &Work) {
         let Work::Write(Write::Claim { seen, change }) = work else {
             return;
@@ -95,10 +96,10 @@ impl World {
         else {
             return;
         };
-        // A node that wants to join does not miss a token.
+        // A node that tries to join does not claim because of a missing token.
         let joins = matches!(change, Some(Change::Insert { .. }));
         let is_for_silence = !joins && own.process.held_at + 2 * silence <= now + late;
-        // A node that lost its successor before that may have received a message in between.
+        // A node that lost its successor before it lost the link may have received a message in between.
         let may_have_heard = own.process.lost_at.is_some_and(|lost| lost <= since);
         let lacks_proof = if is_for_silence {
             since + silence + late <= now
@@ -106,9 +107,10 @@ impl World {
             own.process.lost_at.is_some()
         };
         let is_cut_off = lacks_proof && !may_have_heard;
-        // A restarted node needs no proof. One that waits for the database may have had its proof when it decided.
+        // A restarted node needs no evidence. A node that waits for the database may have had its evidence when it
+        // decided.
         let is_prompt = own.process.troubled_at.is_none_or(|it| it + alone <= now);
-        // A forged message counts as proof for as long as it may be on its way.
+        // A forged message counts as evidence as long as it may be on its way.
         let is_unforged = own
             .process
             .forged_at
@@ -122,8 +124,8 @@ impl World {
         }
     }
 
-    /// Checks that the coordinator of a committed claim is not alive with a beat in the last two polls and a write. A
-    /// beat that came while the claim was on its way does not count.
+    /// Checks a committed claim. The claim is wrong if the coordinator is alive and has written a beat lately (within
+    /// the time of two polls and one write). A beat that was written while the claim was on its way does not count.
     fn check_beat(&mut self, at: usize, coordinator: Option<u32>) {
         let now = self.now;
         let options = self.system.schedule.options(0);
@@ -149,7 +151,7 @@ impl World {
         }
     }
 
-    /// Checks the tables after a transaction, before which there were this many posts.
+    /// Checks the tables after a transaction. `before` is the number of posts before the transaction.
     pub(super) fn check_tables(&mut self, at: usize, before: usize) {
         let tables = &self.system.tables;
         if !tables.topology.is_cycle() {

@@ -19,7 +19,7 @@ pub(super) fn stranger() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 0, STRANGE, 1), PORT))
 }
 
-/// Returns the node of an address; `None` for a stranger's.
+/// Returns the node with this address; `None` if the address belongs to a stranger.
 pub(super) fn node_of(address: SocketAddr) -> Option<usize> {
     let IpAddr::V4(ip) = address.ip() else {
         return None;

@@ -5,15 +5,15 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule, with its place in section 12 of `docs/board.md`.
+    /// A rule, and its place in section 12 of `docs/board.md`.
     #[non_exhaustive]
     Rule {
-        Order "always: sequences of posts decrease, or two nodes used the same one",
+        Order "always: sequence numbers, ordered by post id, decrease, or two nodes use the same number",
         Acknowledged "always: the answer to a post is wrong",
         Cycle "always: the members do not form a cycle",
         Proof "section 6: a node that is cut off claims from a live coordinator",
         Beat "section 6: a node claims from a coordinator whose beat moves",
-        Written "section 7: a node takes a database that refuses its writes for up",
+        Written "section 7: a node considers a database as up that refuses the node's writes",
         Use "section 9: a node uses a token that it does not hold",
         Sequence "section 9: a node takes a token that is not newer than its last one",
         Answered "section 10: a request does not get one answer in time, with a reason",
@@ -28,7 +28,7 @@ texts! {
         Calm "in the end: the ring is changed, or a token made, without a fault",
         Round "in the end: a member does not hold the token within a rotation",
         Served "in the end: a post is not acknowledged in time",
-        GoesOn "in the end: the token does not go on in time after a crash",
+        GoesOn "in the end: the token does not move again in time after a crash",
     }
 }
 
@@ -84,11 +84,11 @@ counters! {
     }
     most {}
     longest {
-        /// The time from the end of the faults until there was one ring for good.
+        /// The time from the end of the faults until there was one ring that lasted.
         ring_after,
-        /// The time until there was one token for good.
+        /// The time from the end of the faults until there was one token that lasted.
         token_after,
-        /// The time until the largest node was coordinator and not acting.
+        /// The time until the largest node was the elected coordinator, not only the acting one.
         led_after,
         /// The time from the crash of a node without the token until all others had the token.
         went_on_after,

@@ -62,14 +62,15 @@ impl World {
             })
     }
 
-    /// Whether the largest live node is coordinator and not acting.
+    /// Whether the largest live node is the elected coordinator, not only the acting one.
     fn is_led(&self) -> bool {
         let topology = &self.system.tables.topology;
         let largest = self.live().map(|at| self.nodes[at].own.id).max();
         topology.seat.id == largest && !topology.acting
     }
 
-    /// Whether exactly one node has a usable token, or had it within the last hop.
+    /// Whether exactly one node has a usable token. If no node has a usable token, a node must have had one within the
+    /// last hop.
     fn is_one_token(&self) -> bool {
         let options = self.system.schedule.options(0);
         match self.system.holders {
@@ -90,8 +91,8 @@ impl World {
         false
     }
 
-    /// Checks that the ring, the coordinator and the token recover in time and for good; `calm` is the time until late
-    /// messages have arrived.
+    /// Checks that the ring, the coordinator and the token recover in time, and do not change later. `calm` is the time
+    /// until late messages have arrived.
     fn check_recovery(&mut self, bounds: &Bounds, calm: Duration) -> bool {
         let start = self.now();
         let (mut ring, mut led, mut token) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
@@ -133,8 +134,8 @@ impl World {
         }
     }
 
-    /// Checks that every request has an answer. It may wait for the token for request-timeout, and once for the
-    /// database.
+    /// Checks that every request has an answer. A request may wait for the token for request-timeout, and then for the
+    /// database for another request-timeout.
     fn check_all_answered(&mut self) -> bool {
         let open = self.system.clients.open();
         let left = open.filter(|(_, it)| {
@@ -164,7 +165,7 @@ impl World {
     fn check_calm(&mut self, bounds: &Bounds) -> bool {
         let before = self.unusual_events();
         let visits = self.visits();
-        // The current hop comes on top.
+        // The time of the current hop is added.
         let limit = 2 * bounds.round;
         if self
             .run_until(limit, |sim| sim.have_all_had_token(&visits))
@@ -194,8 +195,8 @@ impl World {
         before == after
     }
 
-    /// Returns the counts of events that do not occur without faults: returned, created and lost tokens, claims,
-    /// removals, insertions, changes of the term, and messages of elections.
+    /// Returns eight counts of events that only faults cause: tokens returned, created and lost, claims, removals,
+    /// insertions, changes of the term, and election messages.
     fn unusual_events(&self) -> [u64; 8] {
         let counters = &self.system.stats.counters;
         let term = self.system.tables.topology.seat.term;
@@ -213,7 +214,7 @@ impl World {
         ]
     }
 
-    /// Kills a node, and checks that the token goes on in time and the ring recovers.
+    /// Kills a node. Checks that the token moves again in time, and that the ring recovers.
     fn check_crash(&mut self, schedule: &Schedule, bounds: &Bounds) {
         if self.live().count() < 2 {
             return;

@@ -84,20 +84,20 @@ impl ElectionMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DatabaseBehavior {
-    /// It answers soon.
+    /// The database answers soon.
     #[default]
     Quick,
-    /// It takes up to four times database-timeout.
+    /// The database takes up to four times database-timeout.
     Late,
-    /// It fails.
+    /// The database fails the transaction.
     Gone,
-    /// It commits or not, and the result is unknown.
+    /// The database may or may not commit the transaction. The node gets an unknown result.
     Unknown,
-    /// The same as `Unknown`, after four times database-timeout.
+    /// The behavior is as with `Unknown`, but the answer comes only after four times database-timeout.
     Silent,
-    /// It answers reads soon, and fails writes.
+    /// The database answers reads soon, and fails writes.
     ReadOnly,
-    /// It answers soon, and answers twice.
+    /// The database answers soon, and gives each answer twice.
     Twice,
 }
 
@@ -110,7 +110,7 @@ declare_faults! {
     SystemFault {
         /// Kills the process.
         End[node] => Self::Start { node, drop: false },
-        /// Cuts the power of its host.
+        /// Cuts the power of the host on which the node runs.
         Power[node] => Self::Start { node, drop: false },
         /// Starts a dead process; `drop` adds `--drop`, which empties the topology.
         Start[node] { drop: bool },
@@ -120,11 +120,11 @@ declare_faults! {
         Resume[node],
         /// Takes the node's link down, or up.
         Link[node] { up: bool } => Self::Link { node, up: true },
-        /// Sends datagrams of a stranger to a node, and opens its connections.
+        /// Acts as a stranger: sends datagrams to a node, and opens connections to it.
         Stranger[node] { count: u16 },
         /// Opens connections of a stranger to a node, all at once.
         Flood[node] { count: u16 },
-        /// Sends datagrams to a node in other nodes' names, and opens such connections.
+        /// Sends datagrams to a node in other nodes' names, and opens connections in other nodes' names.
         Forge[node] { count: u16 },
         /// Shuts the node down.
         Leave[node] => Self::Start { node, drop: false },
@@ -132,11 +132,11 @@ declare_faults! {
         Database[node] { #[serde(rename = "mood")] behavior: DatabaseBehavior },
         /// Changes the behavior of the database for all nodes.
         Databases[] { #[serde(rename = "mood")] behavior: DatabaseBehavior },
-        /// Restarts a node with a list that lacks another, or with the whole list.
+        /// Restarts a node with a list that lacks another node, or with the whole list.
         List[node, lacks: Option<usize>] => Self::List { node, lacks: None },
-        /// Sends requests of clients to a node, posts and reads.
+        /// Sends requests of clients to a node. Some requests are posts, and some are reads.
         Post[node] { count: u16 },
-        /// Makes clients of a node listen, or stop.
+        /// Makes clients of a node listen, or stop listening.
         Listen[node] { listens: bool },
     }
 }
@@ -163,7 +163,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the list of nodes except the one that it lacks; `None` if ids are invalid.
+    /// Returns the list of all nodes without the node `lacks`. Returns `None` if an id is invalid.
     pub fn list(&self, lacks: Option<usize>) -> Option<NodeList> {
         let nodes = self.ids.iter().enumerate();
         let nodes = nodes.filter(|(at, _)| Some(*at) != lacks);
@@ -178,7 +178,7 @@ impl Schedule {
     /// Checks that all values are within the simulator's limits.
     ///
     /// # Errors
-    /// Returns the reason if one is not.
+    /// Returns the reason if a value is not within the limits.
     pub fn check(&self) -> Result<(), String> {
         let nodes = self.ids.len();
         if !(1..=MAX_NODES).contains(&nodes) {

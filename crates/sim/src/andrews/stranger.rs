@@ -1,4 +1,4 @@
-//! The datagrams and connections of strangers, in their own or in nodes' names.
+//! The datagrams and connections of strangers, which use their own names or names of nodes.
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ impl World {
         let at = self.rng.index(self.len());
         let id = self.nodes[at].own.id;
         let (from, mut bytes) = match self.rng.below(5) {
-            // Sender: a node, from a wrong address; an unknown id, from a node's address; the receiver itself.
+            // The sender is a node with a wrong address, an unknown id with a node's address, or the receiver itself.
             0 => (stranger(), encode(id, Message::SuccessorRequest)),
             1 => (
                 self.nodes[at].own.address,
@@ -83,7 +83,7 @@ impl World {
         self.admit_stranger(node, &stranger);
     }
 
-    /// Connects a stranger that sends nothing, and stays.
+    /// Connects a stranger that sends nothing and stays connected.
     pub(super) fn connect_idle_stranger(&mut self, node: usize) {
         let stranger = Stranger {
             from: stranger(),
@@ -96,7 +96,7 @@ impl World {
         self.admit_stranger(node, &stranger);
     }
 
-    /// Sends a message to a node in another's name.
+    /// Sends a message to a node in the name of another node.
     pub(super) fn send_forged_message(&mut self, node: usize) {
         let as_node = self.rng.index(self.len());
         let (id, from) = {
@@ -142,7 +142,7 @@ impl World {
         self.connect_from(from, node, says);
     }
 
-    /// Returns a sequence near the existing ones, or near the end of their term.
+    /// Returns a sequence near the existing sequences, or near the last sequence of a term.
     fn draw_sequence(&mut self) -> u64 {
         let at = self.rng.index(self.len());
         let held = self.nodes[at].own.process.highest;

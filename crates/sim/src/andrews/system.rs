@@ -26,10 +26,11 @@ use crate::kernel::streams::{ConnectionTable, Tcp};
 use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::trace::Trace;
 
-/// The connections of a node, as many as the program has. Half of them may be ones that the state machine has given
-/// up. It needs 22, and one to refuse another with, which is fewer than the rest.
+/// The maximum number of connections of a node, the same as in the program. Half of these connections may be ones that
+/// the state machine has given up. The remaining half is enough: the state machine needs 22 connections, and one more
+/// to refuse other peers.
 const CONNECTIONS_MAX: u16 = 64;
-/// A length that exceeds every datagram that is sent.
+/// A length that no sent datagram reaches.
 const DATAGRAM_LEN_MAX: usize = 64;
 
 pub(super) type World = simulation::Simulation<AndrewsSystem>;
@@ -37,7 +38,7 @@ pub(super) type World = simulation::Simulation<AndrewsSystem>;
 /// An event of the coordinated ring.
 #[derive(Debug)]
 pub(super) enum AndrewsEvent {
-    /// A transaction of a node's process is carried out, or not.
+    /// A transaction of a node's process is carried out, or fails.
     Transaction {
         node: usize,
         life: u32,
@@ -72,9 +73,9 @@ pub(super) struct AndrewsSystem {
     pub(super) request_timeout: u64,
     pub(super) tables: Tables,
     pub(super) clients: Clients,
-    /// The times at which the coordinator's beat, or its row, has changed lately.
+    /// The recent times at which the coordinator's beat or the coordinator's row has changed.
     pub(super) beats: VecDeque<u64>,
-    /// The number of nodes with a token, and the time since which none has one.
+    /// The number of nodes with a token, and the time since which no node has a token.
     pub(super) holders: usize,
     pub(super) idle_since: u64,
     pub(super) trace: Trace,
@@ -135,7 +136,7 @@ impl System for AndrewsSystem {
     const HEADER_LEN: usize = 0;
     const MESSAGE_LEN_MAX: usize = DATAGRAM_LEN_MAX;
     const FLOODS_DUPLICATES: bool = false;
-    /// UDP's checksum always finds a few flipped bits.
+    /// If only a few bits of a datagram have flipped, UDP's checksum always detects this.
     const CHECKSUM_FINDS_PER_1000: u16 = 1_000;
 
     fn address(_: usize, own: &NodeData) -> SocketAddr {

@@ -1,5 +1,5 @@
-//! The tables of the database, and the transactions with their guards (`docs/board.md`, section 7). Each is one
-//! step: a reader sees all of it or none.
+//! The tables of the database, and the transactions with their guards (`docs/board.md`, section 7). Each transaction is
+//! one step: a reader sees either all of its changes or no change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ const MAX_TERM: u64 = 1 << 31;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Post {
-    /// The request that has written it.
+    /// The request that has written the post.
     pub(super) request: u64,
     /// The node that got the request.
     pub(super) node: u32,
     pub(super) sequence: u64,
-    /// The unique key, if any.
+    /// The unique key, if the post has one.
     pub(super) key: Option<u64>,
 }
 
@@ -131,7 +131,7 @@ impl Topology {
         }
     }
 
-    /// Checks and records the use of a token: no newer one was used.
+    /// Checks that no newer token was used, and records the use of this token.
     fn use_token(&mut self, own: u32, sequence: u64) -> bool {
         let is_again = self.sequence == sequence && self.holder == Some(own);
         let is_newer = self.sequence < sequence;
@@ -141,7 +141,7 @@ impl Topology {
         is_newer || is_again
     }
 
-    /// Writes the row, then the ring and the token; returns `None` if a guard fails.
+    /// Writes the row first, and then the ring and the token. Returns `None` if a guard fails.
     fn rewrite(&mut self, own: u32, write: Write) -> Option<()> {
         self.write_row(own, write)?;
         match write {
@@ -209,7 +209,7 @@ impl Topology {
         Some(())
     }
 
-    /// Whether the members form one cycle, or there are none.
+    /// Whether the members form one cycle, or there are no members.
     pub(super) fn is_cycle(&self) -> bool {
         let Some((&first, _)) = self.ring.first_key_value() else {
             return true;
@@ -259,7 +259,7 @@ mod tests {
         tables.carry_out(own, &work, |_| key)
     }
 
-    /// Returns the tables of node 1, which has founded the ring and inserted node 2.
+    /// Returns the tables after node 1 has founded the ring and inserted node 2.
     fn two() -> Tables {
         let mut tables = Tables::default();
         let found = Write::Found {

@@ -9,7 +9,7 @@ use super::system::{AndrewsEvent, AndrewsSystem, World};
 use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
 
-/// The longest datagram of an interface; all are shorter.
+/// The maximum length of a datagram on an interface, in bytes. Every datagram of the system is shorter.
 const MTU: usize = 1_472;
 
 impl World {
@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    /// Gives a process an input of its host as soon as it can read it.
+    /// Gives a process an input of its host as soon as the process can read this input.
     pub(super) fn give_input(&mut self, at: usize, what: HostInput) {
         let now = self.now;
         let node = &mut self.nodes[at];
@@ -87,7 +87,7 @@ impl World {
         });
     }
 
-    /// Continues a stalled process. Its answers may be late.
+    /// Continues a stalled process, whose answers may be late.
     pub(super) fn resume_late(&mut self, at: usize) {
         if self.nodes[at].paused.is_some() {
             self.nodes[at].own.process.troubled_at = Some(self.now);

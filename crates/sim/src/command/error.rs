@@ -31,7 +31,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the exit code of the process, as `ring-sim --help` lists them.
+    /// Returns the exit code of the process. `ring-sim --help` lists all exit codes.
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Schedule { .. } | Self::Usage(_) => 2,

@@ -26,7 +26,7 @@ use crate::lab2::{Fault, Recorder, Schedule, Violation, line};
 const SNAP_LENGTH: u32 = 65_535;
 /// The option if_tsresol: times are in 10^-9 s.
 const NANOSECONDS: u8 = 9;
-/// The start of the capture's times since 1970, equal to that of the nodes' wall clocks.
+/// The time at which the capture starts, since 1970. The nodes' wall clocks start at the same time.
 const WALL_START: Duration = Duration::from_secs(1_700_000_000);
 
 /// Reads and checks a schedule.
@@ -69,15 +69,15 @@ pub(super) fn keep_schedule(directory: &Path, seed: u64, text: &str) -> Result<P
     Ok(path)
 }
 
-/// Writes a file into the directory, which it creates if necessary.
+/// Writes a file into the directory. Creates the directory if necessary.
 pub(super) fn keep(directory: &Path, name: &str, text: &str) -> Result<(), Error> {
     let path = directory.join(name);
     let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, text));
     written.map_err(|source| Error::Write { path, source })
 }
 
-/// Records a run as `frames.pcapng` (a capture of the segment), `events.jsonl` (everything else) and
-/// `schedule.json`. Clones write to the same files.
+/// Records a run as `frames.pcapng` (a capture of the segment), `events.jsonl` (everything else) and `schedule.json`.
+/// Clones of a recorder write to the same files.
 #[derive(Clone)]
 pub(super) struct Files(Rc<RefCell<Open>>);
 
@@ -85,10 +85,10 @@ struct Open {
     directory: PathBuf,
     frames: PcapNgWriter<BufWriter<File>>,
     events: BufWriter<File>,
-    /// Sent frames that are not written yet. Frames of slow nodes leave after they are made.
+    /// Sent frames that are not written yet. Frames of slow nodes leave some time after they are created.
     waiting: BTreeMap<(Duration, u64), (Option<usize>, Vec<u8>)>,
     sent: u64,
-    /// The first failed write; none follows it.
+    /// The first failed write. After this error, the recorder stops writing.
     failed: Option<io::Error>,
 }
 
@@ -133,7 +133,7 @@ impl Files {
     /// Writes the remaining frames and flushes the files.
     ///
     /// # Errors
-    /// Returns the error of this or of an earlier write.
+    /// Returns the first error of any write, including earlier writes.
     pub(super) fn finish(&self) -> Result<(), Error> {
         let open = &mut *self.0.borrow_mut();
         open.write_sent_by(Duration::MAX);

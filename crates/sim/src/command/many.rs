@@ -8,10 +8,10 @@ use std::thread;
 
 use super::progress::{Progress, in_all};
 
-/// The number of seeds that a thread takes at a time. With this many, threads rarely wait for one another.
+/// The number of seeds that a thread takes at a time. With this number, threads rarely wait for one another.
 const SEEDS_PER_PORTION: u64 = 8;
 
-/// Runs all seeds, and calls `add` with each outcome. Returns the failed ones in order. `first` returns the first
+/// Runs all seeds, and calls `add` with each outcome. Returns the failed outcomes in order. `first` returns the first
 /// violation of an outcome.
 pub(super) fn run<O: Send>(
     seeds: Range<u64>,
@@ -32,7 +32,7 @@ pub(super) fn run<O: Send>(
                 loop {
                     let first = next.fetch_add(SEEDS_PER_PORTION, Ordering::Relaxed);
                     for seed in first..end.min(first.saturating_add(SEEDS_PER_PORTION)) {
-                        // The receiver is gone, because the command has ended.
+                        // Sending fails only if the command has ended.
                         if report.send((seed, run_one(seed))).is_err() {
                             return;
                         }

@@ -23,14 +23,14 @@ const NODES: u64 = 5;
 
 const EXAMPLES: &str = "\
 Examples:
-  ring-sim                                  one run with all kinds of fault
-  ring-sim --seed 7 --faults drop,pause     another, with two kinds of fault
-  ring-sim --seeds 0..10000                 many, on all cores
-  ring-sim --seed 7 --record /tmp/seven     also written to files in a directory
-  ring-sim --schedule sim-7.json            a kept run, again
-  ring-sim --system ftn --seeds 0..1000     servers and clients of the token service
-  ring-sim --system jitterbug --seed 7      nodes of Jitterbug
-  ring-sim --system andrews --seed 7        a coordinated ring and its database
+  ring-sim                                  make one run with all kinds of fault
+  ring-sim --seed 7 --faults drop,pause     make another run, with two kinds of fault
+  ring-sim --seeds 0..10000                 make many runs, on all cores
+  ring-sim --seed 7 --record /tmp/seven     write the run to files in a directory
+  ring-sim --schedule sim-7.json            repeat a kept run
+  ring-sim --system ftn --seeds 0..1000     simulate servers and clients of tokens
+  ring-sim --system jitterbug --seed 7      simulate nodes of Jitterbug
+  ring-sim --system andrews --seed 7        simulate a coordinated ring, and its database
 
 Exit codes:
   0  no rule was broken
@@ -40,43 +40,57 @@ Exit codes:
 
 /// Simulate rings and their faults, and check the rules.
 ///
-/// The state machines are those of the daemon; time and the network are simulated. Faults come first, for --time.
-/// Then they end, and the ring has to recover. Everything follows from the seed: the same seed makes the same run,
-/// to the byte, on every machine. No network is used.
+/// ring-sim runs the same state machines as the daemon. Time and the network are simulated. Each run begins with the
+/// faults, which last for --time. Then the faults end, and the ring must recover. The seed determines the whole run:
+/// the same seed makes the same run, byte by byte, on every machine. The simulator uses no network.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "ring-sim", version, args_override_self = true, after_long_help = after_help(), after_help = "--help says more.")]
+#[command(
+    name = "ring-sim",
+    version,
+    args_override_self = true,
+    after_long_help = after_help(),
+    after_help = "--help says more."
+)]
 pub struct Options {
-    /// The system to simulate.
+    /// Simulate this system.
     #[arg(long, value_name = "SYSTEM", value_enum, default_value = "lab2")]
     pub system: SimulatedSystem,
 
-    /// The seed of one run [default: 1]
-    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = parse_seed, conflicts_with_all = ["seeds", "schedule"])]
+    /// Make one run with this seed [default: 1]
+    #[arg(
+        long,
+        value_name = "S",
+        allow_negative_numbers = true,
+        value_parser = parse_seed,
+        conflicts_with_all = ["seeds", "schedule"]
+    )]
     pub seed: Option<u64>,
 
-    /// Run the seeds from A to B - 1, on all cores.
+    /// Make runs with the seeds from A to B - 1, on all cores.
     #[arg(long, value_name = "A..B", value_parser = parse_seeds, conflicts_with = "schedule")]
     pub seeds: Option<Range<u64>>,
 
-    /// The number of nodes [default: 5; Jitterbug and Andrews: the seed chooses 2 to 8]
+    /// Set the number of nodes [default: 5]
+    ///
+    /// For Jitterbug and Andrews, the seed chooses 2 to 8 nodes by default.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_number::<1, MAX_NODES>)]
     pub nodes: Option<u64>,
 
-    /// The number of FTN servers [default: the seed chooses]
+    /// Set the number of FTN servers [default: the seed chooses]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_number::<1, 9>)]
     pub servers: Option<u64>,
 
-    /// The number of FTN clients [default: the seed chooses]
+    /// Set the number of FTN clients [default: the seed chooses]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_number::<0, 64>)]
     pub clients: Option<u64>,
 
-    /// The simulated duration of the faults.
+    /// Set the simulated duration of the faults.
     #[arg(long, value_name = "D", default_value = "60s", value_parser = parse_time)]
     pub time: Duration,
 
-    /// The kinds of fault: all, none, or a list separated by commas.
+    /// Choose kinds of fault: all, none, or a comma-separated list.
     ///
-    /// With - before a kind, the list removes it: all,-twin.
+    /// To remove a kind from the list, write - before its name: all,-pause.
     #[arg(
         long,
         value_name = "LIST",
@@ -86,12 +100,15 @@ pub struct Options {
     )]
     pub faults: String,
 
-    /// Write schedule.json, frames.pcapng and events.jsonl of the run to DIR, or schedule.json and trace.txt if the
-    /// system is not lab2. Of many runs, write those of the first seed that breaks each rule.
+    /// Write the files of the run to DIR.
+    ///
+    /// For lab2, the files are schedule.json, frames.pcapng and events.jsonl. For other systems, the files are
+    /// schedule.json and trace.txt. If there are many runs, ring-sim writes one run per broken rule: the first run that
+    /// broke this rule.
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
 
-    /// Run a kept schedule instead of a seed.
+    /// Run a saved schedule instead of a seed.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "time", "faults"])]
     pub schedule: Option<PathBuf>,
 }
@@ -118,7 +135,7 @@ impl SimulatedSystem {
         }
     }
 
-    /// Checks that a list names kinds of fault of the system.
+    /// Checks that the list names only kinds of fault that the system has.
     fn check_faults(self, list: &str) -> Result<(), String> {
         match self {
             Self::Lab2 => list.parse::<Faults>().map(drop),
@@ -184,7 +201,7 @@ impl Options {
         }
     }
 
-    /// Returns the settings of a system with equal nodes.
+    /// Returns the settings of a system in which all nodes have the same role.
     pub(super) fn settings_of<K: Kind>(&self, seed: u64) -> kinds::Settings<K> {
         kinds::Settings {
             seed,
@@ -207,7 +224,7 @@ impl Options {
             return Err(Error::Usage(what));
         }
         if !is_ftn && (self.servers.is_some() || self.clients.is_some()) {
-            let what = "--servers and --clients are for --system ftn; a ring has --nodes";
+            let what = "--servers and --clients are for --system ftn; use --nodes for a ring";
             return Err(Error::Usage(what.into()));
         }
         self.system.check_faults(&self.faults).map_err(Error::Usage)
@@ -240,7 +257,7 @@ fn after_help() -> String {
     kinds + EXAMPLES
 }
 
-/// Accepts the kinds of fault of any system. `check` knows the system later.
+/// Accepts the kinds of fault of any system, because the system is not known yet. `check` checks the kinds later.
 fn parse_faults(text: &str) -> Result<String, String> {
     let mut systems = SimulatedSystem::value_variants().iter();
     if systems.any(|system| system.check_faults(text).is_ok()) {
@@ -251,7 +268,8 @@ fn parse_faults(text: &str) -> Result<String, String> {
         .map(|()| text.into())
 }
 
-/// The largest end of a range of seeds. Threads take seeds in portions beyond the end, which must not overflow.
+/// The maximum end of a range of seeds. Each thread takes several seeds at a time, so it may also take seeds beyond the
+/// end of the range. With this maximum, the counter of the seeds still cannot overflow.
 const MAX_SEED: u64 = 1 << 63;
 
 fn parse_number<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
@@ -281,7 +299,7 @@ fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
     Ok(seeds)
 }
 
-/// The maximum of `--time`. A simulated year would take days.
+/// The maximum of `--time`. The simulation of a year would take days.
 const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 fn parse_time(text: &str) -> Result<Duration, String> {

@@ -8,7 +8,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// The sequence that goes to the start of the line and erases it.
 const ERASE: &str = "\r\x1b[K";
 
-/// The progress line on standard error. It is shown only on a terminal.
+/// The progress line on standard error. The line is shown only if standard error is a terminal.
 pub(super) struct Progress {
     started: Instant,
     is_terminal: bool,
@@ -24,7 +24,7 @@ impl Progress {
         }
     }
 
-    /// Replaces the line, unless it was written just before. `line` gets the elapsed time.
+    /// Replaces the line, unless the line was replaced shortly before. `line` gets the elapsed time.
     pub(super) fn show(&mut self, line: impl FnOnce(Duration) -> String) {
         let now = Instant::now();
         let is_recent = |written| now.duration_since(written) < TICK;
@@ -34,7 +34,7 @@ impl Progress {
         }
     }
 
-    /// Writes a line that stays.
+    /// Writes a line that no later line replaces.
     pub(super) fn keep(&mut self, line: &str) {
         if self.is_terminal {
             self.written = None;

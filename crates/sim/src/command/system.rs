@@ -1,4 +1,4 @@
-//! The command for any system; [`SystemCommand`] has the differences.
+//! The command that all systems share. [`SystemCommand`] contains the differences between systems.
 
 use std::fmt;
 use std::io::Write;
@@ -32,8 +32,8 @@ pub(super) trait SystemCommand {
     fn schedule(options: &Options, seed: u64) -> Self::Schedule;
     /// Describes the nodes and their options.
     fn headline(schedule: &Self::Schedule) -> String;
-    /// Runs a valid schedule, and also returns the last `most` lines of its trace. A panic of the state machine is a
-    /// violation.
+    /// Runs a valid schedule. Returns the outcome and the last `most` lines of the trace. A panic of the state machine
+    /// counts as a violation.
     fn play(schedule: &Self::Schedule, most: usize) -> (Outcome<Self::Schedule>, Vec<String>);
 
     fn report(schedule: &Self::Schedule, stats: &Stats<Self>) -> String {
@@ -82,7 +82,8 @@ pub(super) fn run<S: SystemCommand>(
     }
 }
 
-/// Runs one schedule. If a rule is broken, writes the shortest schedule that breaks it to `keep`.
+/// Runs one schedule. If a rule is broken, shrinks the schedule as far as the rule is still broken, and writes the
+/// short schedule to `keep`.
 fn one<S: SystemCommand>(
     schedule: &S::Schedule,
     record: Option<&Path>,
@@ -143,14 +144,14 @@ fn print_trace<S: SystemCommand>(
     Ok(())
 }
 
-/// Runs many seeds, prints the failing ones, and shrinks the first one for each rule.
+/// Runs many seeds, and prints the failing seeds. For each broken rule, shrinks the schedule of the first failing seed.
 fn run_many<S: SystemCommand>(
     options: &Options,
     seeds: Range<u64>,
     out: &mut impl Write,
 ) -> Result<bool, Error> {
     if let Some(directory) = &options.record {
-        // Fail at once instead of after hours.
+        // Checks this before the runs, so that the command fails at once and not after hours.
         files::make(directory)?;
     }
     let runs = seeds.end - seeds.start;

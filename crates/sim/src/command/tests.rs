@@ -11,7 +11,7 @@ use crate::lab2::{Action, Fault, Outcome, Rule, Schedule, Stats, Violation};
 
 type Lab2 = lab2::Lab2<ring_proto::lab2::Lab2>;
 
-/// The same rings, but a schedule that changes a node's address breaks a rule.
+/// Lab2 with an additional rule for these tests. A schedule that changes a node's address breaks this rule.
 struct Spoilt;
 
 impl SystemCommand for Spoilt {
@@ -64,7 +64,7 @@ fn read(path: &Path) -> Schedule {
     super::files::read_schedule(path).expect("a kept schedule")
 }
 
-/// A seed that changes nodes' addresses, with other faults.
+/// A seed whose schedule changes nodes' addresses and has other faults.
 const SEED: &str = "--seed 4 --nodes 3 --time 60s --faults crash,drop,address";
 
 #[test]
@@ -79,7 +79,7 @@ fn a_failing_schedule_is_shrunk_printed_and_kept_and_still_fails() {
     let kept = directory.path().join("sim-4.json");
     let short = read(&kept);
     assert!(printed.contains(&short.to_text().unwrap()), "{printed}");
-    // The violation needs one action. A few more may be left before it.
+    // The violation needs only one action, but a few actions may be left before it.
     assert!(
         short.actions.len() <= 3 && long.actions.len() > 10,
         "{short:?}"

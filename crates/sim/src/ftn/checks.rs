@@ -15,10 +15,10 @@ use crate::kernel::checks::Findings;
 pub(super) struct Grant<'a> {
     pub(super) token: usize,
     pub(super) access: Access,
-    /// The fencing number, if the client asked for one.
+    /// The fencing number, if the client has requested one.
     pub(super) fence: Option<u128>,
     pub(super) data: &'a [u8],
-    /// The time at which the client asked for the token.
+    /// The time at which the client requested the token.
     pub(super) requested: u64,
 }
 
@@ -26,10 +26,11 @@ pub(super) struct Grant<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     pub(super) findings: Findings<Rule, Excuse>,
-    /// The facts that void promises.
+    /// The circumstances that excuse broken promises.
     pub(super) exemptions: Exemptions,
     pub(super) update_logs: BTreeMap<usize, UpdateLog>,
-    /// The largest fencing numbers of each token: of all grants, and of exclusive ones.
+    /// Two numbers for each token: the largest fencing number of all grants, and the largest fencing number of
+    /// exclusive grants.
     fences: BTreeMap<usize, (u128, u128)>,
     /// Every fencing number.
     fences_seen: BTreeSet<(usize, u128)>,
@@ -76,15 +77,15 @@ impl Checks {
         }
     }
 
-    /// Reports a token that is not granted in time though nothing is wrong.
+    /// Reports a token that is not granted in time although there is no fault.
     pub(super) fn report_not_granted(&mut self, at: u64, what: String) {
         let excuse = self.exemptions.unheld_token_excuse();
         self.findings
             .report_unless_excused(at, None, excuse, Rule::Granted, what);
     }
 
-    /// Whether the loss of a leader without a fault is excused.
-    pub(super) fn is_leader_loss_excused(&mut self) -> bool {
+    /// Excuses the loss of a leader without a fault, if there is an excuse. Returns whether there is an excuse.
+    pub(super) fn excuse_leader_loss(&mut self) -> bool {
         let excuse = self.exemptions.leader_loss_excuse();
         if let Some(excuse) = excuse {
             self.findings.excuse(excuse);
@@ -115,7 +116,7 @@ impl Checks {
         self.fences.insert(token, (all.max(fence), exclusive));
     }
 
-    /// Checks that two live clients share a token that both hold.
+    /// Reports two live clients that hold one token although they may not share the token.
     pub(super) fn check_clash(&mut self, at: u64, nodes: (usize, usize), token: usize, since: u64) {
         if self.clashes.insert((nodes.0, nodes.1, token)) {
             let excuse = self.exemptions.grant_excuse(since);
@@ -125,7 +126,7 @@ impl Checks {
         }
     }
 
-    /// Checks two leaders with authority, each with a majority as quorum.
+    /// Reports two leaders that both have authority. Each leader needs a majority of the servers as its quorum.
     pub(super) fn report_two_leaders(&mut self, at: u64, nodes: (usize, usize)) {
         let excuse = self.exemptions.grant_excuse(at);
         let what = format!("n{} and n{} lead with authority", nodes.0, nodes.1);
@@ -139,7 +140,7 @@ impl Checks {
             .retain(|&(one, other, its)| its != token || (one != node && other != node));
     }
 
-    /// Counts the datagrams of a stranger. Each may be duplicated on its way.
+    /// Counts the datagrams of a stranger. A datagram may be duplicated on its way.
     pub(super) fn on_stranger_sends(&mut self, stranger: SocketAddr, copies: u64) {
         self.strangers.entry(stranger).or_default().0 += copies;
     }

@@ -1,4 +1,4 @@
-//! The only place where broken promises are excused, as far as the document allows.
+//! The excuses for broken promises. Only this module excuses broken promises, and only as far as the document allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,49 +9,54 @@ use ring_proto::time::nanos;
 use super::outcome::Excuse;
 use super::schedule::TOKENS;
 
-/// The facts that void promises, by simulated time.
+/// The facts that make promises void. Times are simulated.
 #[derive(Debug, Default)]
 pub(super) struct Exemptions {
     quorum: usize,
-    /// CT by the slowest clock.
+    /// The duration of CT on the slowest clock.
     timeout: u64,
-    /// ST by the slowest clock: as long as this, the followers of a leader that has given way serve by its messages.
+    /// The duration of ST on the slowest clock. After a leader has given way, its followers may rely on its messages
+    /// for this time, and continue to serve clients.
     settling: u64,
-    /// With Q = 1: the number of a dead leader that its successor with a lower number has never met.
+    /// With Q = 1: the number of a dead leader. A later leader with a lower number has never met the dead leader.
     unmet_below: u64,
-    /// The last start of a leader whose number was below one in use.
+    /// The last time at which a server began to lead although its number was lower than a number in use.
     unmet: Option<u64>,
     /// The servers that run and lead.
     leading: Vec<bool>,
     /// The time since which two servers lead.
     two_since: Option<u64>,
-    /// The last time at which two servers led, even one after the other.
+    /// The last time at which two servers counted as leaders. A leader that was cut off counts, even if the other
+    /// leader was already dead.
     two_until: Option<u64>,
-    /// For each server that leads in a split: the number in use that it does not know. It counts as one of two leaders
-    /// until it knows it.
+    /// For each server that leads in a split: a number in use that the server does not know. Until the server knows
+    /// this number, the server counts as one of two leaders.
     unknown: Vec<Option<u64>>,
     /// The time at which each server last lost its memory.
     memory: Vec<Option<u64>>,
-    /// The last time at which half of the servers had lost theirs within CT.
+    /// The last time at which half of the servers had lost their memory within CT.
     majority_lost: Option<u64>,
     /// The time of the last lost state file.
     file_lost: Option<u64>,
-    /// The largest number before that loss. Messages of then are not late as long as a server uses a number up to it.
+    /// The largest number that was in use before the loss of the state file. As long as a server uses this number or a
+    /// smaller one, messages from before the loss do not count as late.
     used: u64,
-    /// The servers that use such a number.
+    /// The servers that use `used` or a smaller number.
     uses_again: Vec<bool>,
     /// All configurations in force.
     configurations: BTreeSet<u64>,
-    /// The states of the servers in the last configuration of each server.
+    /// For each server: the states of all servers in the last configuration that this server knows.
     states: Vec<Vec<ServerState>>,
     known_configuration: Vec<u64>,
-    /// For each server: the number of the configuration that marked it DOWN, if it has not heard of it.
+    /// For each server: the number of the configuration that marked the server DOWN, if the server does not know this
+    /// configuration.
     marked: Vec<Option<u64>>,
     /// The servers that leave and have handed all their tokens over.
     handed_over: Vec<bool>,
-    /// The tokens of servers that have left and handed them over.
+    /// The tokens that servers handed over before they left.
     left: Vec<u64>,
-    /// The last time at which a leader needed fewer servers than the others do, because it had not heard of them.
+    /// The last time at which a leader needed fewer servers for its quorum than other servers do. Such a leader did not
+    /// know all servers yet.
     unaware: Option<u64>,
     /// The tokens that each server knows.
     pub(super) known: Vec<u64>,
@@ -82,7 +87,7 @@ impl Exemptions {
         }
     }
 
-    /// Notes whether a server runs and leads.
+    /// Records whether a server runs and leads.
     pub(super) fn note_leading(&mut self, now: u64, server: usize, leads: bool) {
         self.leading[server] = leads;
         let two = self.leading.iter().filter(|leads| **leads).count() > 1;
@@ -93,17 +98,17 @@ impl Exemptions {
         }
     }
 
-    /// Notes whether a leaving server has handed its tokens over. Their data must not be lost.
+    /// Records whether a leaving server has handed its tokens over. The data of these tokens must not be lost.
     pub(super) fn note_handed_over(&mut self, server: usize, has: bool) {
         self.handed_over[server] = has;
     }
 
-    /// Notes that a server has left.
+    /// Records that a server has left.
     pub(super) fn note_left(&mut self, server: usize) {
         self.left[server] = self.known[server];
     }
 
-    /// Notes the number of servers that a leader needs.
+    /// Records the number of servers that a leader needs.
     pub(super) const fn note_quorum(&mut self, now: u64, quorum: Option<usize>) {
         if let Some(quorum) = quorum
             && quorum < self.quorum
@@ -112,7 +117,7 @@ impl Exemptions {
         }
     }
 
-    /// Notes that a server has lost its memory.
+    /// Records that a server has lost its memory.
     pub(super) fn note_memory_lost(&mut self, now: u64, server: usize) {
         self.note_leader_lost(server);
         self.on_number_known(now, server, u64::MAX);
@@ -127,7 +132,7 @@ impl Exemptions {
         self.note_server_lost(now, server);
     }
 
-    /// Notes that from now on a server serves its tokens only from the clients' memory.
+    /// Records that a server has lost what it knew of its tokens, so that only the clients' memory remains.
     pub(super) fn note_server_lost(&mut self, now: u64, server: usize) {
         self.note_tokens_lost(now, self.known[server]);
     }
@@ -138,9 +143,10 @@ impl Exemptions {
         }
     }
 
-    /// Notes that a server leads with this number. With Q = 1 it may not have met leaders with larger numbers: a cold
-    /// leader was dead, a warm one was cut off. A warm one was marked DOWN and has not heard of it. It counts as one of
-    /// two leaders, even if the other is dead.
+    /// Records that a server leads with this number. With Q = 1, the server perhaps never met leaders with larger
+    /// numbers. A cold leader has not met them because it was dead. A warm leader has not met them because it was cut
+    /// off. Such a warm leader was marked DOWN, and does not know of this mark. The warm leader counts as one of two
+    /// leaders, even if the other leader is dead.
     pub(super) fn note_take_over(&mut self, now: u64, server: usize, number: u64, is_warm: bool) {
         if self.quorum > 1 {
             return;
@@ -154,7 +160,8 @@ impl Exemptions {
         }
     }
 
-    /// Notes the loss of a leader. With Q = 1, another leader with a lower number may stay below the lost number.
+    /// Records the loss of a leader. With Q = 1, another leader may continue with a smaller number than the lost leader
+    /// had.
     fn note_leader_lost(&mut self, server: usize) {
         let number = self.known_configuration[server];
         let mut others = (0..self.leading.len()).filter(|other| *other != server);
@@ -164,8 +171,8 @@ impl Exemptions {
         }
     }
 
-    /// Notes that a server knows a number. A leader that was cut off and did not know it no longer counts as one of
-    /// two.
+    /// Records that a server knows a number. If a leader that was cut off did not know this number before, it no longer
+    /// counts as one of two leaders.
     fn on_number_known(&mut self, now: u64, server: usize, number: u64) {
         if self.unknown[server].is_some_and(|unknown| unknown <= number) {
             self.unknown[server] = None;
@@ -173,25 +180,26 @@ impl Exemptions {
         }
     }
 
-    /// Notes that a server starts without its state file.
+    /// Records that a server starts without its state file.
     pub(super) fn note_file_lost(&mut self, now: u64) {
         self.file_lost = Some(now);
         self.used = self.configurations.last().copied().unwrap_or_default();
     }
 
-    /// Notes whether a server uses a number from before a lost state file. After that only CT has to pass.
+    /// Records whether a server uses a number from before a lost state file. When the last server stops using such a
+    /// number, the excuse for wrong grants ends after a further CT.
     fn note_used_again(&mut self, now: u64, server: usize, uses: bool) {
         if std::mem::replace(&mut self.uses_again[server], uses) && !uses {
             self.file_lost = Some(now);
         }
     }
 
-    /// Notes that a server has dropped tokens to save memory.
+    /// Records that a server has dropped tokens to save memory.
     pub(super) const fn note_dropped(&mut self, now: u64) {
         self.dropped = Some(now);
     }
 
-    /// Notes the configuration in force at a server.
+    /// Records the configuration that is in force at a server.
     pub(super) fn note_configuration(
         &mut self,
         now: u64,
@@ -210,8 +218,8 @@ impl Exemptions {
             return;
         }
         for (server, state) in states.iter().enumerate() {
-            // The leader that knew of the leave died before another server learned it. The others keep the handed-over tokens
-            // only for a configuration that shows the server DOWN.
+            // The leader that knew of the leave died before another server learned it. The others keep the handed-over
+            // tokens only for a configuration that shows the server DOWN.
             if *state != ServerState::Down {
                 self.note_tokens_lost(now, self.left[server]);
             }
@@ -227,8 +235,8 @@ impl Exemptions {
         }
     }
 
-    /// Whether a server with this token was marked DOWN, Q servers know that, and it has not heard of it. Its updates
-    /// until then are lost.
+    /// Whether a server that has this token was marked DOWN. The mark counts only while Q servers know of it and the
+    /// marked server does not. Updates at the marked server are lost until it knows of the mark.
     fn is_update_lost(&self, token: usize) -> bool {
         let mut marked = self.marked.iter().zip(&self.known);
         marked.any(|(number, known)| {
@@ -242,7 +250,7 @@ impl Exemptions {
         })
     }
 
-    /// Returns the excuse for a wrong grant; the first of the grants was asked for at `since`.
+    /// Returns the excuse for a wrong grant. The first of the grants was requested at `since`.
     pub(super) fn grant_excuse(&self, since: u64) -> Option<Excuse> {
         let until = self.two_until.map(|at| at + self.settling);
         let is_unknown = self.unknown.iter().any(Option::is_some);
@@ -262,16 +270,16 @@ impl Exemptions {
         }
     }
 
-    /// Returns the excuse for a fencing number that is not above earlier ones.
+    /// Returns the excuse for a fencing number that is not above the earlier numbers.
     pub(super) fn fence_excuse(&self, fence: u128, since: u64) -> Option<Excuse> {
         let is_below = fence >> 31 < u128::from(self.unmet_below);
         let excuse = self.later_excuse(since);
         excuse.or(is_below.then_some(Excuse::Unmet))
     }
 
-    /// Returns the excuse for the fencing number or update of a grant that was asked for at `since`. After a lost state
-    /// file, numbers that it had reserved may be used again at any time. Clients then take a survey for one that they
-    /// have answered.
+    /// Returns the excuse for the fencing number or update of a grant that was requested at `since`. After a lost state
+    /// file, a server may use reserved numbers again at any time. If clients have already answered a survey with such a
+    /// number, they do not answer a later survey with the same number.
     fn later_excuse(&self, since: u64) -> Option<Excuse> {
         let lost = self.file_lost.map(|_| Excuse::StateFileLost);
         let unmet = self.unmet.map(|_| Excuse::Unmet);
@@ -279,22 +287,25 @@ impl Exemptions {
         self.grant_excuse(since).or(lost).or(unmet).or(unaware)
     }
 
-    /// Returns the excuse for a token that is held for no client. A server without its state file may survey under a
-    /// number that clients have seen, and they take its survey for one that they have answered.
+    /// Returns the excuse for a token that a server holds for no client. A server without its state file may give its
+    /// survey a number that clients have already seen. Clients that have already answered a survey with this number do
+    /// not answer again.
     pub(super) fn unheld_token_excuse(&self) -> Option<Excuse> {
         self.file_lost.map(|_| Excuse::StateFileLost)
     }
 
-    /// Returns the excuse for a leader that gives way to none. It has read a STATE from before the loss of a state
-    /// file, with a number above its own, and the sender has begun again below that.
+    /// Returns the excuse for a leader that gives way although there is no better leader. Such a leader has read a
+    /// STATE that was sent before the loss of a state file. The number in the STATE is larger than the leader's number.
+    /// The sender of the STATE has begun again with a lower number.
     pub(super) fn leader_loss_excuse(&self) -> Option<Excuse> {
         self.uses_again
             .contains(&true)
             .then_some(Excuse::StateFileLost)
     }
 
-    /// Returns the excuse for a lost update that was begun at `begun`; its client had asked for the token at `asked`.
-    /// One of two leaders does not know the grants of the other, and confirms an update but drops it.
+    /// Returns the excuse for a lost update that was begun at `begun`. The client of this update had requested the
+    /// token at `asked`. If there are two leaders, neither leader knows the grants of the other. Such a leader confirms
+    /// an update but later drops the update.
     pub(super) fn update_excuse(&self, token: usize, begun: u64, asked: u64) -> Option<Excuse> {
         let lost = self.server_lost.get(&token);
         if lost.is_some_and(|at| *at >= begun) || self.is_update_lost(token) {

@@ -59,7 +59,7 @@ impl Schedule {
             rng,
             options: own,
         };
-        // By default sessions outlive a change of leader; in some runs they do not.
+        // By default, sessions survive a change of the leader. In some runs they do not survive it.
         let change = server_timeout_us + 4 * heartbeat_us;
         let client_timeout_us =
             generator
@@ -70,7 +70,7 @@ impl Schedule {
         let mut max_memory = MEMORY_BYTES;
         let mut deviant = None;
         for &kind in &kinds {
-            // With half of the kinds, effects show that all kinds together would hide.
+            // Some runs have only half of the kinds, because all kinds together would hide some effects.
             let share = if is_normal_use(kind) { 800 } else { 400 };
             if kinds.len() < 4 || generator.rng.chance(share) {
                 if kind == FaultKind::Memory {
@@ -140,7 +140,7 @@ impl GeneratorOptions for FaultOptions {
         rates: &[-MAX_RATE, -10_000, 0, 10_000, MAX_RATE],
     };
 
-    /// Draws the node of a fault: more often a server.
+    /// Draws the node of a fault. Servers are more likely than clients.
     fn draw_node(generator: &mut Generator) -> usize {
         if generator.options.clients == 0 || generator.rng.chance(650) {
             generator.draw_server()
@@ -151,7 +151,7 @@ impl GeneratorOptions for FaultOptions {
 }
 
 impl Generator {
-    /// Draws a server with options that differ from those of the others.
+    /// Draws a server whose options differ from the options of the other servers.
     fn draw_deviant(&mut self, usual: (usize, u64, u64, u64)) -> DeviantServer {
         let (quorum, heartbeat_us, server_timeout_us, client_timeout_us) = usual;
         let mut deviant = DeviantServer {
@@ -167,7 +167,8 @@ impl Generator {
                     .pick(&[1, majority(self.options.servers), self.options.servers]);
         }
         if self.rng.chance(500) {
-            // A server adapts to neither a fifteenth nor five times its client timeout, as it does to smaller differences.
+            // A server adapts to neither a fifteenth nor five times its client timeout, as it does to smaller
+            // differences.
             let timeout = client_timeout_us * self.rng.pick(&[5, 1, 75]) / 15;
             deviant.client_timeout_us = timeout.max(nanos(CLIENT_TIMEOUT_MIN) / 1_000);
         }
@@ -285,8 +286,8 @@ impl Generator {
         }
     }
 
-    /// Adds processes that die after sending a certain message. These are more frequent than other crashes, and the
-    /// process mostly starts again soon.
+    /// Adds processes that die after sending a certain message. Such crashes are more frequent than other crashes. The
+    /// process usually starts again soon.
     fn add_crash_after_send(&mut self, at: u64) {
         for _ in 0..self.rng.between(1, 4) {
             let node = self.draw_node();

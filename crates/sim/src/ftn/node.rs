@@ -1,4 +1,4 @@
-//! FTN's data of each node.
+//! The part of each node's data that only FTN has.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,9 +19,9 @@ pub(super) struct NodeData {
 pub(super) enum CrashAfterSend {
     #[default]
     None,
-    /// It will die after a message of this type, and start again this many nanoseconds later.
+    /// The process will die after a message of this type, and start again after this number of nanoseconds.
     Armed(usize, u64),
-    /// It died in this input; the run notices at the end of the input.
+    /// The process died while it handled the current input. The run notices the death at the end of the input.
     Dead(u64),
 }
 
@@ -34,11 +34,11 @@ pub(super) enum Kind {
 #[derive(Debug, Default)]
 pub(super) struct ServerData {
     pub(super) durable: Durable,
-    /// The last state that it reported.
+    /// The last state that the server reported.
     pub(super) state: Option<ServerState>,
-    /// A grant of this input while the server was not READY.
+    /// A grant that the server made during the current input although it was not READY.
     pub(super) granted_early: Option<String>,
-    /// Whether it was told to leave.
+    /// Whether the server got the command to leave.
     pub(super) leaves: bool,
     pub(super) left: bool,
 }
@@ -57,22 +57,24 @@ pub(super) struct ClientData {
 /// A program's use of a token.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
-    /// The number within this process.
+    /// The number of this job within the process.
     pub(super) number: u32,
-    /// The simulated time at which the token was asked for.
+    /// The simulated time at which the token was requested.
     pub(super) requested: u64,
     /// The time of the grant; `None` if the token is not held.
     pub(super) granted: Option<u64>,
     pub(super) access: Access,
-    /// The duration of a command, in nanoseconds; `None` lasts until another client wants the token.
+    /// The duration of a command, in nanoseconds. With `None`, the command lasts until another client requests the
+    /// token.
     pub(super) lasts: Option<u64>,
-    /// Whether the token is returned only to be asked for again, for an upgrade.
+    /// Whether the client returns the token only to request it again with the other kind of access: exclusive or
+    /// shared.
     pub(super) anew: bool,
     /// The update that is not confirmed yet.
     pub(super) pending: Option<u64>,
 }
 
-/// An act of the program above a client.
+/// An act of the program that uses a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProgramAct {
     NewSocket,

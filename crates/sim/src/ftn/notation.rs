@@ -9,7 +9,7 @@ use super::schedule::TOKENS;
 
 const PORT: u16 = 7_000;
 pub(super) const FIRST_PORT: u16 = 20_000;
-/// The third byte of an address tells the kind of its owner.
+/// The third byte of an address shows whether the address belongs to a server, a client or a stranger.
 const SERVERS: u8 = 0;
 const CLIENTS: u8 = 1;
 const STRANGERS: u8 = 9;

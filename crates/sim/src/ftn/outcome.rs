@@ -5,7 +5,7 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule, with its number in section 7 of `docs/ftn.md`, if it has one.
+    /// A rule, and its number in section 7 of `docs/ftn.md` if it has one.
     #[non_exhaustive]
     Rule {
         Sessions "promise 1: a session that was ended has power over a token",
@@ -29,7 +29,7 @@ texts! {
 texts! {
     /// A reason for which the document allows a broken promise.
     Excuse {
-        /// Q = 1, and two servers led while one of the grants was asked for (7.3).
+        /// Q = 1, and two servers led when one of the grants was requested (7.3).
         TwoLeaders "two leaders",
         /// At least half of the servers lost their memory within CT (section 7, "Assumed").
         MemoryLost "memory of a majority lost",
@@ -39,10 +39,10 @@ texts! {
         ServerLost "update lost with its server",
         /// A server dropped the token to save memory (section 8).
         Dropped "update dropped to save memory",
-        /// Q = 1, and a leader that knew nothing never met the one before it (`docs/ftn.md`).
-        Unmet "leader that never met the one before",
-        /// A server with a smaller quorum than the others led before it had heard of them.
-        Unaware "leader with a smaller quorum that has heard no other",
+        /// Q = 1, and a leader that started without any knowledge never met the previous leader (`docs/ftn.md`).
+        Unmet "leader that never met the leader before it",
+        /// A server with a smaller quorum than the other servers led before it knew the other servers.
+        Unaware "leader with a smaller quorum that has heard no other server",
     }
 }
 
@@ -67,7 +67,7 @@ counters! {
         updates,
         /// Changes to a leader that knew the sessions of its predecessor.
         warm,
-        /// Changes to a leader that did not know them.
+        /// Changes to a leader that did not know the sessions of its predecessor.
         cold,
         /// Surveys that ended.
         surveys,

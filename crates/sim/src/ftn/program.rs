@@ -1,4 +1,4 @@
-//! The programs above the clients: they run commands under tokens, write data and return tokens.
+//! The programs that use the clients: they run commands under tokens, write data and return tokens.
 
 use ring_codec::ftn::Access;
 use ring_proto::ftn::client::{self, Refusal};
@@ -12,8 +12,9 @@ use super::system::{FtnEvent, FtnSystem, World};
 use super::update_log::data;
 use ring_proto::ftn::endpoint::Command;
 
-/// The lengths of updates: mostly short, sometimes longer than a datagram, and as many parts as one window holds. A
-/// longer one would take another exchange, for which the bound on a grant has no time.
+/// The lengths of updates. Most updates are short, and some are longer than a datagram. The longest update has as many
+/// parts as one window holds. A longer update would need another exchange, and the time limit of a grant is too short
+/// for another exchange.
 pub(super) const UPDATE_LENGTHS: [usize; 5] = [0, 0, 40, 1_500, 16_000];
 
 impl FtnSystem {
@@ -146,7 +147,7 @@ impl World {
         }
     }
 
-    /// Asks for the other access to a held token.
+    /// Requests the other kind of access to a held token.
     pub(super) fn change_access(&mut self, at: usize, token: usize) -> bool {
         let holding = self.holding(at, token);
         let Some(own) = self.running_client(at) else {
@@ -170,7 +171,7 @@ impl World {
         true
     }
 
-    /// Returns a client's access to a token while its lease lasts, by its own clock.
+    /// Returns a client's access to a token if the client's lease has not ended by the client's clock.
     pub(super) fn holding(&self, at: usize, token: usize) -> Option<Access> {
         let local = self.nodes[at].clock.monotonic(self.now);
         let client = self.machine(at)?.client()?;
@@ -178,7 +179,7 @@ impl World {
         Some(client.held_token(&token_name(token))?.access)
     }
 
-    /// Begins an update of a token, unless another one of this client is unconfirmed.
+    /// Begins an update of a token, unless another update of this client is unconfirmed.
     fn next_update(&mut self, at: usize, token: usize) -> Option<Box<[u8]>> {
         let now = self.now;
         let update = self.system.updates + 1;
@@ -214,7 +215,7 @@ impl World {
         true
     }
 
-    /// Cancels a request or a hold.
+    /// Cancels a client's request for a token, or its hold of a token.
     pub(super) fn cancel(&mut self, at: usize, token: usize) {
         let Some(own) = self.running_client(at) else {
             return;

@@ -12,11 +12,11 @@ use super::outcome::Rule;
 use super::schedule::Schedule;
 use super::system::{PATH_DATAGRAM_MAX, World};
 
-/// The time for which a client holds a token here.
+/// The time for which a client holds a token in this check.
 const HOLD_TIME: Duration = Duration::from_millis(20);
-/// The maximum time of a leave, by a slow clock.
+/// The maximum time that a server with a slow clock needs to leave.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(6);
-/// The number of tokens that are asked for here.
+/// The number of tokens that clients request in this check.
 const ASKED_TOKENS: usize = 6;
 
 impl World {
@@ -81,7 +81,7 @@ impl World {
         leaders.next().is_none().then_some(leader)
     }
 
-    /// Whether one server leads and all live ones serve by its configuration.
+    /// Whether exactly one server leads, and all live servers use its configuration.
     fn is_ready(&self) -> bool {
         let Some(leader) = self.leader() else {
             return false;
@@ -143,7 +143,8 @@ impl World {
     }
 
     /// Checks that one leader stays and all servers become READY. A late STATE from before a lost state file may have a
-    /// number above the leader's, which follows it. After the last such STATE the service must recover once more.
+    /// larger number than the leader. If the leader receives such a STATE, the leader gives way. After the last such
+    /// STATE, the service must recover once more.
     fn check_one_leader(
         &mut self,
         options: &Options,
@@ -156,7 +157,7 @@ impl World {
         if self.does_leader_stay(options) {
             return true;
         }
-        if self.system.checks.is_leader_loss_excused() {
+        if self.system.checks.excuse_leader_loss() {
             self.run(latest);
             if !self.await_ready(options, exchange, latest) {
                 return false;
@@ -247,7 +248,7 @@ impl World {
         self.run(timeout + 2 * RETRY_MAX);
     }
 
-    /// Asks for a token with every client at once, and waits until each has had it.
+    /// Requests a token with every client at once, and waits until each client has had the token.
     fn serve_token(&mut self, token: usize, first: Duration, exchange: Duration) -> bool {
         let clients: Vec<usize> = (self.system.servers..self.len()).collect();
         let before = self.system.stats.counters.grants;
@@ -286,7 +287,7 @@ impl World {
         (0..ASKED_TOKENS).all(|token| self.serve_token(token, exchange, exchange))
     }
 
-    /// Checks that another server leads in time after the leader's death, and serves its tokens.
+    /// Kills the leader. Checks that another server leads in time, and serves the dead leader's tokens.
     fn check_leader_replacement(&mut self, schedule: &Schedule, exchange: Duration) {
         let options = &schedule.slowest();
         let Some(leader) = self.leader() else {
@@ -309,7 +310,7 @@ impl World {
         let client_timeout = schedule.client_timeout();
         let last_renewal = client_timeout / 5;
         if client_timeout * 3 / 4 < last_renewal + limit + RETRY_MAX {
-            // Sessions do not outlive a change of leader: wait for the end of lost ones.
+            // Sessions do not survive a change of the leader, so the check waits for the end of lost sessions.
             self.run(options.client_timeout + exchange);
             if !self.await_sessions(options, exchange) {
                 return;

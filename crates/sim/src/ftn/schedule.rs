@@ -9,7 +9,8 @@ use super::outcome::{Rule, Stats};
 use crate::kernel::faults::{self, NetworkFault};
 use crate::kernel::schedule::{MAX_TIME_US, Nodes, declare_faults, declare_schedule};
 
-/// The maximum rate error of clocks, in millionths. So no two differ by more than an eighth.
+/// The maximum rate error of clocks, in millionths. With this maximum, the rates of any two clocks differ by at most an
+/// eighth.
 pub(super) const MAX_RATE: i32 = 58_000;
 /// The maximum numbers of servers and clients of a run.
 pub(super) const MAX_SERVERS: usize = 9;
@@ -64,8 +65,8 @@ declare_faults! {
     SystemFault {
         /// Kills the process; `forget` deletes a server's state file.
         End[node] { forget: bool } => Self::Start { node },
-        /// Kills the process as soon as it has sent a message of a type, an index of the list of types. Starts it again
-        /// `us` later.
+        /// Kills the process as soon as it has sent a message of a type. `sends` is the index of this type in the list
+        /// of types. The process starts again `us` microseconds later.
         Doom[node] { sends: usize, us: u64 },
         /// Starts a dead process.
         Start[node],
@@ -83,13 +84,13 @@ declare_faults! {
         Socket[node],
         /// Runs a command of a client under a token.
         Run[node] { token: usize, shared: bool, us: u64 },
-        /// Holds a token for a client until another client wants it.
+        /// Holds a token for a client until another client requests it.
         Hold[node] { token: usize, shared: bool },
-        /// Asks for the other access to a token that the client holds.
+        /// Requests the other kind of access to a token that the client holds.
         Change[node] { token: usize },
         /// Sets the data of a token that the client holds.
         Update[node] { token: usize },
-        /// Cancels a client's request for a token, or its hold.
+        /// Cancels a client's request for a token, or its hold of a token.
         Cancel[node] { token: usize },
         /// Asks a server for its tokens.
         List[node, server],
@@ -140,7 +141,8 @@ impl Schedule {
         Duration::from_micros(self.client_timeout_us.min(deviant))
     }
 
-    /// Returns the longest times and the largest quorum of all servers, which bound the recovery.
+    /// Returns the longest times and the largest quorum of all servers. These values limit the duration of the
+    /// recovery.
     pub fn slowest(&self) -> server::Options {
         let usual = self.options();
         let deviant = self
@@ -173,7 +175,7 @@ impl Schedule {
     /// Checks that all values are within the simulator's limits.
     ///
     /// # Errors
-    /// Returns the reason if one is not.
+    /// Returns the reason if a value is not within the limits.
     pub fn check(&self) -> Result<(), String> {
         if !(1..=MAX_SERVERS).contains(&self.servers) || self.clients > MAX_CLIENTS {
             return Err(format!(
@@ -215,7 +217,7 @@ impl Nodes for Schedule {
         self.servers + self.clients
     }
 
-    /// The last server stays. A quorum that was a majority becomes a majority of the remaining servers.
+    /// The last server stays. If the quorum was a majority, it becomes a majority of the remaining servers.
     fn take_node(&mut self, node: usize) -> bool {
         if node >= self.servers {
             self.clients -= 1;

@@ -9,7 +9,8 @@ use crate::kernel::queue::Bytes;
 const STRANGERS: usize = 4;
 
 impl World {
-    /// Sends a server a datagram of a stranger: in a client's name, a captured one, or nonsense.
+    /// Sends a server a datagram of a stranger. Either a client's name is on the datagram, or the datagram was captured
+    /// earlier, or it is nonsense.
     pub(super) fn send_from_stranger(&mut self, server: usize) {
         let stranger = stranger_address(self.rng.index(STRANGERS));
         let bytes = self.draw_strange_bytes(server);
@@ -123,7 +124,8 @@ impl World {
     }
 }
 
-/// Whether this is a renewal. A cold leader would take its sender for a client of an earlier run.
+/// Whether these bytes are a renewal. If a cold leader received a renewal, it would believe that the sender is a client
+/// of an earlier run.
 fn is_renewal(bytes: &[u8]) -> bool {
     let message = Datagram::decode(bytes).map(|datagram| datagram.message());
     matches!(message, Ok(Message::Return { token, .. }) if token.name.is_empty())

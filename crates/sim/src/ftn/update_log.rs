@@ -1,18 +1,19 @@
 //! The updates of one token, to find an acknowledged update that is lost.
 //!
-//! A grant reads the data. It is stale if another update was begun after the shown one was confirmed, and was
-//! itself confirmed or shown before the token was asked for. Such an update came between in every possible order.
+//! A grant shows the data of an update. Consider another update that was begun after the shown update was confirmed. If
+//! the other update had certainly taken effect before the token was requested, the shown data are stale. The reason: in
+//! every possible order of events, the other update comes after the shown update and before the grant.
 
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy)]
 struct UpdateRecord {
-    /// The time at which its client asked for the token.
+    /// The time at which the client of the update requested the token.
     asked: u64,
     begun: u64,
-    /// The time at which its client got the confirmation.
+    /// The time at which the client of the update got the confirmation.
     confirmed: Option<u64>,
-    /// The first time at which it was certain: it was confirmed, or a grant has shown it.
+    /// The first time at which the update had certainly taken effect: it was confirmed, or a grant has shown its data.
     certain: Option<u64>,
 }
 
@@ -27,7 +28,7 @@ pub(super) struct UpdateLog {
 pub(super) enum DataError {
     /// No client wrote the data.
     Unknown,
-    /// A later update is missing, which was begun at `begun` under a token asked for at `asked`.
+    /// A later update is missing. This update was begun at `begun`, under a token that was requested at `asked`.
     Lost { update: u64, begun: u64, asked: u64 },
 }
 
@@ -46,7 +47,7 @@ impl Default for UpdateLog {
 }
 
 impl UpdateLog {
-    /// Records an update that a client sends under a token that it asked for at `asked`.
+    /// Records an update that a client sends. The client requested the token at `asked`.
     pub(super) fn on_begun(&mut self, update: u64, asked: u64, now: u64) {
         let write = UpdateRecord {
             asked,
@@ -65,8 +66,8 @@ impl UpdateLog {
         }
     }
 
-    /// Records that a grant, asked for at `requested`, shows an update. Returns the error of these data, if there is
-    /// one.
+    /// Records that a grant shows an update. The grant was requested at `requested`. Returns the error of these data,
+    /// if there is one.
     pub(super) fn on_shown(&mut self, update: u64, requested: u64, now: u64) -> Option<DataError> {
         let Some(shown) = self.writes.get_mut(&update) else {
             return Some(DataError::Unknown);
@@ -93,7 +94,7 @@ pub(super) fn data(update: u64, len: usize) -> Box<[u8]> {
     data.into()
 }
 
-/// Returns the update of some data; empty data are number 0.
+/// Returns the number of the update that wrote these data. Empty data have the number 0.
 pub(super) fn update_of(data: &[u8]) -> Option<u64> {
     if data.is_empty() {
         return Some(0);

@@ -19,9 +19,11 @@ use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
 use ring_proto::ftn::endpoint::{Command, Endpoint, Net};
 
-/// The offset of the wall clocks: they start in 2026, for the numbers of cold leaders.
+/// The offset of the wall clocks. It lets these clocks start in 2026, because cold leaders take their numbers from
+/// them.
 const WALL_OFFSET: i64 = 90_000_000_000_000_000;
-/// The bytes by which tokens of a survey or TRANSFER may exceed the limit, because a server must not refuse them.
+/// A server must not refuse the tokens of a survey or TRANSFER. These tokens may exceed the limit by this number of
+/// bytes.
 const UNREFUSABLE_BYTES: usize = 16 * 5_000;
 
 /// The values with which the processes of a run are started.
@@ -92,8 +94,8 @@ impl World {
         }
     }
 
-    /// Starts a dead process. A client gets a new port: at the old one it would get its former session back, with the
-    /// late datagrams of it.
+    /// Starts a dead process. A client gets a new port. With its old port, the client would get its former session
+    /// back, and late datagrams of this session.
     pub(super) fn start(&mut self, at: usize) {
         let Some(process_options) = self.system.process_options.clone() else {
             return;
@@ -152,7 +154,7 @@ impl World {
         self.report_link(at, Net::Client(client::SocketState::Up { port }));
     }
 
-    /// Opens another socket of a client. The datagrams in the old one are lost.
+    /// Opens another socket of a client. The datagrams in the old socket are lost.
     pub(super) fn open_socket(&mut self, at: usize) {
         self.next_port(at);
         self.nodes[at].inbox.clear();
@@ -164,8 +166,8 @@ impl World {
             return;
         }
         let now = self.now;
-        // The facts that it learned in its last input are lost with it, and so are tokens that it handed over without
-        // telling.
+        // The facts that the process learned in its last input are lost, and so are tokens whose handover it did not
+        // report.
         let known = self
             .machine(at)
             .and_then(Endpoint::server)
@@ -201,7 +203,8 @@ impl World {
         });
     }
 
-    /// Checks that with a majority as quorum no two leaders have authority, each by its own clock.
+    /// Checks that at most one leader has authority if the quorum is a majority. The leader's own clock decides whether
+    /// it has authority.
     fn check_authority(&mut self, at: usize) {
         let leads = |other: usize| {
             let server = self.machine(other)?.server()?;

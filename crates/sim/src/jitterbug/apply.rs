@@ -47,8 +47,8 @@ impl World {
                 self.nodes[node].broadcasts_lost = unreached;
             }
             SystemFault::Link { node, up } if self.nodes[node].driver.is_some() => {
-                // A stalled process does not learn of it and misses messages. During a pass the token may be delayed and its reset
-                // lost.
+                // A stalled process does not notice the change and misses messages. During a pass, the token may be
+                // delayed and the reset of the connection lost.
                 let at = &self.nodes[node];
                 let is_giving = at.own.state == State::Leader && !at.own.uses;
                 self.system.checks.exemptions.is_disturbed |= at.paused.is_some() || is_giving;

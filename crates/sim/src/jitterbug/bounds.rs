@@ -13,9 +13,9 @@ use super::system::World;
 const PROGRAM_TIME_MAX: Duration = Duration::from_millis(3);
 /// The minimum restore time of a node that has had no token.
 const FIRST_RESTORE_MIN: Duration = Duration::from_millis(600);
-/// The bytes of a connection that are on their way at a time.
+/// The maximum number of bytes of a connection that are on their way at one time.
 const WINDOW_BYTES: usize = 4096;
-/// The time after which a message that a split has held up is sent again.
+/// A message that a split has held up is sent again after this time.
 pub(super) const RESEND_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Returns the bounds of a schedule whose nodes may have heard of the lease `heard`.
+    /// Returns the bounds of a schedule. `heard` is the longest lease of which the nodes may have heard.
     pub(super) fn of(schedule: &Schedule, heard: Duration) -> Self {
         let options = schedule.options();
         let (least, more) = schedule.latency_us;
@@ -61,7 +61,7 @@ impl Bounds {
         self.options.renew_timeout + self.restore + 4 * self.latency
     }
 
-    /// Returns the additional restore time of a node that has had no token.
+    /// Returns the additional duration of a restore if the node has had no token.
     pub(super) fn first(&self) -> Duration {
         self.first.saturating_sub(self.restore)
     }
@@ -83,7 +83,7 @@ impl Bounds {
 }
 
 impl World {
-    /// Returns the number of entries in all lists that belong to no live node.
+    /// Returns the number of list entries that name no live node. Entries with the same address count once.
     pub(super) fn dead_entries(&self) -> usize {
         let mut dead: Vec<IpAddr> = Vec::new();
         for at in self.live() {
@@ -99,7 +99,7 @@ impl World {
         dead.len()
     }
 
-    /// Whether some node would skip a live one in its next pass.
+    /// Whether some node would skip a live node in its next pass.
     pub(super) fn skips_live_node(&self) -> bool {
         self.live().any(|at| {
             let nodes = self.machine(at).map(|it| it.snapshot().nodes);

@@ -10,10 +10,11 @@ use crate::kernel::checks::Findings;
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     pub(super) findings: Findings<Rule, Excuse>,
-    /// The facts that void promises.
+    /// The circumstances that excuse broken promises.
     pub(super) exemptions: Exemptions,
     pub(super) tokens: Tokens,
-    /// The programs of dead processes: the node, its token, and the simulated time until which they may run.
+    /// The programs of dead processes. Each entry has the node, the node's token, and the simulated time until which
+    /// the programs may run.
     left: Vec<(usize, u32, u64)>,
     /// Reported pairs of nodes that used a token at the same time.
     clashes: BTreeSet<(usize, usize)>,
@@ -59,7 +60,7 @@ impl Checks {
         }
     }
 
-    /// Reports that a node uses a token while the lease of another node lasts that does not run.
+    /// Reports that a node uses a token while the lease of another, dead node still lasts.
     pub(super) fn report_lasting_lease(
         &mut self,
         at: u64,

@@ -1,4 +1,4 @@
-//! Tests of the simulator's TCP by the passes of a ring.
+//! Tests of the simulator's TCP connections. The tests use the passes of a ring.
 
 use std::time::Duration;
 
@@ -8,13 +8,14 @@ use super::schedule::{DataPlan, Decider, NodeOptions, Schedule};
 use super::system::World;
 use crate::kernel::faults::{NetworkFault, StreamFault};
 use crate::kernel::rng::{Rng, Stream};
-use crate::kernel::schedule::Fault as _;
+use crate::kernel::schedule::FaultFields as _;
 
 /// token_pass_timeout.
 const PASS: Duration = Duration::from_secs(1);
 /// The maximum time in which a ring forms, or continues after a failed pass.
-const SOON: Duration = Duration::from_secs(10);
-/// The bytes of a pass between two nodes that know each other, without padding: TP6, TP1, TP3, TP5 and its data.
+const RING_TIMEOUT: Duration = Duration::from_secs(10);
+/// The bytes of a pass between two nodes that know each other, without padding. They are the messages TP6, TP1, TP3 and
+/// TP5, and the data after TP5.
 const PASS_BYTES: u64 = 34 + 9 + 1 + 5 + 14;
 
 /// Starts nodes with `padding` bytes in their data, and runs until each has led.
@@ -52,22 +53,22 @@ fn ring(nodes: usize, seed: u64, padding: usize) -> World {
         let mut owns = sim.nodes.iter().map(|node| &node.own);
         owns.all(|own| own.led > 2 && own.list.len() == nodes)
     };
-    let formed = sim.run_until(SOON, is_formed);
+    let formed = sim.run_until(RING_TIMEOUT, is_formed);
     assert!(formed.is_some(), "seed {seed}: the nodes form no ring");
     sim
 }
 
-/// Runs until each node has led again. Returns the time that it took.
+/// Runs until each node has led again. Returns the duration of this run.
 fn await_all_lead(sim: &mut World) -> Option<Duration> {
     let led = |sim: &World| -> Vec<u64> { sim.nodes.iter().map(|node| node.own.led).collect() };
     let before = led(sim);
-    sim.run_until(SOON, |sim| {
+    sim.run_until(RING_TIMEOUT, |sim| {
         let mut pairs = led(sim).into_iter().zip(&before);
         pairs.all(|(now, before)| now > *before)
     })
 }
 
-/// Returns the number of done passes.
+/// Returns the number of successful passes.
 fn done_passes(sim: &World) -> u64 {
     sim.system.stats.counters.passes_done
 }
@@ -136,8 +137,8 @@ fn short_cuts_exchange_no_bytes() {
     }
 }
 
-/// Each connection stalls after some bytes. If its kernel gives up, the giver learns of it before the end of the
-/// pass.
+/// Each connection stalls after some bytes. If the giver's kernel gives up the connection, the giver learns this before
+/// the end of the pass.
 #[test]
 fn a_kernel_gives_up_a_connection_without_acknowledgements() {
     let missed_early = |patience: Option<Duration>| -> u64 {
@@ -164,7 +165,7 @@ fn an_unanswered_connection_is_given_up() {
     let before = failed_passes(&sim);
     let fault = StreamFault::Unanswered { rate: 1_000 };
     sim.apply_stream_fault(&fault);
-    let elapsed = sim.run_until(SOON, |sim| failed_passes(sim) > before);
+    let elapsed = sim.run_until(RING_TIMEOUT, |sim| failed_passes(sim) > before);
     let elapsed = elapsed.expect("the pass has an end");
     assert!(elapsed >= PASS && elapsed < 2 * PASS, "{elapsed:?}");
     let before = done_passes(&sim);

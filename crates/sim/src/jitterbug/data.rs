@@ -1,11 +1,11 @@
-//! The data of a run. Their form shows whether bytes are missing or exchanged.
+//! The data of a run. The form of the data shows whether bytes are missing or in the wrong order.
 
 use super::schedule::DataPlan;
 
-/// The first byte of a program's data, before the number, and the last byte.
+/// A program's data begin with the byte `FIRST`, continue with a number, and end with the byte `LAST`.
 const FIRST: u8 = b'v';
 const LAST: u8 = b'$';
-/// The number of digits. So data with the same padding have the same length.
+/// The number of digits. This number is constant, so data with the same padding have the same length.
 const DIGITS: usize = 12;
 
 /// Returns the data of a program.

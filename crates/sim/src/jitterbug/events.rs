@@ -10,7 +10,7 @@ use super::notation::owner_of;
 use super::outcome::Rule;
 use super::system::JitterbugSystem;
 
-/// The number that stands for all strangers among the followers of a token.
+/// The number that represents all strangers among the followers of a token.
 pub(super) const STRANGER: usize = usize::MAX;
 
 impl JitterbugSystem {
@@ -58,7 +58,7 @@ impl JitterbugSystem {
                     }
                 } else {
                     if how == Acceptance::Merged {
-                        // The stranger does so too, as far as the leader can know.
+                        // The leader must assume that the stranger follows the token too.
                         self.checks.tokens.on_held(own.id.max(token_id), STRANGER);
                     }
                     self.checks.tokens.on_forged(token_id);
@@ -68,7 +68,7 @@ impl JitterbugSystem {
             }
             Event::Passed { to } => {
                 counters.passes_done += 1;
-                if !self.has_taken(own.id, node, to.ip) {
+                if !self.end_pass(own.id, node, to.ip) {
                     let what =
                         format!("it gave {} to {}, which has not accepted it", own.id, to.ip);
                     self.checks
@@ -86,7 +86,7 @@ impl JitterbugSystem {
             }
             Event::PassUnknown { to, .. } => {
                 counters.passes_unknown += 1;
-                self.has_taken(own.id, node, to.ip);
+                self.end_pass(own.id, node, to.ip);
             }
             Event::Stalled { .. } => {
                 counters.stalls += 1;
@@ -105,8 +105,8 @@ impl JitterbugSystem {
         }
     }
 
-    /// Checks a leader that gives its token to another. A leader with followers must not do so for a token that only
-    /// one node has had.
+    /// Checks a leader that gives up its token in favor of another token. If the leader has followers, it must not give
+    /// way to a token that only one node has had.
     fn check_giving_way(&mut self, at: u64, own: &NodeData, node: usize, rival: u32) {
         let renew_timeout = nanos(self.options.renew_timeout);
         let is_followed = own
@@ -125,15 +125,16 @@ impl JitterbugSystem {
         }
     }
 
-    /// Handles a pass that is not done. If the candidate has the token, the node must not continue with it.
+    /// Handles a pass that the giver does not count as done. If the candidate has the token, the giver must not
+    /// continue with this token.
     fn on_not_passed(&mut self, own: &mut NodeData, node: usize, to: IpAddr) {
-        if self.has_taken(own.id, node, to) {
+        if self.end_pass(own.id, node, to) {
             own.input.is_gone = Some((own.id, to));
         }
     }
 
-    /// Whether a candidate has accepted a token in the pass that ends.
-    fn has_taken(&mut self, id: u32, giver: usize, to: IpAddr) -> bool {
+    /// Ends a pass. Returns whether the candidate has accepted the token.
+    fn end_pass(&mut self, id: u32, giver: usize, to: IpAddr) -> bool {
         owner_of(to).is_some_and(|by| self.checks.tokens.on_pass_ended(id, giver, by))
     }
 }

@@ -9,22 +9,24 @@ use super::outcome::Excuse;
 )]
 #[derive(Debug, Default)]
 pub(super) struct Exemptions {
-    /// Whether the network has lost, split or delayed something, or a stranger has given a token, since it was last in
-    /// order. Then the fourth promise does not hold.
+    /// Whether any of these faults has occurred since the network last worked: lost messages, delayed messages, a
+    /// split, or a token that a stranger gave. After one of these faults, the fourth promise does not hold.
     pub(super) is_disturbed: bool,
     /// Whether a node found its list full.
     pub(super) is_full: bool,
     /// Whether a stranger has invented an id that leaves too few larger ids for the restores of a run.
     pub(super) is_wrapped: bool,
-    /// Whether a stranger has announced a longer lease than the nodes have, for which a new node waits.
+    /// Whether a stranger has announced a longer lease than the nodes have. A new node waits for the duration of such a
+    /// lease.
     pub(super) has_long_lease: bool,
-    /// Whether a node has forgotten another one that it never heard, and that may be in the lists of others.
+    /// Whether a node has forgotten a node that it never heard. The forgotten node may still be in the lists of other
+    /// nodes.
     pub(super) has_forgotten: bool,
-    /// The reason for which two nodes use tokens of one id. Each such token goes round with a list in its own order.
+    /// The reason why two nodes use tokens with the same id. Each of these tokens moves in the order of its own list.
     pub(super) doubled: Option<Excuse>,
 }
 
-/// The largest id with enough larger ids.
+/// The largest id that still leaves enough larger ids.
 const ROOMY_ID_MAX: u32 = i32::MAX as u32 - (1 << 28);
 
 impl Exemptions {

@@ -55,11 +55,11 @@ impl Schedule {
             rng,
             options: own,
         };
-        // Some runs leave the network in order, because nothing is excused there.
+        // Some runs leave the network without faults, because no violation is excused in such a network.
         let is_in_order = generator.rng.chance(300);
         let kinds: Vec<_> = settings.faults.iter().collect();
         for &kind in &kinds {
-            // With half of the kinds, effects show that all kinds together would hide.
+            // Some runs have only half of the kinds, because all kinds together would hide some effects.
             let share = if is_normal_use(kind) { 600 } else { 350 };
             let is_left_out = is_in_order && disturbs_network(kind) && kinds.len() >= 4;
             let is_drawn = kinds.len() < 4 || generator.rng.chance(share);
@@ -110,7 +110,7 @@ fn options(rng: &mut Rng, nodes: usize, data: &DataPlan) -> NodeOptions {
     }
 }
 
-/// Returns the shortest interval with a sufficient lease.
+/// Returns the shortest interval with which the lease is long enough.
 fn least_interval(count: u32) -> u64 {
     (nanos(LEASE_MIN) / 1_000).div_ceil(u64::from(2 * count - 1))
 }
@@ -131,7 +131,7 @@ struct FaultOptions {
     moves: u32,
     /// The maximum latency without faults.
     latest_us: u64,
-    /// A node with other times.
+    /// A node whose times differ from the times of the other nodes.
     deviant: Option<Deviant>,
 }
 
@@ -152,7 +152,8 @@ impl GeneratorOptions for FaultOptions {
     };
 }
 
-/// The maximum number of address changes. Old addresses stay in all lists, and more would make rotations too long.
+/// The maximum number of address changes. Old addresses stay in all lists. With more changes, rotations would become
+/// too long.
 const MAX_MOVES: u32 = 3;
 
 impl Generator {
@@ -161,7 +162,7 @@ impl Generator {
         if kind == FaultKind::Times {
             let least = least_interval(self.options.options.count);
             let interval_us = match self.rng.below(4) {
-                // A restore that ends before an answer can arrive receives none.
+                // If a restore ends before an answer can arrive, it receives no answer.
                 0 => (self.options.options.interval_us / 10)
                     .max(2 * self.options.latest_us)
                     .max(least),

@@ -1,4 +1,4 @@
-//! Jitterbug's data of each node.
+//! The part of each node's data that only Jitterbug has.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -17,31 +17,31 @@ pub(super) struct NodeData {
     pub(super) ip: IpAddr,
     /// The number of address changes.
     pub(super) changes: u8,
-    /// The port at which its process listens.
+    /// The port at which the node's process listens.
     pub(super) tcp_port: u16,
-    /// Whether its process has ended by itself.
+    /// Whether the node's process has ended by itself.
     pub(super) left: bool,
-    /// The last state that it reported.
+    /// The last state that the node reported.
     pub(super) state: State,
-    /// The absolute id of its token.
+    /// The absolute id of the node's token.
     pub(super) id: u32,
     /// Whether local work may use the token.
     pub(super) uses: bool,
-    /// The end of its lease, by its own clock.
+    /// The end of the node's lease, by the node's clock.
     pub(super) lease_until: Instant,
-    /// The simulated time at which it last got a token from another node.
+    /// The simulated time at which the node last got a token from another node.
     pub(super) received: Option<u64>,
-    /// The number of times at which this process has become leader.
+    /// The number of times that this process has become leader.
     pub(super) led: u64,
-    /// The number of stalls that it has noticed.
+    /// The number of stalls that the node has noticed.
     pub(super) stalls: u64,
-    /// The end of its last loop iteration, by its own clock.
+    /// The end of the last loop iteration, by the node's clock.
     pub(super) busy_until: Instant,
     pub(super) stall: Option<LeaderStall>,
-    /// Its list and the entries to add, after the last input.
+    /// The node's list after the last input. `to_add` has the entries that the node still has to add to the list.
     pub(super) list: Vec<Node>,
     pub(super) to_add: Vec<Node>,
-    /// Its data after the last input.
+    /// The node's data after the last input.
     pub(super) data: Vec<u8>,
     pub(super) input: InputEvents,
     pub(super) programs: Programs,
@@ -54,17 +54,18 @@ pub(super) struct InputEvents {
     /// Forgotten nodes that never answered.
     pub(super) forgotten: Vec<IpAddr>,
     pub(super) has_won: bool,
-    /// Whether a token was accepted, whose list has another order.
+    /// Whether the node has accepted a token whose list has another order.
     pub(super) has_taken: bool,
-    /// Whether a decision failed or was not asked for.
+    /// Whether a decision failed or did not take place.
     pub(super) is_undecided: bool,
-    /// The token that a candidate has accepted, and its address, if the pass is not done.
+    /// A token and a candidate's address. The candidate has accepted the token, but the giver does not count the pass
+    /// as done.
     pub(super) is_gone: Option<(u32, IpAddr)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LeaderStall {
-    /// Its start, by the node's clock.
+    /// The start of the stall, by the node's clock.
     pub(super) since: Instant,
     /// The number of stalls that the node had noticed before.
     pub(super) stalls: u64,
@@ -75,12 +76,12 @@ pub(super) struct Programs {
     pub(super) behavior: ProgramBehavior,
     pub(super) waiting: VecDeque<(Job, bool)>,
     pub(super) running: Option<Job>,
-    /// The number of the next outcome. Earlier ones are void.
+    /// The number of the next outcome of a program. Earlier outcomes are void.
     pub(super) serial: u64,
 }
 
 impl Programs {
-    /// Returns the programs of a process that runs none.
+    /// Returns the programs of a process in which no program runs.
     pub(super) fn of(behavior: ProgramBehavior) -> Self {
         Self {
             behavior,
@@ -121,12 +122,12 @@ impl NodeData {
         }
     }
 
-    /// Returns the source address of its datagrams.
+    /// Returns the source address of the node's datagrams.
     pub(super) const fn address(&self) -> SocketAddr {
         SocketAddr::new(self.ip, PORT)
     }
 
-    /// Returns the address at which it accepts connections.
+    /// Returns the address at which the node accepts connections.
     pub(super) const fn listener(&self) -> SocketAddr {
         SocketAddr::new(self.ip, self.tcp_port)
     }

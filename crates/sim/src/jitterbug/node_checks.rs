@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// Checks that a node does not continue with a token that another has accepted.
+    /// Checks that a node does not continue with a token that another node has accepted.
     fn check_token(&mut self, at: usize, input: &InputEvents) {
         let now = self.now;
         let own = &self.nodes[at].own;
@@ -132,8 +132,8 @@ impl World {
         own.clone_into(&mut node.own.data);
     }
 
-    /// Stalls a process. During a slow loop iteration the stall begins at its end, because for the state machine that
-    /// is its time.
+    /// Stalls a process. If the process is in a slow loop iteration, the stall begins at the end of this iteration. The
+    /// state machine calculates with this time.
     pub(super) fn stall(&mut self, at: usize) {
         let now = self.now;
         let node = &mut self.nodes[at];
@@ -189,7 +189,7 @@ impl World {
         for other in (0..self.len()).filter(|&other| other != at) {
             let node = &self.nodes[other];
             let its = node.own.id;
-            // A stalled node does nothing with its token, but has it.
+            // A stalled node does not use its token, but still has it.
             let lasts = node.own.lease_until > node.clock.monotonic(now);
             let checks = &mut self.system.checks;
             if node.own.uses && (its == id || node.is_running()) {
@@ -201,13 +201,13 @@ impl World {
     }
 }
 
-/// Whether a list begins with all entries of another in their order, except for the ports.
+/// Whether a list begins with all entries of another list in the same order. Ports may differ.
 fn is_prefix(before: &[Node], list: &[Node]) -> bool {
     let pairs = before.iter().zip(list);
     list.len() >= before.len() && pairs.into_iter().all(|(one, other)| one.ip == other.ip)
 }
 
-/// Whether data are behind other data in the order of the decisions.
+/// Whether a decision would prefer `before` to `data`.
 fn is_behind(data: &[u8], before: &[u8], plan: &DataPlan) -> bool {
     match plan.decides {
         Decider::Longer => data.len() < before.len(),

@@ -13,7 +13,7 @@ pub(super) const STRANGERS: usize = 4;
 /// The third byte of a stranger's address.
 const STRANGE: u8 = 200;
 
-/// Returns a node's address after some changes.
+/// Returns a node's address after the address has changed `changes` times.
 pub(super) fn address(node: usize, changes: u8) -> IpAddr {
     // The simulator has fewer nodes than 255.
     let last = u8::try_from(node + 1).unwrap_or(u8::MAX);
@@ -29,7 +29,7 @@ pub(super) fn broadcast() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 0, 255, 255), PORT))
 }
 
-/// Returns the node that has, or had, an address; `None` for a stranger's.
+/// Returns the node that has, or once had, this address; `None` if the address belongs to a stranger.
 pub(super) fn owner_of(address: IpAddr) -> Option<usize> {
     let IpAddr::V4(ip) = address else {
         return None;
@@ -40,13 +40,13 @@ pub(super) fn owner_of(address: IpAddr) -> Option<usize> {
         .flatten()
 }
 
-/// Returns the node that has, or had, an address at any port.
+/// Returns the node that has, or once had, this IP address. The port does not matter.
 pub(super) fn node_of(address: SocketAddr) -> Option<usize> {
     owner_of(address.ip())
 }
 
-/// Returns the node that keeps the connections to an address. Connections to a stranger are kept at node 0 and,
-/// like those to an old address, not answered.
+/// Returns the node at which the simulator keeps the connections to this address. Connections to a stranger are kept at
+/// node 0. Such connections get no answer, like connections to an old address.
 pub(super) fn host_of(address: SocketAddr) -> Option<usize> {
     node_of(address).or(Some(0))
 }

@@ -5,7 +5,7 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule, with its number in section 11 of `docs/jitterbug.md`, if it has one.
+    /// A rule, and its number in section 11 of `docs/jitterbug.md` if it has one.
     #[non_exhaustive]
     Rule {
         Chain "always 1: a token id has two holders",
@@ -16,8 +16,8 @@ texts! {
         Lease "always 6: a token is used while the lease of a node that does not run lasts",
         Company "always 7: a leader with members gives way to one that was always alone",
         Terms "section 1: a node uses a lease that no node of its ring has",
-        Stall "section 5: a leader that stood still does not notice",
-        Answers "always 5: a datagram is answered with more than one",
+        Stall "section 5: a leader does not notice that it was stalled",
+        Answers "always 5: a datagram gets more than one answer",
         Memory "always 5: memory exceeds its limit",
         Panic "always 5: a program crashes",
         Storm "always 5: the datagrams never end",
@@ -34,23 +34,23 @@ texts! {
     /// A reason for which the document allows a broken promise.
     Excuse {
         /// Two leaders after loss, a split or a stall of the network.
-        Network "two leaders for the network's faults",
-        /// Two restores drew one id.
+        Network "two leaders because of the network's faults",
+        /// Two restores drew the same id.
         EqualIds "id drawn twice",
         /// A stranger gave a token with this id.
         Forged "id forged",
-        /// A decision failed, so the received data continue.
+        /// A decision failed, so the node continues with the received data.
         Undecided "data went back without a decision",
         /// A full list did not take a node.
         Full "list full",
-        /// Ids began again at 1, because a stranger forged one near the maximum.
+        /// Ids began again at 1, because a stranger forged an id near the maximum.
         Wrapped "ids began again",
-        /// A live node was skipped for its penalties when the split healed.
+        /// When the split healed, a live node was skipped because it had penalties.
         Skipped "node skipped for its penalties",
         /// A node that never answered was removed from a list.
         Forgotten "node forgotten that never answered",
-        /// A pass that the split had held up ended unknown. The stronger token may be lost, after it had absorbed the
-        /// weaker one.
+        /// The split held up a pass, and the outcome of this pass is unknown. The stronger token may be lost after it
+        /// has absorbed the weaker token.
         Lost "token lost at the end of a split",
     }
 }
@@ -75,7 +75,7 @@ counters! {
         passes_failed,
         passes_unknown,
         passes_aborted,
-        /// Stalls that cost a leadership or a restore.
+        /// Stalls that ended a leadership or a restore.
         stalls,
         /// Computations and decisions that programs have done.
         programs_done,
@@ -84,13 +84,13 @@ counters! {
     }
     most {}
     longest {
-        /// The time from the end of the faults until one token was left for good.
+        /// The time from the end of the faults until only one token was left.
         settled_after,
-        /// The time from the death of a leader to the next one.
+        /// The time from the death of a leader to the next leader.
         replaced_after,
-        /// The time from the end of a split until one token was left for good.
+        /// The time from the end of a split until only one token was left.
         merged_after,
-        /// The time from then until all lists were equal.
+        /// The time until all lists were equal, after only one token was left.
         equal_after,
         /// The time until every node had led.
         led_after,

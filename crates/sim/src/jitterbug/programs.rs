@@ -1,4 +1,4 @@
-//! The programs that compute and decide, one at a time, as the daemon's worker runs them.
+//! The programs that compute data and decide between data. As in the daemon's worker, only one program runs at a time.
 
 use ring_proto::JobRequest;
 use ring_proto::jitterbug::{Command, Job, Outcome, Work, policy};
@@ -14,7 +14,7 @@ const MS: u64 = 1_000_000;
 const LINGER_NANOS: u64 = 300 * MS;
 
 impl World {
-    /// Takes the jobs that a node's state machine wants done.
+    /// Takes the jobs of a node's state machine.
     pub(super) fn take_jobs(&mut self, at: usize) {
         while let Some(wanted) = self.nodes[at]
             .driver

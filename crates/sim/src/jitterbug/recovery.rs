@@ -14,7 +14,8 @@ use crate::kernel::streams::StreamConditions;
 
 /// The maximum number of merges and restores until one token is left after the faults.
 const MERGES_MAX: u32 = 3;
-/// The time after which the leases that strangers announced no longer count, nor those of nodes that heard them.
+/// The time after which leases that strangers announced no longer count. After this time, leases of nodes that heard
+/// the strangers do not count either.
 const TERMS_EXPIRY: Duration = Duration::from_secs(44);
 
 impl World {
@@ -38,7 +39,7 @@ impl World {
         if !self.await_all_lead(&bounds, Rule::Leads) {
             return;
         }
-        // From here on the network is in order, so there must be no second leader.
+        // From here on the network works, so there must be no second leader.
         self.system.checks.exemptions.is_disturbed = false;
         self.run(schedule.options().renew_timeout);
         if self.live().count() < 2 {
@@ -93,8 +94,8 @@ impl World {
         leaders.map(|own| own.id).collect()
     }
 
-    /// Watches for a time, and returns the time after which there was one token for good. Each token is announced twice
-    /// in a `renew_timeout`, so a second one shows soon.
+    /// Watches the segment for a time. Returns the time after which there was always exactly one token. Each token is
+    /// announced twice in a `renew_timeout`, so the nodes soon hear of a second token.
     fn one_token_after(&mut self, window: Duration) -> Duration {
         let start = self.now();
         let hidden = 2 * self.system.options.renew_timeout;
@@ -128,8 +129,8 @@ impl World {
         elapsed <= limit
     }
 
-    /// Returns the additional time if ids began again at 1. Each node has to draw a new id before it no longer blocks
-    /// the others.
+    /// Returns the additional time that the nodes need if ids began again at 1. Until a node has drawn a new id, it
+    /// blocks the other nodes.
     fn extra_time_for_ids(&mut self, replaced: Duration) -> Duration {
         if !self.system.checks.exemptions.is_wrapped {
             return Duration::ZERO;
@@ -190,7 +191,7 @@ impl World {
         live.all(|at| list(at) == first)
     }
 
-    /// Checks that another node leads in time after the leader's death, and starts the dead one again.
+    /// Checks that another node leads in time after the leader's death, and starts the dead node again.
     fn check_leader_replacement(&mut self, bounds: &Bounds) -> bool {
         let leads = |sim: &Self| sim.live().find(|&at| sim.nodes[at].own.uses);
         let found = self.run_until(bounds.rotation_time(2, self.dead_entries()), |sim| {
@@ -217,8 +218,8 @@ impl World {
         true
     }
 
-    /// Splits the segment in two and heals it. Checks that one token is left in time, and that all lists are equal two
-    /// rotations later.
+    /// Splits the segment into two parts, and heals the split. Checks that only one token is left in time, and that all
+    /// lists are equal two rotations later.
     fn check_merge(&mut self, schedule: &Schedule, bounds: &Bounds) {
         let options = schedule.options();
         let mut groups: Vec<u8> = (0..self.len())

@@ -52,23 +52,23 @@ pub struct NodeOptions {
     pub max_nodes: u32,
 }
 
-/// A node whose times differ from those of the others.
+/// A node whose times differ from the times of the other nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deviant {
     /// The node.
     pub node: usize,
-    /// Its tr_interval.
+    /// The tr_interval of the node.
     pub interval_us: u64,
 }
 
-/// The origin of the data, and the decisions between them.
+/// The origin of the data, and the rule by which a node decides between data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataPlan {
     /// Whether a program computes the data. Otherwise the nodes count.
     pub computes: bool,
-    /// The component that decides.
+    /// The component that decides which data continue.
     pub decides: Decider,
     /// The length of a program's data in addition to the number, in bytes.
     pub padding: usize,
@@ -90,16 +90,16 @@ pub enum Decider {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgramBehavior {
-    /// They finish soon.
+    /// The programs finish soon.
     #[default]
     Quick,
-    /// They take about as long as the timeout.
+    /// The programs take about as long as the timeout.
     Slow,
-    /// They fail.
+    /// The programs fail.
     Fail,
-    /// They run until they are killed.
+    /// The programs run until they are killed.
     Hang,
-    /// They hang, and die only some time after they are killed.
+    /// The programs hang, and die only some time after they are killed.
     Linger,
 }
 
@@ -110,11 +110,11 @@ declare_faults! {
     /// A fault or user action of Jitterbug.
     #[serde(tag = "fault", rename_all = "kebab-case")]
     SystemFault {
-        /// Keeps broadcasts from the node, or ends that.
+        /// Keeps broadcasts from the node, or lets them reach it again.
         Unreached[node] { unreached: bool },
         /// Kills the process.
         End[node] => Self::Start { node },
-        /// Cuts the power of its host.
+        /// Cuts the power of the node's host.
         Power[node] => Self::Start { node },
         /// Starts a dead process.
         Start[node],
@@ -126,17 +126,17 @@ declare_faults! {
         Link[node] { up: bool } => Self::Link { node, up: true },
         /// Gives the node another address.
         Address[node],
-        /// Sends datagrams of a stranger to all, and opens its connections to a node.
+        /// Acts as a stranger: broadcasts datagrams, and opens connections to the node.
         Stranger[node] { count: u16 },
-        /// Opens connections of a stranger to a node, all at once.
+        /// Opens `count` connections from a stranger to the node at once.
         Flood[node] { count: u16 },
-        /// Announces a stranger's token to all.
+        /// Announces a stranger's token to all nodes.
         Announce[] { claim: ForgedId },
-        /// Gives a node a stranger's token.
+        /// Gives a stranger's token to the node.
         Give[node] { claim: ForgedId },
         /// Changes the behavior of the node's programs.
         Jobs[node] { #[serde(rename = "mood")] behavior: ProgramBehavior },
-        /// Makes local work want the node's token, or not.
+        /// Makes local work request the node's token, or ends the request.
         Work[node] { wants: bool },
         /// Makes a leader pass its token.
         Yield[node],
@@ -215,7 +215,7 @@ impl Schedule {
     /// Checks that all values are within the simulator's limits.
     ///
     /// # Errors
-    /// Returns the reason if one is not.
+    /// Returns the reason if a value is not within the limits.
     pub fn check(&self) -> Result<(), String> {
         if !(1..=MAX_NODES).contains(&self.nodes) {
             return Err(format!("a run has 1 to {MAX_NODES} nodes"));

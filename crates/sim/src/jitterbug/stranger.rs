@@ -18,7 +18,7 @@ const MS: u64 = 1_000 * US;
 const STRANGE_PORT: u16 = 9;
 
 impl World {
-    /// Broadcasts a datagram of a stranger that is malformed, or valid and without an effect except that lists add its
+    /// Broadcasts a datagram of a stranger. Either the datagram is malformed, or its only effect is that lists add its
     /// sender.
     pub(super) fn send_strange_datagram(&mut self, node: usize) {
         let from = self.draw_source(node);
@@ -46,8 +46,8 @@ impl World {
             bytes.truncate(self.rng.index(bytes.len()));
         }
         let is_tr = matches!(Message::decode_datagram(&bytes), Ok(Message::Tr1 { .. }));
-        // A valid one comes from a stranger's address. With a node's address it would announce a wrong port for that node,
-        // which would then miss its tenures.
+        // A valid datagram comes from a stranger's address. With a node's address, it would announce a wrong port for
+        // that node, and the node would miss its tenures.
         let from = if is_tr { self.stranger() } else { from };
         self.inject(from, broadcast(), bytes.into());
     }
@@ -80,7 +80,7 @@ impl World {
         terms.map_or_else(Vec::new, |terms| encode(&Message::Tp6 { terms }))
     }
 
-    /// Returns invented terms of a node that has the token of this id, or none.
+    /// Returns invented terms of a node that has the token of this id, or no terms.
     fn terms(&mut self, id: u32) -> Option<Terms> {
         if self.rng.chance(400) {
             return None;
@@ -109,7 +109,7 @@ impl World {
         };
         let checks = &mut self.system.checks;
         checks.exemptions.has_long_lease |= micros(LEASE_MAX) == terms.longest_us;
-        // The nodes cannot know better.
+        // Without other information, the nodes believe these terms.
         checks.tokens.on_held(follows, STRANGER);
         if terms.is_followed {
             checks.tokens.on_held(id, STRANGER);
@@ -117,7 +117,7 @@ impl World {
         Some(terms)
     }
 
-    /// Returns a lease, mostly one that no node may have.
+    /// Draws a lease. In most cases, the lease is one that no node may have.
     fn draw_lease(&mut self) -> u32 {
         if self.rng.chance(30) {
             return micros(LEASE_MAX);
@@ -148,12 +148,12 @@ impl World {
         }
     }
 
-    /// Announces a token of a stranger to all, in its own or in a node's name.
+    /// Announces a token of a stranger to all nodes. The name on the announcement is the stranger's or a node's.
     pub(super) fn announce_forged_token(&mut self, claim: ForgedId) {
         let id = self.forged_id(claim);
         let terms = self.terms(id);
         if terms.is_none() {
-            // Without terms the larger id is stronger, whichever nodes follow it.
+            // Without terms, the larger id is stronger, no matter which nodes follow it.
             self.system.checks.tokens.on_held(id, STRANGER);
         }
         let from = self.stranger();
@@ -249,7 +249,7 @@ impl World {
         })
     }
 
-    /// Connects a stranger that sends little or nothing, and stays.
+    /// Connects a stranger that sends few bytes or nothing, and stays connected.
     pub(super) fn connect_idle_stranger(&mut self, node: usize) {
         let says = if self.rng.chance(500) {
             encode(&Message::Tp1 {
@@ -275,7 +275,7 @@ impl World {
     }
 }
 
-/// Returns the token id of an id, limited to 31 bits and at least 1.
+/// Returns the token id for this number, which is limited to 31 bits and at least 1.
 fn token(id: u32, leads: bool) -> TokenId {
     let most = i32::MAX.unsigned_abs();
     TokenId::new(id.clamp(1, most), leads).expect("1 to 2^31 - 1 is within 31 bits")

@@ -23,9 +23,10 @@ use crate::kernel::streams::{ConnectionTable, Tcp};
 use crate::kernel::system::{Listens, Moment, Route, System};
 use crate::kernel::trace::Trace;
 
-/// The connections of a node: 16 incoming ones, its own, and some to be refused.
+/// The maximum number of connections of a node: 16 incoming connections, the connection that the node makes, and some
+/// connections that the node refuses.
 const CONNECTIONS_MAX: u16 = 24;
-/// A length that exceeds every datagram.
+/// A length that is larger than every datagram.
 const DATAGRAM_LEN_MAX: usize = 64;
 
 pub(super) type World = simulation::Simulation<JitterbugSystem>;
@@ -95,7 +96,8 @@ impl JitterbugSystem {
     }
 }
 
-/// Whether a kind voids the fourth promise, which is for segments without loss, splits and stalls.
+/// Whether a kind of fault makes the fourth promise void. The fourth promise is for segments without loss, splits and
+/// stalls.
 pub(super) const fn disturbs(kind: FaultKind) -> bool {
     matches!(
         kind,
@@ -182,7 +184,7 @@ impl System for JitterbugSystem {
             terms: Some(terms), ..
         }) = message
         {
-            // A node that announces that it follows a token shows that the token is not alone.
+            // A node that announces that it follows a token shows that the token has a follower.
             self.checks.tokens.on_held(terms.follows, node);
         }
         let Ok(message @ (Message::Tr1 { .. } | Message::Tr2 { .. })) = message else {

@@ -1,5 +1,5 @@
-//! The tokens by their ids: their origins and holders. Nodes are known by their numbers, even if their addresses
-//! change.
+//! The origin and the holders of each token, by the token's id. Nodes are known by their numbers, even if their
+//! addresses change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +11,9 @@ pub(super) struct Tokens {
     created: BTreeSet<u32>,
     /// The tokens of which two may exist, with the reason.
     void: BTreeMap<u32, Excuse>,
-    /// The tokens that nodes have accepted in passes whose givers do not know it yet.
+    /// The tokens that nodes have accepted while the givers do not know yet that their passes are done.
     accepted: Vec<AcceptedPass>,
-    /// For each token: the nodes that have had it or have announced that they follow it.
+    /// For each token: the nodes that have had the token, or have announced that they follow the token.
     holders: BTreeMap<u32, BTreeSet<usize>>,
     /// The token with which each node leads.
     leaders: BTreeMap<usize, u32>,
@@ -35,12 +35,12 @@ impl Tokens {
         }
     }
 
-    /// Records that a node has a token, or announces that it follows it.
+    /// Records that a node has a token, or that the node announces that it follows the token.
     pub(super) fn on_held(&mut self, id: u32, node: usize) {
         self.holders.entry(id).or_default().insert(node);
     }
 
-    /// Whether only its creator has ever had or followed a token.
+    /// Whether the token's creator is the only node that has ever had or followed the token.
     pub(super) fn is_lone(&self, id: u32) -> bool {
         let holders = self.holders.get(&id);
         self.created.contains(&id) && holders.is_some_and(|holders| holders.len() == 1)
@@ -51,7 +51,7 @@ impl Tokens {
         self.void.insert(id, Excuse::Forged);
     }
 
-    /// Returns the reason for which two of a token may exist.
+    /// Returns the reason for which two tokens of this id may exist.
     pub(super) fn excuse(&self, id: u32) -> Option<Excuse> {
         self.void.get(&id).copied()
     }
@@ -64,8 +64,8 @@ impl Tokens {
         };
     }
 
-    /// Records that a node has accepted a token. The end of the pass counts only if the giver still has the token: it
-    /// may be dead or have given it up.
+    /// Records that a node has accepted a token. The giver may be dead or may have given up the token. The end of its
+    /// pass counts only if the giver still has the token.
     pub(super) fn on_accepted(&mut self, id: u32, from: usize, by: usize) {
         if self.leaders.get(&from) == Some(&id) {
             self.accepted.push(AcceptedPass { id, from, by });

@@ -12,9 +12,9 @@ use super::system::{JitterbugEvent, JitterbugSystem, World};
 use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
 
-/// The longest datagram of an interface; all are shorter.
+/// The longest datagram of an interface. Every datagram of the system is shorter.
 const MTU: usize = 1_472;
-/// The number of processes of a node with different ports.
+/// The maximum number of processes of one node. Each process has another port.
 const PROCESSES_MAX: u32 = 40_000;
 
 impl World {
@@ -105,7 +105,7 @@ impl World {
         self.clean_up(at);
     }
 
-    /// Cleans up after a dead process. Only its programs continue, as long as the lease lasts.
+    /// Cleans up after a dead process. Only the programs of the dead process continue, as long as its lease lasts.
     pub(super) fn clean_up(&mut self, at: usize) {
         let node = &self.nodes[at];
         if node.own.uses {

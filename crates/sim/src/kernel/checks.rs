@@ -23,7 +23,7 @@ impl<R, E> Default for Findings<R, E> {
 }
 
 impl<R, E: Ord> Findings<R, E> {
-    /// Records a violation at a simulated time in nanoseconds, up to [`MAX_VIOLATIONS`] of them.
+    /// Records a violation at a simulated time in nanoseconds. Records at most [`MAX_VIOLATIONS`] violations.
     pub(crate) fn report(&mut self, at: u64, node: Option<usize>, rule: R, details: String) {
         if !self.is_enough() {
             self.violations.push(Violation {

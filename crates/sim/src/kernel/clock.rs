@@ -1,4 +1,4 @@
-//! A node's clocks. They can run fast or slow, and the wall clock can be set.
+//! A node's clocks. The clocks can run fast or slow, and the wall clock can be set.
 
 use ring_proto::time::{Instant, Now};
 

@@ -15,11 +15,12 @@ pub struct NetworkConditions {
     pub reorder_by: u64,
     /// The extra delay of all messages.
     pub delay: u64,
-    /// The maximum random delay on top.
+    /// The maximum random delay in addition to the extra delay.
     pub jitter: u64,
     /// The rate of messages whose bits flip.
     pub corrupt: u16,
-    /// The longest payload that arrives, in bytes, if it is shorter than the interfaces' MTU.
+    /// The network loses payloads that are longer than this, in bytes. With `None`, only the interfaces' MTU limits
+    /// payloads.
     pub longest: Option<usize>,
 }
 
@@ -28,9 +29,9 @@ pub struct NetworkConditions {
 pub struct Network<P, A> {
     /// The current faults.
     pub(crate) conditions: NetworkConditions,
-    /// The minimum latency of a message without faults, and the maximum that is added to it.
+    /// The minimum latency of a message without faults, and the maximum time that is added to this latency.
     pub(crate) latency: (u64, u64),
-    /// Pairs of a sender and a node that does not hear it.
+    /// Pairs of a sender and a node that does not hear this sender.
     pub(crate) cuts: Vec<(usize, usize)>,
     pub(crate) parted: bool,
     pub(crate) captures: bool,
@@ -53,7 +54,7 @@ impl<P, A> Network<P, A> {
         }
     }
 
-    /// Updates the cached `clear`; call it after every change.
+    /// Updates the cached `clear`. Call this function after every change of the network.
     pub(crate) fn update_clear(&mut self) {
         let NetworkConditions {
             drop,

@@ -1,4 +1,4 @@
-//! The way of a message through the network, with its faults.
+//! The way of a message through the network, and the faults on this way.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use super::system::{Message, Peer, Route, System};
 
 /// The number of messages that are kept for a later replay.
 const CAPTURED_MESSAGES_MAX: usize = 64;
-/// One of this many messages is captured.
+/// The ratio between all messages and captured messages.
 const CAPTURE_ONE_OF: u64 = 16;
 
 impl<S: System> Simulation<S> {
@@ -90,7 +90,7 @@ impl<S: System> Simulation<S> {
     }
 
     fn capture_some(&mut self, message: &Message<S>) {
-        // Capturing only some messages spreads the kept ones over the whole run.
+        // Only some messages are captured, so that the captured messages come from the whole run.
         if self.rng.below(CAPTURE_ONE_OF) > 0 {
             return;
         }
@@ -113,7 +113,7 @@ impl<S: System> Simulation<S> {
         }
         if let Some(from) = from {
             let before = &mut self.nodes[from].last_due;
-            // A network without the fault `reorder` does not change the order of one sender.
+            // Without the fault `reorder`, a network does not change the order of messages from the same sender.
             due = due.max(*before);
             *before = due;
         }
@@ -150,7 +150,8 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Decides whether a copy arrives with the others. Otherwise it is lost, or scheduled separately.
+    /// Decides whether a copy arrives together with the other copies. Otherwise the copy is lost, or scheduled
+    /// separately.
     fn delivers_with_others(&mut self, message: &Message<S>, to: usize, due: u64) -> bool {
         if let Some(from) = message.sender()
             && let Some(cut) = self.cut_between(from, to)
@@ -192,7 +193,8 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Schedules a second copy. A bridge that has forgotten the address floods it to every node.
+    /// Schedules a second copy. If a bridge has forgotten the receiver's address, the bridge floods the copy to every
+    /// node.
     fn send_duplicate(&mut self, message: &Message<S>, to: usize, due: u64) {
         let again = due
             + self

@@ -1,4 +1,4 @@
-//! The faults that all systems share: of messages, connections and processes.
+//! The faults that all systems share: faults of messages, connections and processes.
 //!
 //! Each system adds other faults. The field names are those of the schedule files. A fault's effect lasts until
 //! another fault replaces it.
@@ -10,14 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use super::conditions::NetworkConditions;
 use super::kinds::FaultEffect;
-use super::schedule::{self, Action, Fault as _, MAX_TIME_US, Parts, Schedule, declare_faults};
+use super::schedule::{
+    self, Action, FaultFields as _, MAX_TIME_US, Parts, Schedule, declare_faults,
+};
 use super::simulation::Simulation;
 use super::streams::Carrier;
 use super::system::System;
 
 const MS: u64 = 1_000_000;
 
-/// A fault or an action, either common or of one system.
+/// A fault or an action. Either all systems share the fault or action, or it belongs to one system.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "unknown fault, or a field is missing or wrong")]
 pub enum Fault<W> {
@@ -31,7 +33,7 @@ pub enum Fault<W> {
     Process(ProcessFault),
 }
 
-/// Prints the variants as readers of a schedule know them: a system's fault without its wrapper.
+/// Prints a fault in the form that schedules have. A fault of one system is printed without its wrapper.
 impl<W: fmt::Debug> fmt::Debug for Fault<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -43,7 +45,7 @@ impl<W: fmt::Debug> fmt::Debug for Fault<W> {
     }
 }
 
-impl<W: schedule::Fault> schedule::Fault for Fault<W> {
+impl<W: schedule::FaultFields> schedule::FaultFields for Fault<W> {
     fn nodes_mut(&mut self) -> Vec<&mut usize> {
         match self {
             Self::System(fault) => fault.nodes_mut(),
@@ -78,16 +80,16 @@ declare_faults! {
         Drop[] { rate: u16 },
         /// Delivers `rate` messages per thousand twice.
         Duplicate[] { rate: u16 },
-        /// Delivers `rate` copies per thousand up to `ms` milliseconds later.
+        /// Delays `rate` copies per thousand by up to `ms` milliseconds.
         Reorder[] { rate: u16, ms: u64 },
         /// Delays all messages by `ms` milliseconds, and up to `jitter_ms` more.
         Delay[] { ms: u64, jitter_ms: u64 },
         /// Flips bits in `rate` messages per thousand.
         Corrupt[] { rate: u16 },
-        /// Splits the network: `groups` has the group of each node, and only nodes of one group hear each other. An empty
-        /// list heals the split.
+        /// Splits the network: `groups` contains the group of each node, and only nodes of the same group hear each
+        /// other. An empty list heals the split.
         Part[] groups groups,
-        /// Keeps the messages of `node` from `by`.
+        /// Loses all messages from `node` to `by`.
         Unheard[node, by] => Self::Hear {},
         /// Undoes all `Unheard` faults.
         Hear[],
@@ -97,20 +99,21 @@ declare_faults! {
 }
 
 declare_faults! {
-    /// Faults of the connections that are made afterwards. A `rate` is a number of connections per thousand.
+    /// Faults of connections. A fault applies only to connections that are made after the fault begins. A `rate` is a
+    /// number of connections per thousand.
     #[serde(tag = "fault", rename_all = "kebab-case")]
     StreamFault {
         /// Resets `rate` connections per thousand after a random number of bytes.
         Reset[] { rate: u16 },
         /// Resets every connection after `byte` bytes.
         ResetAt[] { byte: u64 } => Self::Reset { rate: 0 },
-        /// Ends one direction of `rate` connections per thousand.
+        /// Ends one direction of `rate` of every 1,000 connections.
         Half[] { rate: u16 },
-        /// Stalls `rate` connections per thousand.
+        /// Stalls `rate` of every 1,000 connections.
         Stall[] { rate: u16 },
-        /// Delivers the bytes of `rate` connections per thousand one by one.
+        /// Delivers bytes one by one on `rate` of every 1,000 connections.
         Dribble[] { rate: u16 },
-        /// Leaves `rate` connections per thousand unanswered.
+        /// Leaves `rate` of every 1,000 connections unanswered.
         Unanswered[] { rate: u16 },
     }
 }
@@ -125,7 +128,7 @@ declare_faults! {
         Rate[node] { millionths: i32 },
         /// Whether no message reaches the node.
         Deaf[node] { deaf: bool },
-        /// Refuses `rate` send calls per thousand.
+        /// Refuses `rate` of every 1,000 send calls.
         Refuse[node] { rate: u16 },
     }
 }
@@ -172,8 +175,8 @@ impl<S: System> Simulation<S> {
         self.network.update_clear();
     }
 
-    /// Counts a split on a network with connections. There it makes messages wait instead of losing them, so no lost
-    /// message would count it.
+    /// Counts a split on a network with connections. On such a network, a split makes messages wait instead of losing
+    /// them. Without this function, such a split would not be counted, because it loses no message.
     fn count_split(&mut self, cut: FaultEffect) {
         if S::Streams::ANY {
             self.count_effect(cut);
@@ -211,7 +214,7 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Ends all faults of messages, except that messages of more than `longest` bytes stay lost.
+    /// Ends all faults of messages, except that messages of more than `longest` bytes are still lost.
     pub fn end_network_faults(&mut self, longest: Option<usize>) {
         self.set_conditions(NetworkConditions {
             longest,
@@ -231,13 +234,13 @@ impl<S: System> Simulation<S> {
     }
 }
 
-/// Checks that times, node numbers and clock rates, in millionths, are within the simulator's limits.
+/// Checks that times, node numbers and clock rates are within the simulator's limits. Clock rates are in millionths.
 ///
 /// # Errors
-/// Returns the reason if one is out of range.
+/// Returns the reason if a value is out of range.
 pub fn check<W>(schedule: &impl Schedule<Fault = Fault<W>>, max_rate: i32) -> Result<(), String>
 where
-    Fault<W>: schedule::Fault + fmt::Debug,
+    Fault<W>: schedule::FaultFields + fmt::Debug,
 {
     let Parts {
         time_us, actions, ..

@@ -3,7 +3,7 @@
 use super::faults::{Fault, NetworkFault, ProcessFault, StreamFault};
 use super::kinds::{FaultEffect, Kind};
 use super::rng::Rng;
-use super::schedule::{self, Action, Fault as _};
+use super::schedule::{self, Action, FaultFields as _};
 
 /// A millisecond, in the microseconds that this module uses.
 pub(crate) const MS: u64 = 1_000;
@@ -60,7 +60,7 @@ impl<X: GeneratorOptions> Generator<X> {
         X::draw_node(self)
     }
 
-    /// Adds a fault, unless the run ends before it.
+    /// Adds a fault, unless the run's faults end before the time `at_us`.
     pub(crate) fn add(&mut self, at_us: u64, fault: X::Fault) {
         if at_us < self.time {
             self.actions.push(Action { at_us, fault });
@@ -84,7 +84,7 @@ impl<X: GeneratorOptions> Generator<X> {
     }
 }
 
-impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
+impl<W: schedule::FaultFields, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
     pub(crate) fn add_fault(&mut self, at: u64, fault: W) {
         self.add(at, Fault::System(fault));
     }
@@ -186,7 +186,7 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
         true
     }
 
-    /// Stalls a process for about as long as one of the protocol's timeouts in `about`.
+    /// Stalls a process for about as long as one of the times in `about`, which are timeouts of the protocol.
     pub(crate) fn add_stall(&mut self, at: u64, about: &[u64], pause: W) {
         let about = self.rng.pick(about);
         let lasts = self.rng.between(about / 2, about + about / 2);
@@ -205,7 +205,7 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
         self.rng.between(MS, most)
     }
 
-    /// Kills one or more processes; each starts again soon, or stays dead for long.
+    /// Kills one or more processes. Each process starts again soon, or stays dead for a long time.
     pub(crate) fn add_crash(&mut self, at: u64, death: impl Fn(usize) -> W) {
         for _ in 0..self.rng.pick(&[1, 1, 1, 2, 4]) {
             let death = death(self.draw_node());
@@ -217,7 +217,8 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
         }
     }
 
-    /// Draws a process that is not started again, in some of the runs in which processes die.
+    /// Draws the processes that stay dead after the faults: one process, or none. Such a process exists only in some of
+    /// the runs in which processes die.
     pub(crate) fn draw_stay_dead(&mut self, dies: bool) -> Vec<usize> {
         if self.nodes > 2 && dies && self.rng.chance(300) {
             vec![self.draw_node()]

@@ -1,4 +1,4 @@
-//! Kinds of fault, and the sets of them that the command line takes.
+//! Kinds of fault, and the sets of kinds that the command line accepts.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,7 +16,7 @@ pub enum FaultEffect {
     Reorder,
     /// A message took longer.
     Delay,
-    /// Bits of a copy flipped, or a checksum found that and the copy was lost.
+    /// Bits of a copy flipped. If a checksum found the flipped bits, the copy was lost.
     Corrupt,
     /// One node does not hear another.
     OneWay,
@@ -28,7 +28,7 @@ pub enum FaultEffect {
     Unicast,
     /// A broadcast did not reach a node.
     Broadcast,
-    /// A message was longer than the network carries.
+    /// A message was longer than the network can carry.
     Narrow,
     /// A captured message was sent again.
     Replay,
@@ -40,7 +40,7 @@ pub enum FaultEffect {
     Dribble,
     /// A connection is reset.
     Reset,
-    /// A connection stalls: nothing more arrives on it.
+    /// A connection stalls, and no more bytes arrive on it.
     Stall,
     /// One direction of a connection ends.
     Half,
@@ -59,9 +59,9 @@ pub trait Kind: Copy + Ord + 'static {
 
     /// Returns the index in [`KINDS`](Self::KINDS).
     fn number(self) -> usize;
-    /// Returns the spelling on the command line.
+    /// Returns the spelling of the kind on the command line.
     fn name(self) -> &'static str;
-    /// Returns the explanation for the help.
+    /// Returns the explanation of the kind for the help.
     fn help(self) -> &'static str;
     /// Returns the kind that counts a kernel effect, or `None` if this system does not count it.
     fn of_effect(trouble: FaultEffect) -> Option<Self>;
@@ -69,8 +69,8 @@ pub trait Kind: Copy + Ord + 'static {
     fn effect(self) -> Option<FaultEffect>;
 }
 
-/// Declares `FaultKind`, a system's kinds of fault: `Name "word" "What it does.",`, or `Name(Trouble) …` if the
-/// kernel causes it.
+/// Declares `FaultKind`, a system's kinds of fault. The form of a declaration is `Name "word" "What it does.",`, or
+/// `Name(Trouble) …` if the kernel causes the fault.
 macro_rules! kinds {
     ($($name:ident $(($trouble:ident))? $word:literal $help:literal,)*) => {
         /// A kind of fault or of user action that a run may contain.
@@ -126,7 +126,7 @@ pub(crate) use kinds;
 pub struct Settings<K> {
     /// The seed of all random numbers.
     pub seed: u64,
-    /// The number of nodes; the seed chooses if it is `None`.
+    /// The number of nodes. With `None`, the seed chooses the number.
     pub nodes: Option<usize>,
     /// The duration of the faults; the recovery follows.
     pub time: Duration,
@@ -180,7 +180,7 @@ impl<K: Kind> FromIterator<K> for Faults<K> {
 impl<K: Kind> FromStr for Faults<K> {
     type Err = String;
 
-    /// Reads `all`, `none`, or kinds separated by commas. A `-` before a kind removes it, as in `all,-pause`.
+    /// Reads `all`, `none`, or kinds separated by commas. A kind after a `-` is removed, as in `all,-pause`.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut set = Self::NONE;
         for word in text.split(',').map(str::trim) {
@@ -193,7 +193,7 @@ impl<K: Kind> FromStr for Faults<K> {
                 "none" => Self::NONE,
                 _ => {
                     let kind = K::KINDS.iter().find(|kind| kind.name() == word);
-                    Self::only(*kind.ok_or_else(|| unknown::<K>(word))?)
+                    Self::only(*kind.ok_or_else(|| unknown_word_error::<K>(word))?)
                 }
             };
             let bits = if taken {
@@ -207,7 +207,7 @@ impl<K: Kind> FromStr for Faults<K> {
     }
 }
 
-fn unknown<K: Kind>(word: &str) -> String {
+fn unknown_word_error<K: Kind>(word: &str) -> String {
     let words: Vec<_> = K::KINDS.iter().map(|kind| kind.name()).collect();
     format!(
         "there is no fault '{word}': give all, none or some of {}, with commas between them",

@@ -18,8 +18,8 @@ use super::stats::Count;
 use super::streams::Carrier;
 use super::system::{Message, Moment, Peer, System};
 
-/// The maximum number of messages that wait for a stalled process. It is below the number that one loop iteration
-/// of the driver reads, as the limit of a real socket's queue is.
+/// The maximum number of messages that wait for a stalled process. One loop iteration of the driver reads more messages
+/// than this. It also reads more messages than the queue of a real socket holds.
 pub const INBOX_MESSAGES_MAX: usize = 200;
 /// The time of an event that never happens.
 pub const NEVER: u64 = u64::MAX;
@@ -34,7 +34,7 @@ pub type NodeEnvironment<'a, 'b, S> =
     reason = "the flags are independent of each other"
 )]
 pub struct Node<S: System> {
-    /// The system's data of the node.
+    /// Data that the system stores for this node.
     pub(crate) own: S::Node,
     /// The driver; `None` if the process is dead.
     pub driver: Option<Driver<S::Machine>>,
@@ -43,7 +43,7 @@ pub struct Node<S: System> {
     pub(crate) clock: Clock,
     /// The simulated time at which the process was started.
     pub(crate) up_since: u64,
-    /// The events that a stalled process has missed; `None` if it is not stalled.
+    /// The events that a stalled process has missed; `None` if the process is not stalled.
     pub(crate) paused: Option<S::Missed>,
     /// The messages that the process has not read.
     pub(crate) inbox: VecDeque<ArrivedMessage<Peer<S>>>,
@@ -57,20 +57,21 @@ pub struct Node<S: System> {
     pub(crate) slow: u64,
     pub(crate) disk_full: bool,
     pub(crate) unplugged: bool,
-    /// The longest payload that its interface carries.
+    /// The longest payload that the node's interface carries.
     pub(crate) mtu: usize,
     /// The number of refused send calls per thousand.
     pub(crate) refuse: u16,
     /// Whether no message reaches the node.
     pub(crate) deaf: bool,
-    /// Whether unicasts are lost that the node sends, and that it should receive.
+    /// Whether all unicasts from the node and to the node are lost.
     pub(crate) unicast_lost: (bool, bool),
     pub(crate) unicast_refused: bool,
     /// Whether broadcasts do not reach the node.
     pub(crate) broadcasts_lost: bool,
     /// The part of a split network to which the node belongs.
     pub(crate) group: u8,
-    /// The arrival of its last message. A network without faults does not reorder.
+    /// The time of arrival of the node's last message. Later messages arrive at this time or later, because a network
+    /// without faults does not reorder messages.
     pub(crate) last_due: u64,
 }
 
@@ -123,7 +124,7 @@ pub struct ArrivedMessage<P> {
 pub struct OutgoingMessage<S: System> {
     /// The message.
     pub message: Message<S>,
-    /// The label that counts it.
+    /// The label by which the message is counted.
     pub label: S::Label,
 }
 
@@ -131,7 +132,7 @@ pub struct OutgoingMessage<S: System> {
 pub struct InputContext<'a, S: System> {
     /// The time and the node.
     pub moment: Moment,
-    /// The system, and its data of the node.
+    /// The system, and the system's data of this node.
     pub parts: RefCell<(&'a mut S, &'a mut S::Node)>,
 }
 
@@ -158,7 +159,7 @@ pub struct NodeLink<'a, S: System> {
 }
 
 impl<S: System> NodeLink<'_, S> {
-    /// Returns the effect that refuses the next message, if one does.
+    /// Returns the effect that refuses the next message, if there is one.
     fn refusal(&mut self, bytes: &[u8], to: Peer<S>) -> Option<FaultEffect> {
         if self.rng.chance(self.refuse) {
             Some(FaultEffect::Refuse)

@@ -9,7 +9,7 @@ use super::streams::Side;
 /// A message's bytes, shared by all its copies.
 pub type Bytes = Rc<[u8]>;
 
-/// Returns a node's number as events carry it: 32 bits keep events small.
+/// Returns a node's number in the form for events. The number has only 32 bits, so that events stay small.
 pub fn id(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
@@ -22,7 +22,7 @@ pub fn index(id: u32) -> usize {
 /// A message from an address `P` to an address `A`.
 #[derive(Debug, Clone)]
 pub struct Message<P, A> {
-    /// The node that sent it; `None` if no node did.
+    /// The node that sent the message; `None` if no node sent it.
     pub node: Option<u32>,
     /// The sender's address at that time.
     pub from: P,
@@ -33,7 +33,7 @@ pub struct Message<P, A> {
 }
 
 impl<P, A> Message<P, A> {
-    /// Returns the node that sent it.
+    /// Returns the node that sent the message.
     pub fn sender(&self) -> Option<usize> {
         self.node.map(index)
     }
@@ -43,16 +43,17 @@ impl<P, A> Message<P, A> {
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Event<E, P, A> {
-    /// A broadcast arrives at every node except its sender and `except`. Those are not reached, or by a separate event.
+    /// A broadcast arrives at every node except its sender and `except`. The nodes in `except` do not get the
+    /// broadcast, or get it by a separate event.
     All {
         message: Message<P, A>,
         except: Option<Rc<[u32]>>,
     },
     /// A message arrives at one node.
     One { message: Message<P, A>, at: u32 },
-    /// The next step on its way to an end of a connection arrives.
+    /// The next step arrives at this end of a connection.
     Stream(usize, Side),
-    /// The kernel at an end of a connection gives it up, because no acknowledgement has come.
+    /// The kernel at one end of a connection gives up the connection, because no acknowledgement has come.
     GiveUp(usize, Side),
     /// A node's deadline may have come.
     Wake(u32),

@@ -1,4 +1,4 @@
-//! The only source of chance: numbers that follow from the seed, the same on every machine.
+//! The only source of random numbers. The numbers follow from the seed, and are the same on every machine.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
@@ -6,15 +6,15 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 /// The independent sequences of one seed.
 #[derive(Debug, Clone, Copy)]
 pub enum Stream {
-    /// Draws the faults and their times.
+    /// Random numbers that select the faults and their times.
     Plan = 1,
-    /// Draws the effects on each message.
+    /// Random numbers that select the effects on each message.
     World = 2,
-    /// Draws values of a system that are independent of the other two.
+    /// Random numbers for values that only one system needs. This sequence is independent of the other two sequences.
     System = 3,
 }
 
-/// A xoshiro256++ generator. Its authors keep its numbers fixed, and it needs no floating point.
+/// A xoshiro256++ generator. This generator returns the same numbers in every version, and it needs no floating point.
 #[derive(Debug, Clone)]
 pub struct Rng(Xoshiro256PlusPlus);
 
@@ -47,7 +47,7 @@ impl Rng {
         usize::try_from(self.below(len as u64)).unwrap_or(0)
     }
 
-    /// Returns `true` with a probability of `of_1000` per thousand. Draws no number if that is 0.
+    /// Returns `true` with a probability of `of_1000` per thousand. If `of_1000` is 0, draws no number.
     pub fn chance(&mut self, of_1000: u16) -> bool {
         of_1000 > 0 && self.below(1_000) < u64::from(of_1000)
     }

@@ -12,12 +12,12 @@ use super::system::System;
 use super::trace::Trace;
 use super::violation;
 
-/// A schedule from which a whole run follows.
+/// A schedule that determines a whole run.
 pub trait Run: Schedule {
     /// Runs a valid schedule to its end, and returns the outcome and the lines of the trace.
     ///
     /// # Panics
-    /// If the state machine panics.
+    /// Panics if the state machine panics.
     fn play(&self, trace: Trace) -> (Outcome<Self>, Vec<String>);
 }
 
@@ -31,9 +31,9 @@ pub fn replay<S: Run>(schedule: &S) -> Outcome<S> {
 
 /// Runs a valid schedule and also returns the last `most` lines of its trace.
 pub fn play<S: Run>(schedule: &S, most: usize) -> (Outcome<S>, Vec<String>) {
-    guarded(|| schedule.play(Trace::of(most))).unwrap_or_else(|what| {
+    catch_panic(|| schedule.play(Trace::of(most))).unwrap_or_else(|what| {
         let time_us = schedule.parts().time_us;
-        let outcome = Outcome::<S>::panicked(time_us, S::PANIC, what);
+        let outcome = Outcome::<S>::from_panic(time_us, S::PANIC, what);
         (outcome, Vec::new())
     })
 }
@@ -42,7 +42,7 @@ pub fn play<S: Run>(schedule: &S, most: usize) -> (Outcome<S>, Vec<String>) {
 ///
 /// # Errors
 /// Returns the message of the panic.
-pub fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+pub fn catch_panic<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| Some((*panic.downcast_ref::<&str>()?).into()));

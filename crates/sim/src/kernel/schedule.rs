@@ -1,4 +1,4 @@
-//! A run as data, as far as the kernel knows it.
+//! The parts of a schedule that the kernel knows. A schedule is a run as data.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::stats::Tally;
 /// The maximum of all times in a schedule.
 pub const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
 
-/// A fault or a user action at a time.
+/// A fault or a user action, and its time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Action<F> {
     /// The time from the start, in microseconds.
@@ -20,17 +20,18 @@ pub struct Action<F> {
 }
 
 /// A fault of a schedule.
-pub trait Fault: Clone {
+pub trait FaultFields: Clone {
     /// Returns the nodes in the fault's fields.
     fn nodes_mut(&mut self) -> Vec<&mut usize>;
 
     /// Returns the group of each node, if the fault has groups.
     fn groups_mut(&mut self) -> Option<&mut Vec<u8>>;
 
-    /// Returns the fault that ends this one.
+    /// Returns the fault that ends this fault.
     fn end(&self) -> Self;
 
-    /// Removes a node and renumbers those above it. Returns `false` if the fault names the node, and so goes too.
+    /// Removes a node and renumbers the nodes above it. Returns `false` if the fault names the node, so that the fault
+    /// must be removed too.
     fn take_out(&mut self, gone: usize) -> bool {
         if let Some(groups) = self.groups_mut().filter(|groups| gone < groups.len()) {
             groups.remove(gone);
@@ -39,15 +40,16 @@ pub trait Fault: Clone {
         named.all(|node| renumber(node, gone))
     }
 
-    /// Whether all nodes that it names exist among `nodes` nodes.
+    /// Whether the number of each node that the fault names is below `nodes`.
     fn is_among(&self, nodes: usize) -> bool {
         self.clone().nodes_mut().iter().all(|node| **node < nodes)
     }
 }
 
-/// Declares faults. Brackets hold the fields that name nodes; they are numbers unless a type is given. `groups`
-/// precedes a field with the group of each node. Braces hold the other fields. An arrow names the fault that ends
-/// this one. Without an arrow the same fault ends it, with all fields at zero except the nodes.
+/// Declares faults. Brackets contain the fields that name nodes. These fields are numbers, unless a type is given. A
+/// field after `groups` contains the group of each node. Braces hold the other fields. An arrow names the fault that
+/// ends the declared fault. Without an arrow, the fault that ends the declared fault has the same name and the same
+/// nodes. The other fields of this ending fault are zero.
 macro_rules! declare_faults {
     (@node) => { usize };
     (@node $ty:ty) => { $ty };
@@ -76,10 +78,12 @@ macro_rules! declare_faults {
             },)*
         }
 
-        impl $crate::kernel::schedule::Fault for $name {
+        impl $crate::kernel::schedule::FaultFields for $name {
             fn nodes_mut(&mut self) -> Vec<&mut usize> {
                 let named: Vec<Option<&mut usize>> = match self {
-                    $(Self::$variant { $($node,)* .. } => vec![$($crate::kernel::schedule::NamesNode::number_mut($node)),*],)*
+                    $(Self::$variant { $($node,)* .. } => vec![
+                        $($crate::kernel::schedule::NamesNode::number_mut($node)),*
+                    ],)*
                 };
                 named.into_iter().flatten().collect()
             }
@@ -111,7 +115,7 @@ pub(crate) use declare_faults;
 
 /// A field that may name a node.
 pub trait NamesNode {
-    /// Returns the node's number, if it names one.
+    /// Returns the node's number, if the field names a node.
     fn number_mut(&mut self) -> Option<&mut usize>;
 }
 
@@ -137,32 +141,32 @@ fn renumber(node: &mut usize, gone: usize) -> bool {
 pub trait Nodes {
     /// Returns the number of nodes.
     fn nodes(&self) -> usize;
-    /// Removes a node and renumbers those above it, except in the lists that all schedules have. Returns `false` if it
-    /// must stay.
+    /// Removes a node and renumbers the nodes above it. Does not change the lists that all schedules have. Returns
+    /// `false` if the node must stay.
     fn take_node(&mut self, node: usize) -> bool;
 }
 
 /// A system's schedule, as `declare_schedule` declares it.
 pub trait Schedule: Clone + PartialEq + Nodes {
     /// The system's faults.
-    type Fault: Fault;
+    type Fault: FaultFields;
     /// The rules that are checked.
     type Rule: Copy + Eq;
     /// The system's counters.
     type Stats: Tally;
 
-    /// The rule that a panic of the state machine breaks.
+    /// The rule that counts as broken when the state machine panics.
     const PANIC: Self::Rule;
 
     /// Returns the parts that all schedules have.
     fn parts(&self) -> Parts<'_, Self::Fault>;
-    /// Returns the parts that all schedules have, to change them.
+    /// Returns the parts that all schedules have, in a form that the caller can change.
     fn parts_mut(&mut self) -> PartsMut<'_, Self::Fault>;
 
     /// Checks that all values are within the simulator's limits.
     ///
     /// # Errors
-    /// Returns the reason if one is not.
+    /// Returns the reason if a value is not within the limits.
     fn check(&self) -> Result<(), String>;
 
     /// Returns the duration of the faults.
@@ -170,8 +174,8 @@ pub trait Schedule: Clone + PartialEq + Nodes {
         Duration::from_micros(self.parts().time_us)
     }
 
-    /// Returns the schedule without a node and without the actions that name it, and renumbers the nodes above it. The
-    /// last node stays.
+    /// Returns the schedule without a node and without the actions that name this node. Renumbers the nodes above it.
+    /// The last node stays.
     fn without(&self, node: usize) -> Self {
         let mut fewer = self.clone();
         if fewer.nodes() > 1 && fewer.take_node(node) {
@@ -191,13 +195,14 @@ pub struct Parts<'a, F> {
     pub seed: u64,
     /// The duration of the faults, in microseconds.
     pub time_us: u64,
-    /// The minimum latency of a message without faults, and the maximum that is added to it, in microseconds.
+    /// The minimum latency of a message without faults, and the maximum time that is added to this latency, in
+    /// microseconds.
     pub latency_us: (u64, u64),
     /// The faults and actions, in order of time.
     pub actions: &'a [Action<F>],
 }
 
-/// The parts that all schedules have, to change them.
+/// The parts that all schedules have, in a form that the caller can change.
 #[derive(Debug)]
 pub struct PartsMut<'a, F> {
     /// A description for readers.
@@ -210,8 +215,9 @@ pub struct PartsMut<'a, F> {
     pub actions: &'a mut Vec<Action<F>>,
 }
 
-/// Declares a system's `Schedule`, a complete run that can be replayed, shrunk and kept in a file. It has the
-/// common fields and those of the system, in the order of the file. The caller defines `Fault`, `Rule` and `Stats`.
+/// Declares a system's `Schedule`, a complete run that can be replayed, shrunk and kept in a file. The schedule has the
+/// fields that all schedules have, and the fields of the system. The fields have this order in the file. The caller
+/// defines `Fault`, `Rule` and `Stats`.
 macro_rules! declare_schedule {
     (
         $(#[$meta:meta])*
@@ -219,7 +225,7 @@ macro_rules! declare_schedule {
         own { $($own:tt)* }
         last { $($last:tt)* }
     ) => {
-        /// A fault or a user action at a time.
+        /// A fault or a user action, and its time.
         pub type Action = $crate::kernel::schedule::Action<Fault>;
 
         /// A complete run, to be replayed, shrunk and kept in a file. Times are simulated, in microseconds. Nodes are
@@ -237,7 +243,7 @@ macro_rules! declare_schedule {
             /// The duration of the faults.
             pub time_us: u64,
             $($own)*
-            /// The minimum latency of a message without faults, and the maximum that is added to it.
+            /// The minimum latency of a message without faults, and the maximum time that is added to this latency.
             pub latency_us: (u64, u64),
             /// Nodes that are dead when the faults end and are not started again.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]

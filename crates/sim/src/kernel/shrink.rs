@@ -2,13 +2,13 @@
 
 use super::schedule::Schedule;
 
-/// The maximum number of runs. More take longer than the last removed action is worth.
+/// The maximum number of runs. More runs would take too long for the few actions that they remove.
 const MAX_RUNS: usize = 1_000;
 
-/// Finds a shorter schedule that `fails` too, with fewer actions, fewer nodes and less time. Calls `tried` with the
-/// number of runs and of the actions left.
+/// Finds a schedule with fewer actions, fewer nodes and less time for which `fails` also returns true. Calls `tried`
+/// with the number of runs and the number of remaining actions.
 ///
-/// Returns the schedule unchanged if no shorter one fails.
+/// Returns the schedule unchanged if no shorter schedule fails.
 pub(crate) fn shrink<S: Schedule>(
     schedule: &S,
     fails: impl FnMut(&S) -> bool,
@@ -62,7 +62,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         fails
     }
 
-    /// Halves the time and removes the later actions. At last ends with the last action.
+    /// Repeatedly halves the time and removes the later actions. Then lets the run end with the last action.
     fn end_earlier(&mut self) {
         let mut time = self.best.parts().time_us / 2;
         while self.best.parts().time_us - time > self.best.parts().time_us / 64 {

@@ -21,13 +21,13 @@ use super::streams::{Carrier, ConnectionTable, StreamConditions};
 use super::system::{Message, Moment, Peer, System};
 
 const SECOND: u64 = 1_000_000_000;
-/// The number of messages that a node reads at once: small, so that thousands of nodes fit into memory.
+/// The number of messages that a node reads at once. The number is so small that thousands of nodes fit into memory.
 const RECEIVE_BATCH: usize = 4;
 const TRANSMIT_BATCH: usize = 2;
 
-/// A simulation of several nodes on a network. It depends only on the seed and on the calls.
+/// A simulation of several nodes on a network. The simulation depends only on the seed and on the calls.
 ///
-/// Nodes are numbered from 0; a number that is not a node's panics. Simulated time starts at zero.
+/// Nodes are numbered from 0. Functions panic if a number belongs to no node. Simulated time starts at zero.
 pub struct Simulation<S: System> {
     /// The simulated time, in nanoseconds.
     pub(crate) now: u64,
@@ -105,7 +105,7 @@ impl<S: System> Simulation<S> {
         Duration::from_nanos(self.now)
     }
 
-    /// Returns the number of nodes, with dead ones.
+    /// Returns the number of nodes, including dead nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -136,8 +136,8 @@ impl<S: System> Simulation<S> {
         self.run_watching(time, |_| true);
     }
 
-    /// Runs until a condition holds, and returns the time that it took, or `None` after `limit`. The condition is
-    /// checked after every event.
+    /// Runs until a condition holds, and returns the duration. If the condition does not hold within `limit`, returns
+    /// `None`. The condition is checked after every event.
     pub fn run_until(
         &mut self,
         limit: Duration,
@@ -183,7 +183,7 @@ impl<S: System> Simulation<S> {
         }
         self.system.count(Count::Event);
         self.events_now += 1;
-        // This is far more than any protocol rule causes.
+        // The limit is far above the number of messages that any protocol rule causes.
         let squared = (self.nodes.len() * self.nodes.len()) as u64;
         if self.events_now > 100_000 + 100 * squared
             || self.sent_this_second > 200_000 + 200 * squared
@@ -249,7 +249,7 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Handles a wake-up. It is ignored if an earlier one has replaced it.
+    /// Handles a wake-up. Ignores the wake-up if an earlier wake-up has replaced it.
     fn wake(&mut self, at: usize) {
         let now = self.now;
         let node = &mut self.nodes[at];
@@ -258,7 +258,7 @@ impl<S: System> Simulation<S> {
         }
         node.armed = NEVER;
         if node.is_running() && node.busy_until <= now {
-            // The deadline may have moved, or the rate of the clock, since this wake-up was scheduled.
+            // The deadline or the rate of the clock may have changed since this wake-up was scheduled.
             if self.deadline(at) <= now {
                 self.run_iteration(at, false);
             } else {
@@ -298,8 +298,8 @@ impl<S: System> Simulation<S> {
         due.map_or(NEVER, |due| node.clock.simulated_time_at(due))
     }
 
-    /// Schedules a wake-up for the deadline. An earlier one that is scheduled already suffices, because it schedules
-    /// the next.
+    /// Schedules a wake-up for the deadline. If an earlier wake-up is already scheduled, no other wake-up is necessary,
+    /// because the earlier wake-up schedules the next one.
     fn schedule_wake(&mut self, at: usize) {
         let due = self.deadline(at).max(self.now);
         let node = &mut self.nodes[at];
@@ -370,7 +370,7 @@ impl<S: System> Simulation<S> {
         self.outgoing = outgoing;
         self.carry_streams(leaves);
         S::check_node(self, at);
-        // A slow node looks at its connections anyway when it becomes free.
+        // A slow node needs no wake-up: it checks its connections when its loop iteration ends.
         if self.has_stream_work(at) && self.nodes[at].slow == 0 {
             self.queue.push(self.now, Event::Free(id(at)));
         }
@@ -391,7 +391,7 @@ impl<S: System> Simulation<S> {
         node.driver = Some(Driver::with_batches(machine, batches.0, batches.1));
     }
 
-    /// Kills a process. The messages that it has not read are lost.
+    /// Kills a process. The messages that the process has not read are lost.
     pub fn end_process(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         node.driver = None;
@@ -406,7 +406,7 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Cuts a host's power: the process dies, and its peers learn of it only when the host can be reached again.
+    /// Cuts a host's power: the process dies, and its peers notice this only when the host can be reached again.
     pub fn lose_power(&mut self, at: usize) {
         self.end_process(at);
         self.nodes[at].unplugged = true;

@@ -1,4 +1,4 @@
-//! The counters of runs, and the reports made of them.
+//! The counters of runs, and the reports that show them.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -23,11 +23,12 @@ pub enum Count {
 pub trait Counters: Default {
     /// Adds the counters of another run.
     fn add(&mut self, other: &Self);
-    /// Returns the counter of a name, as a report shows it.
+    /// Returns the text of the counter with this name in a report.
     fn value(&self, name: &str) -> Option<String>;
 }
 
-/// Declares a system's `Counters`. Runs add up `sums`, and keep the largest of `most` and of `longest`.
+/// Declares a system's `Counters`. If several runs are combined, the counters of `sums` are added up. Each counter of
+/// `most` and of `longest` keeps its largest value.
 macro_rules! counters {
     (
         sums { $($(#[$sum_doc:meta])* $sum:ident,)* }
@@ -73,7 +74,7 @@ pub(crate) fn format_seconds(time: Option<Duration>) -> String {
 pub struct Stats<K, E, C> {
     /// Messages that nodes have sent, by the names of their kinds.
     pub sent: BTreeMap<&'static str, u64>,
-    /// Messages that no node has sent: those of strangers, and replays.
+    /// Messages that no node has sent: messages of strangers, and replays.
     pub injected: u64,
     /// Messages that nodes have read.
     pub delivered: u64,
@@ -126,7 +127,7 @@ impl<K: Kind, E: Copy + Ord + Display, C: Counters> Stats<K, E, C> {
     }
 
     /// Returns the count of an excuse.
-    pub fn excused(&self, excuse: E) -> u64 {
+    pub fn excuse_count(&self, excuse: E) -> u64 {
         self.excused.get(&excuse).copied().unwrap_or(0)
     }
 
@@ -135,7 +136,7 @@ impl<K: Kind, E: Copy + Ord + Display, C: Counters> Stats<K, E, C> {
         *self.fault_counts.entry(kind).or_default() += 1;
     }
 
-    /// Counts a message: by its kind if a node has sent it.
+    /// Counts a message. If a node has sent the message, counts it by its kind.
     pub fn note_carried(&mut self, kind: Option<&'static str>) {
         match kind {
             Some(kind) => *self.sent.entry(kind).or_default() += 1,

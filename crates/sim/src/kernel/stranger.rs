@@ -12,9 +12,9 @@ pub(crate) struct Stranger<P> {
     pub(crate) says: Vec<u8>,
     /// The time between two bytes, in nanoseconds.
     pub(crate) gap: u64,
-    /// Whether it reads what arrives.
+    /// Whether the stranger reads arriving bytes.
     pub(crate) reads: bool,
-    /// Its last act after it has sent everything.
+    /// The stranger's last act, after it has sent everything.
     pub(crate) ends: Ending,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Stranger<P> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Stays,
-    /// It closes its side.
+    /// The stranger closes its side.
     Finishes,
     Resets,
 }

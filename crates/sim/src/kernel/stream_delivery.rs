@@ -1,4 +1,4 @@
-//! The way of a connection's bytes through the network, with its faults.
+//! Carries the bytes of connections through the network, with the network's faults.
 
 use std::io::ErrorKind;
 
@@ -8,11 +8,11 @@ use super::simulation::Simulation;
 use super::streams::{Carrier, Pipe, Side, Step, StreamConditions, StreamFate};
 use super::system::{Listens, Peer, System};
 
-/// The interval, in nanoseconds, at which a step is tried again that a split holds back.
+/// The interval, in nanoseconds, between two attempts to deliver a step that a split holds back.
 const RETRY_NANOS: u64 = 200_000_000;
-/// The upper limit of the random bytes after which a connection is reset or stalls.
+/// The upper limit of the random number of bytes after which a connection is reset or stalls.
 const LONG_EXCHANGE_BYTES: u64 = 4096;
-/// The upper limit that hits the beginning of an exchange.
+/// The upper limit of this random number for faults at the beginning of an exchange.
 const SHORT_EXCHANGE_BYTES: u64 = 64;
 
 impl<S: System> Simulation<S> {
@@ -21,7 +21,7 @@ impl<S: System> Simulation<S> {
         self.stream_conditions = conditions;
     }
 
-    /// Ends the faults of all connections, except that a stalled one stays stalled.
+    /// Ends the faults of all connections, except that a stalled connection stays stalled.
     pub fn end_stream_faults(&mut self) {
         self.stream_conditions = StreamConditions::default();
         for pipe in &mut self.fabric.borrow_mut().pipes {
@@ -61,7 +61,8 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Sends a step to its end, where it arrives after every step that was sent there before `leaves`.
+    /// Sends a step to its end of the connection. The step arrives after every step that was sent to the same end
+    /// before `leaves`.
     pub(super) fn push_step(&mut self, leaves: u64, step: Step) {
         let (pipe, to) = step.place();
         {
@@ -139,7 +140,7 @@ impl<S: System> Simulation<S> {
     /// Delivers the next step on its way to an end.
     pub(super) fn deliver_step(&mut self, pipe: usize, to: Side) {
         if self.is_cut(pipe, to) {
-            // A real kernel sends again what was not acknowledged, so the step is only delayed.
+            // A real kernel sends bytes without an acknowledgement again, so the step is only delayed.
             let is_over = self.has_waited_long(pipe, to);
             let next = if is_over {
                 self.fabric.borrow_mut().pipes[pipe].ends[to].coming.clear();
@@ -156,7 +157,7 @@ impl<S: System> Simulation<S> {
         let is_lost = {
             let pipe = &self.fabric.borrow().pipes[pipe];
             let is_after_end = pipe.halved == Some(to) && matches!(step, Step::Data(..));
-            // A reset still arrives: it is how the ends learn that the connection is broken.
+            // A reset still arrives, because otherwise the ends would not learn that the connection is broken.
             (pipe.broken || is_after_end) && !matches!(step, Step::Reset(..))
         };
         if is_lost {
@@ -164,7 +165,7 @@ impl<S: System> Simulation<S> {
         }
         if self.is_stalled(pipe) {
             let ack_timeout = self.fabric.borrow().ack_timeout;
-            // A connection that is still asked for is left to the timeout of the driver.
+            // The timeout of the driver handles a connection that is not yet established.
             if let Some(ack_timeout) = ack_timeout.filter(|_| !matches!(step, Step::Connect(_))) {
                 self.queue
                     .push(sent + ack_timeout, Event::GiveUp(pipe, 1 - to));
@@ -310,7 +311,7 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Lets a node handle its connections, if it is free.
+    /// Lets a node handle its connections if the node is free.
     fn run_if_free(&mut self, at: usize) {
         let node = &self.nodes[at];
         if node.is_running() && node.busy_until <= self.now {

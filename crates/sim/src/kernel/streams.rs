@@ -1,7 +1,7 @@
 //! Simulated TCP connections and their faults.
 //!
-//! The driver's [`Connections`] run over this network. So slots, partial reads and writes, and the end of a
-//! connection are those of the daemon. Everything that takes time is a [`Step`] among the simulation's events.
+//! The driver's [`Connections`] run over this network. So slots, partial reads and writes, and the end of a connection
+//! are the same as in the daemon. Everything that takes time is a [`Step`] among the simulation's events.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ pub trait Carrier<P> {
     fn is_due(&self) -> bool;
 }
 
-/// The connections of a system that has none.
+/// The connections of a system without connections.
 #[derive(Debug)]
 pub struct NoStreams;
 
@@ -54,7 +54,7 @@ impl<P: Copy + Debug> Carrier<P> for Connections<Tcp<P>, P> {
     }
 }
 
-/// The faults of connections that are made afterwards; rates are per thousand.
+/// The faults of connections that are made after these faults were set. Rates are per thousand.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StreamConditions {
     /// The rate of connections that are never answered.
@@ -67,7 +67,7 @@ pub struct StreamConditions {
     pub stall: u16,
     /// The number of bytes after which every connection is reset.
     pub reset_at: Option<u64>,
-    /// The rate of connections of which one direction ends after a random number of bytes.
+    /// The rate of connections in which one direction ends after a random number of bytes.
     pub half: u16,
 }
 
@@ -76,21 +76,21 @@ pub struct StreamConditions {
 pub(super) struct StreamFate {
     pub(super) unanswered: bool,
     pub(super) dribbles: bool,
-    /// After this many bytes both ends are reset.
+    /// The number of bytes after which both ends are reset.
     pub(super) reset_at: Option<u64>,
-    /// After this many ends of file, the next one resets both ends.
+    /// The number of ends of file that arrive as usual. The next end of file resets both ends.
     pub(super) reset_end: Option<u8>,
-    /// After this many bytes nothing arrives at either end, not even a reset.
+    /// The number of bytes after which nothing arrives at either end, not even a reset.
     pub(super) stalls_at: Option<u64>,
-    /// After this many bytes this end gets an end of file, and no further bytes.
+    /// The number of bytes after which this end gets an end of file, and no further bytes.
     pub(super) half_at: Option<(u64, Side)>,
 }
 
 /// An end of a connection: 0 connects, 1 accepts.
 pub(super) type Side = usize;
 
-/// A step of a connection that takes time. The first field is the connection, the second the end at which it
-/// arrives.
+/// A step of a connection that takes time. The first field is the connection. If the second field is a number, it is
+/// the end at which the step arrives.
 #[derive(Debug)]
 pub enum Step {
     /// A peer asks to connect.
@@ -137,22 +137,22 @@ pub(super) struct End {
     /// The number of bytes that were written and have not arrived.
     pub(super) flying: usize,
     pub(super) finished: bool,
-    /// Whether its owner has closed it or is dead.
+    /// Whether the owner of this end has closed it or is dead.
     pub(super) gone: bool,
-    /// Whether its kernel resets it if its owner dies.
+    /// Whether the kernel resets the connection if the owner of this end dies.
     resets: bool,
-    /// Whether this is a stranger that reads what arrives.
+    /// Whether this end belongs to a stranger that reads all arriving bytes.
     pub(super) reads: bool,
-    /// The steps on their way to it, with the times at which they were sent. They arrive in this order, one at each
-    /// event.
+    /// The steps on their way to this end, with the times at which they were sent. The steps arrive in the order of the
+    /// list. Each event delivers one step.
     pub(super) coming: VecDeque<(u64, Step)>,
 }
 
 #[derive(Debug)]
 pub(super) struct Pipe<P> {
-    /// The address from which it connects.
+    /// The address from which the connecting end connects.
     pub(super) from: P,
-    /// The address to which it connects.
+    /// The address to which the connecting end connects.
     pub(super) to: P,
     pub(super) ends: [End; 2],
     pub(super) fate: StreamFate,
@@ -160,14 +160,14 @@ pub(super) struct Pipe<P> {
     pub(super) delivered: u64,
     /// The number of ends of file that have arrived.
     pub(super) ended: u8,
-    /// Whether the network has reset it, so that nothing more arrives.
+    /// Whether the network has reset the connection, so that nothing more arrives.
     pub(super) broken: bool,
-    /// The end at which an early end of file has arrived, and no more bytes arrive.
+    /// The end at which an end of file has arrived too early. No more bytes arrive at this end.
     pub(super) halved: Option<Side>,
 }
 
 impl<P> Pipe<P> {
-    /// Returns a connection that asks for an address of a node.
+    /// Returns a new connection, which asks for an address of a node.
     pub(super) fn new(from: P, to: P, node: usize) -> Self {
         let mut ends = [End::default(), End::default()];
         ends[1].node = Some(node);
@@ -194,7 +194,8 @@ pub struct ConnectionTable<P> {
     pub(super) to_accept: Vec<VecDeque<usize>>,
     /// The steps that were taken since the simulation last handled them.
     pub(super) steps: Vec<Step>,
-    /// The time, in nanoseconds, after which a kernel gives up a connection without acknowledgements; `None` is never.
+    /// The time, in nanoseconds, after which a kernel gives up a connection without acknowledgements. With `None`, a
+    /// kernel never gives up.
     pub ack_timeout: Option<u64>,
 }
 
@@ -219,7 +220,7 @@ impl<P> ConnectionTable<P> {
         self.addresses.resize_with(nodes, || None);
     }
 
-    /// Records a change at an end, and returns the node that has to look at it.
+    /// Records a change at an end, and returns the node that must handle it.
     pub(super) fn notify(&mut self, pipe: usize, side: Side) -> Option<usize> {
         let end = &self.pipes[pipe].ends[side];
         let (node, key) = end.node.zip(end.key)?;
@@ -244,8 +245,8 @@ impl<P> ConnectionTable<P> {
         self.changed.get(node).is_some_and(|news| !news.is_empty())
     }
 
-    /// Ends the connections of a dead process, by a reset if it left bytes unread or is [`resetting`](Tcp::resetting).
-    /// A connection that is still asked for goes to the next process.
+    /// Ends the connections of a dead process. Resets a connection if the process left bytes unread or is
+    /// [`resetting`](Tcp::resetting). If a connection is not established yet, the node's next process gets it.
     pub(super) fn end_connections(&mut self, node: usize) {
         if node >= self.changed.len() {
             return;
@@ -279,7 +280,7 @@ pub struct Tcp<P> {
     own: P,
     resets: bool,
     fabric: Rc<RefCell<ConnectionTable<P>>>,
-    /// Returns the node of an address; `None` if no node has it.
+    /// Returns the node with this address; `None` if no node has the address.
     node_of: fn(P) -> Option<usize>,
 }
 
@@ -301,7 +302,7 @@ impl<P: Copy> Tcp<P> {
         }
     }
 
-    /// Makes the kernel reset the connections that the process has not closed when it dies.
+    /// Makes the kernel reset each connection that the process does not close before it dies.
     pub const fn resetting(mut self) -> Self {
         self.resets = true;
         self
@@ -353,7 +354,7 @@ impl<P: Copy> Network<P> for Tcp<P> {
     fn watch(&mut self, socket: &Socket<P>, key: u64) -> io::Result<()> {
         let fabric = &mut *self.fabric.borrow_mut();
         fabric.pipes[socket.pipe].ends[socket.side].key = Some(key);
-        // As a real kernel does, report what is there already.
+        // Reports data that has already arrived, as a real kernel does.
         fabric.changed[self.node].push_back(Changed::Connection(key));
         Ok(())
     }

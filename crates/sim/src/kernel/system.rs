@@ -60,15 +60,15 @@ pub enum Listens {
 pub trait System: Sized {
     /// The state machine that the nodes run.
     type Machine: Machine;
-    /// The connections; [`NoStreams`](super::streams::NoStreams) if it has none.
+    /// The connections; [`NoStreams`](super::streams::NoStreams) if the system has no connections.
     type Streams: Carrier<Peer<Self>>;
     /// The destination of a message.
     type Address: Copy;
-    /// The label by which the system counts a message; the default for messages that no node has sent.
+    /// The label by which the system counts a message. Messages that no node has sent have the default label.
     type Label: Copy + Default;
-    /// The system's data of each node, with its stored state.
+    /// The system's data of each node, including the node's stored state.
     type Node;
-    /// The events other than messages that a stalled process finds when it continues.
+    /// The events, except messages, that a stalled process finds when it continues.
     type Missed: Default;
     /// The events of this system.
     type Event;
@@ -80,17 +80,19 @@ pub trait System: Sized {
     /// The length of the longest message, in bytes.
     const MESSAGE_LEN_MAX: usize;
 
-    /// Whether a duplicate of a unicast may be flooded, as by a bridge that has forgotten the address.
+    /// Whether a duplicate of a unicast may be flooded. A bridge floods a frame if the bridge has forgotten the
+    /// receiver's address.
     const FLOODS_DUPLICATES: bool;
 
-    /// The number of corrupt messages per thousand that a checksum finds, and that are lost. A real checksum finds
-    /// nearly all, but then no corrupt message would be tested.
+    /// The number of corrupt messages per thousand that a checksum finds. These messages are lost. A real checksum
+    /// finds nearly all corrupt messages. With a real checksum, tests would almost never receive a corrupt message.
     const CHECKSUM_FINDS_PER_1000: u16 = 900;
 
-    /// Returns the address from which a node sends. It may change while the node runs.
+    /// Returns the address from which a node sends. This address may change while the node runs.
     fn address(node: usize, own: &Self::Node) -> Peer<Self>;
 
-    /// Whether a node accepts a message to an address. It may have changed its address since the message was sent.
+    /// Whether a node accepts a message to an address. The node may have changed its address since the message was
+    /// sent.
     fn accepts(_own: &Self::Node, _to: Self::Address) -> bool {
         true
     }
@@ -113,7 +115,7 @@ pub trait System: Sized {
     /// Returns the receivers of an address.
     fn route(sim: &Simulation<Self>, to: Self::Address) -> Route;
 
-    /// Handles a message that a node's link accepts. Returns `None` if it cannot be sent.
+    /// Handles a message that a node's link accepts. Returns `None` if the message cannot be sent.
     fn on_sent(
         &mut self,
         moment: Moment,
@@ -135,7 +137,7 @@ pub trait System: Sized {
     /// Records that a node has read a message that had waited for `age`.
     fn on_read(&mut self, moment: Moment, bytes: &[u8], age: Duration);
 
-    /// Records that a corrupt message arrives at `due` which no checksum has found.
+    /// Records that a corrupt message arrives at `due`, because no checksum has found the flipped bits.
     fn on_corrupted(&mut self, _due: u64, _sent: &[u8], _arrives: &[u8]) {}
 
     /// Handles an event of a state machine.
@@ -164,7 +166,7 @@ pub trait System: Sized {
     /// Carries out an action of the schedule.
     fn apply_action(sim: &mut Simulation<Self>, fault: &Self::Fault);
 
-    /// Checks a node after an input, when all its messages were sent.
+    /// Checks a node after an input, once all messages that follow from the input were sent.
     fn check_node(sim: &mut Simulation<Self>, at: usize);
 
     /// Continues a stalled process, which has read its messages.

@@ -16,15 +16,16 @@ use super::schedule::{Fault, MTU, Schedule};
 use super::settings::FaultKind;
 use super::system::{Node, World};
 use crate::kernel::conditions::{Network, NetworkConditions};
-use crate::kernel::schedule::Fault as _;
+use crate::kernel::schedule::FaultFields as _;
 
 const NANOS_PER_MICRO: u64 = 1_000;
 /// The shortest HEART_BEAT_PERIOD with which a daemon starts.
 const HEARTBEAT_MIN: Duration = Duration::from_millis(1);
-/// The factor within which a node's times count as near the ring's, and so bind all members.
+/// If a node's times differ from the ring's times by at most this factor, all members take the node's times into
+/// account.
 const NEAR_FACTOR: u16 = 10;
-/// The minimum downtime, in nanoseconds, of a node that has lost its state file. Every offer made to it before is
-/// given up by then. Without the wait it could accept one token twice.
+/// The minimum downtime, in nanoseconds, of a node that has lost its state file. In this time, the givers give up every
+/// earlier offer to the node. Without the wait, the node could accept the same token twice.
 const FORGET_DOWNTIME_MIN: u64 = 2_000_000_000;
 
 impl<M: Inspect> World<M> {
@@ -40,8 +41,8 @@ impl<M: Inspect> World<M> {
         sim
     }
 
-    /// Applies an action. Ignores one that is impossible, such as stalling a dead process, or that names an unknown
-    /// node.
+    /// Applies an action. Ignores an action that is impossible, such as stalling a dead process, and an action that
+    /// names an unknown node.
     pub fn act(&mut self, fault: &Fault) {
         if !fault.is_among(self.nodes.len()) {
             return;
@@ -234,8 +235,8 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Sets a clock rate that is worse than the promises allow. Promises stay void until the slowest node's promises
-    /// have run out after the rate is right again.
+    /// Sets a clock rate that is worse than the promises allow. When the rate is right again, promises are void until
+    /// the slowest node's promises have run out.
     fn set_drift(&mut self, at: usize, millionths: i32) {
         self.set_rate(at, millionths);
         self.system
@@ -251,7 +252,7 @@ impl<M: Inspect> World<M> {
         self.lose_state(at, EMPTY_STATE);
     }
 
-    /// Cuts the power: the last writes are not on the disk, because nothing is synced while the ring runs.
+    /// Cuts the power. The last writes are not on the disk, because a node does not sync its file while it runs.
     fn roll_back(&mut self, at: usize) {
         self.crash(at, FaultKind::Rollback);
         let synced = self.nodes[at].own.synced;
@@ -264,8 +265,8 @@ impl<M: Inspect> World<M> {
         node.own.durable = left;
         node.own.synced = left;
         node.own.stamps.clear();
-        // Forget the tenures before: only the state file keeps them growing or, if the clocks are right, the clock floor of
-        // a created token.
+        // Forgets the earlier tenures. Only the state file keeps tokens growing, or the clock floor of a created token
+        // if the clocks are right.
         node.own.last_held = None;
         node.own.down_until = self.now + FORGET_DOWNTIME_MIN;
         // The node forgets its acts under each of its addresses.
@@ -286,8 +287,8 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Restarts the process with `percent` of the ring's heartbeat, and perhaps with another `--expect`. A dead process
-    /// is started with it later.
+    /// Restarts the process with `percent` % of the ring's heartbeat, and perhaps with another `--ring-size`. A dead
+    /// process is started with these options later.
     fn change_constants(&mut self, at: usize, percent: u16, expect: Option<usize>) {
         let ring = &self.system.constants;
         // At most one node may expect too few members, because two such nodes would believe each other.
@@ -295,7 +296,8 @@ impl<M: Inspect> World<M> {
         let agree = |(_, node): (usize, &Node<M>)| node.own.constants.expect == ring.expect;
         let told = others.into_iter().all(agree);
         let expect = expect.filter(|&expect| told && expect <= ring.max_members);
-        // At most one node's times may be far from the ring's, because the times of several could count as the ring's.
+        // The times of at most one node may be far from the ring's, because the times of several such nodes could count
+        // as the ring's.
         let others = self.nodes.iter().enumerate().filter(|&(of, _)| of != at);
         let is_far = |(_, node): (usize, &Node<M>)| {
             let (theirs, ring) = (node.own.constants.heartbeat, ring.heartbeat);
@@ -331,7 +333,7 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Gives the node the address of another.
+    /// Gives the node the address of another node.
     fn make_twin(&mut self, at: usize, of: usize) {
         if at == of {
             return;
@@ -349,7 +351,8 @@ impl<M: Inspect> World<M> {
         card(at, self.nodes[at].own.card)
     }
 
-    /// Changes the network card. Sharing of the old address or of the node's address ends.
+    /// Changes the network card. If other nodes share the node's old address, or the node shares the address of another
+    /// node, the sharing ends.
     fn change_card(&mut self, at: usize, card: u8) {
         let with = |&(twin, of): &(usize, usize)| (of == at).then_some(twin);
         let twins: Vec<_> = self.system.twins.iter().filter_map(with).collect();
@@ -357,8 +360,8 @@ impl<M: Inspect> World<M> {
             self.end_twin(twin);
         }
         self.nodes[at].own.card = card;
-        // A node that expects too few members learns the ring's number from others. This node sends LEAVING, so its
-        // statement no longer counts, but its promise does.
+        // A node that expects too few members learns the ring's number from other members. This node sends LEAVING.
+        // Then its number no longer counts, but its promise still counts.
         let ring = self.system.constants.expect;
         let is_misled = |node: &Node<M>| node.own.constants.expect != ring;
         if self.nodes.iter().any(is_misled) {
@@ -410,7 +413,8 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Undoes all faults. Dead nodes start again, except those of `stay_dead`. If no node would be alive, all start.
+    /// Undoes all faults. Dead nodes start again, except the nodes in `stay_dead`. If no node would be alive, all nodes
+    /// start.
     pub(super) fn end_faults(&mut self, stay_dead: &[usize]) {
         self.network.cuts.clear();
         self.network.conditions = NetworkConditions::default();
@@ -432,7 +436,7 @@ impl<M: Inspect> World<M> {
             self.resume(at);
             self.end_twin(at);
             self.set_plugged(at, true);
-            // Nodes are not told that the faults have ended: they must find that out.
+            // Nodes get no message about the end of the faults: they must notice it.
             if self.nodes[at].own.held_off {
                 self.command(at, Command::Pause(false));
             }

@@ -19,12 +19,12 @@ const CLOCK_PROGRESS_MIN: u64 = 1_000_000_000_000_000_000;
 const CLOCK_PROGRESS_MAX: u64 = 1 << 62;
 /// The maximum that a clock adds to a token's progress, in nanoseconds: 30 days.
 const CLOCK_STEP_MAX: u64 = 30 * 24 * 60 * 60 * 1_000_000_000;
-/// The maximum that unsuccessful elections add to the progress: a second.
+/// The maximum that unsuccessful elections add to the progress: one second.
 const ELECTION_STEP_MAX: u64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StampedRun {
-    /// The simulated time of the run's stamp.
+    /// The simulated time at which the run was stamped.
     pub(super) at: u64,
     pub(super) node: usize,
     pub(super) job: u8,
@@ -40,9 +40,9 @@ pub(super) struct Checks {
     /// The number of violations that the recorder has got.
     reported: usize,
     chains: BTreeMap<Chain, u64>,
-    /// The chain that was checked last, cached because it is mostly the next one too.
+    /// The chain that was checked last. This chain is cached, because the next check usually concerns the same chain.
     latest: Option<(Chain, u64)>,
-    /// The largest progress of all tenures, and of elections whose winner could not send.
+    /// The largest progress of any tenure so far, or of any election whose winner could not send.
     strongest: u64,
     /// The runs of jobs, in order of time.
     pub(super) runs: Vec<StampedRun>,
@@ -67,10 +67,10 @@ impl Checks {
         self.strongest
     }
 
-    /// Checks a tenure that begins at a node, after its tenure `before`. A chain is only ever in one place, so its
-    /// progress only grows. Therefore no identity occurs twice (invariant 6), and no two nodes hold equal tokens
-    /// (invariant 1). `elsewhere` returns another node that holds the token. If a chain's number is used again, its
-    /// progress may be lower, but two nodes must not hold it.
+    /// Checks a tenure that begins at a node, after its tenure `before`. At each time, a chain is in only one place, so
+    /// its progress only grows. Therefore no identity occurs twice (invariant 6), and no two nodes hold equal tokens
+    /// (invariant 1). `elsewhere` returns another node that holds the token. If a chain's number is used again, the
+    /// chain's progress may be lower. But two nodes must still not hold the token at the same time.
     pub(super) fn check_tenure(
         &mut self,
         at: u64,
@@ -115,8 +115,9 @@ impl Checks {
         }
     }
 
-    /// Checks the token of a node that was elected and has stored it. A clock may take it at most 30 days beyond the
-    /// strongest token. This applies only if the progress `knew` that the node knew came from a clock.
+    /// Checks the token of a node that was elected and has stored this token. A clock may move the token at most 30
+    /// days beyond the strongest token. This limit applies only if the progress that the node knew (`knew`) came from a
+    /// clock.
     pub(super) fn check_election(
         &mut self,
         at: u64,
@@ -146,7 +147,8 @@ impl Checks {
         }
     }
 
-    /// Uses the token on a resource that refuses weaker tokens than it has accepted. Returns whether it accepts.
+    /// Uses the token on a resource. The resource refuses a token that is weaker than an accepted one. Returns whether
+    /// the resource accepts the token.
     pub(super) fn use_resource(&mut self, at: u64, node: usize, token: &Token) -> bool {
         match self.accepted {
             Some((accepted, _)) if accepted.is_stronger_than(token) => return false,
@@ -206,11 +208,11 @@ impl Checks {
         }
     }
 
-    /// Checks the number of members of a table; `None` means that it is out of order.
+    /// Checks the number of members of a table. `None` means that the table is not sorted.
     pub(super) fn check_table(&mut self, at: u64, node: usize, members: Option<usize>, max: usize) {
         let what = match members {
             None => "it is out of order".to_owned(),
-            // The node itself always fits in.
+            // The node itself is always in its table, even if the table is full.
             Some(members) if members > max + 1 => format!("{members} members, of {max} allowed"),
             Some(_) => return,
         };

@@ -1,4 +1,5 @@
-//! Stations that no longer exist: tables list them, or they have sent one frame. None of them answers.
+//! Stations that no longer exist. Either tables list these stations, or each of these stations has sent one frame. Dead
+//! stations never answer.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, MEMBERS_PER_FRAME_MAX, Member, Message, NO_IP};
@@ -14,7 +15,8 @@ fn address(number: u16) -> MacAddr {
 }
 
 impl<M: Inspect> World<M> {
-    /// Introduces `count` dead stations: each has asked for the token once, or one has listed them all.
+    /// Introduces `count` dead stations. Either each dead station has requested the token once, or one dead station has
+    /// listed all others.
     pub(super) fn introduce_dead_stations(&mut self, first: u16, count: u16, spoke: bool) {
         self.system.count_fault(FaultKind::Dead);
         let all: Vec<MacAddr> = (0..count)

@@ -1,7 +1,7 @@
 //! The only place where a fault excuses a broken rule.
 //!
-//! Each exemption excuses as little as the simulator can tell, and is an assumption in `docs/simulation.md`. The
-//! checks ask for exemptions only when a rule is broken already.
+//! Each exemption is as narrow as the knowledge of the simulator allows. Each exemption is an assumption in
+//! `docs/simulation.md`. The checks ask for exemptions only when a rule is broken already.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ pub(super) const fn chain(token: &Token) -> Chain {
     (token.author, token.number)
 }
 
-/// The rules that the faults of a run have voided.
+/// The rules that faults of a run have made void.
 #[derive(Debug, Default)]
 pub(super) struct Exemptions {
     shared_addresses: BTreeSet<MacAddr>,
-    /// Addresses of nodes that have lost their state file, with the last number that they had used.
+    /// Addresses of nodes that have lost their state file, and the last number that each node had used.
     stateless: BTreeMap<MacAddr, u32>,
     /// Nodes that lost their state file and may have accepted an old offer again.
     replayed_to: BTreeSet<MacAddr>,
@@ -28,7 +28,7 @@ pub(super) struct Exemptions {
     /// Whether tokens may be ahead of the wall clocks.
     floor_is_void: bool,
     doubled_chains: BTreeSet<Chain>,
-    /// The time until which promises may be broken or come from another node.
+    /// The end of the time in which promises may be broken or may come from another node.
     void_until: u64,
     /// Whether stamps may be lost or wrong.
     stamps_are_void: bool,
@@ -38,39 +38,42 @@ pub(super) struct Exemptions {
 
 impl Exemptions {
     /// Excuses the chains of an address that two nodes share. The protocol knows a station only by its address. So both
-    /// accept an offer to one of them, and both number their chains under the same address. No chain that one of them
-    /// authored, or held at that time, is unique.
+    /// nodes accept an offer to this address, and both number their chains under this address. If one of the two nodes
+    /// authored a chain, or held a chain at that time, this chain may not be unique.
     pub(super) fn on_address_shared(&mut self, mac: MacAddr) {
         self.shared_addresses.insert(mac);
     }
 
-    /// Whether a created token may be further ahead than a clock may take it, because bits of a token have flipped.
+    /// Whether the progress of a new token may be ahead of all clocks. This is permitted after bits of a token have
+    /// flipped.
     pub(super) const fn may_exceed_clock(&self) -> bool {
         self.has_flipped_bits
     }
 
-    /// Whether two chains may have one name, or one chain two pasts. A node that knows the stronger chain takes the
-    /// other for its past. It refuses that token without an answer to its holder, so the token is lost once more.
+    /// Whether two chains may have the same name, or one chain may have two different pasts. A node that knows the
+    /// stronger chain considers the other chain as the past of the stronger chain. Such a node refuses the token of the
+    /// other chain without an answer, so this token is lost too.
     pub(super) fn may_names_clash(&self) -> bool {
         !self.shared_addresses.is_empty() || self.has_flipped_bits
     }
 
-    /// Excuses the chains of a node that has lost its state file and numbers them from 1 again. `last` is the last
-    /// number that it had used. The wall clock keeps the tokens that it creates ahead of earlier ones
-    /// ([`on_clock_set`](Self::on_clock_set)), but not those that it re-creates from a weak token ([`may_reuse_number`](Self::may_reuse_number)).
+    /// Excuses the chains of a node that has lost its state file. Such a node numbers its chains from 1 again. `last`
+    /// is the last number that the node had used before. The wall clock keeps the tokens that the node creates ahead of
+    /// earlier tokens ([`on_clock_set`](Self::on_clock_set)). Tokens that the node re-creates from a weak token are an
+    /// exception ([`may_reuse_number`](Self::may_reuse_number)).
     pub(super) fn on_state_lost(&mut self, mac: MacAddr, last: u32) {
         let used = self.stateless.entry(mac).or_default();
         *used = last.max(*used);
     }
 
-    /// Notes that a wall clock is wrong. Tokens carry it to all nodes as their progress. So a node that loses its state
-    /// file can now create a token that is behind its earlier ones.
+    /// Records that a wall clock is wrong. Tokens carry this clock's time to all nodes as their progress. So a node
+    /// that loses its state file can now create a token that is behind its earlier tokens.
     pub(super) fn on_clock_set(&mut self) {
         self.floor_is_void = true;
     }
 
     /// Excuses an offer that is replayed to a node without its state file. The node cannot know that it has accepted
-    /// the offer before. So this token, and one re-created from it, may exist twice.
+    /// the offer before. So this token, and a token that is re-created from it, may exist twice.
     pub(super) fn on_offer_replayed(&mut self, to: MacAddr, token: &Token) {
         if self.stateless.contains_key(&to) {
             self.add_doubled_chain(token);
@@ -78,23 +81,28 @@ impl Exemptions {
         }
     }
 
-    /// Excuses flipped bits in a token, or in the address of an offer, that no checksum has found. No node has created
-    /// such a token, or one chain is offered to two nodes: frames are not authenticated. Its progress may be ahead of
-    /// all clocks ([`on_clock_set`](Self::on_clock_set)).
+    /// Excuses flipped bits in a token, or in the address of an offer, that no checksum has found. Frames are not
+    /// authenticated. So a token may exist that no node has created, or a chain may be offered to two nodes. The
+    /// progress of such a token may be ahead of all clocks ([`on_clock_set`](Self::on_clock_set)).
     pub(super) fn on_token_corrupted(&mut self, token: &Token) {
         self.floor_is_void = true;
         self.has_flipped_bits = true;
         self.add_doubled_chain(token);
     }
 
-    /// Voids all promises until a time. Bits of a promise, or of a heartbeat that asks for one, have flipped. Or two
-    /// stations share an address, by which promises are known. Or a node was restarted with a shorter HEART_BEAT_PERIOD
-    /// than the others, so its earlier promise may last longer than its silence does now.
+    /// Makes the checks ignore every promise until the time `until`. There are five reasons:
+    ///
+    /// - Bits of a promise, or of a heartbeat that requests a promise, have flipped.
+    /// - Two stations share an address, and promises are known by the address.
+    /// - A node was restarted with a shorter HEART_BEAT_PERIOD than before. So its earlier promise may last longer than
+    ///   its new silence.
+    /// - The clock rate of a node has changed.
+    /// - A node gets another address while a node expects a wrong number of members.
     pub(super) fn void_promises(&mut self, until: u64) {
         self.void_until = self.void_until.max(until);
     }
 
-    /// Notes that a node's clock rate is outside the promises' limit, or right again.
+    /// Records that a node's clock rate is outside the limit of the promises, or right again.
     pub(super) fn set_drifting(&mut self, node: usize, wrong: bool) {
         if wrong {
             self.drifting.insert(node);
@@ -113,9 +121,9 @@ impl Exemptions {
         self.stamps_are_void = true;
     }
 
-    /// Whether a job may run twice in a period that began at `began`. A member without its state file has lost the
-    /// stamps in it, so a majority that had stored a stamp is none now. Two stations of one address count as one
-    /// member. A wall clock that was set while a node was down makes a run look older.
+    /// Whether a job may run twice in a period that began at `began`. If a member has lost its state file, it has also
+    /// lost its stamps, so a majority may no longer store the stamp. Two stations with the same address count as one
+    /// member. If a wall clock was set while a node was down, a run may look older than it is.
     pub(super) fn may_run_again(&self, began: u64) -> bool {
         self.stamps_are_void
             || !self.stateless.is_empty()
@@ -125,12 +133,12 @@ impl Exemptions {
             || began < self.void_until
     }
 
-    /// Whether two nodes may have a quorum at `now` with these tokens. A promise ends when its chain is seen elsewhere,
-    /// which proves nothing if the chain is, or was, in two places.
+    /// Whether two nodes may have a quorum at `now` with these tokens. A promise ends when its chain appears at another
+    /// node. If the chain is, or was, in two places, this appearance proves nothing.
     pub(super) fn may_have_two_quorums(&self, now: u64, one: &Token, other: &Token) -> bool {
         let tainted = |token| self.doubled_chains.contains(&chain(token));
-        // A node without its state file may reuse a chain's name. Members then take the new chain for the old one, and
-        // believe that the old one has moved on.
+        // A node without its state file may reuse a chain's name. Then members confuse the new chain with the old
+        // chain, and believe that the old chain has moved.
         let renamed = |token: &Token| {
             let last = self.stateless.get(&token.author);
             last.is_some_and(|&last| token.number <= last)
@@ -142,13 +150,13 @@ impl Exemptions {
                 .any(|it| tainted(it) || renamed(it))
     }
 
-    /// Whether a node with a quorum may lose its token to `other`: there may be two quorums, or one chain is in two
-    /// places.
+    /// Whether a node with a quorum may lose its token to `other`. The node may lose its token if there are two
+    /// quorums, or if one chain is in two places.
     pub(super) fn may_lose_token(&self, now: u64, held: &Token, other: &Token) -> bool {
         self.may_have_two_quorums(now, held, other) || self.may_names_clash()
     }
 
-    /// Notes the holder of a token, for holders that share an address.
+    /// Records the holder of a token, because several holders may share an address.
     pub(super) fn on_token_held(&mut self, holder: MacAddr, token: &Token) {
         if !self.shared_addresses.is_empty() && self.shared_addresses.contains(&holder) {
             self.add_doubled_chain(token);
@@ -159,7 +167,7 @@ impl Exemptions {
         self.doubled_chains.insert(chain(token));
     }
 
-    /// Whether a tenure may have the identity of another (invariants 1 and 6).
+    /// Whether a tenure may have the same identity as another tenure (invariants 1 and 6).
     pub(super) fn may_repeat_identity(&self, token: &Token) -> bool {
         self.doubled_chains.contains(&chain(token))
             || self.shared_addresses.contains(&token.author)
@@ -167,8 +175,9 @@ impl Exemptions {
             || self.floor_is_void && self.stateless.contains_key(&token.author)
     }
 
-    /// Whether a chain's number may be used again. Also whether a node may send a chain of its address that it has not
-    /// stored: another node authored it, or this node has lost its state file.
+    /// Whether a chain's number may be used again. In the same cases, a node may send a chain that has the node's
+    /// address, although the node has not stored the chain. The reason: another node authored the chain, or this node
+    /// has lost its state file.
     pub(super) fn may_reuse_number(&self, token: &Token) -> bool {
         self.doubled_chains.contains(&chain(token))
             || self.shared_addresses.contains(&token.author)

@@ -9,12 +9,12 @@ use super::schedule::{
 };
 use super::settings::{FaultKind, Settings};
 use crate::kernel::rng::{Rng, Stream};
-use crate::kernel::schedule::Fault as _;
+use crate::kernel::schedule::FaultFields as _;
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000 * MS;
-/// The minimum downtime of a node that loses its state file. Every offer made to it before is given up by then, for
-/// all constants. Without the wait it could accept one token twice.
+/// The minimum downtime of a node that loses its state file. With all constants that a run can have, the givers give up
+/// every earlier offer to the node within this time. Without the wait, the node could accept the same token twice.
 const FORGET_DOWNTIME_MIN: u64 = 2 * SECOND;
 
 impl Schedule {
@@ -35,14 +35,14 @@ impl Schedule {
         let kinds: Vec<_> = settings.faults.iter().collect();
         let mut met = Vec::new();
         for &kind in &kinds {
-            // With half of the kinds, effects show that all kinds together would hide.
+            // Some runs have only half of the kinds, because all kinds together would hide some effects.
             if kinds.len() < 4 || generator.rng.chance(500) {
                 generator.add_episodes(kind);
                 met.push(kind);
             }
         }
         let stay_dead = generator.draw_nodes(250);
-        // A second sequence keeps the faults of a seed unchanged when options are added.
+        // Options come from a second random sequence. So the faults of a seed do not change when options are added.
         let mut rng = Rng::new(settings.seed, Stream::System);
         let (take_timeout_us, take_attempts) = draw_offer_times(&mut rng);
         let forget_us = rng.pick(&[
@@ -94,8 +94,8 @@ struct RingTimes {
     latency_us: (u64, u64),
 }
 
-/// The factor by which a quick ring is faster. There a member is silent after 3.2 s and forgotten after 4 s, within
-/// the shortest runs.
+/// The factor by which the times of a quick ring are shorter. In a quick ring, a member is silent after 3.2 s and
+/// forgotten after 4 s. So members become silent and are forgotten even in the shortest runs.
 const QUICK_FACTOR: u64 = 4;
 
 impl RingTimes {
@@ -103,15 +103,15 @@ impl RingTimes {
         self.heartbeat_us /= QUICK_FACTOR;
         self.take_timeout_us /= QUICK_FACTOR;
         self.forget_us = 4 * SECOND;
-        // Keep the latency so short that an answer still comes within TAKE_TIMEOUT.
+        // The latency is so short that an answer still comes within TAKE_TIMEOUT.
         let (least, most) = self.latency_us;
         self.latency_us = (least / QUICK_FACTOR, most / QUICK_FACTOR);
         self.idle_hold_us = self.idle_hold_us.min(self.heartbeat_us);
     }
 }
 
-/// Draws TAKE_TIMEOUT and TAKE_ATTEMPTS: mostly the defaults, sometimes so large that heartbeats are due while a
-/// token is offered.
+/// Draws TAKE_TIMEOUT and TAKE_ATTEMPTS. Most draws give the defaults. Some draws are so large that heartbeats are due
+/// while a token is offered.
 fn draw_offer_times(rng: &mut Rng) -> (u64, u32) {
     if rng.chance(750) {
         return (default_take_timeout_us(), default_take_attempts());
@@ -120,7 +120,7 @@ fn draw_offer_times(rng: &mut Rng) -> (u64, u32) {
     (timeout, rng.pick(&[1, 2, 3, 5]))
 }
 
-/// Draws a fault that stays when the others end: one node misses frames or is slow.
+/// Draws a fault that stays when the other faults end: one node misses frames or is slow.
 fn draw_lasting_fault(rng: &mut Rng, nodes: usize, met: &[FaultKind]) -> Option<Fault> {
     if nodes < 2 {
         return None;
@@ -198,7 +198,7 @@ impl Generator {
         self.add(end, ends);
     }
 
-    /// Draws a duration from `low` to `high`. Each doubling is equally likely, so most are short.
+    /// Draws a duration from `low` to `high`. Each doubling is equally likely, so most durations are short.
     fn draw_duration(&mut self, low: u64, high: u64) -> u64 {
         let doublings = (high / low.max(1)).max(1).ilog2();
         let low = low << self.rng.below(u64::from(doublings) + 1);
@@ -245,8 +245,8 @@ impl Generator {
         self.add_until(at, end, fault);
     }
 
-    /// Makes one node work while another is behind a switch port that forwards nothing yet, for about the time of an
-    /// election.
+    /// Makes one node work while another node is behind a switch port that does not forward frames yet. The port starts
+    /// to forward frames after about the time of an election.
     fn add_aside(&mut self, at: u64) {
         if self.nodes < 2 {
             return;

@@ -1,7 +1,7 @@
-//! Jobs that run once in a period: two runs of one never begin within it.
+//! Jobs that run once in a period: two runs of the same job never begin within one period.
 //!
-//! At grade quorum that always holds. Otherwise it holds if the segment was never split and lost no frame, and a
-//! node that knows of the run stays up.
+//! At grade quorum, this rule always holds. At other grades, the rule holds if the segment was never split and lost no
+//! frame. In addition, a node that knows about the run must stay up.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ use super::system::{Lab2Event, World};
 use crate::kernel::queue::id;
 
 const SECOND: u64 = 1_000_000_000;
-/// The minimum percentage of a period that has passed in simulated time when 99 % have passed by a node's clock.
-/// The next run may begin then.
+/// When 99 % of a period have passed by a node's clock, at least this percentage has passed in simulated time. The next
+/// run may begin at that time.
 const PERIOD_PERCENT_MIN: u64 = 97;
 /// The kinds of fault that neither split the segment nor lose frames.
 const HARMLESS_KINDS: [FaultKind; 7] = [
@@ -41,7 +41,7 @@ fn name(job: u8) -> Option<JobName> {
 }
 
 impl<M: Inspect> World<M> {
-    /// Makes the node want to run a job, unless it wants the token already.
+    /// Makes the node request a job, unless it already requests the token.
     pub(super) fn start_job_run(&mut self, at: usize, job: u8, quorum: bool, work: u64) {
         let node = &self.nodes[at];
         if node.own.job.is_some() || node.own.job_run.is_some() || !node.is_running() {
@@ -76,7 +76,8 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Whether the node may ask for permission. As the daemon does, it waits for a lease after a start.
+    /// Whether the node may request permission for the job. After a start, the node first waits for a lease, as a
+    /// daemon does.
     fn may_request_run(&self, at: usize, job_run: &JobRun) -> bool {
         let node = &self.nodes[at];
         let Some(machine) = node.driver.as_ref().map(Driver::machine) else {
@@ -96,7 +97,7 @@ impl<M: Inspect> World<M> {
             return;
         };
         if !node.is_running() {
-            // The run is looked at again when the process continues.
+            // When the process continues, it handles the run again.
             return self.later(self.now + SECOND / 100, Lab2Event::JobRun(id(at), number));
         }
         let Some(driver) = node.driver.as_ref() else {
@@ -190,7 +191,7 @@ impl<M: Inspect> World<M> {
         let oldest = self.nodes.iter().filter(|node| node.driver.is_some());
         let oldest = oldest.map(|node| node.up_since).min().unwrap_or(self.now);
         let checks = &mut self.system.checks;
-        // A node that was up at the time of the run, and still is, has stored the stamp.
+        // A node that has been up since the time of the run has stored the stamp.
         let counts = |it: &&StampedRun| {
             let is_known = is_whole && oldest + SECOND <= it.at;
             it.job == run.job && (is_known || it.quorum && run.quorum)

@@ -1,9 +1,8 @@
 //! Checks leases: as long as no frame is lost and no clock is wrong, at most one node's application relies on a
 //! token.
 //!
-//! A node that holds a token gives its application a lease. The application may work until the lease ends, even if
-//! the node loses the token, crashes or stalls. Only the end of the work or the node's own handover ends it
-//! earlier.
+//! A node that holds a token gives its application a lease. The application may work until the lease ends, even if the
+//! node loses the token, crashes or stalls. Only the end of the work or a handover by this node ends the lease earlier.
 
 use super::Inspect;
 use super::node::{AppClaim, NodeData};
@@ -11,7 +10,7 @@ use super::outcome::Rule;
 use super::schedule::{Action, Fault};
 use super::system::World;
 
-/// Whether no action of this schedule voids a lease.
+/// Whether no action of this schedule makes a lease void.
 pub(super) fn is_orderly(plan: &[Action]) -> bool {
     plan.iter().all(|action| {
         matches!(
@@ -53,7 +52,7 @@ impl<M: Inspect> World<M> {
             return;
         };
         let before = node.own.lease.filter(|before| before.token == token);
-        // A later lease may end earlier than an earlier one, on which the application may still rely.
+        // A later lease may end before an earlier lease. The application may still rely on the earlier lease.
         let until = before.map_or(until, |before| before.until.max(until));
         node.own.lease = Some(AppClaim { token, until });
         if let Some((other, claim)) = self.other_claim(at, |own| own.lease) {
@@ -62,7 +61,8 @@ impl<M: Inspect> World<M> {
             self.system.checks.report(now, Some(at), Rule::Lease, what);
         }
     }
-    /// Returns another node whose application may still rely on its claim, by that node's clock.
+    /// Returns another node whose application may still rely on its claim. The clock of this other node decides whether
+    /// its claim has ended.
     pub(super) fn other_claim(
         &self,
         at: usize,

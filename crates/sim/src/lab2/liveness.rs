@@ -12,22 +12,22 @@ use super::schedule::{Fault, Schedule};
 use super::settings::FaultKind;
 use super::system::World;
 use super::unresponsive_station::long_work;
-use crate::kernel::schedule::Fault as _;
+use crate::kernel::schedule::FaultFields as _;
 
-/// The number of failed handovers in a row after which an OWNER only tries members that send frames meanwhile.
+/// After this number of failed handovers in a row, an OWNER tries only members that have sent frames meanwhile.
 const FAILED_HANDOVERS_MAX: u32 = 3;
-/// The maximum number of members that want the token at the same time.
+/// The maximum number of members that request the token at the same time.
 const WANTING_MEMBERS_MAX: usize = 32;
-/// The work of a member that wants the token, in nanoseconds.
+/// The duration of the work of a member that requests the token, in nanoseconds.
 const WORK_NANOS: u64 = 2_000_000;
-/// The time after which one sole owner counts as the only one before the bound is over. In small rings the bound
-/// comes first.
+/// If there is exactly one owner for this time, the check ends before its bound. In small rings, the check reaches its
+/// bound before this time.
 const SOLE_OWNER_TIME: Duration = Duration::from_secs(3);
 /// The maximum time without promises after a start, in WAITER_TIMEOUTs.
 const NO_PROMISE_TIMEOUTS_MAX: u32 = 10;
 /// The interval at which the tables are compared.
 const TABLES_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// The maximum number of broadcasts per member, for each kind that belongs to an election.
+/// The maximum number of broadcasts of one kind that an election costs per member.
 const BROADCASTS_PER_MEMBER_MAX: u64 = 3;
 
 /// The bounds on the recovery, from the constants in force.
@@ -36,18 +36,18 @@ struct Bounds {
     one_owner: Duration,
     /// Invariant 4: the time until a dead owner is replaced.
     replaced: Duration,
-    /// Invariant 5: the time until the tables are equal. The protocol states no bound: each difference takes a few
-    /// heartbeats. A dispute about the IP of a silent member takes WAITER_TIMEOUTs, and a long table takes a heartbeat
-    /// for every two of its frames.
+    /// Invariant 5: the time until the tables are equal. The protocol states no bound. Each difference disappears after
+    /// a few heartbeats. A dispute about the IP of a silent member lasts for some WAITER_TIMEOUTs. A long table takes a
+    /// heartbeat for every two of its frames.
     equal_tables: Duration,
-    /// The time until every member has had the token, with the dead ones.
+    /// The time until every live member has had the token, including failed handovers to dead members.
     round: Duration,
     waiter_timeout: Duration,
-    /// The time until a node that gave up the token asks whether it may own again.
+    /// The time until a node that gave up the token asks whether it may be the owner again.
     probe: Duration,
 }
 
-/// The time until a live member has settled which of two IPs is its own, in WAITER_TIMEOUTs.
+/// The time until a live member has ended a dispute about its own IP, in WAITER_TIMEOUTs.
 const IP_DISPUTE_TIMEOUTS: u32 = 4;
 /// The number of heartbeats without a frame after which a member is silent.
 const SILENT_AFTER_HEARTBEATS: u32 = 128;
@@ -56,7 +56,8 @@ const MTU_PING_LEN: usize = 79;
 /// The time for which a removed member stays out of the tables, in WAITER_TIMEOUTs.
 const REMOVED_TIMEOUTS: u32 = 16;
 
-/// The time before a node whose token no member accepts asks whether it may own again, in WAITER_TIMEOUTs.
+/// If no member accepts a node's token, the node asks after this time whether it may be the owner again. The unit is
+/// WAITER_TIMEOUT.
 const PROBE_TIMEOUTS: u32 = 4;
 
 /// The comparisons of all tables.
@@ -64,7 +65,7 @@ const PROBE_TIMEOUTS: u32 = 4;
 struct Tables {
     next: Duration,
     since: Option<Duration>,
-    /// The time of the last comparison at which they were equal.
+    /// The time of the last comparison at which the tables were equal.
     seen: Option<Duration>,
 }
 
@@ -83,8 +84,9 @@ impl Tables {
 }
 
 impl Bounds {
-    /// Returns the bounds for the `members` of the largest table, of which `live` exist. Each live member spends at
-    /// most [`FAILED_HANDOVERS_MAX`] handovers per rotation on dead ones. A part of a table has `per_frame` members.
+    /// Returns the bounds. The largest table has `members` members, and `live` of these members exist. Each live member
+    /// spends at most [`FAILED_HANDOVERS_MAX`] handovers per rotation on dead members. A part of a table has
+    /// `per_frame` members.
     fn of(
         constants: &Constants,
         (members, live, per_frame): (u32, u32, u32),
@@ -128,8 +130,8 @@ impl<M: Inspect> World<M> {
         self.check_diagnostics(&bounds);
         let lasting = schedule.lasting.as_ref();
         let afflicted = lasting.and_then(|fault| self.apply_lasting_fault(fault));
-        // A member that its predecessor does not hear is skipped once, then gets the token. A member that answers too late
-        // has no bound.
+        // If a predecessor does not hear a member, the ring skips the member once, and then the member gets the token.
+        // For a member that answers too late, there is no bound.
         let (again, rounds, late) = match (afflicted, lasting) {
             (Some(_), Some(Fault::Cut { .. } | Fault::Broadcast { .. })) => (afflicted, 2, None),
             (Some(_), Some(Fault::Slow { .. })) => (None, 1, afflicted),
@@ -148,7 +150,8 @@ impl<M: Inspect> World<M> {
         self.check_replacement();
     }
 
-    /// Waits until restarted members may promise again. Until then a slow member may rely on an earlier promise.
+    /// Waits until restarted members may promise again. Before they may promise again, a slow member may still rely on
+    /// an earlier promise.
     fn await_promises(&mut self) {
         let usual = self.system.constants.waiter_timeout();
         if self.system.slowest > usual {
@@ -157,7 +160,7 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Applies the fault that stays to a live node, which then wants the token repeatedly. Returns the node.
+    /// Applies the permanent fault to a live node, which then requests the token repeatedly. Returns the node.
     fn apply_lasting_fault(&mut self, fault: &Fault) -> Option<usize> {
         let (Fault::Broadcast { node, .. }
         | Fault::Cut { to: node, .. }
@@ -165,7 +168,7 @@ impl<M: Inspect> World<M> {
         else {
             return None;
         };
-        // With a station that never takes the token it may take longer: `docs/guarantees.md`, "Not promised".
+        // With a station that never takes the token, recovery may take longer: `docs/guarantees.md`, "Not promised".
         if self.system.has_unresponsive_station || !self.live().any(|at| at == node) {
             return None;
         }
@@ -190,7 +193,7 @@ impl<M: Inspect> World<M> {
         let live = u32::try_from(self.live().count()).unwrap_or(u32::MAX);
         let (least, spread) = self.network.latency;
         let latency = Duration::from_nanos(least + spread);
-        // The smallest MTU bounds the parts of tables: 22 bytes for each member, after a header of 22.
+        // The smallest MTU limits the parts of tables: 22 bytes for each member, after a header of 22 bytes.
         let mtu = self.live().map(|at| self.nodes[at].mtu).min();
         let per_frame = mtu.map_or(0, |mtu| mtu.saturating_sub(22) / 22);
         let per_frame = u32::try_from(per_frame.clamp(1, 66)).unwrap_or(1);
@@ -205,8 +208,8 @@ impl<M: Inspect> World<M> {
             .into_iter()
             .any(leaves_dead);
         if dead || !says_its_mtu {
-            // Dead stations take the places of those that answer until they count as silent. A member with the smallest MTU can
-            // announce it only in its signs of life.
+            // Until dead stations count as silent, they take the places of members that answer. A member with the
+            // smallest MTU can announce its MTU only in its signs of life.
             bounds.equal_tables += self.system.constants.heartbeat * SILENT_AFTER_HEARTBEATS;
         }
         bounds
@@ -226,17 +229,18 @@ impl<M: Inspect> World<M> {
         };
         limit += delayed;
         if self.system.checks.exemptions.may_names_clash() {
-            // The token is lost once more when it reaches the node that takes it for its past: within a rotation.
+            // The token is lost once more, within a rotation, when it reaches the node that considers it as the past of
+            // its own chain.
             limit += round + delayed + bounds.one_owner;
-            // It does not get there before the work under it is done.
+            // The token does not reach this node before the work under the token is done.
             let works = self.nodes.iter().filter_map(|node| node.own.job);
             let work = works.map(|job| job.work).max();
             limit += Duration::from_nanos(work.unwrap_or(0));
         }
         let mut since = self.has_one_owner().then_some(begin);
         let mut tables = Tables::default();
-        // A member that gives up the token leaves the ring to others. If all have given up, this lasts until one may own
-        // again.
+        // A member that gives up the token leaves the ring to other members. If all members have given up, the ring has
+        // no owner until one of them may own again.
         let longer = limit + bounds.probe + bounds.one_owner;
         let mut unfit = false;
         self.run_watching(longer + bounds.waiter_timeout, |sim| {
@@ -250,7 +254,7 @@ impl<M: Inspect> World<M> {
                 None => Some(sim.now()),
                 since => since,
             };
-            // In a ring of thousands a rotation takes minutes, in which nothing else would happen.
+            // In a ring of thousands of members, a rotation takes minutes. In these minutes, nothing else would happen.
             since.is_none_or(|at| sim.now() < at + SOLE_OWNER_TIME)
         });
         let equal_after = self.system.stats.counters.tables_equal_after;
@@ -259,7 +263,7 @@ impl<M: Inspect> World<M> {
         let limit = if unfit { longer } else { limit };
         match since {
             Some(at) if at <= begin + limit => {
-                // Only the first time counts: later a dead owner is replaced.
+                // Only the first time counts: the later one is the time until a dead owner was replaced.
                 let after = self.system.stats.counters.one_owner_after;
                 self.system.stats.counters.one_owner_after = after.or(at.checked_sub(begin));
             }
@@ -290,8 +294,8 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Checks invariant 5. `seen_equal` is the last time after the faults at which the tables were equal. A later
-    /// difference, as when a member is forgotten, gets the same time again.
+    /// Checks invariant 5. `seen_equal` is the last time after the faults at which the tables were equal. If the tables
+    /// differ again later, for example because a member is forgotten, the same time limit begins again.
     fn await_equal_tables(
         &mut self,
         calm: Duration,
@@ -316,8 +320,8 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Checks that no node reports a diagnostic whose cause is over. A member that hears again has this in its next
-    /// broadcast. If the owner sends no heartbeats, that is its next sign of life.
+    /// Checks that no node reports a diagnostic whose cause is over. A member that hears again announces this in its
+    /// next broadcast. If the owner sends no heartbeats, this broadcast is the member's next sign of life.
     fn check_diagnostics(&mut self, bounds: &Bounds) {
         let limit = bounds.waiter_timeout * IP_DISPUTE_TIMEOUTS
             + self.system.constants.heartbeat * SILENT_AFTER_HEARTBEATS;
@@ -330,10 +334,11 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Returns a diagnostic that is reported without a cause. The last report of a dead member still has one.
+    /// Returns a diagnostic that is reported without a cause. A report about a member that has died does not count,
+    /// because the dead member cannot end it.
     fn find_unfounded_diagnostic(&self) -> Option<String> {
         let present = |mac| self.live().any(|at| self.nodes[at].own.mac == mac);
-        // If an MTU is too small for a PING with a profile, members may never learn another's new times.
+        // If an MTU is too small for a PING with a profile, members may never learn the new times of another member.
         let learns = || {
             self.live()
                 .all(|at| self.nodes[at].mtu >= PING_LEN + Profile::LEN)
@@ -350,8 +355,9 @@ impl<M: Inspect> World<M> {
         })
     }
 
-    /// Checks invariant 3: all members want the token at the same time. If a station asks and never takes, they want it
-    /// repeatedly; `again` does so too. With `quorum` all want it with a quorum.
+    /// Checks invariant 3: all members request the token at the same time. The member `again` requests the token
+    /// repeatedly. If a station requests the token and never takes it, all members request the token repeatedly. With
+    /// `quorum`, all members request the token with a quorum.
     fn check_service(
         &mut self,
         again: Option<usize>,
@@ -376,7 +382,8 @@ impl<M: Inspect> World<M> {
         self.system.repeating_member = again.filter(|_| !self.system.has_unresponsive_station);
         let repeats = self.system.has_unresponsive_station || again.is_some();
         self.system.repeated_work = repeats.then_some(each);
-        // All want the token at once: only then the bound of members + 1 tenures is tested.
+        // All members request the token at once, because otherwise the bound of members + 1 tenures would not be
+        // tested.
         for &at in &chosen {
             self.nodes[at].own.job = None;
             self.want_token(at, each, quorum);
@@ -396,7 +403,7 @@ impl<M: Inspect> World<M> {
             waiting.retain(|&at| match sim.nodes[at].own.job {
                 Some(job) => {
                     let now = sim.system.stats.counters.tenures;
-                    // A member that gave up the token asks for it only when it may own again.
+                    // A member that gave up the token requests it only when it may own again.
                     let since = fit_since.entry(at).or_insert(job.tenures);
                     if sim.is_unfit(at) {
                         *since = now;
@@ -427,7 +434,7 @@ impl<M: Inspect> World<M> {
     /// Checks invariant 4: kills the owner.
     fn check_replacement(&mut self) {
         let bounds = self.bounds();
-        // During a handover there is a successor already. Without IDLE_HOLD a handover is as likely as not.
+        // During a handover, there is already a successor. Without IDLE_HOLD, about half of the time is a handover.
         let rests = !self.system.constants.idle_hold.is_zero();
         self.run_until(bounds.round, |sim| match sim.system.owners[..] {
             [alone] => sim.nodes[alone].own.may_use || !rests,
@@ -438,7 +445,7 @@ impl<M: Inspect> World<M> {
             return;
         };
         self.begin_phase("the owner dies");
-        // Heartbeats before the death are no cost of the election.
+        // Heartbeats before the owner's death are no cost of the election.
         let before = self.system.broadcast.clone();
         self.kill(owner);
         let all_let_go = self.live().all(|at| self.is_unfit(at));
@@ -458,7 +465,7 @@ impl<M: Inspect> World<M> {
         self.await_one_owner(&bounds);
     }
 
-    /// Checks that the election since `before` cost O(n) broadcasts.
+    /// Checks that the election since `before` has cost at most O(n) broadcasts.
     fn check_broadcasts(&mut self, before: &BTreeMap<&'static str, u64>) {
         let live = self.live().count() as u64;
         for kind in [Kind::WhereIsToken, Kind::GeneratingToken, Kind::TokenIsHere] {

@@ -1,4 +1,4 @@
-//! Lab2's data of each node.
+//! The part of each node's data that only Lab2 has.
 
 use std::rc::Rc;
 
@@ -14,22 +14,22 @@ pub(super) const EMPTY_STATE: StoredState = StoredState {
     stamp: None,
 };
 
-/// The work for which a node wants the token.
+/// The work for which a node requests the token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job {
     pub(super) number: u32,
-    /// The duration, in nanoseconds.
+    /// The duration of the work, in nanoseconds.
     pub(super) work: u64,
     pub(super) begun: bool,
     /// Whether the work needs a quorum.
     pub(super) quorum: bool,
-    /// The tenure that the members were asked to confirm, and the number of requests.
+    /// The tenure that the members shall confirm, and the number of requests that the node has sent to the members.
     pub(super) asked: Option<(Token, u32)>,
-    /// The number of tenures when the node began to want the token.
+    /// The number of tenures when the node began to request the token.
     pub(super) tenures: u64,
 }
 
-/// A job that a node wants to run once in a period.
+/// A job that a node runs once in a period.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JobRun {
     pub(super) number: u32,
@@ -42,13 +42,13 @@ pub(super) struct JobRun {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JobRunState {
     Waiting,
-    /// The state machine was asked for permission.
+    /// The node has requested permission from its state machine.
     Asked,
     /// The job runs until this time.
     Working(u64),
 }
 
-/// The events other than frames that a stalled process finds when it continues.
+/// The events, except frames, that a stalled process finds when it continues.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MissedEvents {
     /// Whether the work under the token was done.
@@ -76,38 +76,40 @@ pub(super) struct OwnerQuorum {
 /// A node's addresses, its state file, and the state of its state machine and its application.
 pub struct NodeData {
     pub(super) mac: MacAddr,
-    /// The number of its network card.
+    /// The number of the node's network card.
     pub(super) card: u8,
     pub(super) ip: [u8; 16],
     /// The state file.
     pub(super) durable: StoredState,
-    /// The progress that was known before the file named the chain that it names now.
+    /// The progress that the node knew just before it stored the chain that is now in the file.
     pub(super) knew: u64,
-    /// The part of it that is certainly on the disk.
+    /// The part of the state file that is certainly on the disk.
     pub(super) synced: StoredState,
-    /// The number of writes since.
+    /// The number of writes since then.
     pub(super) unsynced: u32,
     pub(super) stamps: Vec<StoredStamp>,
     pub(super) constants: Rc<Constants>,
-    /// Whether it was asked to shut down and is still running.
+    /// Whether the node got the command to shut down and is still running.
     pub(super) leaving: bool,
-    /// Whether it was paused, and perhaps has not got the end of the pause: a stalled process reads no commands.
+    /// Whether the node was paused. The node may not know the end of the pause yet, because a stalled process reads no
+    /// commands.
     pub(super) held_off: bool,
-    /// The token that it holds.
+    /// The token that the node holds.
     pub(super) held: Option<Token>,
     pub(super) may_use: bool,
-    /// The last token that it held.
+    /// The last token that the node held.
     pub(super) last_held: Option<Token>,
     pub(super) job: Option<Job>,
-    /// The job that it wants to run once in a period.
+    /// The job that the node runs once in a period.
     pub(super) job_run: Option<JobRun>,
-    /// The quorum on which its application may rely.
+    /// The quorum on which the node's application may rely.
     pub(super) claim: Option<AppClaim>,
-    /// Its quorum after the last input, until it gives up its token or reports a lower grade.
+    /// The node's quorum after the last input. When the node gives up its token or reports a lower grade, the simulator
+    /// drops this quorum.
     pub(super) quorum: Option<OwnerQuorum>,
-    /// The lease of its application, if that works.
+    /// The lease of the node's application, if the application works.
     pub(super) lease: Option<AppClaim>,
-    /// The time before which it is not started, because it lost its state file.
+    /// The time before which the node is not started, because it lost its state file.
     pub(super) down_until: u64,
     pub(super) seen: InputEvents,
 }
@@ -119,7 +121,7 @@ pub(super) struct InputEvents {
     pub(super) replies: u32,
     /// The stronger token that the node met while it was an owner with a quorum.
     pub(super) outdone: Option<Token>,
-    /// The number of members after the table has grown, or 0.
+    /// The number of members after the table has grown during this input; 0 if the table has not grown.
     pub(super) grown: usize,
 }
 

@@ -17,7 +17,7 @@ pub(super) fn card(at: usize, number: u8) -> MacAddr {
     MacAddr([2, number, 0, 0, high, low])
 }
 
-/// Returns the node and the card of an address that is, or was, a node's.
+/// Returns the node and the card of an address that belongs, or belonged, to a node.
 fn place(mac: MacAddr) -> Option<(usize, u8)> {
     match mac.0 {
         [2, number @ 0..CARDS, 0, 0, high, low] => {
@@ -27,12 +27,12 @@ fn place(mac: MacAddr) -> Option<(usize, u8)> {
     }
 }
 
-/// Returns the node of an address that is, or was, a node's.
+/// Returns the node of an address that belongs, or belonged, to a node.
 pub fn node_of(mac: MacAddr) -> Option<usize> {
     place(mac).map(|(at, _)| at)
 }
 
-/// Returns the IP of node `at` with this `number`, a 10.x.x.x address as the protocol carries it.
+/// Returns an IP of node `at`: a 10.x.x.x address with this `number`, in the form that the protocol carries.
 pub(super) fn ip(at: usize, number: u8) -> [u8; 16] {
     let [.., high, low] = at.to_be_bytes();
     let mut ip = [0; 16];

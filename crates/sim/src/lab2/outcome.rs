@@ -7,19 +7,19 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule, with its number in `docs/protocol.md`, section 5, if it has one.
+    /// A rule, and its number in `docs/protocol.md`, section 5, if it has one.
     #[non_exhaustive]
     Rule {
         EqualTokens "invariant 1: two nodes hold equal tokens",
         OneOwner "invariant 2: there is not exactly one owner in time",
-        Served "invariant 3: a member that wants the token is not served in time",
+        Served "invariant 3: a member that requests the token does not get it in time",
         Replaced "invariant 4: a dead owner is not replaced in time",
         Broadcasts "invariant 4: replacing an owner costs too many broadcasts",
         EqualTables "invariant 5: the tables do not become equal",
         Identity "invariant 6: the identity of a tenure is used twice",
         Growth "invariant 6: a node's tenures go back",
         Fencing "invariant 6: a resource accepts tokens that go back",
-        Replies "invariant 7: a frame is answered with more than two",
+        Replies "invariant 7: a frame gets more than two answers",
         Table "invariant 7: a member table is out of order or too large",
         Panic "invariant 7: a node crashes",
         Storm "invariant 7: there is no end to the frames",
@@ -27,9 +27,9 @@ texts! {
         Kept "a node that has a quorum loses its token to another",
         Lease "two applications rely on a token at the same time",
         Once "a job is run twice in its period",
-        Clock "a wrong clock takes the token too far",
-        Trouble "a trouble is told of that is over",
-        Stored "a token is told of that is not stored",
+        Clock "a wrong clock moves the token too far",
+        Trouble "a node reports a trouble that is over",
+        Stored "a node reports a token that it has not stored",
         Valid "a frame that is not valid is sent",
     }
 }
@@ -56,7 +56,7 @@ counters! {
         silent,
         /// Reports that a member is forgotten.
         forgotten,
-        /// OWNERs that gave up because they could send no heartbeat.
+        /// OWNERs that gave up the token because they could send no heartbeat.
         expired_leases,
         /// Pieces of work under a token.
         jobs,
@@ -64,7 +64,7 @@ counters! {
         runs,
         /// Pieces of work that the fenced resource refused because the token was outdated.
         fenced,
-        /// Broken rules that a fault had voided.
+        /// Broken rules that a fault had made void.
         exempted,
     }
     most {
@@ -74,11 +74,11 @@ counters! {
     longest {
         /// The time of the end of the faults.
         calm_at,
-        /// The time from the end of the faults until one owner was left for good.
+        /// The time from the end of the faults until only one owner was left.
         one_owner_after,
         /// The time from the end of the faults until all tables were equal.
         tables_equal_after,
-        /// The time from the death of the owner to the next.
+        /// The time from the death of the owner to the next owner.
         replaced_after,
     }
 }

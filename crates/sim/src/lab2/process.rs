@@ -1,4 +1,4 @@
-//! The process of a node: it starts, wants the token, works and dies.
+//! The process of a node: it starts, requests the token, works and dies.
 
 use ring_proto::LinkState;
 use ring_proto::lab2::{Command, Constants};
@@ -9,8 +9,8 @@ use super::system::{Lab2Event, Node, World};
 use crate::kernel::queue::id;
 
 impl<M: Inspect> World<M> {
-    /// Makes the node want the token for this many nanoseconds of work, at any grade or with a quorum. Does nothing if
-    /// it wants the token already or does not run.
+    /// Makes the node request the token. `work` is the duration of the work in nanoseconds. With `quorum`, the work
+    /// needs a quorum. Does nothing if the node already requests the token or does not run.
     pub(super) fn want_token(&mut self, at: usize, work: u64, quorum: bool) {
         let node = &self.nodes[at];
         if node.own.job.is_some() || node.own.job_run.is_some() || !node.is_running() {
@@ -98,8 +98,8 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Reports the state of the link, with the current addresses. A stalled process learns it when it continues, a dead
-    /// one when it starts.
+    /// Reports the state of the link, with the current addresses. A stalled process learns the state when it continues,
+    /// and a dead process when it starts.
     pub(super) fn report_link(&mut self, at: usize) {
         let Node { mtu, unplugged, .. } = self.nodes[at];
         let NodeData { mac, ip, .. } = self.nodes[at].own;
@@ -117,7 +117,7 @@ impl<M: Inspect> World<M> {
         });
     }
 
-    /// Kills the process. The frames that it has not read are lost; its state file is kept.
+    /// Kills the process. The frames that the process has not read are lost. The state file is kept.
     pub fn kill(&mut self, at: usize) {
         self.end_process(at);
         let node = &mut self.nodes[at];

@@ -24,7 +24,8 @@ impl<M: Inspect> World<M> {
         strongest.map(|(_, at)| at)
     }
 
-    /// Whether there is one token: all owners except the last of its chain have handed it over and wait for an answer.
+    /// Whether there is exactly one token. All owners must have the same chain, and only one of them may use the token.
+    /// The other owners have offered the token and wait for an answer.
     pub fn has_one_owner(&self) -> bool {
         let nodes = &self.nodes;
         let Some(first) = self
@@ -60,7 +61,7 @@ impl<M: Inspect> World<M> {
         self.system.stats.sent(kind.name())
     }
 
-    /// Returns the number of broadcasts among them.
+    /// Returns the number of broadcasts of a kind that nodes have sent.
     pub fn broadcasts(&self, kind: Kind) -> u64 {
         let count = self.system.broadcast.get(kind.name());
         count.copied().unwrap_or(0)

@@ -1,7 +1,8 @@
-//! Checks quorums: two nodes never rely on one at the same time.
+//! Checks quorums: two nodes never rely on a quorum at the same time.
 //!
-//! A node with a quorum tells its application until when it may rely on it. The application does so even if the
-//! node loses its token, crashes or stalls. Only the node's own handover ends it earlier.
+//! A node with a quorum gives its application a time until which the application may rely on the quorum. The
+//! application relies on the quorum until this time, even if the node loses its token, crashes or stalls. Only a
+//! handover by this node makes the time end earlier.
 
 use ring_codec::lab2::Token;
 use ring_runtime::driver::Driver;
@@ -40,19 +41,19 @@ impl<M: Inspect> World<M> {
         if before.is_none_or(|before| before.token != token) {
             self.system.stats.counters.quorums += 1;
         }
-        // A later promise may end earlier than an earlier one, on which the application may still rely.
+        // A later promise may end before an earlier promise. The application may still rely on the earlier promise.
         let until = before.map_or(until, |before| before.until.max(until));
         node.own.claim = Some(AppClaim { token, until });
         self.compare_quorums(at, token);
     }
 
-    /// Checks a node with a quorum that has met a token stronger than its own. Its tenure and quorum must continue,
-    /// unless a majority now needs more members: the other owner may be new. A node that gave up its token meanwhile,
-    /// or could not store a re-created one, is not checked.
+    /// Checks a node that has a quorum and has received a token stronger than its own. The checked node's tenure and
+    /// quorum must continue. The only exception: the other owner is new, and with it a majority needs more members. A
+    /// node is not checked if it gave up its token meanwhile, or if it could not store a re-created token.
     pub(super) fn check_loss(&mut self, at: usize, outdone: Token) {
         let now = self.now;
         let node = &self.nodes[at];
-        // During a slow loop iteration the state machine notices an end only afterwards.
+        // During a slow loop iteration, the state machine notices the end of a quorum only after the iteration.
         let late = node.clock.monotonic(now + node.slow);
         let before = node.own.quorum.filter(|before| before.until > late);
         let machine = node.driver.as_ref().map(Driver::machine);

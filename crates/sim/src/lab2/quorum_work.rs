@@ -1,5 +1,5 @@
-//! Work that needs a quorum. As the daemon does, the node asks the members for a while, then lets others have the
-//! token.
+//! Work that needs a quorum. As the daemon does, the node asks the members for a while, and then lets other members
+//! have the token.
 
 use ring_proto::lab2::Command;
 use ring_proto::time::nanos;
@@ -8,7 +8,7 @@ use super::Inspect;
 use super::system::{Lab2Event, World};
 use crate::kernel::queue::id;
 
-/// The number of requests to the members in one tenure, with TAKE_TIMEOUT between them.
+/// The number of requests to the members in one tenure. TAKE_TIMEOUT lies between two requests.
 const REQUESTS_PER_TENURE_MAX: u32 = 8;
 /// The length of a PING with a promise, in bytes.
 const PROMISE_LEN: usize = 71;
@@ -16,8 +16,8 @@ const PROMISE_LEN: usize = 71;
 const ANSWERING_RING_MAX: usize = 64;
 
 impl<M: Inspect> World<M> {
-    /// Whether all live members can get a quorum: enough of them are alive to confirm it. A lone node has one only if
-    /// it was told how many members to expect.
+    /// Whether all live members can get a quorum, because enough live members can confirm a tenure. A node without
+    /// other members has no quorum, unless it expects a certain number of members.
     pub(super) fn may_have_quorum(&self) -> bool {
         let live = self.live().count();
         let enough = |at: usize| {
@@ -31,7 +31,7 @@ impl<M: Inspect> World<M> {
             && self.live().all(enough)
     }
 
-    /// Asks the members if the node's work needs a quorum that it does not have; returns whether it does.
+    /// If the node's work needs a quorum and the node has none, asks the members. Returns whether it asks.
     pub(super) fn ask_if_quorum_missing(&mut self, at: usize) -> bool {
         let now = self.now;
         let node = &mut self.nodes[at];
@@ -54,7 +54,7 @@ impl<M: Inspect> World<M> {
         true
     }
 
-    /// Asks the members again. After the last request the node lets others have the token.
+    /// Asks the members again. After the last request, the node lets other members have the token.
     pub(super) fn ask_members(&mut self, at: usize, number: u32) {
         let own = &mut self.nodes[at].own;
         let (held, may_use) = (own.held, own.may_use);

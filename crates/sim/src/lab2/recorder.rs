@@ -9,7 +9,7 @@ use super::schedule::Fault;
 
 /// Sees the events of a simulation, and cannot change it. Times are from the start of the run.
 pub trait Recorder {
-    /// Records a frame that a node has sent; `from` is `None` if no node did.
+    /// Records a frame that a node has sent; `from` is `None` if no node has sent the frame.
     fn on_sent(&mut self, at: Duration, from: Option<usize>, frame: &[u8]);
     /// Records a frame that a node has read after it had waited for `age`.
     fn on_read(&mut self, at: Duration, node: usize, frame: &[u8], age: Duration);

@@ -6,7 +6,7 @@ use super::recorder::Recorder;
 use super::schedule::Schedule;
 use super::settings::Settings;
 use super::system::World;
-use crate::kernel::run::guarded;
+use crate::kernel::run::catch_panic;
 use crate::kernel::schedule::Schedule as _;
 
 /// Runs the schedule of these settings: first the faults, then the recovery.
@@ -16,7 +16,7 @@ pub fn run<M: Inspect>(settings: &Settings) -> Outcome {
 
 /// Runs a schedule; `recorder` sees every detail. A panic of the state machine is a violation.
 pub fn replay<M: Inspect>(schedule: &Schedule, recorder: Option<Box<dyn Recorder>>) -> Outcome {
-    guarded(|| {
+    catch_panic(|| {
         let mut sim = World::<M>::of(schedule);
         if let Some(recorder) = recorder {
             sim.set_recorder(recorder);
@@ -26,7 +26,7 @@ pub fn replay<M: Inspect>(schedule: &Schedule, recorder: Option<Box<dyn Recorder
         sim.recover(schedule);
         sim.finish()
     })
-    .unwrap_or_else(|what| Outcome::panicked(schedule.time_us, Rule::Panic, what))
+    .unwrap_or_else(|what| Outcome::from_panic(schedule.time_us, Rule::Panic, what))
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ use ring_proto::time::nanos;
 
 use super::notation::CARDS;
 use super::outcome::{Rule, Stats};
-use crate::kernel::schedule::{Fault as _, MAX_TIME_US, Nodes, declare_faults, declare_schedule};
+use crate::kernel::schedule::{
+    FaultFields as _, MAX_TIME_US, Nodes, declare_faults, declare_schedule,
+};
 
 /// The maximum duration of anything in a schedule.
 const MAX_SPAN_US: u64 = 60 * 1_000_000;
@@ -20,11 +22,12 @@ const MAX_STEP_US: u64 = 100 * MAX_TIME_US;
 
 /// The initial and largest MTU of every interface.
 pub(super) const MTU: u16 = 1_500;
-/// The smallest MTU of the kernel. An offer or a heartbeat without data fits, a promise does not.
+/// The smallest MTU of the kernel. With this MTU, a node can send an offer or a heartbeat without data, but no promise.
 pub(super) const MIN_MTU: u16 = 68;
-/// An MTU that only tables and data exceed.
+/// An MTU that only tables and data exceed. All other frames are short enough.
 pub(super) const SMALL_MTU: u16 = 128;
-/// The smallest limit of the network: an offer fits, a heartbeat with its profile does not.
+/// The smallest payload limit that a run sets for the network. With this limit, an offer can pass, but a heartbeat with
+/// its profile cannot pass.
 pub(super) const NARROW_MTU_MIN: u16 = 68;
 
 declare_schedule! {
@@ -49,7 +52,8 @@ declare_schedule! {
         pub forget_us: u64,
     }
     last {
-        /// A fault that stays when the others end, while members want the token: one node misses frames or is slow.
+        /// A fault that stays when the other faults end. While members request the token, one node misses frames or is
+        /// slow.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub lasting: Option<Fault>,
     }
@@ -83,7 +87,7 @@ impl Schedule {
             idle_hold: Duration::from_micros(self.idle_hold_us),
             take_timeout: Duration::from_micros(self.take_timeout_us),
             take_attempts: self.take_attempts,
-            // The tables also need space for the phantoms that a wrong table lists.
+            // The tables also need space for stations that do not exist and that a wrong table lists.
             max_members: default.max_members.max(2 * self.nodes),
             expect: Some(self.nodes),
             forget: Some(Duration::from_micros(self.forget_us)),
@@ -94,7 +98,7 @@ impl Schedule {
     /// Checks that all values are within the simulator's limits.
     ///
     /// # Errors
-    /// Returns the reason if one is not.
+    /// Returns the reason if a value is not within the limits.
     pub fn check(&self) -> Result<(), String> {
         if !(1..=1 << 16).contains(&self.nodes) {
             return Err(format!("{} nodes: give 1 to 65,536", self.nodes));
@@ -154,7 +158,7 @@ impl Nodes for Schedule {
 }
 
 declare_faults! {
-    /// Faults and user actions. A rate holds until another is set. When the faults end, all are undone.
+    /// Faults and user actions. A rate is valid until another rate is set. When the faults end, all faults are undone.
     #[serde(tag = "do", rename_all = "snake_case")]
     Fault {
         /// Loses frames.
@@ -167,7 +171,7 @@ declare_faults! {
         Delay[] { by_us: u64, jitter_us: u64 },
         /// Flips bits of frames.
         Corrupt[] { of_1000: u16 },
-        /// Keeps the frames of one node from another.
+        /// Keeps the frames of one node from another node.
         Cut[from, to] => Self::Mend { from, to },
         /// Undoes a `Cut`.
         Mend[from, to],
@@ -191,23 +195,23 @@ declare_faults! {
         Slow[node] { turn_us: u64 },
         /// Refuses frames at the send queue.
         Refuse[node] { of_1000: u16 },
-        /// Gives the node the MAC address of another.
+        /// Gives the node the MAC address of another node.
         Twin[node, of] => Self::Untwin { node },
-        /// Gives it its own address back.
+        /// Gives the node its own address back.
         Untwin[node],
         /// Sends captured frames again.
         Replay[] { frames: u16 },
         /// Sends wrong frames from a station that is not in the ring.
         Stranger[] { frames: u16 },
-        /// Restarts the node with `percent` of the ring's heartbeat and the times that follow from it; 100 are the ring's
-        /// constants.
+        /// Restarts the node with other times. The node's heartbeat is `percent` % of the ring's heartbeat, and the
+        /// other times follow from the heartbeat. If `percent` is 100, the node has the ring's constants.
         Constants[node] {
             percent: u16,
-            /// The number of members that it expects, if all other nodes expect the ring's number.
+            /// The number of members that the node expects, if all other nodes expect the ring's number.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             expect: Option<usize>,
         } => Self::Constants { node, percent: 100, expect: None },
-        /// Makes the node want the token for some work.
+        /// Makes the node request the token for some work.
         Want[node] {
             work_us: u64,
             /// Whether the work needs a quorum.
@@ -218,9 +222,9 @@ declare_faults! {
         Data[node] { len: u16 },
         /// Shuts the node down.
         Leave[node] => Self::Start { node },
-        /// Changes the node's IP to one with this number; 0 removes it.
+        /// Changes the node's IP to the IP with the number `ip`. If `ip` is 0, removes the node's IP.
         Address[node] { ip: u8 },
-        /// Yields the token to a node; `to` equal to `node` means the next member.
+        /// Makes the node `node` hand its token over to the node `to`, or to the next member if `to` equals `node`.
         Yield[node, to],
         /// Pauses the node: it takes part, but owns nothing.
         HoldOff[node] => Self::HoldAgain { node },
@@ -230,42 +234,46 @@ declare_faults! {
         Unplug[node] => Self::Plug { node },
         /// Brings the link up.
         Plug[node],
-        /// Makes the node want to run the job of this number, unless it has run in its period, at grade quorum or at any.
+        /// Makes the node request the job with this number. With `quorum`, the job needs grade quorum; otherwise, any
+        /// grade is enough. The job does not run if it has already run in its period.
         Once[node] { job: u8, quorum: bool, work_us: u64 },
-        /// Gives the node the MAC address of its network card of this number; it starts with card 0.
+        /// Gives the node the MAC address of one of its network cards. `card` is the number of this card. The node
+        /// starts with card 0.
         Card[node] { card: u8 },
-        /// Starts a station outside the ring that sends WANT_TOKEN for good and never takes the token.
+        /// Starts a station outside the ring that always sends WANT_TOKEN and never takes the token.
         Unresponsive[],
         /// Makes writes of the node's state file fail, or succeed again.
         Disk[node] { full: bool },
         /// Limits the payloads that the node's interface carries. The limit stays when the faults end.
         Mtu[node] { mtu: u16 },
-        /// Keeps all frames from the node, or ends that.
+        /// Loses all frames to the node, or lets them reach the node again.
         Deaf[node] { deaf: bool },
-        /// Loses the unicasts that the node sends, or should receive, or makes its interface refuse them.
+        /// Loses the unicasts from the node or to the node, or makes the node's interface refuse them.
         Unicast[node] {
             sent: bool,
             received: bool,
             #[serde(default)]
             refused: bool,
         },
-        /// Keeps broadcasts from the node, or ends that.
+        /// Keeps broadcasts from the node, or lets them reach it again.
         Broadcast[node] { lost: bool },
-        /// Cuts the node off from all others, or ends that.
+        /// Cuts the node off from all other nodes, or connects it again.
         Aside[node] { aside: bool },
-        /// Loses longer payloads on their way.
+        /// Loses payloads that are longer than `mtu` on their way.
         Narrow[] { mtu: u16 } => Self::Narrow { mtu: MTU },
-        /// Sets a clock rate that is worse than the promises allow; 0 makes it right again.
+        /// Sets a clock rate that is worse than the promises allow. If `millionths` is 0, the clock rate is right
+        /// again.
         Drift[node] { millionths: i32 },
-        /// Kills the process and restores its state file from some writes before.
+        /// Kills the process and restores an earlier version of its state file.
         Rollback[node] => Self::Start { node },
-        /// Introduces `count` dead stations from the number `first` on. One of them lists all, or each has sent one frame.
+        /// Introduces `count` dead stations, beginning with the number `first`. Either one of these stations lists all
+        /// others, or each of these stations has sent one frame.
         Dead[] { first: u16, count: u16, spoke: bool },
     }
 }
 
 impl Fault {
-    /// Whether it is within the limits of the simulator and of the promises.
+    /// Whether the fault is within the limits of the simulator and of the promises.
     fn is_possible(&self) -> bool {
         match *self {
             Self::Drop { of_1000 }

@@ -1,5 +1,5 @@
-//! A station outside the ring that sends wrong frames. It is broken, not malicious: it never sends a token stronger
-//! than the strongest one, nor one that another station authored.
+//! A station outside the ring that sends wrong frames. The station is broken, not malicious. The station never sends a
+//! token that is stronger than the strongest token, or a token of another author.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{
@@ -13,7 +13,7 @@ use super::system::World;
 
 /// The stranger's address.
 const STRANGER: MacAddr = MacAddr([2, 0xff, 0, 0, 0, 1]);
-/// The number of unknown stations that it may list. They stay in the tables for good.
+/// The number of unknown stations that the stranger may list. These stations stay in the tables indefinitely.
 const PHANTOMS_MAX: u64 = 3;
 const FRAME_KINDS: u64 = 11;
 
@@ -102,7 +102,8 @@ impl<M: Inspect> World<M> {
         encode(ETHERTYPE, STRANGER, to, message)
     }
 
-    /// Returns a token of a new chain of the stranger, weaker than the strongest that a node has held.
+    /// Returns a token of a new chain of the stranger. This token is weaker than the strongest token that a node has
+    /// held.
     fn draw_weak_token(&mut self) -> Token {
         let strongest = self.system.checks.strongest();
         let behind = match self.rng.below(3) {
@@ -130,7 +131,7 @@ impl<M: Inspect> World<M> {
             5 if bytes.len() > 22 && bytes[14] != Kind::RingMembers as u8 => bytes[22] |= 0x80,
             6 => {
                 let mut byte = || self.rng.draw().to_be_bytes()[0];
-                // The author's address stays: the stranger never uses another's.
+                // The author's address stays, because the stranger never uses the address of another station.
                 bytes[22..].fill_with(&mut byte);
                 bytes[14] = 0;
             }

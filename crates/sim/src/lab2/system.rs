@@ -28,7 +28,7 @@ use crate::kernel::streams::{ConnectionTable, NoStreams};
 use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::{node, simulation};
 
-/// The maximum number of writes of a state file until one is on the disk.
+/// The maximum number of writes of a state file that are not on the disk.
 const UNSYNCED_WRITES_MAX: u32 = 8;
 
 /// A simulation of several Lab2 nodes on a segment.
@@ -40,13 +40,13 @@ pub(super) type Node<M> = node::Node<Lab2System<M>>;
 /// An event of Lab2.
 #[derive(Debug)]
 pub enum Lab2Event {
-    /// The station that never takes the token asks for it again.
+    /// The station that never takes the token requests it again.
     Ask,
-    /// The work of this number is done at a node.
+    /// A node has done its work with this number.
     Done(u32, u32),
-    /// The job run of this number may take its next step.
+    /// The job run with this number may take its next step.
     JobRun(u32, u32),
-    /// The members may be asked to confirm a tenure, for the work of this number.
+    /// The node may ask the members to confirm a tenure, for the work with this number.
     Confirm(u32, u32),
 }
 
@@ -62,16 +62,16 @@ pub struct Lab2System<M> {
     pub(super) slowest: Duration,
     /// The nodes that hold a token.
     pub(super) owners: Vec<usize>,
-    /// Pairs of a node and the node whose address it has.
+    /// Pairs of nodes. The first node of a pair has the address of the second node.
     pub(super) twins: Vec<(usize, usize)>,
     pub(super) jobs: u32,
-    /// Whether a station asks for the token and never takes it.
+    /// Whether a station requests the token and never takes it.
     pub(super) has_unresponsive_station: bool,
-    /// The work for which a member wants the token again after its work is done, in nanoseconds.
+    /// The duration of the work, in nanoseconds, for members that request the token again after their work.
     pub(super) repeated_work: Option<u64>,
-    /// The only member that does so; `None` means all.
+    /// The only member that requests the token again; `None` means all members.
     pub(super) repeating_member: Option<usize>,
-    /// Whether no fault voids a lease.
+    /// Whether no fault makes a lease void.
     pub(super) orderly: bool,
     machines: PhantomData<fn() -> M>,
 }
@@ -109,8 +109,8 @@ impl<M> Lab2System<M> {
         }
     }
 
-    /// Voids the promises that are made from `at` on or were made shortly before, for as long as the slowest node's
-    /// promises last.
+    /// Makes promises void that members made shortly before `at`, or make later. The promises are void as long as the
+    /// slowest node's promises last.
     pub(super) fn void_promises_from(&mut self, at: u64) {
         let lasts = nanos(self.slowest.max(4 * self.constants.waiter_timeout()));
         self.checks
@@ -273,7 +273,8 @@ impl<M: Inspect> System for Lab2System<M> {
             {
                 own.quorum = None;
             }
-            // A node that is elected and cannot send stands again. It knows the token that it has stored, and answers with it.
+            // An elected node that cannot send stands for election again. It knows the token that it has stored, and
+            // sends this token in its answers.
             Event::TransmitFailed {
                 kind: Kind::TokenIsHere,
             } if own.held.is_none() => {
@@ -283,7 +284,7 @@ impl<M: Inspect> System for Lab2System<M> {
             Event::HandoverFailed { minted, .. } => {
                 self.stats.counters.failed_hand_overs += 1;
                 if minted.is_some() {
-                    // It had already given up the token that it offered, even within one loop iteration.
+                    // The giver had already given up the token that it offered, even within one loop iteration.
                     own.claim = None;
                 }
             }

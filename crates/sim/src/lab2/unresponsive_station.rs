@@ -1,5 +1,5 @@
-//! A station that always asks for the token and never takes it: its unicast is lost, or it is too slow. It stays
-//! when the other faults end, and the ring must keep its promises.
+//! A station that always requests the token and never takes it, because its unicasts are lost or it is too slow. The
+//! station stays when the other faults end, and the ring must keep its promises.
 
 use std::time::Duration;
 
@@ -11,10 +11,11 @@ use super::Inspect;
 use super::settings::FaultKind;
 use super::system::{Lab2Event, World};
 
-/// The station's address, which follows all nodes in ring order.
+/// The station's address. In ring order, this address comes after the addresses of all nodes.
 const STATION: MacAddr = MacAddr([2, 0xff, 0, 0, 2, 1]);
-/// Returns the work of members that want the token again at once, in nanoseconds. It is longer than the station's
-/// interval between two WANT_TOKEN, so that the station asks after each piece of work.
+/// Returns the duration of the work of members that request the token again at once, in nanoseconds. This duration is
+/// longer than the interval between two WANT_TOKEN of the station. So the station requests the token after each piece
+/// of work.
 pub(super) fn long_work(heartbeat: Duration) -> u64 {
     nanos(heartbeat * 6 / 5)
 }

@@ -15,7 +15,7 @@ use crate::kernel::conditions::Network;
 use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
 
-/// The size up to which a table is checked whenever it grows; a larger one is checked when it doubles.
+/// The size up to which a table is checked whenever it grows. A larger table is checked when its size has doubled.
 const SMALL_TABLE: usize = 64;
 const SECOND: u64 = 1_000_000_000;
 
@@ -23,7 +23,7 @@ impl<M: Inspect> World<M> {
     /// Creates a simulation of nodes on a segment without faults; no node is started.
     ///
     /// # Panics
-    /// If there are more than 65,536, or the constants cannot work.
+    /// Panics if there are more than 65,536 nodes, or if the constants cannot work.
     pub fn new(nodes: usize, constants: Constants, seed: u64) -> Self {
         assert!(nodes <= 1 << 16, "a simulation has at most 65,536 nodes");
         if let Err(error) = constants.check() {
@@ -42,7 +42,7 @@ impl<M: Inspect> World<M> {
         Self::assemble(nodes, network, rng, Lab2System::new(constants))
     }
 
-    /// Sets the recorder of every detail from now on.
+    /// Sets the recorder, which gets every detail from now on.
     pub fn set_recorder(&mut self, recorder: Box<dyn Recorder>) {
         self.system.recorder = Some(recorder);
     }
@@ -92,7 +92,7 @@ impl<M: Inspect> World<M> {
             self.system.owners.retain(|&owner| owner != at);
             return;
         };
-        // A re-created token that its owner offers at once is no tenure: no node owns it.
+        // A re-created token that its owner offers at once is no tenure, because no node owns the token.
         let is_tenure = if self.system.owners.contains(&at) {
             self.nodes[at].own.may_use
         } else {

@@ -43,8 +43,8 @@ fn two_processes_record_the_same_bytes() {
     assert!(one.iter().all(|bytes| bytes.len() > 500));
 }
 
-/// Returns the times of a capture's packets. It reads the raw blocks, so that the library that wrote them is not
-/// used.
+/// Returns the times of a capture's packets. This function reads the raw blocks, so the test does not depend on the
+/// library that wrote them.
 fn capture_times(capture: &[u8]) -> Vec<u64> {
     let word = |at: usize| {
         let bytes = capture[at..at + 4].try_into().expect("four bytes");

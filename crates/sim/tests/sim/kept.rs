@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Declares a test for each file in `schedules/` next to the caller; the caller's `replay` runs it.
+/// Declares a test for each file in the directory `schedules/` next to the caller. The test calls the caller's
+/// `replay`.
 macro_rules! schedules {
     ($schedule:ty; $($name:ident,)*) => {
         fn holds(text: &str) {
@@ -29,8 +30,8 @@ macro_rules! schedules {
 }
 pub(crate) use schedules;
 
-/// Checks that the files in `schedules/` next to a source have these names. The source's path starts at the
-/// workspace.
+/// Checks that the files in the directory `schedules/` next to a source file have these names. The path of the source
+/// file begins at the workspace.
 pub(crate) fn all_are_run(source: &str, names: &[&str]) {
     let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(source);
     let files =

@@ -38,7 +38,7 @@ pub(crate) fn all_are_counted(counters: &impl Debug) {
     assert!(!counters.contains(": 0"), "{counters}");
 }
 
-/// Checks that equal seeds make equal runs, and different seeds different ones.
+/// Checks that equal seeds make equal runs, and different seeds make different runs.
 pub(crate) fn are_one_run_each<R, K, E, C>(run: impl Fn(u64) -> Outcome<R, Stats<K, E, C>>)
 where
     Outcome<R, Stats<K, E, C>>: Debug + PartialEq,
@@ -48,8 +48,8 @@ where
     assert_ne!(one.stats.fingerprint, run(8).stats.fingerprint);
 }
 
-/// Declares the tests that every system has: equal runs for equal seeds, and each kind of fault with only the kinds
-/// of normal use. The caller has `settings(seed, faults)`.
+/// Declares the tests that every system has. One test compares runs with equal seeds. Another test runs each kind of
+/// fault separately, together with the kinds of normal use. The caller has `settings(seed, faults)`.
 macro_rules! common_tests {
     ($run:expr, $seeds:expr, [$($normal_use:ident),*]) => {
         #[test]

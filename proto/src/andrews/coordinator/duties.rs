@@ -1,4 +1,5 @@
-//! The duties of a coordinator (`docs/board.md`, sections 5, 6 and 9). They end when the row names another node.
+//! The duties of a coordinator (`docs/board.md`, sections 5, 6 and 9). The duties end when the coordinator's row names
+//! another node.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,21 +10,22 @@ use crate::time::Instant;
 pub(crate) enum MemberRequest {
     /// The node asks for a place in the ring.
     Join,
-    /// The node asks the coordinator to remove its successor. The id is the successor that it had when it asked.
+    /// The node asks the coordinator to remove the node's successor. The id is the id of the successor at the time of
+    /// the request.
     Remove(u32),
-    /// The node cannot reach this coordinator, which is its successor. The coordinator removes the node, which then
-    /// joins at another place.
+    /// The node that asks has the coordinator as its successor, and cannot reach the coordinator. The coordinator then
+    /// removes this node, and the node joins at another place.
     Leave,
 }
 
 #[derive(Debug)]
 pub(crate) struct CoordinatorDuties {
-    /// When this node became coordinator.
+    /// The time at which this node became coordinator.
     since: Instant,
-    /// Whether a token has been missing for long enough that the coordinator makes one at once.
+    /// Whether the token has been missing for so long that the coordinator makes a new token at once.
     is_overdue: bool,
     is_beat_due: bool,
-    /// When the coordinator last removed the successor of each node.
+    /// The time at which the coordinator last removed the successor of each node.
     removals: BTreeMap<u32, Instant>,
     /// At most one request per node.
     requests: BTreeMap<u32, MemberRequest>,
@@ -36,6 +38,7 @@ impl CoordinatorDuties {
         Self {
             since,
             is_overdue,
+            // The first beat waits for a poll: the write that made this node coordinator has already changed the row.
             is_beat_due: false,
             removals: BTreeMap::new(),
             requests: BTreeMap::new(),
@@ -52,10 +55,11 @@ impl CoordinatorDuties {
     }
 
     pub(crate) fn add_request(&mut self, node: u32, request: MemberRequest) {
+        // A newer request replaces an older one, because the node's successor may have changed since.
         self.requests.insert(node, request);
     }
 
-    /// Removes and returns the next request. Nodes are served in the order of their ids, so that none waits
+    /// Removes and returns the next request. Nodes are served in the order of their ids, so that no node waits
     /// indefinitely.
     pub(crate) fn next_member_request(&mut self) -> Option<(u32, MemberRequest)> {
         let after = self
@@ -69,29 +73,33 @@ impl CoordinatorDuties {
         Some((node, self.requests.remove(&node)?))
     }
 
-    /// Whether the coordinator removed a successor of this node less than `period` ago.
+    /// Whether the coordinator removed the successor of this node less than `period` ago.
     pub(crate) fn has_removed_for(&self, node: u32, now: Instant, period: Duration) -> bool {
+        // The same request after `period` means that the new successor has failed too.
         let at = self.removals.get(&node);
         at.is_some_and(|&at| now.since(at) < period)
     }
 
     pub(crate) fn note_removal(&mut self, node: u32, now: Instant, period: Duration) {
+        // Older entries have no effect. Without this line the map would grow.
         self.removals.retain(|_, at| now.since(*at) < period);
         self.removals.insert(node, now);
     }
 
-    /// Returns when the coordinator makes a token, if it sees none until then. `seen` is when it last saw one.
+    /// Returns the time at which the coordinator makes a new token if it sees no token before that time. `seen` is the
+    /// time at which the coordinator last saw a token.
     pub(crate) fn token_due(&self, seen: Option<Instant>, silence: Duration) -> Instant {
         if self.is_overdue {
+            // The claim has already waited 2 × R for a token.
             return self.since;
         }
-        // A new coordinator has seen no token of its own time yet: it waits R from its start, not from an older
-        // sighting.
+        // A new coordinator waits R from its start and not from an older sighting, because the old coordinator may have
+        // made a token.
         let since = seen.map_or(self.since, |seen| seen.max(self.since));
         since + silence
     }
 
-    /// Cancels the token that was to be made at once.
+    /// Notes that the coordinator has seen a token, and therefore no longer makes a new token at once.
     pub(crate) const fn on_token_seen(&mut self) {
         self.is_overdue = false;
     }

@@ -1,5 +1,5 @@
-//! The database jobs of this node (`docs/board.md`, sections 4 and 7): one for the topology, one for posts, and those
-//! that were given up without an outcome.
+//! The database jobs of this node (`docs/board.md`, sections 4 and 7). At most one job runs for the topology, and one
+//! for posts. The node also remembers jobs that it has given up without an outcome.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,9 +8,10 @@ use crate::andrews::{DatabaseState, Job, Work};
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-// A flood of datagrams asks for as many looks, and must not become a flood of transactions.
+// Each datagram may ask for a look. A flood of datagrams must not become a flood of transactions.
 const LOOK_GAP_MIN: Duration = Duration::from_millis(20);
-/// The node starts no further attempt while this many jobs are unanswered. A database that hangs must not collect jobs.
+/// While this many jobs are unanswered, the node starts no further attempt. So the jobs do not pile up at a database
+/// that hangs.
 const OVERDUE_JOBS_MAX: usize = 4;
 
 /// A job that was started and has no outcome.
@@ -24,37 +25,38 @@ pub(crate) struct RunningJob {
 /// The next job that finds out whether the database can be used.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DatabaseAttempt {
-    /// Prepares the tables. It precedes the first look.
+    /// Prepares the tables before the first look.
     Prepare,
-    /// Writes, after a write has failed. A look would succeed on a standby or a full disk, and so prove nothing.
+    /// Tests the database with a write, because an earlier write has failed. A look would not be a sufficient test,
+    /// because a look succeeds even on a standby or with a full disk.
     Write,
     Look,
 }
 
-/// Whether an outcome arrived before its job was given up.
+/// Whether the outcome of a job arrived before the node gave the job up.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Timeliness {
     InTime,
     Late,
 }
 
-// Five questions that do not depend on each other.
+// The bool fields do not depend on each other.
 #[expect(clippy::struct_excessive_bools)]
 #[derive(Debug, Default)]
 pub(crate) struct Database {
-    /// The state of the database as its outcomes have shown it.
+    /// The state of the database as the outcomes of jobs have shown it.
     state: DatabaseState,
-    /// Since when it answers.
+    /// The time at which the database last began to answer.
     up_since: Instant,
     /// Whether a write has failed and no write has succeeded since.
     has_failed_to_write: bool,
-    /// Whether the rows are too old to decide on: they were read before the database failed, or before it refused a
-    /// write.
+    /// Whether the node must not base decisions on the rows, because it read them before the database failed or refused
+    /// a write.
     is_stale: bool,
     is_prepared: bool,
     wants_look: bool,
     looks: Throttle,
-    /// Whether another attempt may start although the database does not answer.
+    /// Whether the node may make another attempt while the database does not answer.
     is_attempt_due: bool,
     next_poll: Instant,
     last_id: u64,
@@ -66,6 +68,7 @@ pub(crate) struct Database {
 
 impl Database {
     pub(crate) fn begin(&mut self, now: Instant) {
+        // No rows were read yet, so the node must not decide.
         self.is_stale = true;
         self.wants_look = true;
         self.next_poll = now;
@@ -91,10 +94,11 @@ impl Database {
     /// Forbids all writes until the next look.
     pub(crate) const fn mark_stale(&mut self) {
         self.is_stale = true;
+        // Only a look makes the rows fresh again.
         self.wants_look = true;
     }
 
-    /// Whether the node may decide on the rows, and write.
+    /// Whether the rows are recent enough for decisions, so that the node may also write.
     pub(crate) fn is_fresh(&self) -> bool {
         self.state == DatabaseState::Up && !self.is_stale
     }
@@ -109,7 +113,7 @@ impl Database {
         self.is_fresh() && self.posts_job.is_none()
     }
 
-    /// Returns the id of the job for posts, and how many requests it serves.
+    /// Returns the id of the job for posts, and the number of requests that the job serves.
     pub(crate) fn posts_job(&self) -> Option<(u64, usize)> {
         let job = self.posts_job.as_ref()?;
         match &job.work {
@@ -123,14 +127,17 @@ impl Database {
         self.is_stale = false;
     }
 
-    /// Returns the job that is to find out whether the database can be used, if one may start.
+    /// If a job may start now, returns the next job that finds out whether the database can be used.
     pub(crate) fn next_attempt(&mut self, now: Instant) -> Option<DatabaseAttempt> {
         if self.topology_job.is_some() || self.overdue_jobs.len() >= OVERDUE_JOBS_MAX {
             return None;
         }
+        // A database that does not answer gets one attempt per poll. More attempts would only load a server that
+        // recovers.
         if self.state != DatabaseState::Up && !self.is_attempt_due {
             return None;
         }
+        // A look reads the tables, so they must exist.
         if !self.is_prepared {
             self.is_attempt_due = false;
             return Some(DatabaseAttempt::Prepare);
@@ -147,12 +154,15 @@ impl Database {
     }
 
     pub(crate) fn start(&mut self, now: Instant, work: Work) -> u64 {
+        // Ids never repeat, so a late outcome is not taken for that of a newer job.
         self.last_id += 1;
         let id = self.last_id;
         self.jobs_to_start.push_back(Job {
             id,
+            // The node keeps a copy, because an outcome names only the id of its job.
             work: work.clone(),
         });
+        // Posts have a separate job, so that a slow post does not delay a repair of the ring.
         let lane = match work {
             Work::Serve { .. } => &mut self.posts_job,
             _ => &mut self.topology_job,
@@ -169,14 +179,14 @@ impl Database {
         self.jobs_to_start.pop_front()
     }
 
-    /// Removes and returns the job of an outcome, if the node still knows it.
+    /// Removes and returns the job with this id, if the node still knows the job.
     pub(crate) fn take_job(&mut self, id: u64) -> Option<(RunningJob, Timeliness)> {
         for lane in [&mut self.topology_job, &mut self.posts_job] {
             if let Some(job) = lane.take_if(|job| job.id == id) {
                 return Some((job, Timeliness::InTime));
             }
         }
-        // A late outcome still tells what was committed, for example a new token.
+        // A late outcome still shows which changes were committed, for example a new token.
         let place = self.overdue_jobs.iter().position(|job| job.id == id)?;
         let job = self.overdue_jobs.remove(place)?;
         Some((job, Timeliness::Late))
@@ -191,7 +201,7 @@ impl Database {
         }
     }
 
-    /// Notes that a transaction has failed, or may have.
+    /// Notes that a transaction has failed or may have failed.
     pub(crate) const fn on_failed(&mut self, work: &Work) {
         self.has_failed_to_write |= is_written(work);
         self.state = DatabaseState::Gone;
@@ -199,7 +209,7 @@ impl Database {
         self.mark_stale();
     }
 
-    /// Notes that a guard matched no row. The database then answers, but a write need not be possible.
+    /// Notes that a guard matched no row. So the database answers, but it may still refuse writes.
     pub(crate) const fn on_refused(&mut self, now: Instant) {
         if !self.has_failed_to_write {
             self.mark_up(now);
@@ -209,12 +219,13 @@ impl Database {
     const fn mark_up(&mut self, now: Instant) {
         if !matches!(self.state, DatabaseState::Up) {
             self.state = DatabaseState::Up;
+            // The coordinator may have been unable to write before, so claims count its silence only from here.
             self.up_since = now;
             self.mark_stale();
         }
     }
 
-    /// Gives up jobs that take longer than `timeout`. Returns the job for posts, if it is one of them.
+    /// Gives up jobs that take longer than `timeout`. Returns the job for posts if the node gave it up.
     pub(crate) fn give_up_late_jobs(
         &mut self,
         now: Instant,
@@ -223,6 +234,7 @@ impl Database {
         let is_due = |job: &mut RunningJob| job.begun + timeout <= now;
         let topology_job = self.topology_job.take_if(is_due);
         let posts_job = self.posts_job.take_if(is_due);
+        // The caller answers the clients now. The remembered job only recognizes a late outcome.
         let given_up = posts_job.as_ref().map(|job| RunningJob {
             id: job.id,
             begun: job.begun,
@@ -233,8 +245,10 @@ impl Database {
             if self.overdue_jobs.len() >= OVERDUE_JOBS_MAX {
                 self.overdue_jobs.pop_front();
             }
+            // A write without an answer may wait for a locked table. A look does not notice the lock.
             self.has_failed_to_write |= is_written(&job.work);
             self.overdue_jobs.push_back(job);
+            // A database that is gone stays gone: a failed job says more than a late one.
             if self.state == DatabaseState::Up {
                 self.state = DatabaseState::Slow;
             }
@@ -248,23 +262,25 @@ impl Database {
         if self.next_poll > now {
             return false;
         }
+        // A process that was stalled must not make up for the polls that it missed.
         self.next_poll = now + period;
         self.wants_look = true;
         self.is_attempt_due = true;
         true
     }
 
-    /// Returns when the next input of time is due.
+    /// Returns the time at which the next timer is due.
     pub(crate) fn due(&self, timeout: Duration) -> Option<Instant> {
         let lanes = [&self.topology_job, &self.posts_job];
         let jobs = lanes.into_iter().flatten().map(|job| job.begun + timeout);
-        // A look that cannot start has no time: what it waits for comes as another input.
+        // A look that cannot start yet needs no timer, because another input will allow it to start.
         let can_look = self.topology_job.is_none()
             && self.is_prepared
             && !self.has_failed_to_write
             && self.wants_look
             && self.overdue_jobs.len() < OVERDUE_JOBS_MAX
             && (self.state == DatabaseState::Up || self.is_attempt_due);
+        // Before the first look there is no gap to wait for.
         let last = self.looks.last().filter(|_| can_look);
         let look = last.map(|last| last + LOOK_GAP_MIN);
         jobs.chain(look).chain([self.next_poll]).min()
@@ -272,6 +288,7 @@ impl Database {
 }
 
 const fn is_written(work: &Work) -> bool {
+    // `Serve` writes its guard even if its requests only read, so its success proves that writes work.
     !matches!(work, Work::ReadRing)
 }
 

@@ -1,27 +1,28 @@
-//! How long the rows have stayed the same, and the timers that depend on it (`docs/board.md`, sections 4 and 9).
+//! Measures for how long the rows have stayed the same. This module also has the timers that depend on these times
+//! (`docs/board.md`, sections 4 and 9).
 
 use std::time::Duration;
 
 use super::view::View;
 use crate::time::Instant;
 
-#[derive(Debug, Default)]
 /// Timers that depend on the rows of several looks.
+#[derive(Debug, Default)]
 pub(crate) struct RowWatch {
-    /// Since when looks have shown the same beat of the coordinator.
+    /// The time of the first look at the database that showed the current beat of the coordinator.
     beat_since: Instant,
-    /// Since when looks have shown the same coordinator and term.
+    /// The time of the first look at the database that showed the current coordinator and term.
     coordinator_since: Instant,
     /// Whether the next write that tests the database is due.
     is_try_due: bool,
-    /// Whether the pending claim was made because no token was seen.
+    /// Whether the reason for the pending claim is that no token was seen.
     is_for_lost_token: bool,
-    /// Whether such a claim was committed, so that this node makes a token at once.
+    /// Whether a claim for a lost token was committed, so that this node must make a token at once.
     is_token_due: bool,
 }
 
 impl RowWatch {
-    /// Compares the rows of a look with those of the look before.
+    /// Compares the rows of a look with the rows of the previous look.
     pub(crate) fn on_look(&mut self, before: Option<&View>, view: &View, now: Instant) {
         let is_same_seat = before.is_some_and(|before| before.seat() == view.seat());
         if !is_same_seat {
@@ -37,14 +38,15 @@ impl RowWatch {
         self.coordinator_since
     }
 
-    /// Whether all looks until `read_at` have shown the same beat for `time`.
+    /// Whether looks have shown the same beat for at least `time`, up to the look at `read_at`.
     pub(crate) fn is_beat_stalled(
         &self,
         time: Duration,
         up_since: Instant,
         read_at: Instant,
     ) -> bool {
-        // While the database did not answer this node, the coordinator may have been unable to write its beat.
+        // While the database did not answer this node, the coordinator may have been unable to write its beat. The end
+        // is the look and not the present: the beat may have moved since that look.
         self.beat_since.max(up_since) + time <= read_at
     }
 
@@ -61,7 +63,7 @@ impl RowWatch {
     }
 
     pub(crate) const fn on_claim_committed(&mut self, is_in_time: bool) {
-        // A late outcome is no reason to make a token: the coordinator that follows may have made one since.
+        // After a late outcome this node makes no token, because the next coordinator may have made one since.
         self.is_token_due = self.is_for_lost_token && is_in_time;
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::andrews::{Change, CoordinatorRow, Rows};
 use crate::time::Instant;
 
-/// The rows of a look, and the changes of this coordinator since.
+/// The rows of a look, including the changes that this node has made as coordinator since the look.
 #[derive(Debug)]
 pub(crate) struct View {
     successors: BTreeMap<u32, u32>,
@@ -13,7 +13,7 @@ pub(crate) struct View {
     acting: bool,
     beat: u64,
     sequence: u64,
-    /// When the look began.
+    /// The time at which the look began.
     read_at: Instant,
 }
 
@@ -65,6 +65,7 @@ impl View {
     }
 
     pub(crate) fn predecessor(&self, id: u32) -> Option<u32> {
+        // Only rare requests need this direction, so there is no second map.
         let mut all = self.successors.iter();
         all.find_map(|(&node, &next)| (next == id).then_some(node))
     }
@@ -81,10 +82,12 @@ impl View {
         self.successors == other.successors
     }
 
-    /// Returns the members in ring order from the smallest, each of them once, even if the rows are no cycle.
+    /// Returns the members in ring order, from the smallest id. Each member occurs once, even if the rows are not one
+    /// cycle.
     pub(crate) fn in_order(&self) -> Vec<u32> {
         let mut rest = self.successors.clone();
         let mut order = Vec::new();
+        // Each step removes a row, so rows that are not a cycle cause no endless loop.
         while let Some((&start, _)) = rest.first_key_value() {
             let mut at = start;
             while let Some(next) = rest.remove(&at) {
@@ -95,7 +98,8 @@ impl View {
         order
     }
 
-    /// Applies a change of this coordinator. Its guard excludes that another node has changed the rows.
+    /// Applies a committed change that this node has made as coordinator. The guard of the change ensures that no other
+    /// node has changed the rows.
     pub(crate) fn apply(&mut self, change: Change) {
         match change {
             Change::Insert {
@@ -114,13 +118,14 @@ impl View {
         }
     }
 
-    /// Raises the term for a new token of this coordinator.
+    /// Raises the coordinator's term, because this node makes a new token.
     pub(crate) const fn raise_term(&mut self, term: u64) {
         self.seat.term = term;
+        // The job has written this sequence too, so older tokens are outrun without another look.
         self.sequence = term << 32;
     }
 
-    /// Returns the term of a new token: larger than all terms that were used.
+    /// Returns the term of a new token. This term is larger than all terms that were used before.
     pub(crate) fn next_term(&self, highest: u64) -> u64 {
         // The rows may lack a term: after `--drop` they start again, while an old token may still go round.
         let used = [self.seat.term, self.sequence >> 32, highest >> 32];

@@ -1,4 +1,4 @@
-//! Values that people read. The state machine decides nothing on them.
+//! Values that people read. The state machine bases no decision on these values.
 
 mod status;
 mod unlisted_nodes;

@@ -10,9 +10,9 @@ use crate::andrews::{DatabaseState, State};
 /// A short status of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeSummary {
-    /// Its state.
+    /// The node's state.
     pub state: State,
-    /// The coordinator, as last read.
+    /// The coordinator in the rows that were read last.
     pub coordinator: Option<u32>,
     /// Whether the coordinator is this node.
     pub is_coordinator: bool,
@@ -26,9 +26,9 @@ pub struct NodeSummary {
 pub struct Snapshot {
     /// This node's id.
     pub id: u32,
-    /// Its state.
+    /// The node's state.
     pub state: State,
-    /// The coordinator, as last read.
+    /// The coordinator in the rows that were read last.
     pub coordinator: Option<u32>,
     /// Whether the coordinator is an acting one.
     pub acting: bool,
@@ -36,9 +36,9 @@ pub struct Snapshot {
     pub term: u64,
     /// Ids in ring order, from the smallest.
     pub members: Vec<u32>,
-    /// The node to which this node's connection is up.
+    /// The successor, if the connection from this node to the successor is up.
     pub successor: Option<u32>,
-    /// The node whose connection to this node is up.
+    /// The predecessor, if its connection to this node is up.
     pub predecessor: Option<u32>,
     /// The token as this node knows it.
     pub token: TokenStatus,
@@ -48,9 +48,9 @@ pub struct Snapshot {
     pub database: DatabaseState,
     /// The number of requests that wait or are being served.
     pub waiting: usize,
-    /// Nodes with a row in the database that the list lacks.
+    /// Nodes that have a row in the database, but are not in the list.
     pub unknown_rows: Vec<u32>,
-    /// Nodes that send from an address that differs from their address in the list.
+    /// Nodes whose frames come from another address than the address in the list.
     pub unknown_senders: Vec<(u32, IpAddr)>,
     /// The coordinator, if it is alive and does not answer this node's requests.
     pub unanswered: Option<u32>,
@@ -59,13 +59,13 @@ pub struct Snapshot {
 /// The token as a node knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenStatus {
-    /// Whether this node holds it.
+    /// Whether this node holds the token.
     pub held: bool,
     /// The highest sequence that this node has held.
     pub sequence: u64,
-    /// How long ago the token was seen; `None`: never.
+    /// The time since the token was last seen, or `None` if it was never seen.
     pub seen: Option<Duration>,
-    /// How long ago this node held it or was passing it; `None`: never.
+    /// The time since this node last held or passed the token, or `None` if this node never held a token.
     pub here: Option<Duration>,
 }
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// A sender is easily forged, so the memory for them is limited.
+/// A sender is easily forged, so the number of remembered senders is limited.
 const SENDERS_MAX: usize = 16;
 
+/// Unlisted rows and senders. The node remembers them so that it reports each row and each sender only once.
 #[derive(Debug, Default)]
-/// Unlisted rows and senders, remembered so that each is reported once.
 pub(crate) struct UnlistedNodes {
     rows: BTreeSet<u32>,
     senders: BTreeMap<u32, Sender>,
@@ -23,13 +23,13 @@ struct Sender {
 }
 
 impl UnlistedNodes {
-    /// Replaces the rows by those of a look. Returns the rows that are new.
+    /// Replaces the remembered rows with the unlisted rows of a look. Returns the rows that are new.
     pub(crate) fn note_rows(&mut self, rows: BTreeSet<u32>) -> Vec<u32> {
         let before = std::mem::replace(&mut self.rows, rows);
         self.rows.difference(&before).copied().collect()
     }
 
-    /// Notes a sender, and forgets those that were silent for `period`. Returns whether it is new.
+    /// Notes a sender, and forgets senders that were silent for `period`. Returns whether the sender is new.
     pub(crate) fn note_sender(
         &mut self,
         id: u32,
@@ -38,9 +38,9 @@ impl UnlistedNodes {
         period: Duration,
     ) -> bool {
         self.senders.retain(|_, it| now.since(it.heard) < period);
+        // A known id with a new address is reported again, because the operator must find both machines.
         let is_known = self.senders.get(&id).is_some_and(|it| it.from == from);
-        // Senders that are already known stay: a flood of forged ones must not displace the one that an operator looks
-        // for.
+        // Known senders stay: a flood of forged ones must not displace the sender that an operator looks for.
         let has_room = self.senders.len() < SENDERS_MAX || self.senders.contains_key(&id);
         if has_room {
             self.senders.insert(id, Sender { from, heard: now });
@@ -54,6 +54,7 @@ impl UnlistedNodes {
 
     /// Returns the senders that were heard within the last `period`.
     pub(crate) fn senders(&self, now: Instant, period: Duration) -> Vec<(u32, IpAddr)> {
+        // Old senders are removed only when another sender is noted, so the status leaves them out here.
         let recent = self.senders.iter();
         let recent = recent.filter(|(_, it)| now.since(it.heard) < period);
         recent.map(|(&id, it)| (id, it.from)).collect()

@@ -12,9 +12,9 @@ use crate::time::Instant;
 enum Phase {
     #[default]
     Idle,
-    /// It waits for an OK of a larger node.
+    /// The node waits for an OK of a larger node.
     Asking(Instant),
-    /// It waits for COORDINATOR of a larger node.
+    /// The node waits for COORDINATOR of a larger node.
     Yielding(Instant),
 }
 
@@ -35,9 +35,10 @@ impl Handler for Bully {
     fn on_message(&mut self, from: u32, election: OwnedElection, context: &mut Context<'_>) {
         let node = context.node;
         match election {
+            // A larger node that is alive wins without this node's OK.
             OwnedElection::Bully if from > node.own => context.drop_message(Reason::Larger),
             OwnedElection::Bully => {
-                // Without an OK the sender would win too, even while this node waits for a dead larger one.
+                // Without an OK the sender would win too, even while this node waits for a larger node that is dead.
                 context.push_action(Action::SendTo(from, OwnedElection::Ok));
                 if matches!(self.phase, Phase::Idle) {
                     self.begin_again(context);
@@ -45,20 +46,24 @@ impl Handler for Bully {
             }
             OwnedElection::Ok => match self.phase {
                 Phase::Asking(_) if from > node.own => {
+                    // The larger node now runs its own election, whose result ends this wait.
                     self.phase = Phase::Yielding(context.result_due());
                 }
                 _ => context.drop_message(Reason::Unasked),
             },
+            // A forged or misdirected result must not end an election.
             OwnedElection::Coordinator(_, id) if id != from => {
                 context.drop_message(Reason::NotItself);
             }
             OwnedElection::Coordinator(_, id) => {
                 self.phase = Phase::Idle;
+                // A smaller node won although this one is alive, so a message was lost.
                 if id < node.own && node.members.contains_key(&id) {
                     self.begin_again(context);
                 }
                 context.push_action(Action::ReadRows(id));
             }
+            // A message of another method has replaced this handler before it arrives here.
             _ => {}
         }
     }
@@ -67,6 +72,7 @@ impl Handler for Bully {
         match self.phase {
             Phase::Idle => {}
             Phase::Asking(_) => self.win(context),
+            // The larger node answered, but died before it won.
             Phase::Yielding(_) => self.begin(context),
         }
     }
@@ -82,7 +88,9 @@ impl Handler for Bully {
 impl Bully {
     fn begin(&mut self, context: &mut Context<'_>) {
         let node = context.node;
+        // Each start counts for the limit, so that messages do not start another election right after it.
         context.memory.bully.record(node.now);
+        // Without a larger member no OK can come, so the node does not wait for T1.
         if node.largest().is_none_or(|largest| largest <= node.own) {
             return self.win(context);
         }

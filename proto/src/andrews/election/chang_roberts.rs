@@ -11,8 +11,8 @@ use crate::time::Instant;
 
 #[derive(Debug, Default)]
 pub(super) struct ChangRoberts {
-    /// How long this node is a participant. Participation ends by itself, so that a lost message blocks no later
-    /// election.
+    /// The time until which this node is a participant. Participation ends after a time, so that a lost message blocks
+    /// no later election.
     participant: Option<Instant>,
 }
 
@@ -46,6 +46,7 @@ impl Handler for ChangRoberts {
     }
 
     fn on_successor_changed(&mut self) {
+        // A candidate may be lost with the old connection. A participant would drop the smaller ones that follow.
         self.participant = None;
     }
 }
@@ -65,21 +66,23 @@ impl ChangRoberts {
     fn on_candidate(&mut self, candidate: u32, context: &mut Context<'_>) {
         let node = context.node;
         match candidate.cmp(&node.own) {
+            // The candidate of this node has come round, so every other node has let it pass.
             Ordering::Equal => context.send_result(Method::ChangRoberts, node.own),
             Ordering::Greater if !node.lists(candidate) => {
                 context.drop_message(Reason::UnknownNode);
             }
             Ordering::Greater => {
-                // A larger candidate goes on even if this node takes part. Otherwise it would die at a node that has
-                // only forwarded a smaller candidate, and its own node would never take part again.
+                // A larger candidate goes on even if this node takes part. Otherwise a node that has only forwarded a
+                // smaller candidate would stop it, and the larger node would never win.
                 let candidates = &mut context.memory.candidates;
                 if candidates.record_if_due(candidate, node.now, node.t1) {
                     self.propose(candidate, context);
                 } else {
-                    // The candidate is dead, or else this node would have received the result by now.
+                    // The candidate's node is dead. Otherwise this node would have received the result.
                     context.drop_message(Reason::Repeated);
                 }
             }
+            // A larger candidate is already on its way from here.
             Ordering::Less if self.participant.is_some() => context.drop_message(Reason::Outbid),
             Ordering::Less => self.propose(node.own, context),
         }

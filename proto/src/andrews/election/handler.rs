@@ -32,13 +32,13 @@ pub(crate) enum Action {
     SendToSuccessor(OwnedElection),
     /// Sends to one node.
     SendTo(u32, OwnedElection),
-    /// Sends to all members with a larger id.
+    /// Sends the message to all members with a larger id.
     SendToLarger(OwnedElection),
-    /// Sends to all other members.
+    /// Sends the message to all other members.
     SendToOthers(OwnedElection),
     /// This node has won.
     Won,
-    /// A result has arrived. The node reads the rows.
+    /// A result has arrived, so the node reads the rows.
     ReadRows(u32),
     /// The message is dropped.
     Drop(Reason),
@@ -48,14 +48,14 @@ pub(super) trait Handler: Debug + Send {
     fn method(&self) -> Method;
     fn start(&mut self, context: &mut Context<'_>);
     fn on_message(&mut self, from: u32, election: OwnedElection, context: &mut Context<'_>);
-    /// Handles the time that [`due`](Self::due) names.
+    /// Handles the timeout that [`due`](Self::due) returns.
     fn on_timeout(&mut self, context: &mut Context<'_>);
-    /// Returns when time matters next: `None` if no result is awaited.
+    /// Returns the time of the next timeout, or `None` if the handler waits for no message.
     fn due(&self) -> Option<Instant>;
     fn on_successor_changed(&mut self) {}
 }
 
-/// The arguments of a handler, and the actions that it asks for.
+/// The arguments of a handler, and the actions that the handler requests.
 pub(super) struct Context<'a> {
     pub(super) node: NodeView<'a>,
     pub(super) memory: &'a mut Memory,
@@ -73,8 +73,9 @@ impl NodeView<'_> {
 }
 
 impl Context<'_> {
-    /// Returns when a result is late.
+    /// Returns the time after which a missing result is late.
     pub(super) fn result_due(&self) -> Instant {
+        // Twice T1, because first the election and then its result must arrive.
         self.node.now + self.node.t1 * 2
     }
 
@@ -86,14 +87,16 @@ impl Context<'_> {
         self.push_action(Action::Drop(reason));
     }
 
-    /// Sends on a result of a ring method, once per id and T1, no matter which method or handler sent it before.
+    /// Forwards a result of a ring method. Each id is forwarded at most once per T1. Results that another method or
+    /// handler has forwarded count too.
     pub(super) fn send_result(&mut self, method: Method, id: u32) {
         let node = self.node;
-        // Without the limit two results that arrive at the same time would follow each other round the ring
-        // indefinitely: each is new at every node where the other arrived last.
+        // No node could reach an unlisted coordinator, so its result is forged or comes from another list.
         if !node.lists(id) {
             return self.drop_message(Reason::UnknownNode);
         }
+        // Without this limit, two results would follow each other round the ring indefinitely. Each is new at a node
+        // that the other has reached last.
         if !self.memory.results.record_if_due(id, node.now, node.t1) {
             return self.drop_message(Reason::Repeated);
         }

@@ -1,5 +1,6 @@
-//! Messages that were sent recently. The memory belongs to the node: if each handler had its own, results of two
-//! methods would replace the handlers in turn, and both would go round indefinitely.
+//! Messages that were sent recently. The memory belongs to the node and not to a handler. If a handler owned the
+//! memory, the results of two methods would replace each other's handlers, and the memory would be lost each time. Then
+//! both results would go round indefinitely.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,21 +10,21 @@ use crate::time::Instant;
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// COORDINATOR of both ring methods, by id.
+    /// COORDINATOR messages of both ring methods, by the coordinator's id.
     pub(super) results: SendTimes,
-    /// ELECTION of CHANG_ROBERTS, by candidate.
+    /// ELECTION messages of CHANG_ROBERTS, by candidate.
     pub(super) candidates: SendTimes,
     pub(super) bully: Throttle,
 }
 
-/// When each id was sent last. It contains only ids of the list.
+/// The time at which each id was last sent. All of these ids are in the list of nodes.
 #[derive(Debug, Default)]
 pub(super) struct SendTimes {
     at: BTreeMap<u32, Instant>,
 }
 
 impl SendTimes {
-    /// Notes that an id is sent, unless it was sent within the last `period`. Returns whether it was noted.
+    /// Notes that an id is sent, unless it was sent within the last `period`. Returns whether the id was noted.
     pub(super) fn record_if_due(&mut self, id: u32, now: Instant, period: Duration) -> bool {
         let is_new = self.at.get(&id).is_none_or(|&at| now.since(at) >= period);
         if is_new {

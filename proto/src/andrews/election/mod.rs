@@ -30,7 +30,7 @@ pub(crate) struct Elections {
     memory: Memory,
     /// Limits the elections that a node starts after a look or as a new member.
     due: Throttle,
-    /// Since when this node is the largest member while the row names another.
+    /// The time since which this node is the largest member although the row names another node.
     outranks_since: Option<Instant>,
 }
 
@@ -59,6 +59,7 @@ impl Elections {
 
     /// Starts an election of the node's own method.
     pub(crate) fn start(&mut self, node: NodeView<'_>) -> Vec<Action> {
+        // The state of an earlier election must not end this one.
         self.current = handler_of(self.own_method);
         self.call(node, |handler, context| handler.start(context))
     }
@@ -71,6 +72,7 @@ impl Elections {
         node: NodeView<'_>,
     ) -> Vec<Action> {
         if election.method() != self.method() {
+            // Nodes may start elections with different methods. Each election must be able to end.
             self.current = handler_of(election.method());
         }
         self.call(node, |handler, context| {
@@ -109,13 +111,15 @@ impl Elections {
         self.outranks_since = None;
     }
 
-    /// Whether the rows ask for an election. If so, it counts as started.
+    /// Whether the rows ask for an election. If the function returns `true`, it also records that the election has
+    /// started.
     pub(crate) fn take_due(&mut self, node: NodeView<'_>, is_new: bool) -> bool {
         let (own, now) = (node.own, node.now);
         let period = node.t1.saturating_mul(2);
         let is_named = node.coordinator == Some(own);
         let outranks = node.largest() == Some(own) && !is_named;
-        // A larger member that has just joined appears in the rows before its election ends: it gets time to finish it.
+        // A larger node that has just joined appears in the rows before its first election ends. It gets the time to
+        // finish that election.
         if outranks {
             self.outranks_since.get_or_insert(now);
         } else {
@@ -124,6 +128,7 @@ impl Elections {
         let since = self.outranks_since;
         let outranks_long = since.is_some_and(|since| now.since(since) >= period);
         let is_larger = node.coordinator.is_none_or(|it| it < own);
+        // An acting coordinator has claimed without an election, so it must start one.
         let is_wanted = is_named && node.is_acting || outranks_long || is_new && is_larger;
         is_wanted && self.due.try_take(now, period)
     }

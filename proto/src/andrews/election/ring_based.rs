@@ -10,7 +10,7 @@ use crate::time::Instant;
 
 #[derive(Debug, Default)]
 pub(super) struct RingBased {
-    /// How long this node waits for a result.
+    /// The time until which this node waits for a result.
     until: Option<Instant>,
 }
 
@@ -55,17 +55,19 @@ impl RingBased {
         }
         let own = ids.iter().position(|id| id.get() == node.own);
         let Some(own) = own else {
-            // A list that is full without this node contains a node that the list of nodes lacks.
+            // A message with as many ids as the list has nodes, but without this node, names an unknown node.
             if ids.len() == most {
                 return context.drop_message(Reason::Candidates);
             }
             ids.push(U32::new(node.own));
+            // The wait begins with the first message, so that repeats do not extend it.
             self.until.get_or_insert(context.result_due());
             return context.push_action(Action::SendToSuccessor(OwnedElection::RingBased(ids)));
         };
-        // The message has come round. If this node did not start it, the starter is dead, and so are the nodes before
-        // this one in the message. The rest of the message is the ring.
+        // The message has come round. If this node did not start the election, the starter is dead, and so are all
+        // nodes before this one in the message. The remaining ids are the ring.
         let round = ids.iter().skip(own).map(|id| id.get());
+        // A forged id must not win, because no node could reach that coordinator.
         if let Some(largest) = round.filter(|&id| node.lists(id)).max() {
             context.send_result(Method::RingBased, largest);
         }

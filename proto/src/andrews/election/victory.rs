@@ -2,14 +2,15 @@
 
 use crate::time::Instant;
 
-/// How often the node writes its victory again after the row has changed.
+/// If the row has changed before a victory is written, the node tries again to write the victory, at most this many
+/// times.
 const REFUSALS_MAX: u32 = 3;
 
 /// A victory that is not yet written to the database.
 #[derive(Debug)]
 pub(crate) struct Victory {
     refusals: u32,
-    /// When the victory is written next.
+    /// The time at which the victory is written next.
     due: Instant,
 }
 
@@ -27,16 +28,18 @@ impl Victory {
 
     pub(crate) const fn on_refused(&mut self, now: Instant) {
         self.refusals += 1;
+        // No pause is needed: the next write waits for a look at the changed row anyway.
         self.due = now;
     }
 
     pub(crate) const fn on_written(&mut self, retry_at: Instant) {
+        // The database may not answer, and the victory must still be written.
         self.due = retry_at;
     }
 
-    /// Whether the victory is given up: the row has changed too often, or names a larger node.
+    /// Whether the node gives up its victory, because the row has changed too often or names a larger node.
     pub(crate) const fn is_abandoned(&self, is_outranked: bool) -> bool {
-        // A larger node in the row has won an election of its own. A smaller one that overwrites it would only cause
+        // A larger node in the row has also won an election. If this node overwrote the row, the larger one would start
         // another.
         self.refusals > REFUSALS_MAX || self.refusals > 0 && is_outranked
     }

@@ -9,7 +9,7 @@ use crate::andrews::{Event, Reason, SuccessorLoss};
 use crate::time::Instant;
 use crate::{StreamId, StreamOp};
 
-/// Which neighbour in the ring a connection leads to.
+/// The neighbor in the ring to which a connection leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Predecessor,
@@ -17,7 +17,7 @@ pub(super) enum Side {
 }
 
 impl Andrews {
-    /// Notes proof of the network: another node was heard, or it accepted or refused a connection.
+    /// Notes proof of the network. Another node was heard, or accepted or refused a connection.
     pub(super) fn note_contact(&mut self) {
         self.proof.note_contact(self.now);
         if let Some(request) = self.role.repeated_request_mut() {
@@ -32,7 +32,8 @@ impl Andrews {
         }
     }
 
-    /// Opens the next connection: first the one to the successor, then those that look for proof.
+    /// Opens the next connection. The node opens the connection to the successor before it opens connections that look
+    /// for proof.
     pub(super) fn open(&mut self, vacant: Option<StreamId>) -> Option<StreamOp<SocketAddr>> {
         let vacant = vacant?;
         let member = self.role.member_mut();
@@ -55,13 +56,14 @@ impl Andrews {
         both.find(|(_, peer)| peer.stream() == id)
     }
 
-    /// Sends a frame to the successor. Returns whether there is a successor that takes it.
+    /// Sends a frame to the successor. Returns whether there is a successor and its connection accepts the frame.
     pub(super) fn send_to_successor(&mut self, message: &OwnedMessage) -> bool {
         let Some(successor) = self.role.successor_mut() else {
             return false;
         };
         let stream = successor.stream();
         if !successor.push(&message.encode(self.options.id)) {
+            // A successor that leaves this much unread has stopped reading, and would not take the token either.
             self.lose_successor(SuccessorLoss::Ended);
             return false;
         }
@@ -89,19 +91,20 @@ impl Andrews {
         self.forget_predecessor();
     }
 
-    /// Forgets the predecessor. A lost predecessor is never a failure: the node that lost it is responsible.
+    /// Forgets the predecessor. The loss of a predecessor is not treated as a failure here, because the predecessor of
+    /// a failed node removes the failed node.
     pub(super) fn forget_predecessor(&mut self) {
         if let Some(predecessor) = self.inbound.take_predecessor() {
             let id = predecessor.id();
             self.out.push_event(Event::PredecessorLost { id });
+            // The acknowledgement of a parked token can leave only on the connection that brought the token.
             if self.token.parked_stream() == Some(predecessor.stream()) {
-                // The acknowledgement of a parked token would have to leave on that connection.
                 self.token.unpark();
             }
         }
     }
 
-    /// Closes the connection to the successor, without counting it as lost.
+    /// Closes the connection to the successor. The successor does not count as lost.
     pub(super) fn close_successor(&mut self) {
         let member = self.role.member_mut();
         if let Some(stream) = member.and_then(Membership::close) {

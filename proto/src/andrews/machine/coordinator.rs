@@ -8,6 +8,7 @@ use crate::andrews::{Change, Write};
 impl Andrews {
     pub(super) fn on_join(&mut self, from: u32) {
         let (Some(duties), Some(view)) = (&mut self.duties, &self.view) else {
+            // The sender has read that this node is coordinator, so this node's rows may be old.
             return self.database.want_look();
         };
         match view.successor(from) {
@@ -26,10 +27,12 @@ impl Andrews {
             return self.database.want_look();
         };
         let Some(failed) = view.successor(from) else {
+            // The sender was removed, and has not read this yet.
             return duties.add_request(from, MemberRequest::Join);
         };
         let is_repeat = duties.has_removed_for(from, now, self.options.ack_timeout);
-        // The node may repeat its request because the answer was lost. A second removal would hit the live node behind.
+        // The node may repeat its request because the answer was lost. A second removal would hit the live node behind
+        // the failed one.
         if is_repeat || failed == from {
             return self
                 .out
@@ -37,6 +40,8 @@ impl Andrews {
         }
         duties.add_request(
             from,
+            // This coordinator is alive, so the sender cannot reach it. At another place in the ring, the sender has
+            // another successor.
             if failed == own {
                 MemberRequest::Leave
             } else {
@@ -71,6 +76,7 @@ impl Andrews {
                         .send(&self.list, node, &OwnedMessage::Successor(successor));
                     None
                 }
+                // The node was removed in the meantime, so it sends JOIN next.
                 (MemberRequest::Remove(_) | MemberRequest::Leave, None) => None,
             };
             if let Some(change) = change {

@@ -15,6 +15,7 @@ impl Andrews {
         };
         let from = frame.src_id;
         self.out.counters.note_received(frame.message.kind());
+        // A datagram with this node's own id is a loop or a forgery.
         if from == self.options.id || !self.list.is_from(from, source) {
             self.note_sender(from, source);
             return self.out.report_drop(source, Reason::WrongSource);
@@ -37,6 +38,7 @@ impl Andrews {
                 self.note_contact();
                 self.on_election_message(from, source, election);
             }
+            // A frame on the wrong transport is no proof of the network.
             OwnedMessage::Token(_) | OwnedMessage::TokenAck(_) | OwnedMessage::Election(_) => {
                 self.out.report_drop(source, Reason::WrongTransport);
             }

@@ -1,4 +1,5 @@
-//! The actions of elections, and the result of winning one (`docs/board.md`, section 8).
+//! The actions that elections ask for, and the database write with which the winner becomes the coordinator
+//! (`docs/board.md`, section 8).
 
 use std::net::IpAddr;
 
@@ -9,7 +10,7 @@ use crate::andrews::message::{OwnedElection, OwnedMessage};
 use crate::andrews::{Event, NodeList, Options, Reason, Write};
 use crate::time::Instant;
 
-// Without a successor messages would pile up. The oldest are the least useful: later ones replace their results.
+// Without a successor, messages would pile up. The oldest are the least useful, because later messages replace them.
 const WAITING_MAX: usize = 64;
 
 impl Andrews {
@@ -21,6 +22,7 @@ impl Andrews {
         election: OwnedElection,
     ) {
         let actions = match &self.view {
+            // A node outside the ring must not win, because it cannot pass on the result.
             Some(view) if self.role.member().is_some() => self.elections.on_message(
                 from,
                 election,
@@ -45,7 +47,7 @@ impl Andrews {
         self.perform_for_own(actions);
     }
 
-    /// Starts an election as a new member whose connections are both up, if it is larger than the coordinator.
+    /// Starts an election if this node is a new member, is larger than the coordinator, and has both connections up.
     pub(super) fn start_as_new_member(&mut self) {
         let has_predecessor = self.inbound.predecessor().is_some();
         let member = self.role.member_mut();
@@ -102,6 +104,7 @@ impl Andrews {
                     self.victory = Some(Victory::new(self.now));
                 }
                 Action::ReadRows(id) => {
+                    // A result is only a hint. The row decides which node is the coordinator.
                     self.database.want_look();
                     self.out.push_event(Event::ElectionResult { id });
                 }
@@ -118,7 +121,7 @@ impl Andrews {
         }
     }
 
-    /// Queues a message for the successor, and sends it as soon as there is one.
+    /// Queues a message for the successor. The message is sent as soon as there is a successor.
     fn queue_for_successor(&mut self, election: OwnedElection) {
         if self.waiting.len() >= WAITING_MAX {
             self.waiting.pop_front();
@@ -132,6 +135,7 @@ impl Andrews {
             let message = OwnedMessage::Election(election);
             if !self.send_to_successor(&message) {
                 if let OwnedMessage::Election(election) = message {
+                    // The message stays the first one for the next connection.
                     self.waiting.push_front(election);
                 }
                 return;
@@ -150,12 +154,14 @@ impl Andrews {
             self.victory = None;
             return None;
         }
+        // If the database does not answer, the node writes its victory again after a poll.
         victory.on_written(self.now + self.options.poll);
         Some(Write::Elected { seen: view.seat() })
     }
 }
 
-/// Returns the state that an election may use. It is no method because the elections are borrowed at the same time.
+/// Returns the state that an election may use. This is not a method, because the caller borrows the elections at the
+/// same time.
 fn node_view<'a>(
     options: &Options,
     list: &'a NodeList,

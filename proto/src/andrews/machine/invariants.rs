@@ -1,5 +1,5 @@
-//! The invariants of the state machine. Builds with debug assertions check them after each input, so that tests and the
-//! simulator fail at the cause.
+//! The invariants of the state machine. Builds with debug assertions check the invariants after each input, so that
+//! tests and the simulator fail at the cause.
 
 use super::Andrews;
 use crate::StreamId;
@@ -9,7 +9,7 @@ use crate::invariants::{Invariant, check};
 
 impl Andrews {
     /// # Panics
-    /// If an invariant does not hold.
+    /// Panics if an invariant does not hold.
     pub(super) fn check_invariants(&self) {
         check(self, INVARIANTS);
     }
@@ -18,7 +18,7 @@ impl Andrews {
         self.view.as_ref()?.successor(self.options.id)
     }
 
-    /// Returns every connection, once for each of its uses.
+    /// Returns every connection. If a connection has several uses, the result contains the connection several times.
     fn connections(&self) -> Vec<StreamId> {
         let mut all = self.inbound.streams();
         all.extend(self.proof.streams());
@@ -29,7 +29,7 @@ impl Andrews {
 
 const INVARIANTS: &[Invariant<Andrews>] = &[
     (
-        "a member has a successor in the rows, and only it",
+        "a member, and only a member, has a successor in the rows",
         |it| match it.role {
             Role::Starting(_) => true,
             Role::Joining(_) => it.view.is_some() && it.row_successor().is_none(),
@@ -38,6 +38,7 @@ const INVARIANTS: &[Invariant<Andrews>] = &[
     ),
     ("the node that the row names is coordinator", |it| {
         let named = it.view.as_ref().and_then(|view| view.seat().id);
+        // A node that starts may find a row of its former process, and does not act on it.
         let has_decided = !matches!(it.role, Role::Starting(_));
         it.duties.is_some() == (has_decided && named == Some(it.options.id))
     }),
@@ -46,6 +47,7 @@ const INVARIANTS: &[Invariant<Andrews>] = &[
     }),
     ("the connection leads to the successor in the rows", |it| {
         let to = it.role.member().and_then(Membership::target);
+        // A change of successor waits until the token on the old connection is acknowledged.
         to.is_none() || to == it.row_successor() || it.token.is_passing()
     }),
     ("only a ring of one backs off", |it| {
@@ -55,7 +57,7 @@ const INVARIANTS: &[Invariant<Andrews>] = &[
     ("a token is passed on a connection that is up", |it| {
         it.is_finished || !it.token.is_passing() || it.role.successor().is_some()
     }),
-    ("a token that is here is the newest that was", |it| {
+    ("a token that is here is the newest that was here", |it| {
         it.token.is_newest()
     }),
     ("a token in use has its job in hand", |it| {
@@ -101,10 +103,10 @@ const INVARIANTS: &[Invariant<Andrews>] = &[
         rows.all(|id| it.list.address(id).is_none())
             && senders.all(|(id, from)| !it.list.is_from(id, from))
     }),
-    ("the database is reported as it is", |it| {
+    ("observers know the state of the database", |it| {
         it.reported_database == it.database.state()
     }),
-    ("trusted rows were read", |it| {
+    ("rows are trusted only after a look", |it| {
         !it.is_running() || !it.database.is_fresh() || it.view.is_some()
     }),
     ("a node that has ended has no connections", |it| {
@@ -146,7 +148,7 @@ mod tests {
         rig
     }
 
-    /// Returns node 2 with a token of an unknown term, during the look.
+    /// Returns node 2 with a token of an unknown term, while the look about this token is still running.
     fn parker() -> Rig {
         let mut rig = Rig::node_2();
         rig.answers = false;
@@ -163,7 +165,7 @@ mod tests {
         Rig::with_silent_database(Options::new(2), FakeDatabase::default())
     }
 
-    fn ended() -> Rig {
+    fn ended_rig() -> Rig {
         let mut rig = Rig::node_2();
         rig.command(Command::ShutDown);
         rig
@@ -173,7 +175,7 @@ mod tests {
         it.role.member_mut().unwrap()
     }
 
-    /// A valid state machine, and how a test breaks it, in the order of the invariants.
+    /// Valid state machines, each with a change that breaks one invariant, in the order of the invariants.
     const SPOILT: &[BrokenCase<Rig, Andrews>] = &[
         (Rig::node_2, |it| {
             it.role = Role::Joining(RepeatedRequest::new(it.now, it.now, ProcessEvidence::None));
@@ -203,7 +205,7 @@ mod tests {
         (Rig::node_2, |it| _ = it.unlisted.note_rows([1].into())),
         (Rig::node_2, |it| it.reported_database = DatabaseState::Gone),
         (starter, |it| it.database.on_look_taken()),
-        (ended, |it| it.proof.request_probe(1)),
+        (ended_rig, |it| it.proof.request_probe(1)),
     ];
 
     #[test]

@@ -1,4 +1,4 @@
-//! Reads of the topology, and the actions that their rows cause (`docs/board.md`, section 4).
+//! Looks at the topology, and the actions that follow from the rows that a look reads (`docs/board.md`, section 4).
 
 use std::time::Duration;
 
@@ -39,9 +39,9 @@ impl Andrews {
         if std::mem::replace(&mut self.reported_database, state) != state {
             self.out.push_event(Event::DatabaseChanged { state });
         }
+        // A parked token waits for a look, which does not come now.
         if state != DatabaseState::Up {
             self.drop_parked();
-            // A parked token waits for a look, which does not come now.
         }
     }
 
@@ -60,8 +60,8 @@ impl Andrews {
         let view = View::new(rows, began);
         let now = self.now;
         let before = self.view.as_ref();
+        // Looks may be answered in another order than they began, and older rows must not replace newer ones.
         if before.is_some_and(|before| before.read_at() > view.read_at()) {
-            // Looks may be answered in another order than they began.
             return;
         }
         self.watch.on_look(before, &view, now);
@@ -72,6 +72,7 @@ impl Andrews {
         self.database.on_look_taken();
         self.report_row_changes(&view);
         self.view = Some(view);
+        // The steps below must not use a token that was outrun.
         self.forget_outrun_token();
         self.on_rows_changed();
         self.retry_parked_token(began);
@@ -93,7 +94,7 @@ impl Andrews {
         }
     }
 
-    /// Draws the consequences of the rows after they were read or changed.
+    /// Takes the actions that follow from rows that were read or changed.
     pub(super) fn on_rows_changed(&mut self) {
         let (now, own) = (self.now, self.options.id);
         let Some(view) = &self.view else {
@@ -101,9 +102,9 @@ impl Andrews {
         };
         let (seat, read_at) = (view.seat(), view.read_at());
         if let Role::Starting(claimed) = self.role {
-            let is_former_life = seat.id == Some(own) && claimed != Some(seat.term);
             // A row that names this node may come from its former process. Until this process has claimed the row, the
-            // node does not act on it: others may have elected a coordinator, and a second token would be made.
+            // node does not act on it. Others may have elected a coordinator, and this node would make a second token.
+            let is_former_life = seat.id == Some(own) && claimed != Some(seat.term);
             if seat.id.is_none() || is_former_life {
                 return;
             }
@@ -113,6 +114,7 @@ impl Andrews {
             self.duties
                 .get_or_insert_with(|| CoordinatorDuties::new(now, is_overdue));
         } else {
+            // Nodes repeat their requests to the new coordinator, so this node forgets them.
             self.duties = None;
         }
         let is_member = view.is_member(own);
@@ -120,6 +122,8 @@ impl Andrews {
             (Role::Member(_), true) | (Role::Joining(_), false) => {}
             (Role::Member(_), false) => self.on_removed(read_at),
             (Role::Joining(_), true) => self.role = Role::Member(Membership::new()),
+            // A node that did not send JOIN was a member before or has claimed, so it starts no election as a new
+            // member.
             (Role::Starting(_), true) => self.role = Role::Member(Membership::default()),
             (Role::Starting(_), false) => {
                 self.role =
@@ -134,6 +138,7 @@ impl Andrews {
     fn on_removed(&mut self, read_at: Instant) {
         self.out.counters.removed += 1;
         self.out.push_event(Event::Removed);
+        // Outside the ring the node could neither pass the token nor get an acknowledgement.
         self.lose_token();
         self.close_successor();
         self.close_predecessor();

@@ -1,5 +1,5 @@
-//! The state machine: it owns the parts, and passes to each the inputs that concern it. The parts do not use each
-//! other. Start reading at `settle`, which runs after every input.
+//! The state machine. The state machine owns its parts, and passes each input to the parts that need the input. The
+//! parts do not use one another. Start reading at `settle`, which runs after every input.
 //!
 //! | file | holds |
 //! |---|---|
@@ -59,8 +59,8 @@ pub struct SocketsBound;
 
 /// A node of a coordinated ring.
 ///
-/// It begins with its [bound sockets](SocketsBound). The driver must pass on everything that waits in the sockets before
-/// it calls [`handle_timeout`](Machine::handle_timeout), so that a late process does not treat its peers as late.
+/// The node begins when its [sockets are bound](SocketsBound). Before a timeout, the driver must pass on everything
+/// that waits in the sockets. Otherwise a process that was stalled would treat its peers as late.
 #[derive(Debug)]
 pub struct Andrews {
     options: Options,
@@ -75,7 +75,7 @@ pub struct Andrews {
     view: Option<View>,
     watch: RowWatch,
     unlisted: UnlistedNodes,
-    /// The coordinator's state, while the row names this node.
+    /// The duties of the coordinator, while the row names this node.
     duties: Option<CoordinatorDuties>,
     token: Token,
     requests: Requests,
@@ -86,14 +86,14 @@ pub struct Andrews {
     out: Outbox,
     reported_state: State,
     reported_database: DatabaseState,
-    /// When a node that is shutting down ends at the latest.
+    /// The latest time at which a node that is shutting down ends.
     leave_by: Option<Instant>,
     is_begun: bool,
     is_finished: bool,
 }
 
 impl Andrews {
-    /// Creates a node without memory. `seed` is random, and differs in each process.
+    /// Creates a node that remembers nothing of earlier processes. `seed` is random, and differs in each process.
     ///
     /// # Errors
     /// Returns an error if the options cannot work.
@@ -136,7 +136,7 @@ impl Andrews {
         &self.list
     }
 
-    /// Whether the node has ended. It then ignores all inputs.
+    /// Whether the node has ended. A node that has ended ignores all inputs.
     pub const fn is_finished(&self) -> bool {
         self.is_finished
     }
@@ -145,7 +145,7 @@ impl Andrews {
         self.is_begun && !self.is_finished
     }
 
-    // The state machine's time never goes back, even if the driver's does.
+    // The time of the state machine never goes back, even if the time of the driver does.
     fn advance_clock(&mut self, now: Now) {
         self.now = self.now.max(now.monotonic);
     }

@@ -1,4 +1,4 @@
-//! Outputs of the node: datagrams, operations on connections, events and counts.
+//! The outputs of the node: datagrams, operations on connections, events and counters.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -7,13 +7,13 @@ use crate::andrews::message::OwnedMessage;
 use crate::andrews::{Counters, Event, NodeList, Reason};
 use crate::{StreamId, StreamOp};
 
-/// A message to many leaves in parts of this size, between other inputs. BULLY would otherwise send thousands of
-/// datagrams at once, which the sockets' buffers would not hold.
+/// A message to many nodes is sent in parts of this many datagrams, and the node handles other inputs between the
+/// parts. Otherwise BULLY would send thousands of datagrams at once, which do not fit into the buffers of the sockets.
 const BROADCAST_PART_LEN: usize = 32;
-/// At most this many messages to many are pending. Beyond that the oldest is discarded.
+/// At most this many messages to many nodes are pending at a time. Beyond this number, the oldest message is discarded.
 const BROADCASTS_MAX: usize = 4;
 
-/// The outputs that the driver takes, except jobs, and the counters.
+/// The counters, and all outputs for the driver except jobs.
 #[derive(Debug)]
 pub(super) struct Outbox {
     own: u32,
@@ -36,7 +36,7 @@ impl Outbox {
         }
     }
 
-    /// Queues a datagram. A node that the list lacks has no address, and gets none.
+    /// Queues a datagram. A node that the list lacks has no address, so it gets no datagram.
     pub(super) fn send(&mut self, list: &NodeList, to: u32, message: &OwnedMessage) {
         if let Some(address) = list.address(to) {
             self.datagrams
@@ -47,13 +47,14 @@ impl Outbox {
 
     /// Queues a message to many nodes.
     pub(super) fn broadcast(&mut self, message: OwnedMessage, to: impl Iterator<Item = u32>) {
+        // The newest message of an election makes older ones useless.
         if self.broadcasts.len() >= BROADCASTS_MAX {
             self.broadcasts.pop_front();
         }
         self.broadcasts.push_back((message, to.collect()));
     }
 
-    /// Queues the datagrams of the next part of messages to many.
+    /// Queues the next part of the datagrams of pending messages to many nodes.
     pub(super) fn continue_broadcasts(&mut self, list: &NodeList) {
         for _ in 0..BROADCAST_PART_LEN {
             let Some((message, to)) = self.broadcasts.front_mut() else {
@@ -71,7 +72,7 @@ impl Outbox {
         !self.broadcasts.is_empty()
     }
 
-    /// Moves the next datagram into `buf`. It discards one that does not fit.
+    /// Moves the next datagram into `buf`. Discards datagrams that do not fit.
     pub(super) fn pop_datagram(&mut self, buf: &mut [u8]) -> Option<(SocketAddr, usize)> {
         while let Some((to, bytes)) = self.datagrams.pop_front() {
             if let Some(room) = buf.get_mut(..bytes.len()) {

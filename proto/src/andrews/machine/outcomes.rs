@@ -8,6 +8,7 @@ use crate::andrews::{Change, DatabaseState, Event, Outcome, Work, Write};
 
 impl Andrews {
     pub(super) fn on_outcome(&mut self, id: u64, outcome: Outcome) {
+        // A second outcome of one job has no effect.
         let Some((job, timeliness)) = self.database.take_job(id) else {
             return;
         };
@@ -21,6 +22,7 @@ impl Andrews {
             (Work::Prepare { .. }, Outcome::Done) => {
                 self.database.on_prepared();
             }
+            // While writes fail, a look succeeds without making the rows trustworthy.
             (Work::ReadRing, Outcome::Rows(rows)) if self.database.state() == DatabaseState::Up => {
                 self.on_rows(rows, begun);
             }
@@ -60,9 +62,11 @@ impl Andrews {
                 self.victory = None;
                 self.database.mark_stale();
             }
+            // A late change is not applied, because rows that were read since may already contain it.
             Write::Change { change, .. } if is_in_time => self.on_changed(change),
             Write::Token { new, .. } => {
                 self.make_token(new, false);
+                // A late outcome may be older than the rows of the last look.
                 if let Some(view) = self.view.as_mut().filter(|_| is_in_time) {
                     view.raise_term(new);
                 }
@@ -74,8 +78,8 @@ impl Andrews {
         }
     }
 
-    /// Notes the term that this process has claimed. Until then a row that names this node is one of its former
-    /// process.
+    /// Notes the term that this process has claimed. As long as this process has claimed no term, a row that names this
+    /// node was written by an earlier process of this node.
     fn note_claimed_term(&mut self, term: u64) {
         if let Role::Starting(claimed) = &mut self.role {
             *claimed = Some(term);
@@ -90,7 +94,7 @@ impl Andrews {
             victory.on_refused(self.now);
         }
         let now = self.now;
-        // A refusal means that the rows have changed: whatever was decided on them is decided again after a look.
+        // A refusal means that the rows have changed. So the node looks, and decides again.
         if let Some(request) = self.role.repeated_request_mut() {
             request.set_due(now);
         }
@@ -104,6 +108,7 @@ impl Andrews {
         };
         view.apply(change);
         let members = view.len();
+        // The datagrams below only save time, because their receivers also read the change at their next poll.
         match change {
             Change::Insert {
                 node,
@@ -123,6 +128,7 @@ impl Andrews {
             Change::Remove { node, after } => {
                 let next = view.successor(after);
                 self.on_node_removed(node);
+                // A repeat of this request must get an answer instead of a second removal.
                 if let Some(duties) = &mut self.duties {
                     duties.note_removal(after, now, self.options.ack_timeout);
                 }

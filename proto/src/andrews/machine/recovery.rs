@@ -1,4 +1,5 @@
-//! Requests for a place or another successor, and the claim if they have no effect (`docs/board.md`, sections 5 and 6).
+//! Requests for a place in the ring or for another successor. If these requests have no effect, the node claims the
+//! place of the coordinator (`docs/board.md`, sections 5 and 6).
 
 use super::Andrews;
 use crate::andrews::Event;
@@ -7,7 +8,7 @@ use crate::andrews::ring::{RequestStep, StepInput};
 use crate::time::Instant;
 
 impl Andrews {
-    /// Takes the next step of a JOIN or SUCCESSOR_REQUEST, after a look that shows that it is still needed.
+    /// Takes the next step of a JOIN or SUCCESSOR_REQUEST, after a look that shows that the request is still needed.
     pub(super) fn step_repeated_request(&mut self) {
         let options = &self.options;
         let is_beat_late = self.is_beat_stalled(options.beat_timeout_with_proof());
@@ -56,6 +57,7 @@ impl Andrews {
             return;
         };
         let coordinator = view.seat().id.filter(|&id| id != own);
+        // The other member is random, because a fixed one may be dead while the network works.
         let count = u32::try_from(view.len()).unwrap_or(u32::MAX);
         let first = self.draw.next_below(count) as usize;
         let mut others = view.members().skip(first).chain(view.members().take(first));
@@ -80,7 +82,7 @@ impl Andrews {
 
     pub(super) fn repeat_due(&self) -> Option<Instant> {
         let due = self.role.repeated_request()?.due();
-        // Without a timer: a step that is due already waits for the database.
+        // A step that is already due waits for the database, so it needs no timer.
         (due > self.now).then_some(due)
     }
 }

@@ -1,4 +1,4 @@
-//! Requests: they wait for the token, are served, and get an answer (`docs/board.md`, section 10).
+//! Requests of clients. A request waits for the token, is served, and gets an answer (`docs/board.md`, section 10).
 
 use super::Andrews;
 use crate::andrews::database::{RunningJob, Timeliness};
@@ -15,6 +15,7 @@ impl Andrews {
     }
 
     pub(super) fn on_requests_due(&mut self) {
+        // The answer names the cause: without the database the token would not help either.
         let answer = match self.database.state() {
             DatabaseState::Up => RequestAnswer::Token,
             DatabaseState::Slow | DatabaseState::Gone => RequestAnswer::Database,
@@ -28,7 +29,7 @@ impl Andrews {
         self.out.push_event(Event::Answered { request, answer });
     }
 
-    /// Starts a job with the requests that wait, under the token that is held.
+    /// Starts a job that serves the waiting requests under the held token.
     pub(super) fn serve(&mut self) {
         let Some(sequence) = self.token.held_sequence() else {
             return;
@@ -36,6 +37,7 @@ impl Andrews {
         let feed = self.requests.has_listeners();
         let work = Work::Serve {
             sequence,
+            // There may be no request, if the visit only reads for listeners.
             requests: self.requests.take_for_visit(),
             feed,
         };
@@ -43,16 +45,19 @@ impl Andrews {
         self.token.begin_visit(job, feed);
     }
 
-    /// Gives up a job that the database did not answer in time. The token goes on without it.
+    /// Gives up a job that the database did not answer in time. The token does not wait for the job.
     pub(super) fn give_up_visit(&mut self, job: RunningJob) {
+        // The visit counts as work, so that the token leaves at once and does not wait for a slow database.
         self.token.end_visit(job.id, true);
         self.requests.end_visit();
+        // The transaction may still be committed, so the answer must not exclude a commit.
         if let Work::Serve { requests, .. } = job.work {
             self.answer_all(&requests, RequestAnswer::Unknown);
         }
     }
 
-    /// Answers requests. A request that only reads never gets `unknown`, because it cannot have written anything.
+    /// Answers requests. A request that only reads never gets `unknown`, because such a request cannot have written a
+    /// post.
     fn answer_all(&mut self, requests: &[Request], answer: RequestAnswer) {
         for request in requests {
             let answer = match answer {
@@ -72,18 +77,19 @@ impl Andrews {
         outcome: &Outcome,
         timeliness: &Timeliness,
     ) {
+        // The posts of a late job were committed too, so the counter includes them.
         if *outcome == Outcome::Done {
             let posts = requests.iter().filter(|request| request.is_post).count();
             self.out.counters.posts += u64::try_from(posts).unwrap_or_default();
         }
-        // The clients of a late job got their answer when it was given up.
+        // The clients of a late job got their answers when the node gave up the job.
         if *timeliness == Timeliness::Late {
             return;
         }
         let is_here = self.token.end_visit(job, !requests.is_empty());
         match outcome {
             Outcome::Refused => {
-                // Another node has used a newer token.
+                // Another node has used a newer token. The requests had no effect, so they wait for the next token.
                 self.requests.wait_again(requests);
                 self.database.mark_stale();
                 if is_here {

@@ -11,26 +11,27 @@ impl Andrews {
             return;
         }
         let options = &self.options;
+        // A job for posts that is running may still be committed, and its clients need their answer.
         let work = if self.token.job().is_some() {
             options.database_timeout
         } else {
             std::time::Duration::ZERO
         };
-        // A job for posts that is running may still be committed. Its clients get their answer before the node ends.
         self.leave_by = Some(self.now + options.ack_timeout + work);
+        // The token may not come back in time. Its clients should ask another node at once.
         for request in self.requests.take_all() {
             self.answer(request.id, RequestAnswer::Token);
         }
     }
 
-    /// Ends a node that is shutting down as soon as it has no token that it could pass on.
+    /// Ends a node that is shutting down, as soon as the node has no token to pass on.
     pub(super) fn leave_if_done(&mut self) {
         let Some(leave_by) = self.leave_by else {
             return;
         };
+        // In a ring of one there is no other node that could take the token.
         let successor = self.role.successor();
         let has_other = successor.is_some_and(|it| it.id() != self.options.id);
-        // In a ring of one there is no other node that could take the token.
         let is_working = self.token.job().is_some();
         let is_here = !self.token.is_away();
         if leave_by > self.now && is_here && (has_other || is_working) {

@@ -1,4 +1,4 @@
-//! Events of connections: the messages that travel round the ring (`docs/board.md`, sections 2 and 3).
+//! Events of connections, and the messages that travel round the ring (`docs/board.md`, sections 2 and 3).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -22,6 +22,7 @@ impl Andrews {
                 if end {
                     self.on_end(id);
                 }
+                // Frames are short and their reader keeps an incomplete one, so the node takes all bytes at once.
                 return bytes.len();
             }
             StreamEvent::Closed(why) => self.on_closed(id, why),
@@ -39,6 +40,7 @@ impl Andrews {
     fn on_connected(&mut self, id: StreamId) {
         if self.proof.remove(id) {
             self.note_contact();
+            // The open connection is the proof, so the node needs it no longer.
             return self.out.push_operation(StreamOp::Close(id));
         }
         self.on_successor_connected(id);
@@ -52,9 +54,8 @@ impl Andrews {
             let refusal = match peer.read(&mut bytes, now) {
                 Ok(None) => return,
                 Ok(Some((from, message))) => {
-                    // Another sender than the hello's means that frames are mixed up or forged, and so are the next
-                    // ones.
                     self.out.counters.note_received(message.kind());
+                    // If the sender is not that of the hello, this frame and the next ones are mixed up or forged.
                     if from == node {
                         self.on_neighbor_message(id, side, node, source, message);
                         continue;
@@ -96,7 +97,8 @@ impl Andrews {
         self.out.report_drop(source, refusal);
     }
 
-    /// Handles a hello. Its sender is the predecessor from now on, because the newest hello follows the newest row.
+    /// Handles a hello. The sender of the newest hello becomes the predecessor, because the newest hello follows the
+    /// newest row.
     fn on_hello(&mut self, id: StreamId, from: u32) {
         let Some(predecessor) = self.inbound.on_hello(id, from) else {
             return;
@@ -105,7 +107,7 @@ impl Andrews {
         self.close_predecessor();
         self.inbound.set_predecessor(predecessor);
         self.out.push_event(Event::PredecessorUp { id: from });
-        // The sender has this node as its successor, so the rows must have one for this node.
+        // The sender has this node as its successor, so the rows must have a successor for this node.
         if self.role.member().is_none() {
             self.database.want_look();
         }
@@ -134,6 +136,7 @@ impl Andrews {
                 self.note_contact_with(from);
                 self.on_acknowledgement(sequence);
             }
+            // The connection stays open, because closing it would break a ring that works.
             _ => self.out.report_drop(source, Reason::WrongTransport),
         }
     }
@@ -141,6 +144,7 @@ impl Andrews {
     /// Handles the end of the peer's side of a connection.
     fn on_end(&mut self, id: StreamId) {
         if self.role.stream() == Some(id) {
+            // An end of stream comes from the peer's host, so the process has closed the connection.
             return self.lose_with_evidence(SuccessorLoss::Ended, ProcessEvidence::Ended);
         }
         if self.inbound.is_predecessor(id) {
@@ -153,8 +157,8 @@ impl Andrews {
 
     /// Handles a connection that the kernel has closed.
     fn on_closed(&mut self, id: StreamId, why: CloseReason) {
-        let is_answer = why == CloseReason::Refused;
         // A refusal is an answer of the other host, so the network works.
+        let is_answer = why == CloseReason::Refused;
         if self.proof.remove(id) {
             if is_answer {
                 self.note_contact();

@@ -1,4 +1,5 @@
-//! Following the node's row, and losing the successor that it names (`docs/board.md`, sections 3, 4 and 6).
+//! Opening and closing the connection to the successor that the node's row names (`docs/board.md`, sections 3, 4 and
+//! 6).
 
 use super::Andrews;
 use crate::andrews::message::OwnedMessage;
@@ -8,7 +9,7 @@ use crate::time::Instant;
 use crate::{CloseReason, StreamId, StreamOp};
 
 impl Andrews {
-    /// Connects to the successor that the node's row names, unless that is done.
+    /// Connects to the successor that the node's row names, unless the connection exists.
     pub(super) fn follow_row(&mut self) {
         let own = self.options.id;
         let Some(view) = &self.view else {
@@ -29,6 +30,7 @@ impl Andrews {
             RowAction::Failed => {
                 self.out
                     .push_event(Event::SuccessorFailed { id: successor });
+                // The look that showed the failure is new enough for the first request.
                 self.step_repeated_request();
             }
         }
@@ -57,6 +59,7 @@ impl Andrews {
         member.on_connected(to, id, address.ip());
         self.out.push_event(Event::SuccessorUp { id: to });
         self.note_contact_with(to);
+        // The hello must be the first frame, before any message that waits.
         self.send_to_successor(&OwnedMessage::Successor(to));
         self.elections.on_successor_changed();
         self.send_waiting();
@@ -71,7 +74,7 @@ impl Andrews {
         let to = member.and_then(Membership::target);
         self.lose_with_evidence(loss, evidence);
         if let Some(to) = to.filter(|_| why == CloseReason::Refused) {
-            // A host that refuses is reachable. This proof counts as later than the loss.
+            // A host that refuses is reachable. This proof counts, because it is not older than the loss.
             self.note_contact_with(to);
         }
     }
@@ -83,7 +86,8 @@ impl Andrews {
         }
     }
 
-    /// Loses the successor: closes the connection, takes back a token that was being passed, and asks for a look.
+    /// Records that the successor is lost: closes the connection, takes back a token that is on its way to the
+    /// successor, and requests a look.
     pub(super) fn lose_successor(&mut self, why: SuccessorLoss) {
         let now = self.now;
         let member = self.role.member_mut();
@@ -95,10 +99,12 @@ impl Andrews {
         }
         self.database.want_look();
         self.out.push_event(Event::SuccessorLost { id: to, why });
+        // No acknowledgement can arrive now, so the token would be lost with its connection.
         if self.token.is_passing() {
             self.out.counters.passes_failed += 1;
             match self.token.take_back(now) {
                 Some(sequence) => self.out.push_event(Event::TokenReturned { sequence }),
+                // A token at the end of its term cannot get a lead, so this node discards it.
                 None => self.lose_token(),
             }
         }
@@ -112,7 +118,7 @@ impl Andrews {
         }
     }
 
-    /// Returns when the connection to the successor needs attention.
+    /// Returns the time of the next timeout of the connection to the successor.
     pub(super) fn link_due(&self) -> Option<Instant> {
         self.role.member()?.due(self.options.liveness)
     }

@@ -1,4 +1,4 @@
-//! The token: taking, using and passing it (`docs/board.md`, section 9).
+//! The token: how a node takes, uses and passes it (`docs/board.md`, section 9).
 
 use super::Andrews;
 use crate::StreamId;
@@ -25,12 +25,13 @@ impl Andrews {
         self.drop_parked();
         self.token.park(sequence, stream, self.now);
         self.database.want_look();
+        // Without a look there is no acknowledgement, so the predecessor takes the token back.
         if self.database.state() != DatabaseState::Up {
             self.drop_parked();
         }
     }
 
-    /// Decides about a parked token, after a look that began at `began`.
+    /// Accepts or drops a parked token according to a look. The look began at `began`.
     pub(super) fn retry_parked_token(&mut self, began: Instant) {
         let Some(sequence) = self.token.parked_before(began) else {
             return;
@@ -60,7 +61,7 @@ impl Andrews {
         self.out.push_event(Event::TokenHeld { sequence });
     }
 
-    /// Makes this node the holder. Any other token that it holds or passes is discarded.
+    /// Makes this node the holder, and discards any other token that the node holds or passes.
     fn hold_token(&mut self, sequence: u64) {
         let until = self.now + self.options.hold;
         if let Some(sequence) = self.token.hold(sequence, until, self.now) {
@@ -71,14 +72,15 @@ impl Andrews {
         }
     }
 
-    /// Whether a newer token was used, according to the rows. This one can then never be used again.
+    /// Whether the rows show that a token with a larger sequence than this one was used. If so, no node can use a token
+    /// with this sequence again.
     fn is_outrun(&self, sequence: u64) -> bool {
         let used = self.view.as_ref().map(View::sequence);
         used.is_some_and(|used| sequence < used)
     }
 
-    /// Discards a token that can never be used again. In a ring without work it would go round indefinitely, and keep
-    /// the coordinator from making another.
+    /// Discards a token that can never be used again. In a ring without work, such a token would go round indefinitely.
+    /// Then the coordinator would make no other token.
     pub(super) fn forget_outrun_token(&mut self) {
         if self
             .token
@@ -91,6 +93,7 @@ impl Andrews {
 
     pub(super) fn make_token(&mut self, term: u64, is_first: bool) {
         let sequence = term << 32;
+        // The commit may be late, and a newer token may have replaced this one.
         if sequence > self.token.highest() && !self.is_outrun(sequence) {
             self.out.counters.tokens_made += 1;
             self.out.push_event(Event::TokenMade { sequence, is_first });
@@ -103,7 +106,7 @@ impl Andrews {
         self.out.push_event(Event::TokenLost { sequence });
     }
 
-    /// Discards any token that is here.
+    /// Discards the token if this node has one.
     pub(super) fn lose_token(&mut self) {
         if let Some(sequence) = self.token.forget(self.now) {
             self.report_lost_token(sequence);
@@ -118,6 +121,7 @@ impl Andrews {
     }
 
     pub(super) fn on_pass_due(&mut self) {
+        // A successor may hang with its connections open, and the token must go on.
         if self.token.is_pass_late(self.now) {
             self.lose_successor(SuccessorLoss::NotAcknowledged);
         }
@@ -141,9 +145,10 @@ impl Andrews {
 
     fn pass_token(&mut self) {
         let Some(sequence) = self.token.next_hop() else {
-            // A token that cannot be passed within its term is useless: every successor would refuse it.
+            // A token that cannot be passed within its term is useless, because every successor would refuse it.
             return self.lose_token();
         };
+        // If the connection does not take the frame, the token stays here.
         if self.send_to_successor(&OwnedMessage::Token(sequence)) {
             let until = self.now + self.options.ack_timeout;
             self.token.on_passed(sequence, until);

@@ -6,7 +6,7 @@ use super::Andrews;
 use crate::andrews::Event;
 
 impl Andrews {
-    /// Notes the rows of a look, and reports those that the list lacks.
+    /// Notes the rows of a look, and reports the rows whose nodes the list lacks.
     pub(super) fn note_rows(&mut self, rows: &[u32]) {
         let strange = rows.iter().copied();
         let strange = strange.filter(|&id| self.list.address(id).is_none());
@@ -15,10 +15,10 @@ impl Andrews {
         }
     }
 
-    /// Notes the sender of a frame whose address is not that of its node, and reports it.
+    /// Notes and reports the sender of a frame, if the list lacks the sender or has another address for it.
     pub(super) fn note_sender(&mut self, id: u32, from: IpAddr) {
+        // A node may receive its own frames, which come from the right address.
         if self.list.is_from(id, from) {
-            // A node may also receive its own frames: they come from the right address.
             return;
         }
         let (now, period) = (self.now, self.options.alone_timeout);

@@ -1,4 +1,4 @@
-//! The next write to the database (`docs/board.md`, sections 5 to 9).
+//! Selects the next write to the database (`docs/board.md`, sections 5 to 9).
 
 use super::Andrews;
 use crate::andrews::database::{DatabaseAttempt, View};
@@ -10,7 +10,9 @@ use crate::time::Instant;
 impl Andrews {
     /// Starts the next job, if the database is free.
     pub(super) fn use_database(&mut self) {
+        // A request that is due needs a look, which must start before the next write.
         self.on_repeat_due();
+        // A look comes first, so that the write is decided on new rows. The gap between looks leaves time for a write.
         if let Some(how) = self.database.next_attempt(self.now) {
             let drop = self.options.drop;
             let work = match how {
@@ -47,10 +49,11 @@ impl Andrews {
             .or_else(|| self.test_write())
     }
 
-    /// Returns the insertion of a node behind a random member.
+    /// Returns a change that inserts the node behind a random member.
     pub(super) fn insertion(&mut self, node: u32) -> Option<Change> {
         let view = self.view.as_ref()?;
-        // A random place spreads the nodes: those that join at the same time do not all depend on one predecessor.
+        // A random place spreads the nodes, so that nodes that join at the same time do not all depend on one
+        // predecessor.
         let count = u32::try_from(view.len()).unwrap_or(u32::MAX);
         let after = view.members().nth(self.draw.next_below(count) as usize)?;
         let before = view.successor(after)?;
@@ -64,12 +67,14 @@ impl Andrews {
     fn found_write(&self, view: &View, acting: bool) -> Write {
         Write::Found {
             seen: view.seat(),
+            // A token of an earlier ring must not be newer than the token of this ring.
             term: view.next_term(self.token.highest()),
             acting,
         }
     }
 
-    /// Returns the write of a node that starts, while no node is coordinator or the row names its former process.
+    /// Returns the write with which a node starts. The node writes if there is no coordinator, or if the row still
+    /// names this node because of an earlier process.
     fn startup_write(&mut self) -> Option<Write> {
         let own = self.options.id;
         let view = self.view.as_ref()?;
@@ -78,12 +83,13 @@ impl Andrews {
             return Some(self.found_write(view, seen.id.is_some()));
         }
         let is_member = view.is_member(own);
+        // One transaction claims and inserts, so that no change of another node comes between the two.
         let change = if is_member { None } else { self.insertion(own) };
         self.watch.on_claim_started(false);
         Some(Write::Claim { seen, change })
     }
 
-    /// Returns the write by which a coordinator that is no member puts itself into the ring.
+    /// Returns the write that inserts a coordinator that is not a member into the ring.
     fn own_insertion_write(&mut self) -> Option<Write> {
         let view = self.view.as_ref()?;
         let term = view.seat().term;
@@ -94,7 +100,7 @@ impl Andrews {
         Some(Write::Change { term, change })
     }
 
-    /// Returns the write of a node whose JOIN or SUCCESSOR_REQUEST had no effect.
+    /// Returns the write that a node makes because its JOIN or SUCCESSOR_REQUEST had no effect.
     fn write_after_requests(&mut self) -> Option<Write> {
         let (own, failed) = (self.options.id, self.role.failed_successor());
         if !self.role.repeated_request_mut()?.take_ready() {
@@ -108,6 +114,7 @@ impl Andrews {
             return removal.map(|change| Write::Change { term, change });
         }
         if view.len() == 0 {
+            // No election has chosen this node, so this coordinator is only acting.
             return Some(self.found_write(view, true));
         }
         let change = removal.or_else(|| self.insertion(own));
@@ -115,8 +122,8 @@ impl Andrews {
         Some(Write::Claim { seen, change })
     }
 
-    /// Returns the claim of a member that has seen no token for 2 × R. The coordinator should have made one, so it is
-    /// gone.
+    /// If this member has seen no token for 2 × R, returns its claim of the coordinator's place. A live coordinator
+    /// would have made a token by then.
     fn claim_without_token(&mut self) -> Option<Write> {
         let (now, own) = (self.now, self.options.id);
         let due = self.tokenless_claim_due().filter(|due| *due <= now)?;
@@ -125,8 +132,8 @@ impl Andrews {
             self.database.want_look();
             return None;
         }
-        // Older proof is not enough: the acknowledgement of the last token came after that token, so a node that was
-        // cut off just then would have proof forever.
+        // Older proof is not enough. The acknowledgement of the last token came after that token. A node that was cut
+        // off right after it would have proof indefinitely.
         let since = now.before(self.silence());
         let is_beat_late = self.is_beat_stalled(self.options.beat_timeout_with_proof());
         let is_beat_dead = self.is_beat_stalled(self.options.beat_timeout_without_proof());
@@ -136,16 +143,18 @@ impl Andrews {
         }
         let seen = self.view.as_ref()?.seat();
         let failed = self.role.failed_successor();
+        // The claim can remove the failed successor in the same transaction.
         let change = failed.map(|node| Change::Remove { node, after: own });
         self.watch.on_claim_started(true);
         Some(Write::Claim { seen, change })
     }
 
-    /// Returns when a member that has seen no token claims.
+    /// Returns the time at which this member claims the coordinator's place if it has seen no token.
     fn tokenless_claim_due(&self) -> Option<Instant> {
         if self.duties.is_some() || self.role.member().is_none() {
             return None;
         }
+        // A new coordinator gets the full time to make a token.
         let since = self.watch.coordinator_since();
         let since = self
             .token
@@ -157,7 +166,7 @@ impl Andrews {
     fn token_write(&mut self) -> Option<Write> {
         let due = self.new_token_due().filter(|due| *due <= self.now)?;
         let view = self.view.as_ref()?;
-        // A newer look may show that another node uses a token.
+        // A new look may show that another node has used a token since.
         if view.read_at() < due {
             self.database.want_look();
             return None;
@@ -167,7 +176,7 @@ impl Andrews {
         Some(Write::Token { term, new })
     }
 
-    /// Returns when the coordinator makes a token.
+    /// Returns the time at which the coordinator makes a token.
     fn new_token_due(&self) -> Option<Instant> {
         let duties = self.duties.as_ref()?;
         if !self.token.is_away() || self.role.member().is_none() {
@@ -177,20 +186,21 @@ impl Andrews {
         Some(duties.token_due(seen, self.silence()))
     }
 
-    /// Returns the beat. A coordinator that has lost its successor and hears no node does not beat, so that it is
-    /// replaced.
+    /// Returns the beat. A coordinator that has lost its successor and hears no other node writes no beat, so that
+    /// another node replaces the coordinator.
     fn beat_write(&mut self) -> Option<Write> {
         let CoordinatorRow { term, .. } = self.view.as_ref()?.seat();
         let lost_at = self.role.member().and_then(Membership::lost_at);
         if lost_at.is_some_and(|since| !self.proof.has_contact_since(since)) {
             return None;
         }
+        // Without proof the beat stays due, so that the node writes it as soon as proof arrives.
         let is_due = self.duties.as_mut()?.take_beat_due();
         is_due.then_some(Write::Beat { term })
     }
 
-    /// Returns the write that tests the database. A node that only reads would not notice that the database cannot be
-    /// written.
+    /// Returns the write that tests the database. A node that only reads would not notice that the database refuses
+    /// writes.
     fn test_write(&mut self) -> Option<Write> {
         // A beat that does not move is the only sign: the coordinator cannot write either.
         let is_beat_late = self.is_beat_stalled(self.options.beat_timeout_with_proof());
@@ -198,7 +208,8 @@ impl Andrews {
         (is_due && self.watch.take_try_due()).then_some(Write::Test)
     }
 
-    /// Returns when the next write is due. A write that is already due waits for the database, not for a time.
+    /// Returns the time at which the next write is due. A write that is already due waits for the database, so it needs
+    /// no timer.
     pub(super) fn write_due(&self) -> Option<Instant> {
         let victory = self.victory.as_ref().map(Victory::due);
         [victory, self.tokenless_claim_due(), self.new_token_due()]

@@ -7,18 +7,18 @@ use crate::andrews::message::{FRAME_LEN_MAX, OwnedMessage};
 use crate::buffer::append;
 use crate::time::Instant;
 
-/// The beginning of a frame that is not complete. It is never longer than one frame.
+/// The bytes of a frame that has not yet arrived in full. These bytes never exceed one frame.
 #[derive(Debug, Default)]
 pub(super) struct FrameReader {
     bytes: Vec<u8>,
-    /// How many bytes the next attempt to decode needs.
+    /// The number of bytes that must be present before the reader tries to decode again.
     needed: usize,
     begun: Option<Instant>,
 }
 
 impl FrameReader {
-    /// Removes the next frame from the front of `input`, and returns its sender and its message. `None`: all bytes were
-    /// taken, and more are needed.
+    /// Removes the next frame from the front of `input`, and returns its sender and its message. Returns `None` if the
+    /// reader has taken all bytes of `input` and the frame is still incomplete.
     pub(super) fn next(
         &mut self,
         input: &mut &[u8],
@@ -26,9 +26,9 @@ impl FrameReader {
     ) -> Result<Option<(u32, OwnedMessage)>, DecodeError> {
         loop {
             let is_begun = !self.bytes.is_empty();
-            // Whole frames are decoded where they are. Only a frame that is split is copied.
+            // A frame that has arrived whole is decoded in place. Only a split frame is copied.
             let source = if is_begun {
-                // No more is taken than the frame needs: the rest belongs to the next frame.
+                // The frame gets only the bytes that it needs, because the rest belongs to the next frame.
                 let missing = self.needed.saturating_sub(self.bytes.len());
                 let (taken, rest) = input.split_at(missing.min(input.len()));
                 append(&mut self.bytes, taken, FRAME_LEN_MAX);
@@ -47,6 +47,7 @@ impl FrameReader {
                 Streamed::Message { message, consumed } => {
                     let frame = (message.src_id, message.message.into());
                     if is_begun {
+                        // The buffer ends exactly with its frame, so no byte of the next frame is lost.
                         *self = Self::default();
                     } else {
                         *input = input.get(consumed..).unwrap_or_default();
@@ -55,8 +56,10 @@ impl FrameReader {
                 }
                 Streamed::Incomplete { more } if is_begun => self.needed = self.bytes.len() + more,
                 Streamed::Incomplete { more } => {
+                    // The buffer grows with the bytes that have arrived, and not with an announced length.
                     append(&mut self.bytes, input, FRAME_LEN_MAX);
                     self.needed = self.bytes.len() + more;
+                    // The time limit of a frame begins once, so that a slow sender cannot extend it.
                     self.begun = Some(now);
                     *input = &[];
                     return Ok(None);
@@ -65,7 +68,7 @@ impl FrameReader {
         }
     }
 
-    /// Returns when the incomplete frame began.
+    /// Returns the time at which the incomplete frame began.
     pub(super) const fn begun_at(&self) -> Option<Instant> {
         self.begun
     }

@@ -1,5 +1,5 @@
-//! Connections that other nodes have opened (`docs/board.md`, section 3): at most 16 without a hello, and one of the
-//! predecessor.
+//! Connections that other nodes have opened (`docs/board.md`, section 3). At most 16 of these connections may still
+//! lack a hello, and one connection belongs to the predecessor.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::andrews::Reason;
 use crate::andrews::message::OwnedMessage;
 use crate::time::Instant;
 
-// Anyone can open a connection, so those without a hello are limited.
+// Any host can open a connection, so the number of connections without a hello is limited.
 const PENDING_CONNECTIONS_MAX: usize = 16;
 
 /// A connection without a hello.
@@ -25,7 +25,8 @@ struct PendingConnection {
     reader: FrameReader,
 }
 
-/// The sender and the message of a complete first frame, or the reason to refuse the connection.
+/// The sender and the message of the first frame. The value is `None` if the frame is incomplete, and an error if the
+/// connection must be refused.
 type FirstFrame = Result<Option<(u32, OwnedMessage)>, Reason>;
 
 /// The connections that other nodes have opened.
@@ -37,7 +38,8 @@ pub(crate) struct Inbound {
 }
 
 impl Inbound {
-    /// Adds a connection. Returns another one, with its address, if that must be closed for it.
+    /// Adds a connection. If there are too many connections without a hello, removes the oldest one and returns it with
+    /// its peer's address. The caller must close the removed connection.
     pub(crate) fn accept(
         &mut self,
         id: StreamId,
@@ -46,7 +48,7 @@ impl Inbound {
     ) -> Option<(StreamId, IpAddr)> {
         let mut victim = None;
         if self.pending.len() >= PENDING_CONNECTIONS_MAX {
-            // The oldest goes: a real peer says hello at once, so the oldest is the least likely to be one.
+            // A node sends its hello at once, so the oldest connection is the least likely to come from a node.
             let all = self.pending.iter();
             let oldest = all.min_by_key(|&(&id, it)| (it.accepted, id));
             let oldest = oldest.map(|(&id, _)| id);
@@ -61,8 +63,8 @@ impl Inbound {
         victim
     }
 
-    /// Reads the first frame of a connection. Returns its address too, or `None` if the connection has sent a hello
-    /// before.
+    /// Reads the first frame of a connection. Returns the frame with the peer's address, or `None` if the connection
+    /// has already sent its hello.
     pub(crate) fn read_first_frame(
         &mut self,
         id: StreamId,
@@ -75,7 +77,7 @@ impl Inbound {
         let kind = stranger.reader.kind().or(first);
         let frame = match frame {
             Err(_) => Err(Reason::Malformed),
-            // A hello is short. The node does not wait for the rest of a longer frame.
+            // Only a hello may come first, so the node does not wait for the rest of another frame.
             Ok(None) if kind.is_some_and(|kind| kind != Kind::Successor as u8) => {
                 Err(Reason::NotHello)
             }
@@ -84,7 +86,7 @@ impl Inbound {
         Some((stranger.from, frame))
     }
 
-    /// Removes a connection without a hello. Returns its address.
+    /// Removes a connection without a hello. Returns the address of the connection's peer.
     pub(crate) fn remove_pending(&mut self, id: StreamId) -> Option<IpAddr> {
         self.pending.remove(&id).map(|it| it.from)
     }
@@ -117,14 +119,14 @@ impl Inbound {
             .is_some_and(|it| it.stream() == id)
     }
 
-    /// Returns the connections whose hello is late.
+    /// Returns the connections that have not sent their hello in time.
     pub(crate) fn overdue_connections(&self, now: Instant, time: Duration) -> Vec<StreamId> {
         let late = |it: &PendingConnection| it.accepted + time <= now;
         let those = self.pending.iter().filter(|(_, it)| late(it));
         those.map(|(&id, _)| id).collect()
     }
 
-    /// Returns when the next hello, or the predecessor's frame, is late.
+    /// Returns the first time at which an expected hello, or the rest of a frame from the predecessor, is late.
     pub(crate) fn due(&self, hello: Duration, liveness: Duration) -> Option<Instant> {
         let pending = self.pending.values().map(|it| it.accepted + hello);
         let begun = self.predecessor.as_ref().and_then(Peer::begun_at);

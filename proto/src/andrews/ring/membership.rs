@@ -12,15 +12,15 @@ use crate::throttle::Throttle;
 use crate::time::Instant;
 use crate::{CloseReason, StreamId};
 
-// The only node of a ring waits for no other node. Without a pause it would connect to itself in a loop.
+// In a ring of one, the node connects to itself. Without a pause it would connect in a tight loop.
 const RECONNECT_DELAY: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
 pub(crate) struct Membership {
     link: SuccessorLink,
-    /// Limits second attempts after a connection that was up.
+    /// Limits how often the node connects again after the end of a connection that was up.
     second_try: Throttle,
-    /// Whether the node has joined, and its connections have not been up together.
+    /// Whether the node is a new member whose two connections have not yet been up at the same time.
     is_new: bool,
 }
 
@@ -32,12 +32,12 @@ pub(crate) struct OwnRow {
     pub read_at: Instant,
 }
 
-/// The action that follows from the node's row.
+/// The action that the node takes because of its row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RowAction {
-    /// The connection leads there already, or must not change now.
+    /// The connection already leads to the successor that the row names, or the connection must not change now.
     Stay,
-    /// The node connects to the successor, for the first or the second time.
+    /// The node connects to the successor, as a first or as a second attempt.
     Connect(Option<Instant>, ProcessEvidence),
     /// The successor has failed.
     Failed,
@@ -52,7 +52,7 @@ impl Membership {
         }
     }
 
-    /// Returns the node at the other end.
+    /// Returns the node to which the connection leads or led.
     pub(crate) const fn target(&self) -> Option<u32> {
         self.link.target()
     }
@@ -84,7 +84,7 @@ impl Membership {
         matches!(self.link, SuccessorLink::BackingOff(_))
     }
 
-    /// Returns the successor that has failed, and the request to the coordinator because of it.
+    /// Returns the successor that has failed, and the request that asks the coordinator to remove it.
     pub(super) const fn failure(&self) -> Option<(u32, &RepeatedRequest)> {
         match &self.link {
             SuccessorLink::Failed(id, request) => Some((*id, request)),
@@ -99,7 +99,7 @@ impl Membership {
         }
     }
 
-    /// Returns when the successor was lost, unless a new connection is up.
+    /// Returns the time at which the successor was lost, or `None` if no successor is lost or a new connection is up.
     pub(crate) const fn lost_at(&self) -> Option<Instant> {
         match &self.link {
             SuccessorLink::Lost(lost) => Some(lost.since),
@@ -109,13 +109,13 @@ impl Membership {
         }
     }
 
-    /// Whether both connections of a new member are up for the first time. It is reported once.
+    /// Whether both connections of a new member are up for the first time. Returns `true` only once.
     pub(crate) fn take_settled(&mut self, has_predecessor: bool) -> bool {
         let is_up = self.successor().is_some() && has_predecessor;
         is_up && std::mem::take(&mut self.is_new)
     }
 
-    /// Decides what follows from the node's row.
+    /// Chooses the action for the node's row as it was read.
     pub(crate) fn follow_row(
         &mut self,
         row: OwnRow,
@@ -125,11 +125,13 @@ impl Membership {
     ) -> RowAction {
         let target = row.successor;
         match &self.link {
+            // Another successor in the row ends the pause early.
             SuccessorLink::BackingOff(until) if target == row.own && *until > now => {
                 RowAction::Stay
             }
             // A change would lose the acknowledgement of the token that is being passed.
             SuccessorLink::Up(_) if is_passing => RowAction::Stay,
+            // A failed successor stays failed until the row changes. Another attempt would only delay its removal.
             SuccessorLink::Connecting(_) | SuccessorLink::Up(_) | SuccessorLink::Failed(..)
                 if self.link.target() == Some(target) =>
             {
@@ -139,14 +141,14 @@ impl Membership {
                 self.link = SuccessorLink::BackingOff(now + RECONNECT_DELAY);
                 RowAction::Stay
             }
-            // The look began before the loss, so its row says nothing about it.
+            // The look began before the loss, so its row may be out of date.
             SuccessorLink::Lost(lost) if lost.to == target && row.read_at < lost.at => {
                 RowAction::Stay
             }
             SuccessorLink::Lost(lost) if lost.to == target => {
                 let lost = *lost;
-                // The successor may have restarted, or another node may have taken this node's place at it. Each time
-                // is tried once.
+                // The successor may have restarted, or may have closed this connection for a newer hello. So the node
+                // connects once more.
                 if lost.why == SuccessorLoss::Ended && self.second_try.try_take(now, ack_timeout) {
                     return RowAction::Connect(Some(lost.since), lost.evidence);
                 }
@@ -154,7 +156,7 @@ impl Membership {
                 self.link = SuccessorLink::Failed(target, request);
                 RowAction::Failed
             }
-            // There was no connection, or one to another node, or the pause is over.
+            // There was no connection, the connection led to another node, or the pause is over.
             _ => RowAction::Connect(None, ProcessEvidence::None),
         }
     }
@@ -175,7 +177,8 @@ impl Membership {
         });
     }
 
-    /// Lets the driver open the connection, if one is wanted. Returns the node to connect to.
+    /// If the node wants to connect to its successor, assigns the vacant stream to this connection. Returns the node to
+    /// which the driver must connect.
     pub(crate) const fn open(&mut self, vacant: StreamId) -> Option<u32> {
         match &mut self.link {
             SuccessorLink::Connecting(attempt) if attempt.stream.is_none() => {
@@ -198,12 +201,13 @@ impl Membership {
         self.link = SuccessorLink::Up(Peer::new(to, id, from, FrameReader::default()));
     }
 
-    /// Loses the successor. Returns its id, and the connection to close.
+    /// Loses the successor. Returns the id of the lost successor, and the connection to close.
     pub(crate) fn lose(
         &mut self,
         why: SuccessorLoss,
         now: Instant,
     ) -> Option<(u32, Option<StreamId>)> {
+        // A second attempt keeps the time of the first loss, so that proof since then still counts.
         let (to, since) = match &self.link {
             SuccessorLink::Connecting(attempt) => (attempt.to, attempt.lost_at.unwrap_or(now)),
             SuccessorLink::Up(peer) => (peer.id(), now),
@@ -220,19 +224,22 @@ impl Membership {
         Some((to, stream))
     }
 
-    /// Sets the evidence about the process of a lost successor.
+    /// Stores the evidence that a lost successor's kernel has given about the successor's process.
     pub(crate) const fn set_evidence(&mut self, evidence: ProcessEvidence) {
         if let SuccessorLink::Lost(lost) = &mut self.link {
             lost.evidence = evidence;
         }
     }
 
-    /// Returns how the successor is lost if the kernel has closed its connection for this reason, and the evidence.
+    /// The kernel has closed a connection for the reason `why`. If the successor is lost with this connection, returns
+    /// the kind of loss, and the evidence about the successor's process.
     pub(crate) fn loss_on_close(
         &self,
         why: CloseReason,
     ) -> Option<(SuccessorLoss, ProcessEvidence)> {
         match &self.link {
+            // A reset comes from the successor's host. Other reasons, such as a timeout, are no evidence about its
+            // process.
             SuccessorLink::Up(_) if why == CloseReason::Reset => {
                 Some((SuccessorLoss::Ended, ProcessEvidence::Ended))
             }
@@ -259,7 +266,7 @@ impl Membership {
         stream
     }
 
-    /// Returns how the successor is lost, if a time limit is over.
+    /// If a time limit of the connection has passed, returns the way in which the successor is lost.
     pub(crate) fn overdue_loss(&self, now: Instant, liveness: Duration) -> Option<SuccessorLoss> {
         self.due(liveness).filter(|due| *due <= now)?;
         match self.link {
@@ -270,11 +277,12 @@ impl Membership {
         }
     }
 
-    /// Returns when the connection needs attention.
+    /// Returns the time at which the node must next act on the connection.
     pub(crate) fn due(&self, liveness: Duration) -> Option<Instant> {
         match &self.link {
             SuccessorLink::BackingOff(until) => Some(*until),
             SuccessorLink::Connecting(attempt) => Some(attempt.until),
+            // Between frames there is no limit, because the kernel detects a dead peer.
             SuccessorLink::Up(peer) => Some(peer.begun_at()? + liveness),
             SuccessorLink::None | SuccessorLink::Lost(_) | SuccessorLink::Failed(..) => None,
         }

@@ -1,4 +1,4 @@
-//! A connection that is up, with the node at its other end (`docs/board.md`, sections 3 and 6).
+//! A connection that is up, together with the node at its other end (`docs/board.md`, sections 3 and 6).
 
 use std::net::IpAddr;
 
@@ -42,7 +42,8 @@ impl Peer {
         self.from
     }
 
-    /// Removes the next frame from the front of `bytes`. `None`: all bytes were taken, and more are needed.
+    /// Removes the next frame from the front of `bytes`. Returns `None` if all bytes are taken and the frame is still
+    /// incomplete.
     pub(crate) fn read(
         &mut self,
         bytes: &mut &[u8],
@@ -51,17 +52,17 @@ impl Peer {
         self.reader.next(bytes, now)
     }
 
-    /// Returns when the incomplete frame began.
+    /// Returns the time at which the incomplete frame began.
     pub(crate) const fn begun_at(&self) -> Option<Instant> {
         self.reader.begun_at()
     }
 
-    /// Queues a frame. Returns whether it fits.
+    /// Queues a frame. Returns whether the frame fits into the buffer.
     pub(crate) fn push(&mut self, frame: &[u8]) -> bool {
         self.write_buffer.push(frame)
     }
 
-    /// Moves bytes into `room`. Returns how many.
+    /// Moves queued bytes into `room`. Returns their number.
     pub(crate) fn write(&mut self, room: &mut [u8]) -> usize {
         self.write_buffer.write(room)
     }

@@ -1,19 +1,19 @@
-//! Proof that the network works, and the connections that look for it (`docs/board.md`, section 6).
+//! Proof that the network works, and the connections that look for this proof (`docs/board.md`, section 6).
 
 use std::collections::BTreeMap;
 
 use crate::StreamId;
 use crate::time::Instant;
 
-// Every node that is cut off looks for proof. More connections would burden the nodes that are left.
+// Every node that is cut off looks for proof. More connections would load the nodes that still run.
 const PROBES_MAX: usize = 4;
 
 #[derive(Debug, Default)]
 pub(crate) struct Proof {
-    /// When another node was last heard, or accepted or refused a connection.
+    /// The time at which another node was last heard, or last accepted or refused a connection from this node.
     last: Option<Instant>,
     targets: Vec<u32>,
-    /// Open connections, and when each is given up.
+    /// The open connections, and the time at which the node gives each of them up.
     open: BTreeMap<StreamId, Instant>,
 }
 
@@ -23,10 +23,11 @@ impl Proof {
     }
 
     pub(crate) fn has_contact_since(&self, since: Instant) -> bool {
+        // Equal times count: the refusal by which a successor was lost is itself proof.
         self.last.is_some_and(|last| last >= since)
     }
 
-    /// Returns how many connections look for proof, or are to be opened.
+    /// Returns the number of connections for proof that are open or requested.
     pub(crate) fn probe_count(&self) -> usize {
         self.targets.len() + self.open.len()
     }
@@ -35,8 +36,9 @@ impl Proof {
         self.probe_count() <= PROBES_MAX
     }
 
-    /// Asks for a connection to a node.
+    /// Requests a connection to a node.
     pub(crate) fn request_probe(&mut self, id: u32) {
+        // One connection per node is enough, because each repeat of the request asks again.
         if self.probe_count() < PROBES_MAX && !self.targets.contains(&id) {
             self.targets.push(id);
         }
@@ -51,7 +53,7 @@ impl Proof {
         self.open.insert(id, until);
     }
 
-    /// Removes a connection. Returns whether it looked for proof.
+    /// Removes a connection. Returns whether the connection was opened to look for proof.
     pub(crate) fn remove(&mut self, id: StreamId) -> bool {
         self.open.remove(&id).is_some()
     }
@@ -60,7 +62,7 @@ impl Proof {
         self.open.keys().copied()
     }
 
-    /// Removes and returns the connections that are late.
+    /// Removes and returns the connections whose time limit has passed.
     pub(crate) fn take_late(&mut self, now: Instant) -> Vec<StreamId> {
         let late = self.open.iter().filter(|(_, until)| **until <= now);
         let late = late.map(|(&id, _)| id).collect();

@@ -1,5 +1,5 @@
-//! A request to the coordinator that is repeated, and the claim if it has no effect (`docs/board.md`, sections 5 and
-//! 6).
+//! A request to the coordinator that the node repeats. If the request has no effect, the node claims the coordinator's
+//! place (`docs/board.md`, sections 5 and 6).
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use super::proof::Proof;
 use crate::andrews::CoordinatorRow;
 use crate::time::Instant;
 
-// One or two requests or answers may be lost without a reason to depose the coordinator.
+// Datagrams may be lost. One or two requests without an answer are no reason to replace the coordinator.
 const REQUESTS_BEFORE_CLAIM: u32 = 3;
 
-/// The evidence that the successor's kernel has given about its process.
+/// The evidence about the successor's process. The evidence comes from the kernel of the successor's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ProcessEvidence {
     #[default]
@@ -21,24 +21,24 @@ pub(crate) enum ProcessEvidence {
     Gone,
 }
 
-/// A JOIN or a SUCCESSOR_REQUEST with its repeats.
+/// A JOIN or a SUCCESSOR_REQUEST, with its repeats.
 #[derive(Debug)]
 pub(crate) struct RepeatedRequest {
-    /// When the successor was lost, or when the first JOIN was due.
+    /// The time at which the successor was lost. For a JOIN, the time at which the first JOIN was due.
     since: Instant,
     /// The evidence about the successor that has failed.
     evidence: ProcessEvidence,
-    /// The coordinator's beat in the first look since then.
+    /// The coordinator's beat in the rows of the first look after `since`.
     beat: Option<u64>,
-    /// The coordinator's row during which the requests were counted.
+    /// The coordinator's row to which `request_count` belongs.
     seat: CoordinatorRow,
     request_count: u32,
-    /// The next step needs a look that began at this time or later.
+    /// The node takes the next step after a look that began at this time or later.
     due: Instant,
     is_ready: bool,
-    /// Whether only proof of the network is missing.
+    /// Whether the node would write if it had proof that the network works.
     lacks_proof: bool,
-    /// Whether it was reported that the coordinator is alive and does not answer.
+    /// Whether the node has reported that the coordinator is alive and does not answer.
     is_unanswered: bool,
 }
 
@@ -47,26 +47,28 @@ pub(crate) struct StepInput {
     pub now: Instant,
     pub ack_timeout: Duration,
     pub alone_timeout: Duration,
-    /// When the look began.
+    /// The time at which the look began.
     pub read_at: Instant,
     pub seat: CoordinatorRow,
     pub beat: u64,
     pub is_coordinator: bool,
     /// The successor that has failed.
     pub failed: Option<u32>,
-    /// Whether the coordinator's beat has not moved for long enough to claim with proof of the network.
+    /// Whether the coordinator's beat has not moved for so long that a node with proof of the network may claim the
+    /// coordinator's place.
     pub is_beat_late: bool,
-    /// Whether it has not moved for long enough to claim without proof.
+    /// Whether the coordinator's beat has not moved for so long that a node may claim even without proof of the
+    /// network.
     pub is_beat_dead: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RequestStep {
-    /// Nothing, or this node writes.
+    /// The node waits, or writes the change to the database itself.
     None,
-    /// The node looks for proof of the network.
+    /// The node looks for proof that the network works.
     Look,
-    /// The node asks the coordinator, and looks for proof.
+    /// The node sends a request to the coordinator, and looks for proof that the network works.
     Ask {
         coordinator: u32,
         /// Whether to report that the coordinator is alive and does not answer.
@@ -105,12 +107,12 @@ impl RepeatedRequest {
         self.is_unanswered
     }
 
-    /// Whether this node is to write. It is reported once.
+    /// Whether this node must now write to the database itself. Returns `true` only once.
     pub(crate) const fn take_ready(&mut self) -> bool {
         std::mem::replace(&mut self.is_ready, false)
     }
 
-    /// Makes the next step due if only proof was missing.
+    /// Handles new proof that the network works. If only this proof was missing, makes the next step due.
     pub(crate) const fn on_proof(&mut self, now: Instant) {
         if self.lacks_proof {
             self.lacks_proof = false;
@@ -120,27 +122,32 @@ impl RepeatedRequest {
 
     /// Takes the next step, after a look that shows that the request is still needed.
     pub(crate) fn step(&mut self, it: StepInput, proof: &Proof) -> RequestStep {
+        // An older look may show a failure that the coordinator has repaired since.
         if it.read_at < self.due {
             return RequestStep::None;
         }
-        let has_beaten = self.has_beaten(it.beat);
+        let has_beaten = self.note_beat(it.beat);
         self.due = it.now + it.ack_timeout;
         let is_nobody_asked = it.is_coordinator || it.seat.id.is_none();
         // There is no coordinator to ask: the node founds, claims or inserts itself at once.
         if it.failed.is_none() && is_nobody_asked {
             return RequestStep::None;
         }
-        let is_useless = self.is_useless(it.seat);
+        self.follow_seat(it.seat);
+        let is_useless = self.request_count >= REQUESTS_BEFORE_CLAIM;
+        // A coordinator that is itself the failed successor cannot help, so the node does not wait for three requests.
         let wants_to_write = is_nobody_asked || is_useless || it.failed == it.seat.id;
+        // If all other nodes are dead, proof never comes. In this case a long silence must be enough.
         let needs_no_proof = if it.is_coordinator {
             self.since + it.alone_timeout <= it.now
         } else {
             it.is_beat_dead
         };
-        // A coordinator that is silent need not be dead: its datagrams may be lost. Its beat shows that it is alive.
+        // A silent coordinator need not be dead, because its datagrams may be lost. Its beat shows whether it is alive.
         let is_gone =
             it.failed == it.seat.id && self.evidence == ProcessEvidence::Gone && !has_beaten;
         let may_with_proof = is_nobody_asked || is_gone || it.is_beat_late;
+        // Without proof this node may itself be cut off, and would remove live nodes.
         let has_proof = proof.has_contact_since(self.since);
         let may_write = needs_no_proof || has_proof && may_with_proof;
         self.is_ready = wants_to_write && may_write;
@@ -148,6 +155,7 @@ impl RepeatedRequest {
         if self.is_ready {
             return RequestStep::None;
         }
+        // There is no other coordinator to ask, so only proof is missing.
         let Some(coordinator) = it.seat.id.filter(|_| !is_nobody_asked) else {
             return RequestStep::Look;
         };
@@ -160,18 +168,17 @@ impl RepeatedRequest {
         }
     }
 
-    /// Whether this node has asked the coordinator that the row names often enough.
-    fn is_useless(&mut self, seat: CoordinatorRow) -> bool {
+    /// Restarts the count of requests if the row names another coordinator or term.
+    fn follow_seat(&mut self, seat: CoordinatorRow) {
         if self.seat != seat {
             // A new coordinator has not been asked yet.
             self.seat = seat;
             self.request_count = 0;
         }
-        self.request_count >= REQUESTS_BEFORE_CLAIM
     }
 
-    /// Whether a look since the loss has shown another beat than the first one.
-    fn has_beaten(&mut self, beat: u64) -> bool {
+    /// Records the coordinator's beat that a look has read. Returns whether it differs from the beat of the first look.
+    fn note_beat(&mut self, beat: u64) -> bool {
         *self.beat.get_or_insert(beat) != beat
     }
 }

@@ -6,11 +6,12 @@ use super::repeated_request::RepeatedRequest;
 use crate::StreamId;
 use crate::andrews::State;
 
-/// The states, each with the data that ends with it.
+/// The states. Each state contains the data that the node drops when the node leaves the state.
 #[derive(Debug)]
 pub(crate) enum Role {
-    /// The node has not drawn its conclusion from the first look. The value is the term that this process has claimed:
-    /// a row that names this node may also come from a former process.
+    /// The node has not yet acted on a first look. The value is the term that this process has claimed, or `None` if it
+    /// has claimed no term. If the row names this node with another term, an earlier process of this node has written
+    /// the row.
     Starting(Option<u64>),
     /// The node has no successor, and asks for one.
     Joining(RepeatedRequest),
@@ -23,6 +24,7 @@ impl Role {
         match self {
             Self::Starting(_) => State::Starting,
             Self::Joining(_) => State::Joining,
+            // A recovering node is still in the ring, so it differs from a member only in its link.
             Self::Member(member) if member.failure().is_some() => State::Recovering,
             Self::Member(_) => State::Member,
         }

@@ -12,9 +12,9 @@ pub(super) enum SuccessorLink {
     /// No connection was opened yet.
     #[default]
     None,
-    /// The connection was lost. A look decides what follows.
+    /// The connection was lost. The next look decides the next step.
     Lost(LostSuccessor),
-    /// A ring of one connects to itself again at this time.
+    /// The only member of a ring waits until this time, and then connects to itself again.
     BackingOff(Instant),
     /// A connection is being opened.
     Connecting(ConnectAttempt),
@@ -28,9 +28,10 @@ pub(super) enum SuccessorLink {
 pub(super) struct LostSuccessor {
     pub(super) to: u32,
     pub(super) why: SuccessorLoss,
-    /// A look that began at this time or later decides what follows.
+    /// The node can take the next step only after a look that began at this time or later.
     pub(super) at: Instant,
-    /// When the successor was lost first. Only messages since then prove that the network works.
+    /// The time of the first loss, even if a second attempt has failed since. A message proves that the network works
+    /// only if it arrived at this time or later.
     pub(super) since: Instant,
     pub(super) evidence: ProcessEvidence,
 }
@@ -38,17 +39,17 @@ pub(super) struct LostSuccessor {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectAttempt {
     pub(super) to: u32,
-    /// `None`: the driver has not opened the connection.
+    /// `None` until the driver has opened the connection.
     pub(super) stream: Option<StreamId>,
     pub(super) until: Instant,
-    /// When the previous connection was lost, if this is the second attempt.
+    /// The time at which the previous connection was lost, if this is the second attempt.
     pub(super) lost_at: Option<Instant>,
     /// The evidence of the previous connection.
     pub(super) evidence: ProcessEvidence,
 }
 
 impl SuccessorLink {
-    /// Returns the node at the other end.
+    /// Returns the node to which the connection leads or led.
     pub(super) const fn target(&self) -> Option<u32> {
         match self {
             Self::None | Self::BackingOff(_) => None,

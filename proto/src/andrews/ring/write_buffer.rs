@@ -1,29 +1,31 @@
 //! Bytes that wait to be written on a connection (`docs/board.md`, section 6).
 
-/// A peer that leaves more than this many bytes unread counts as ended.
+/// If a peer leaves more than this many bytes unread, the node treats the peer as ended.
 const UNREAD_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes in the order in which they are sent.
+/// The bytes to send, in their order.
 #[derive(Debug, Default)]
 pub(super) struct WriteBuffer {
     bytes: Vec<u8>,
-    /// How many of them are written.
+    /// The number of bytes at the front that are already written.
     written: usize,
 }
 
 impl WriteBuffer {
-    /// Adds a frame. Returns whether it fits.
+    /// Adds a frame. Returns whether the frame fits.
     pub(super) fn push(&mut self, frame: &[u8]) -> bool {
+        // Written bytes do not count: only unread ones show that the peer does not read.
         if self.bytes.len() - self.written + frame.len() > UNREAD_BYTES_MAX {
             return false;
         }
+        // Written bytes are removed only here, so that not each write moves the rest.
         self.bytes.drain(..self.written);
         self.written = 0;
         self.bytes.extend_from_slice(frame);
         true
     }
 
-    /// Moves bytes into `room`. Returns how many.
+    /// Moves queued bytes into `room`. Returns their number.
     pub(super) fn write(&mut self, room: &mut [u8]) -> usize {
         let waiting = self.bytes.get(self.written..).unwrap_or_default();
         let count = waiting.len().min(room.len());
@@ -32,6 +34,7 @@ impl WriteBuffer {
         }
         self.written += count;
         if self.written == self.bytes.len() {
+            // An idle connection keeps no memory.
             *self = Self::default();
         }
         count

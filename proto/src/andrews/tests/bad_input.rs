@@ -1,8 +1,9 @@
-//! Random, malformed and extreme inputs (section 11): a node does not crash, grow without bound or stop.
+//! Random, malformed and extreme inputs (section 11). Such inputs must not make a node crash, stop or use ever more
+//! memory.
 
 use super::prelude::*;
 
-/// Returns valid frames, and frames with a flipped bit or a missing end.
+/// Returns frames. Some inputs are valid, some have a flipped bit, and some lack their end.
 fn bytes(draw: &mut RandomNumbers) -> Vec<u8> {
     let ids: Vec<u32> = (0..draw.next_below(6))
         .map(|_| draw.next_below(11))
@@ -144,13 +145,17 @@ fn a_buffer_grows_with_received_bytes_and_holds_one_frame() {
     };
     assert!(
         capacity(&rig) <= 64,
-        "64 KiB are announced and 20 bytes here"
+        "64 KiB are announced, and 20 bytes have arrived"
     );
     rig.receive_bytes(stream, &frame[20..1000]);
     assert!(capacity(&rig) <= 2000);
     rig.receive_bytes(stream, &frame[1000..]);
     assert_eq!(capacity(&rig), 0);
-    assert_eq!(rig.take_successor_frames().len(), 2, "with the hello");
+    assert_eq!(
+        rig.take_successor_frames().len(),
+        2,
+        "the hello and the message"
+    );
 }
 
 #[test]

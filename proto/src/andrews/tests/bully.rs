@@ -39,7 +39,11 @@ fn bully_after_an_ok_it_waits_2_t1_for_a_result_and_starts_again() {
     rig.receive_datagram(1, &BULLY);
     rig.take_datagrams();
     rig.receive_datagram(1, &OK);
-    assert_eq!(rig.drop_count(Reason::Unasked), 1, "of a smaller one");
+    assert_eq!(
+        rig.drop_count(Reason::Unasked),
+        1,
+        "an OK of a smaller node"
+    );
     rig.receive_datagram(5, &OK);
     rig.run(ms(1999));
     assert_eq!(rig.take_datagrams(), []);
@@ -59,10 +63,18 @@ fn bully_an_election_of_a_smaller_one_is_always_answered_of_a_larger_never() {
     rig.receive_datagram(1, &BULLY);
     rig.take_datagrams();
     rig.receive_datagram(1, &BULLY);
-    assert_eq!(rig.take_datagrams(), [(1, OK)], "also in an election");
+    assert_eq!(
+        rig.take_datagrams(),
+        [(1, OK)],
+        "the node also answers during an election"
+    );
     rig.receive_datagram(5, &result(Method::Bully, 5));
     rig.receive_datagram(1, &BULLY);
-    assert_eq!(rig.take_datagrams(), [(1, OK)], "one start per T1");
+    assert_eq!(
+        rig.take_datagrams(),
+        [(1, OK)],
+        "the node starts once per T1"
+    );
     rig.run(ms(1000));
     rig.receive_datagram(1, &BULLY);
     assert_eq!(rig.take_datagrams().len(), 3);

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 const NODES: u32 = 5;
 
-/// Runs a ring with faults, and checks that it recovers. The database checks the invariants after each write.
+/// Runs a ring with faults, and checks that the ring recovers. The database checks the invariants after each write.
 fn run_with_faults(seed: u64) {
     let mut draw = RandomNumbers::new(seed);
     let methods = [Method::RingBased, Method::ChangRoberts, Method::Bully];

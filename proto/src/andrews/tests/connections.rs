@@ -51,7 +51,11 @@ fn the_newest_hello_wins_and_the_one_before_is_closed_without_a_word() {
 fn sixteen_connections_without_a_hello_are_kept_each_for_connect_timeout() {
     let mut rig = Rig::node_2();
     let streams: Vec<_> = (0..17).map(|_| rig.accept(ip(1))).collect();
-    assert_eq!(rig.fate(streams[0]), Fate::Closed, "the oldest goes");
+    assert_eq!(
+        rig.fate(streams[0]),
+        Fate::Closed,
+        "the oldest connection is closed"
+    );
     assert_eq!(rig.drop_count(Reason::Crowded), 1);
     rig.run(ms(999));
     assert_eq!(rig.fate(streams[1]), Fate::Open);
@@ -61,7 +65,11 @@ fn sixteen_connections_without_a_hello_are_kept_each_for_connect_timeout() {
     rig.hello(1);
     rig.run(ms(5000));
     let own = rig.predecessor();
-    assert_eq!(rig.fate(own), Fate::Open, "a predecessor stays");
+    assert_eq!(
+        rig.fate(own),
+        Fate::Open,
+        "the connection of the predecessor stays"
+    );
 }
 
 #[test]
@@ -85,7 +93,7 @@ fn a_connection_later_than_connect_timeout_does_not_reach_the_successor() {
     rig.run(ms(1));
     assert_eq!(rig.fate(stream), Fate::Closed);
     let why = SuccessorLoss::NotConnected;
-    assert!(rig.has_reported(&Event::SuccessorLost { id: 3, why }));
+    assert!(rig.take_event(&Event::SuccessorLost { id: 3, why }));
     assert_eq!(rig.state(), State::Recovering);
 }
 
@@ -155,7 +163,11 @@ fn a_ring_of_one_is_connected_to_itself_and_again_after_100_ms() {
     assert_eq!(rig.take_opened(), []);
     rig.run(ms(1));
     assert_eq!(rig.take_opened().len(), 1);
-    assert_eq!(rig.state(), State::Member, "it never fails");
+    assert_eq!(
+        rig.state(),
+        State::Member,
+        "the only node of a ring never fails"
+    );
 }
 
 #[test]
@@ -174,7 +186,11 @@ fn a_successor_that_does_not_read_counts_as_ended() {
     }
     assert_eq!(rig.fate(successor), Fate::Open);
     rig.receive(predecessor, 1, &ring_election(&big));
-    assert_eq!(rig.fate(successor), Fate::Closed, "more than 1 MiB waits");
+    assert_eq!(
+        rig.fate(successor),
+        Fate::Closed,
+        "more than 1 MiB is unread"
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn an_unanswered_statement_makes_the_database_slow_and_an_error_gone() {
     rig.run(ms(1));
     assert_eq!(state(&rig), DatabaseState::Slow);
     let slow = DatabaseState::Slow;
-    assert!(rig.has_reported(&Event::DatabaseChanged { state: slow }));
+    assert!(rig.take_event(&Event::DatabaseChanged { state: slow }));
     rig.answer_job(job.id, Outcome::Failed);
     assert_eq!(state(&rig), DatabaseState::Gone);
 }
@@ -33,8 +33,8 @@ fn after_a_failed_write_only_a_successful_test_write_makes_it_up() {
         rig.run(ms(1000));
         let job = rig.next_job();
         let tried = Work::Write(Write::Test);
-        assert_eq!(job.work, tried, "a look would say nothing");
-        assert!(rig.jobs.is_empty(), "nothing else is written");
+        assert_eq!(job.work, tried, "a look would prove nothing");
+        assert!(rig.jobs.is_empty(), "the node makes no other write");
         rig.answer_job(job.id, Outcome::Failed);
         assert_eq!(state(&rig), DatabaseState::Gone);
     }
@@ -46,10 +46,10 @@ fn after_a_failed_write_only_a_successful_test_write_makes_it_up() {
     assert_eq!(state(&rig), DatabaseState::Up);
     rig.serve_looks();
     let up = DatabaseState::Up;
-    assert!(rig.has_reported(&Event::DatabaseChanged { state: up }));
+    assert!(rig.take_event(&Event::DatabaseChanged { state: up }));
     rig.serve();
     let is_in = rig.database.ring.contains_key(&8);
-    assert!(is_in, "what was asked meanwhile is done");
+    assert!(is_in, "the node carries out the requests of the meantime");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn an_unknown_outcome_is_learned_by_a_look() {
     rig.receive_datagram(7, &OwnedMessage::Join);
     let job = rig.next_job();
     rig.run(ms(1000));
-    // It was committed, and its outcome comes later than that of the next look.
+    // The write was committed, and its outcome comes later than that of the next look.
     let outcome = rig.database.run(5, &job.work);
     rig.run(ms(1000));
     rig.serve_looks();
@@ -72,7 +72,7 @@ fn an_unknown_outcome_is_learned_by_a_look() {
     rig.run(ms(100));
     assert_eq!(rig.snapshot().members.len(), 5);
     rig.receive_datagram(7, &OwnedMessage::Join);
-    assert_eq!(rig.take_datagrams().len(), 1, "a repeat is answered");
+    assert_eq!(rig.take_datagrams().len(), 1, "the node answers a repeat");
 }
 
 #[test]
@@ -86,7 +86,11 @@ fn missing_answers_leave_a_bounded_number_of_jobs() {
     let outcome = rig.database.run(5, &last.work);
     rig.answer_job(last.id, outcome);
     rig.run(ms(5000));
-    assert_eq!(state(&rig), DatabaseState::Up, "one answer is enough");
+    assert_eq!(
+        state(&rig),
+        DatabaseState::Up,
+        "one answer makes the database up"
+    );
 }
 
 #[test]
@@ -116,7 +120,11 @@ fn at_most_one_topology_job_and_one_visit_are_in_hand() {
     }
     assert_eq!(rig.jobs.len(), 1);
     rig.serve();
-    assert_eq!(rig.database.ring.len(), 8, "each in its turn");
+    assert_eq!(
+        rig.database.ring.len(),
+        8,
+        "each node is inserted in its turn"
+    );
 }
 
 #[test]
@@ -189,7 +197,7 @@ fn an_unanswered_write_failed_and_stays_failed() {
     assert_eq!(
         rig.take_events(),
         [],
-        "it does not change between gone and slow"
+        "the state does not change between gone and slow"
     );
     assert_eq!(state(&rig), DatabaseState::Gone);
 }

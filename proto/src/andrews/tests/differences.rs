@@ -1,8 +1,9 @@
-//! The counter-examples of section 13, "Differences": schedules that break the document's rules or an earlier design.
+//! The counter-examples of section 13, "Differences": schedules that break the rules of the document or of an earlier
+//! design.
 
 use super::prelude::*;
 
-/// Returns a node that has looked and waits for its first write.
+/// Returns a node that has done its first look, and whose first write is not yet carried out.
 fn about_to_write(id: u32, database: &FakeDatabase) -> Rig {
     let mut rig = Rig::with_silent_database(Options::new(id), database.clone());
     for _ in 0..2 {
@@ -31,7 +32,8 @@ fn two_first_nodes_do_not_both_become_coordinator() {
     assert_eq!(rigs[1].state(), State::Joining);
 }
 
-/// Returns for how many rotations two tokens coexist in a ring of `nodes`: one is `hops` ahead and leads by `lead`.
+/// Returns for how many rotations two tokens coexist in a ring of `nodes`, or `None` if both tokens remain. One of the
+/// two tokens starts `hops` hops ahead of the other token, and its sequence is larger by `lead`.
 fn rounds(nodes: usize, hops: usize, lead: u64) -> Option<usize> {
     let mut highest = vec![0_u64; nodes];
     let mut tokens = vec![(0, 100_u64), (hops, 100 + lead)];
@@ -53,9 +55,9 @@ fn rounds(nodes: usize, hops: usize, lead: u64) -> Option<usize> {
 
 #[test]
 fn two_tokens_of_nearly_the_same_sequence_would_go_round_for_ever_and_a_jump_ends_that() {
-    // The rule of the document is one more per hop: the second token is k hops ahead, and its lead is less than k.
+    // By the rule of the document, each hop adds one. The second token is k hops ahead, and its lead is less than k.
     assert_eq!(rounds(8, 4, 1), None);
-    // This one is taken back, with the jump of the state machine.
+    // The state machine takes this token back with its jump.
     let mut rig = Rig::node_2();
     rig.give_token(seq(4, 100));
     rig.run(ms(550));
@@ -69,7 +71,7 @@ fn two_tokens_of_nearly_the_same_sequence_would_go_round_for_ever_and_a_jump_end
 fn a_lost_acknowledgement_leaves_one_token() {
     let mut network = Network::with_ring(5);
     for _ in 0..10 {
-        // The node that acknowledges next stalls until the token was taken back.
+        // The node that must acknowledge next stalls until the token is taken back.
         let holder = network
             .running_ids()
             .into_iter()
@@ -93,7 +95,7 @@ fn a_repeated_successor_request_does_not_remove_the_live_node_behind() {
     let mut rig = Rig::coordinator_5();
     rig.receive_datagram(1, &OwnedMessage::SuccessorRequest);
     assert_eq!(rig.take_datagrams(), [(1, OwnedMessage::Successor(3))]);
-    // The answer is lost, and the request comes twice.
+    // The answer is lost, so the request comes twice.
     rig.receive_datagram(1, &OwnedMessage::SuccessorRequest);
     rig.run(ms(499));
     rig.receive_datagram(1, &OwnedMessage::SuccessorRequest);
@@ -245,7 +247,7 @@ fn two_results_at_once_do_not_circulate() {
 
 #[test]
 fn a_participant_forwards_a_larger_candidacy() {
-    // Ring 3 → 5 → 8, and 3 and 8 start at once: the candidacy of 8 comes to 3, which takes part already.
+    // The ring is 3 → 5 → 8, and 3 and 8 start at once. The candidate 8 comes to 3, which already takes part.
     let database = FakeDatabase::ring(&[3, 5, 8], 5, 4);
     let options = Options {
         election: Method::ChangRoberts,
@@ -266,7 +268,7 @@ fn a_candidacy_of_a_dead_node_ends_and_frees_all_participants() {
     let stream = rig.predecessor();
     rig.receive(stream, 1, &candidate(5));
     assert_eq!(rig.take_successor_frames(), [candidate(5)]);
-    // It comes round again, because 5 is dead.
+    // The candidate 5 comes round again, because node 5 is dead.
     rig.receive(stream, 1, &candidate(5));
     assert_eq!(rig.take_successor_frames(), []);
     rig.run(ms(2000));
@@ -280,7 +282,11 @@ fn a_node_that_waits_for_a_dead_one_still_answers_ok() {
     rig.receive_datagram(1, &BULLY);
     rig.take_datagrams();
     rig.receive_datagram(1, &BULLY);
-    assert_eq!(rig.take_datagrams(), [(1, OK)], "or both would win");
+    assert_eq!(
+        rig.take_datagrams(),
+        [(1, OK)],
+        "without the OK both nodes would win"
+    );
 }
 
 #[test]
@@ -343,7 +349,7 @@ fn a_cut_off_member_is_not_proved_by_the_acknowledgement_of_its_own_last_token()
     let mut rig = Rig::node_2_after(100);
     rig.give_token(seq(4, 9));
     rig.run(ms(50));
-    // Later than the last token, and before the node is cut off.
+    // This proof comes after the last token, and before the node is cut off.
     rig.acknowledge(seq(4, 10));
     for _ in 0..15 {
         rig.database.beat += 1;
@@ -382,7 +388,11 @@ fn a_claim_on_rows_that_miss_a_joined_node_keeps_it() {
     rig.serve();
     rig.run(ms(20));
     rig.serve();
-    assert_eq!(rig.successor().1, 4, "the row is read, not computed");
+    assert_eq!(
+        rig.successor().1,
+        4,
+        "the node reads its row and does not compute it"
+    );
 }
 
 #[test]
@@ -391,34 +401,34 @@ fn an_outdated_token_does_not_circulate_in_an_idle_ring() {
     rig.run(ms(20));
     rig.give_token(seq(4, 9));
     assert_eq!(rig.held_sequence(), Some(seq(4, 9)));
-    // Another token was made, and was lost with its holder before it came here.
+    // Another node made a newer token, and died with it before the token came here.
     rig.database.seat.term = 5;
     rig.database.sequence = seq(5, 0);
     rig.receive_datagram(5, &OwnedMessage::Successor(5));
     rig.run(ms(30));
     assert_eq!(rig.held_sequence(), None);
     assert_eq!(rig.counters().tokens_lost, 1);
-    // An older one is acknowledged, because its giver is not to blame for it, and discarded.
+    // An older token is acknowledged, because its giver works, and is then discarded.
     assert_eq!(
         rig.give_token(seq(4, 30)),
         [OwnedMessage::TokenAck(seq(4, 30))]
     );
     assert_eq!(rig.held_sequence(), None);
-    // A token that equals the one that was used last is not outrun.
+    // A token with the sequence that was used last is not outrun.
     rig.give_token(seq(5, 0));
     assert_eq!(rig.held_sequence(), Some(seq(5, 0)));
 }
 
 #[test]
 fn one_of_two_recovered_tokens_wins_when_it_reaches_the_coordinator() {
-    // Each was taken back once, so they are as near to each other as before.
+    // Each token was taken back once, so the two are as near to each other as before.
     assert_eq!(rounds(8, 4, 0), None);
     let mut rig = Rig::coordinator_5();
     rig.run(ms(20));
     rig.give_token(seq(4, 100));
     rig.run(ms(60));
     rig.acknowledge(seq(4, 101));
-    // The only token of a ring of four comes back with a sequence that is larger by four. The other comes sooner.
+    // The only token of a ring of four comes back with a sequence that is larger by four. A second token comes sooner.
     rig.give_token(seq(4, 103));
     let lead = rig.held_sequence().expect("it is here") - seq(4, 103);
     for hops in 1..8 {
@@ -427,14 +437,15 @@ fn one_of_two_recovered_tokens_wins_when_it_reaches_the_coordinator() {
     rig.run(ms(60));
     rig.acknowledge(seq(4, 104) + lead);
     rig.give_token(seq(4, 104));
-    assert_eq!(rig.held_sequence(), None, "the other is behind");
+    assert_eq!(rig.held_sequence(), None, "the other token is older");
     rig.give_token(seq(4, 107) + lead);
     assert_eq!(
         rig.held_sequence(),
         Some(seq(4, 107) + lead),
-        "a round is no reason"
+        "a whole rotation is no reason for a lead"
     );
-    // Another node leaves this to the coordinator: if both let one lead, the tokens would be near each other again.
+    // Another node leaves this to the coordinator. If both nodes gave a lead, the tokens would be near to each other
+    // again.
     let mut rig = Rig::member(3, ring_of_four());
     rig.run(ms(20));
     rig.give_token(seq(4, 100));

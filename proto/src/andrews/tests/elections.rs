@@ -1,4 +1,4 @@
-//! Elections (section 8): the rules that all methods share.
+//! Elections (section 8), with the rules that all methods share.
 
 use super::prelude::*;
 
@@ -39,7 +39,10 @@ fn a_message_of_another_method_replaces_the_handler() {
     assert_eq!(method(&rig), Method::Bully);
     from_predecessor(&mut rig, &result(RING, 5));
     assert_eq!(method(&rig), RING);
-    assert!(!rig.snapshot().election.ongoing, "timers cancelled");
+    assert!(
+        !rig.snapshot().election.ongoing,
+        "no timer of the election is left"
+    );
     rig.run(ms(3000));
     assert_eq!(rig.counters().elections_won, 0);
 }
@@ -65,7 +68,7 @@ fn the_largest_starts_one_when_the_row_has_named_another_for_2_t1() {
     assert_eq!(
         rig.counters().elections_started,
         1,
-        "not twice within 2 × T1"
+        "the node starts once within 2 × T1"
     );
     rig.run(ms(200));
     assert_eq!(rig.counters().elections_started, 2);
@@ -176,7 +179,7 @@ fn a_row_that_has_changed_is_written_again_up_to_three_times_unless_a_larger_one
     assert_eq!(tries(true), 1);
 }
 
-/// Returns the number of frames of an election that one node starts in a ring that has formed.
+/// Returns the number of frames that an election takes. One node starts the election in a ring that has formed.
 fn cost(method: Method, nodes: u32, starter: u32) -> u64 {
     let mut network = Network::new(nodes, FakeDatabase::default(), move |id| Options {
         election: method,

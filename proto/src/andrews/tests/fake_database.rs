@@ -15,7 +15,7 @@ pub(crate) type Post = (u64, u32, u64);
 #[derive(Debug, Clone, Default)]
 /// The rows of a database in memory.
 pub(crate) struct FakeDatabase {
-    /// Every node with a row. Only tests about unlisted nodes need it.
+    /// Every node with a row. Only tests about unlisted nodes need this field.
     pub(crate) nodes: BTreeSet<u32>,
     /// Members with their successors.
     pub(crate) ring: BTreeMap<u32, u32>,
@@ -27,7 +27,7 @@ pub(crate) struct FakeDatabase {
     pub(crate) posts: Vec<Post>,
     /// Committed writes, each with the node that wrote it.
     pub(crate) written: Vec<(u32, Write)>,
-    /// Whether the test starts with rows that are no cycle.
+    /// Whether the test starts with rows that do not form one cycle.
     pub(crate) is_broken: bool,
 }
 
@@ -165,7 +165,7 @@ impl FakeDatabase {
         Some(())
     }
 
-    /// The members form one cycle or there are none.
+    /// Checks that the members form one cycle, or that there are no members.
     fn check(&self) {
         let Some((&first, _)) = self.ring.first_key_value() else {
             return;

@@ -23,7 +23,10 @@ fn the_topology_is_emptied_once_on_request() {
     assert_eq!(rig.database.ring.keys().copied().collect::<Vec<_>>(), [2]);
     rig.run(ms(10_000));
     assert_eq!(rig.state(), State::Member);
-    assert_eq!(rig.database.seat.term, 6, "drop and found");
+    assert_eq!(
+        rig.database.seat.term, 6,
+        "one term for the drop, and one for the founding"
+    );
 }
 
 #[test]
@@ -39,7 +42,11 @@ fn without_coordinator_and_members_a_node_founds() {
         term: 7,
         acting: false,
     };
-    assert_eq!(rig.take_writes(), [found], "above the token's term too");
+    assert_eq!(
+        rig.take_writes(),
+        [found],
+        "the new term is also above that of the token"
+    );
     rig.run(ms(20));
     assert!(rig.is_coordinator());
     assert_eq!(rig.state(), State::Member);
@@ -57,12 +64,12 @@ fn without_coordinator_but_with_members_a_node_claims_without_proof() {
     assert_eq!(seen, database.seat);
     assert!(
         matches!(change, Some(Change::Insert { node: 4, .. })),
-        "with its insertion"
+        "the claim includes the insertion"
     );
     rig.run(ms(20));
     assert_eq!(rig.state(), State::Member);
     assert!(rig.is_coordinator());
-    assert_eq!(rig.held_sequence(), None, "and makes no token");
+    assert_eq!(rig.held_sequence(), None, "the node makes no token");
     let mut rig = Rig::new(3, database);
     assert!(matches!(
         rig.take_writes()[..],
@@ -103,7 +110,10 @@ fn a_late_write_of_a_former_life_does_not_make_it_coordinator() {
     rig.run(ms(20));
     rig.serve();
     assert!(rig.is_coordinator());
-    assert_eq!(rig.database.seat.term, 10, "a row of its own");
+    assert_eq!(
+        rig.database.seat.term, 10,
+        "this process has written the row"
+    );
 }
 
 #[test]
@@ -192,7 +202,11 @@ fn a_changed_row_resets_the_count_of_joins() {
     let to: Vec<u32> = rig.take_datagrams().into_iter().map(|(to, _)| to).collect();
     assert_eq!(to, [5, 5, 5, 3, 3]);
     rig.run(ms(1000));
-    assert_eq!(rig.take_writes(), [], "and so does its beat");
+    assert_eq!(
+        rig.take_writes(),
+        [],
+        "a new row also restarts the time of its beat"
+    );
     rig.run(ms(1500));
     assert!(matches!(rig.take_writes()[..], [Write::Claim { .. }, ..]));
 }
@@ -264,7 +278,11 @@ fn a_coordinator_outside_the_ring_first_adds_itself() {
     rig.serve_looks();
     assert_eq!(rig.state(), State::Joining);
     rig.receive_datagram(7, &OwnedMessage::Join);
-    assert_eq!(rig.take_datagrams(), [], "until then it answers no JOIN");
+    assert_eq!(
+        rig.take_datagrams(),
+        [],
+        "before its insertion the node answers no JOIN"
+    );
     rig.serve();
     assert!(rig.database.ring.contains_key(&5) && rig.database.ring.contains_key(&7));
     let first = rig.take_writes()[0];
@@ -313,5 +331,9 @@ fn a_larger_new_member_starts_an_election_when_both_connections_are_up() {
     rig.run(ms(500));
     rig.connect_successor();
     rig.hello(5);
-    assert_eq!(rig.counters().elections_started, 0, "a smaller one");
+    assert_eq!(
+        rig.counters().elections_started,
+        0,
+        "a smaller node starts no election"
+    );
 }

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-/// Returns a member whose jobs wait, after its first poll.
+/// Returns a member after its first poll. From then on, its jobs are not carried out at once.
 fn waiting() -> Rig {
     let mut rig = Rig::node_2_after(1100);
     rig.answers = false;
@@ -66,7 +66,7 @@ fn one_is_in_flight_one_more_is_remembered_and_starts_are_20_ms_apart() {
     assert_eq!(looks(&mut rig), 1);
     rig.serve_looks();
     rig.run(ms(500));
-    assert_eq!(looks(&mut rig), 0, "no more than one was remembered");
+    assert_eq!(looks(&mut rig), 0, "the node remembers at most one look");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_node_without_a_successor_that_was_a_member_was_removed() {
     assert_eq!(rig.held_sequence(), None);
     assert_eq!(rig.fate(predecessor), Fate::Closed);
     assert_eq!(rig.fate(successor), Fate::Closed);
-    assert!(rig.has_reported(&Event::Removed));
+    assert!(rig.take_event(&Event::Removed));
     let counters = rig.counters();
     assert_eq!((counters.removed, counters.tokens_lost), (1, 1));
     assert_eq!(rig.take_datagrams(), [(5, OwnedMessage::Join)]);

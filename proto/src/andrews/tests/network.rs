@@ -2,23 +2,23 @@
 
 use super::prelude::*;
 
-/// How the database answers.
+/// The way in which the database answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DatabaseMode {
-    /// After this time.
+    /// The database answers after this time.
     After(Duration),
-    /// At once, with an error, and without an effect.
+    /// The database answers at once with an error, and the job has no effect.
     Fails,
-    /// Not at all, but each job has its effect.
+    /// The database does not answer, but each job has its effect.
     Never,
 }
 
 /// A connection between two nodes.
 #[derive(Debug)]
 struct Pipe {
-    /// The node that opened the connection, and the one that accepts it. A stalled process accepts later.
+    /// The node that opened the connection, and the node that accepts the connection. A stalled process accepts later.
     ends: [(usize, Option<StreamId>); 2],
-    /// The ends that know that the other end is closed.
+    /// For each end, whether it has learned that the other end is closed.
     is_notified: [bool; 2],
 }
 
@@ -27,19 +27,19 @@ pub(super) struct Network {
     pub(super) rigs: Vec<Rig>,
     pub(super) database: FakeDatabase,
     pub(super) answers: DatabaseMode,
-    /// How many bytes are delivered at a time.
+    /// The number of bytes that are delivered at a time.
     pub(super) chunk: usize,
-    /// Nodes whose process has ended. Their machines refuse connections.
+    /// Nodes whose process has ended. The machines of these nodes refuse connections.
     dead: Vec<bool>,
     /// Nodes whose process is stalled.
     stalled: Vec<bool>,
-    /// The partition of the network that each node is in.
+    /// For each node, the part of the split network that the node is in.
     pub(super) part: Vec<u8>,
     pipes: Vec<Pipe>,
     datagrams: VecDeque<(usize, usize, Vec<u8>)>,
     jobs: Vec<(Duration, usize, Job)>,
     restarts: u64,
-    /// Requests that were answered, with their answers.
+    /// The requests that were answered, with their answers.
     pub(super) answered: BTreeMap<u64, RequestAnswer>,
 }
 
@@ -118,7 +118,7 @@ impl Network {
             .collect()
     }
 
-    /// Ends the process. Its peers read an end of their connections.
+    /// Ends the process of a node. At the other nodes, the streams of the connections to this node end.
     pub(super) fn crash(&mut self, id: u32) {
         self.dead[Self::index(id)] = true;
         for stream in self.rig(id).streams.values_mut() {
@@ -127,7 +127,7 @@ impl Network {
         }
     }
 
-    /// Starts a process again, without memory.
+    /// Starts the process of a node again. The new process remembers nothing.
     pub(super) fn restart(&mut self, id: u32) {
         let at = Self::index(id);
         self.crash(id);
@@ -154,7 +154,7 @@ impl Network {
         self.stalled[Self::index(id)] = false;
     }
 
-    /// Whether the rows and the connections are one ring of all running nodes.
+    /// Whether the successors in the rows and the connections form one ring of all running nodes.
     pub(super) fn is_ring(&self) -> bool {
         let live = self.running_ids();
         live.iter().copied().eq(self.database.ring.keys().copied())
@@ -165,7 +165,7 @@ impl Network {
             })
     }
 
-    /// Whether the largest running node is coordinator, and not an acting one.
+    /// Whether the running node with the largest id is the coordinator, and is not an acting one.
     pub(super) fn has_final_coordinator(&self) -> bool {
         self.database.seat.id == self.running_ids().last().copied() && !self.database.acting
     }
@@ -203,7 +203,7 @@ impl Network {
         assert!(self.run_until(time, holds), "{}", self.describe());
     }
 
-    /// Runs until the condition holds, or the time is over. Returns whether it holds.
+    /// Runs until the condition holds, or until `time` has passed. Returns whether it holds.
     pub(super) fn run_until(&mut self, time: Duration, is_so: impl Fn(&Self) -> bool) -> bool {
         let end = self.rigs[0].now + time;
         loop {
@@ -254,7 +254,7 @@ impl Network {
         let posts = &self.database.posts;
         assert!(posts.is_sorted_by_key(|(sequence, ..)| sequence));
         let apart = |pair: &[Post]| pair[0].0 != pair[1].0 || pair[0].1 == pair[1].1;
-        assert!(posts.windows(2).all(apart), "one sequence, two nodes");
+        assert!(posts.windows(2).all(apart), "two nodes used one sequence");
     }
 
     /// Delivers everything that can be delivered.
@@ -355,7 +355,7 @@ impl Network {
         true
     }
 
-    /// Delivers the bytes that one end has written, or its end.
+    /// Delivers the bytes that one end has written, or the fact that this end is closed.
     fn deliver(&mut self, number: usize, side: usize) -> bool {
         let pipe = &self.pipes[number];
         let ((from, source), (to, target)) = (pipe.ends[side], pipe.ends[1 - side]);

@@ -2,7 +2,8 @@
 
 use super::prelude::*;
 
-/// Returns node 3, which has lost its successor 5, the coordinator, by a timeout, and has heard no node since.
+/// Returns node 3. Node 3 has lost its successor, the coordinator 5, by a timeout. After this loss, node 3 has heard no
+/// node.
 fn cut_off() -> Rig {
     let mut rig = Rig::member(3, ring_of_four());
     rig.run(ms(100));
@@ -17,7 +18,7 @@ fn cut_off() -> Rig {
     rig
 }
 
-/// Lets polls go by in which the coordinator's beat moves.
+/// Lets several polls pass, in which the coordinator's beat moves.
 fn beat(rig: &mut Rig, polls: u32) {
     for _ in 0..polls {
         rig.database.beat += 1;
@@ -51,7 +52,11 @@ fn a_frame_of_another_node_is_proof() {
     rig.receive_datagram_bytes(ip(1), &[1; 9]);
     rig.run(ms(20));
     rig.run(ms(2900));
-    assert_eq!(rig.take_writes(), [], "a forged or malformed one is none");
+    assert_eq!(
+        rig.take_writes(),
+        [],
+        "a forged or malformed frame is no proof"
+    );
     rig.receive_datagram(1, &OwnedMessage::Successor(5));
     rig.run(ms(20));
     assert!(matches!(rig.take_writes()[..], [Write::Claim { .. }]));
@@ -80,9 +85,13 @@ fn it_looks_for_proof_at_the_coordinator_and_one_other_member() {
     assert!(probes.iter().any(|(_, to)| *to == 5));
     assert!(probes.iter().any(|(_, to)| [1, 2].contains(to)));
     beat(&mut rig, 1);
-    assert_eq!(rig.fate(probes[0].0), Fate::Closed, "for connect-timeout");
+    assert_eq!(
+        rig.fate(probes[0].0),
+        Fate::Closed,
+        "a probe lasts for connect-timeout"
+    );
     let probes = rig.take_opened();
-    assert!(!probes.is_empty(), "with each repeat");
+    assert!(!probes.is_empty(), "each repeat opens probes");
     for (how, (probe, _)) in probes.into_iter().enumerate() {
         if rig.fate(probe) == Fate::Open && how % 2 == 1 {
             rig.open_by_kernel(probe);

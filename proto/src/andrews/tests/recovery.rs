@@ -4,7 +4,8 @@ use super::prelude::*;
 
 const REMOVE_3: Change = Change::Remove { node: 3, after: 2 };
 
-/// Returns node 2 after its successor's connection has ended and a second attempt was refused.
+/// Returns node 2 after it has lost its successor. The connection to the successor has ended, and the second attempt
+/// was refused.
 fn lost() -> Rig {
     let mut rig = Rig::node_2_after(100);
     let (stream, _) = rig.successor();
@@ -60,7 +61,7 @@ fn a_reset_and_a_kernel_timeout_count_as_an_end() {
         let (stream, _) = rig.successor();
         rig.close_by_kernel(stream, why);
         let ended = SuccessorLoss::Ended;
-        assert!(rig.has_reported(&Event::SuccessorLost { id: 3, why: ended }));
+        assert!(rig.take_event(&Event::SuccessorLost { id: 3, why: ended }));
         assert_eq!(rig.state(), State::Member);
     }
 }
@@ -81,11 +82,15 @@ fn a_missing_acknowledgement_is_a_failure() {
     rig.run(ms(549));
     assert_eq!(rig.state(), State::Member);
     rig.run(ms(1));
-    assert_eq!(rig.state(), State::Recovering, "no second try");
+    assert_eq!(
+        rig.state(),
+        State::Recovering,
+        "the node makes no second attempt"
+    );
     assert_eq!(
         rig.held_sequence(),
         Some(seq(4, 10) + (1 << 16)),
-        "it has the token back"
+        "the node has the token again"
     );
 }
 
@@ -133,7 +138,7 @@ fn it_asks_the_coordinator_every_ack_timeout_after_a_fresh_look_and_claims_after
     assert_eq!(
         rig.counters().elections_started,
         1,
-        "and starts an election"
+        "the node starts an election"
     );
 }
 
@@ -257,7 +262,7 @@ fn an_acting_coordinator_starts_elections_while_the_row_says_so() {
     rig.database.acting = true;
     rig.run(ms(4000));
     let started = rig.counters().elections_started - before;
-    assert_eq!(started, 2, "every 2 × T1");
+    assert_eq!(started, 2, "the node starts every 2 × T1");
     rig.database.acting = false;
     rig.run(ms(4000));
     assert_eq!(rig.counters().elections_started - before - started, 0);
@@ -301,7 +306,11 @@ fn nothing_follows_from_a_loss_before_a_look_that_began_after_it() {
     rig.take_opened();
     rig.end_successor();
     rig.answer_job(early.id, Outcome::Rows(rows));
-    assert_eq!(rig.take_opened(), [], "its rows are older than the loss");
+    assert_eq!(
+        rig.take_opened(),
+        [],
+        "the rows of the look are older than the loss"
+    );
     rig.database.ring.remove(&3);
     rig.database.ring.insert(2, 5);
     rig.run(ms(20));

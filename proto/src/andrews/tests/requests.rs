@@ -1,4 +1,4 @@
-//! The use of the token (sections 9 and 10), and outcomes of the database.
+//! The use of the token (sections 9 and 10), and the outcomes of jobs at the database.
 
 use super::prelude::*;
 
@@ -17,7 +17,10 @@ fn working() -> (Rig, Job) {
     rig.answers = false;
     rig.request(1, true);
     rig.request(2, false);
-    assert!(rig.jobs.is_empty(), "the table is used with the token only");
+    assert!(
+        rig.jobs.is_empty(),
+        "the node uses the table only with the token"
+    );
     rig.give_token(seq(4, 9));
     let job = rig.next_job();
     (rig, job)
@@ -42,11 +45,15 @@ fn work_that_waits_is_done_in_one_transaction_and_the_token_is_passed() {
     let ids: Vec<(u64, bool)> = requests.iter().map(|it| (it.id, it.is_post)).collect();
     assert_eq!(ids, [(1, true), (2, false)]);
     rig.run(ms(60));
-    assert_eq!(rig.take_successor_frames(), [], "as long as it works");
+    assert_eq!(
+        rig.take_successor_frames(),
+        [],
+        "the token stays while the job runs"
+    );
     assert_eq!(
         answers(&mut rig),
         [],
-        "a post is acknowledged after its commit only"
+        "the node acknowledges a post only after its commit"
     );
     rig.answer_job(job.id, Outcome::Done);
     assert_eq!(
@@ -107,7 +114,7 @@ fn after_database_timeout_the_node_passes_the_token_and_the_outcome_is_unknown()
     );
     rig.acknowledge(seq(4, 10));
     rig.answer_job(job.id, Outcome::Done);
-    assert_eq!(answers(&mut rig), [], "it was answered");
+    assert_eq!(answers(&mut rig), [], "the request already has its answer");
     assert_eq!(rig.counters().posts, 1);
 }
 
@@ -172,7 +179,7 @@ fn without_the_database_posts_wait_and_then_get_an_error() {
     assert_eq!(
         rig.take_successor_frames(),
         [OwnedMessage::Token(seq(4, 10))],
-        "the token goes on"
+        "the node passes the token on"
     );
     assert!(
         rig.jobs
@@ -196,7 +203,7 @@ fn listeners_get_new_posts_once_per_visit_and_the_token_stays_for_hold() {
     assert_eq!(fed, 1);
     rig.run(ms(49));
     assert_eq!(rig.take_successor_frames(), []);
-    assert!(!rig.has_reported(&Event::PostsRead));
+    assert!(!rig.take_event(&Event::PostsRead));
     rig.run(ms(1));
     assert_eq!(
         rig.take_successor_frames(),

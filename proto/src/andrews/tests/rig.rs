@@ -1,4 +1,4 @@
-//! One node in virtual time, with everything that its driver provides.
+//! One node in virtual time, with all inputs and outputs of its driver.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -67,7 +67,7 @@ pub(crate) struct Stream {
     pub(crate) peer: SocketAddr,
     pub(crate) is_accepted: bool,
     pub(crate) fate: Fate,
-    /// Bytes that the node has written and the test has not taken.
+    /// Bytes that the node has written and that the test has not yet read.
     pub(crate) written: Vec<u8>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Rig {
     pub(crate) jobs: VecDeque<Job>,
     pub(crate) sent: VecDeque<(SocketAddr, Vec<u8>)>,
     pub(crate) streams: BTreeMap<StreamId, Stream>,
-    /// Connections that the node has opened and the test has not taken.
+    /// Connections that the node has opened and that the test has not yet taken.
     pub(crate) opened: VecDeque<StreamId>,
     pub(crate) events: Vec<Event>,
     /// Whether the peers read the bytes that the node writes.
@@ -108,7 +108,7 @@ impl Rig {
         }
     }
 
-    /// Creates a node of a list of nine. Its jobs wait until the test carries them out.
+    /// Creates a node whose list has nine nodes. The node's jobs wait until the test carries them out.
     pub(crate) fn with_silent_database(options: Options, database: FakeDatabase) -> Self {
         let mut rig = Self::idle(options, list(9), database);
         rig.answers = false;
@@ -127,7 +127,7 @@ impl Rig {
         Self::with(Options::new(id), database)
     }
 
-    /// Creates a member of a ring whose connections are both up, and clears its output.
+    /// Creates a member whose two connections are up, and clears its outputs.
     pub(crate) fn member(id: u32, database: FakeDatabase) -> Self {
         Self::member_with(Options::new(id), database)
     }
@@ -192,7 +192,7 @@ impl Rig {
     }
 
     pub(crate) fn drop_count(&self, reason: Reason) -> u64 {
-        self.machine.counters().dropped(reason)
+        self.machine.counters().drop_count(reason)
     }
 
     /// Returns the datagrams that were sent since the last call, each with its receiver.
@@ -251,7 +251,7 @@ impl Rig {
         self.command(Command::Request(Request { id, is_post }));
     }
 
-    /// Carries out all jobs that wait.
+    /// Carries out all jobs that are waiting.
     pub(crate) fn serve(&mut self) {
         for _ in 0..1000 {
             let Some(job) = self.jobs.pop_front() else {
@@ -281,7 +281,7 @@ impl Rig {
         self.answer_job(job.id, outcome);
     }
 
-    /// Carries out looks and beats, until a job of another kind waits.
+    /// Carries out looks and beats until another kind of job waits.
     pub(crate) fn serve_looks(&mut self) {
         while let Some(job) = self.jobs.front() {
             if !matches!(
@@ -357,7 +357,7 @@ impl Rig {
         let event = StreamEvent::Received { bytes, end };
         let count = self.machine.handle_stream(self.time(), id, event);
         let is_all = count == bytes.len() || self.machine.is_finished();
-        assert!(is_all, "what is not a whole frame is kept");
+        assert!(is_all, "the node takes all bytes");
         self.drain();
     }
 
@@ -375,7 +375,7 @@ impl Rig {
         self.streams[&id].fate
     }
 
-    /// Lets time go by, with each timeout at its time.
+    /// Advances the time, and handles each timeout when it is due.
     pub(crate) fn run(&mut self, time: Duration) {
         let end = self.now + time;
         for _ in 0..100_000 {
@@ -418,7 +418,7 @@ impl Rig {
         self.streams.insert(id, stream);
     }
 
-    /// Takes all outputs, as a driver must do after each input.
+    /// Takes all outputs. A driver must take all outputs after each input.
     pub(crate) fn drain(&mut self) {
         loop {
             let mut buf = [0; 2048];

@@ -27,7 +27,7 @@ fn ring_based_it_ends_at_the_first_node_that_finds_itself() {
         from_predecessor(&mut rig, &ring_election(&[2, 3, 5, 1])),
         [result(RING, 5)]
     );
-    // The starter 5 is dead, and so are the nodes before this one in the message.
+    // The starter 5 is dead, and so are the other nodes before this one in the message.
     let mut rig = node_2();
     assert_eq!(
         from_predecessor(&mut rig, &ring_election(&[5, 2, 3, 1])),
@@ -37,7 +37,7 @@ fn ring_based_it_ends_at_the_first_node_that_finds_itself() {
     assert_eq!(
         from_predecessor(&mut rig, &ring_election(&[2, 77, 1])),
         [result(RING, 2)],
-        "of the list"
+        "the node ignores an id that the list lacks"
     );
     assert_eq!(rig.counters().elections_won, 1);
 }
@@ -60,13 +60,13 @@ fn chang_roberts_forwards_a_larger_candidate_once_per_t1() {
     assert_eq!(
         from_predecessor(&mut rig, &candidate(5)),
         [candidate(5)],
-        "whether it takes part or not"
+        "a participant also forwards a larger candidate"
     );
     rig.run(ms(999));
     assert_eq!(
         from_predecessor(&mut rig, &candidate(5)),
         [],
-        "its owner is gone"
+        "the node of the candidate is gone"
     );
     assert_eq!(from_predecessor(&mut rig, &candidate(3)), [candidate(3)]);
     rig.run(ms(1));

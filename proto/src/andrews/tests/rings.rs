@@ -13,8 +13,8 @@ fn with(method: Method) -> impl Fn(u32) -> Options {
     }
 }
 
-/// Returns S, the time in which a ring of `nodes` with default options recovers.
-fn settled(nodes: u32) -> Duration {
+/// Returns S, the time within which a ring of `nodes` with default options recovers.
+fn settling_time(nodes: u32) -> Duration {
     let options = Options::new(1);
     let silence = options.token_loss_timeout(nodes as usize);
     silence * 3
@@ -48,7 +48,7 @@ fn one_crash_after_the_other_heals_within_the_bounds() {
         network.form();
         for victim in [6, 3, 1, 5, 2] {
             network.crash(victim);
-            let bound = settled(6) + ms(6000);
+            let bound = settling_time(6) + ms(6000);
             assert!(
                 network.run_until(bound, |it| it.is_ring() && it.has_final_coordinator()),
                 "{victim} {}",
@@ -62,7 +62,7 @@ fn one_crash_after_the_other_heals_within_the_bounds() {
         for victim in [1, 2, 3, 5, 6] {
             network.restart(victim);
         }
-        network.expect(settled(6) + ms(6000), |it| {
+        network.expect(settling_time(6) + ms(6000), |it| {
             it.is_ring() && it.has_final_coordinator()
         });
     }

@@ -15,7 +15,7 @@ fn it_passes_a_token_and_waits_for_its_acknowledgement() {
     assert_eq!(
         rig.take_successor_frames(),
         [OwnedMessage::Token(seq(4, 31))],
-        "one that comes meanwhile goes on too"
+        "the node also passes on a token that comes meanwhile"
     );
     rig.acknowledge(seq(4, 31));
     assert!(rig.machine.is_finished());
@@ -24,7 +24,7 @@ fn it_passes_a_token_and_waits_for_its_acknowledgement() {
     rig.command(Command::ShutDown);
     rig.acknowledge(seq(4, 10));
     assert!(rig.machine.is_finished());
-    assert!(rig.has_reported(&Event::ShutDown));
+    assert!(rig.take_event(&Event::ShutDown));
     assert!(rig.streams.values().all(|it| it.fate == Fate::Closed));
     assert_eq!(rig.due_at(), None);
 }
@@ -43,7 +43,7 @@ fn it_waits_for_ack_timeout_at_most_and_without_a_token_not_at_all() {
     rig.command(Command::ShutDown);
     assert!(rig.machine.is_finished());
     let answer = RequestAnswer::Token;
-    assert!(rig.has_reported(&Event::Answered { request: 1, answer }));
+    assert!(rig.take_event(&Event::Answered { request: 1, answer }));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::andrews::message::OwnedMessage;
 use crate::andrews::{Event, Options};
 use crate::{CloseReason, StreamId};
 
-/// Returns the rows that most tests begin with: 1 → 2 → 3 → 5 → 1, coordinator 5 of term 4.
+/// Returns the rows that most tests begin with: the ring is 1 → 2 → 3 → 5 → 1, and node 5 is coordinator with term 4.
 pub(crate) fn ring_of_four() -> FakeDatabase {
     FakeDatabase::ring(&[1, 2, 3, 5], 5, 4)
 }
@@ -19,7 +19,7 @@ impl Rig {
         Self::member(2, ring_of_four())
     }
 
-    /// Creates node 2 and lets this many milliseconds go by.
+    /// Creates node 2, and advances the time by this many milliseconds.
     pub(crate) fn node_2_after(time: u64) -> Self {
         let mut rig = Self::node_2();
         rig.run(ms(time));
@@ -62,8 +62,8 @@ impl Rig {
         self.open_by_kernel(self.successor().0);
     }
 
-    /// Whether the node has reported this event since the last call.
-    pub(crate) fn has_reported(&mut self, event: &Event) -> bool {
+    /// Removes the events since the last call. Returns whether `event` was one of the removed events.
+    pub(crate) fn take_event(&mut self, event: &Event) -> bool {
         self.take_events().contains(event)
     }
 
@@ -93,7 +93,7 @@ impl Rig {
         self.machine.token().held_sequence()
     }
 
-    /// Returns the connections that the node has opened since the last call, and their targets.
+    /// Returns the connections that the node has opened since the last call, each with the node to which it leads.
     pub(crate) fn take_opened(&mut self) -> Vec<(StreamId, u32)> {
         let opened = self.opened.drain(..);
         let streams = &self.streams;

@@ -43,10 +43,14 @@ fn a_newer_token_replaces_the_held_or_passed_one() {
     assert_eq!(
         rig.held_sequence(),
         Some(seq(4, 50)),
-        "its acknowledgement counts for nothing"
+        "the acknowledgement of the replaced token has no effect"
     );
     rig.end_successor();
-    assert_eq!(rig.held_sequence(), Some(seq(4, 50)), "nor does its loss");
+    assert_eq!(
+        rig.held_sequence(),
+        Some(seq(4, 50)),
+        "the loss of the successor returns no older token"
+    );
 }
 
 #[test]
@@ -97,13 +101,13 @@ fn without_work_it_is_passed_after_hold_with_the_next_sequence() {
     );
     assert!(
         !rig.machine.may_use_token(),
-        "from then on it must not use it"
+        "the node must not use a token that it passes"
     );
     rig.acknowledge(seq(4, 9));
     rig.acknowledge(seq(4, 11));
     assert!(
         rig.machine.token().is_passing(),
-        "any other acknowledgement is ignored"
+        "the node ignores any other acknowledgement"
     );
     rig.acknowledge(seq(4, 10));
     assert!(!rig.machine.token().is_passing());
@@ -145,8 +149,8 @@ fn lost_before_the_acknowledgement_it_is_held_again_with_a_jump() {
     }
 }
 
-/// Checks that a token does not leave its term: until the coordinator makes a token of the next term, every successor
-/// refuses such a sequence.
+/// Checks that the sequence of a token stays within the token's term. If a sequence belonged to the next term, every
+/// successor would refuse it until the coordinator makes a token of that term.
 #[test]
 fn a_token_never_leaves_its_term() {
     let last = seq(4, u64::from(u32::MAX));
@@ -196,12 +200,12 @@ fn the_coordinator_that_has_seen_no_token_for_r_makes_one() {
     assert_eq!(rig.take_writes(), []);
     rig.database.sequence = seq(7, 5);
     rig.run(ms(5200));
-    assert_eq!(rig.take_writes(), [], "it was used meanwhile");
+    assert_eq!(rig.take_writes(), [], "the token was used meanwhile");
     rig.run(ms(1000));
     assert_eq!(
         rig.take_writes()[0],
         Write::Token { term: 4, new: 8 },
-        "above the token's term"
+        "the new term is above that of the token"
     );
     assert!(rig.machine.token().highest() >= seq(8, 0));
 }
@@ -261,7 +265,11 @@ fn a_late_commit_of_a_new_token_makes_it() {
     rig.answer_job(job.id, outcome.clone());
     assert_eq!(rig.held_sequence(), Some(seq(5, 0)));
     rig.answer_job(job.id, outcome);
-    assert_eq!(rig.counters().tokens_made, 1, "a second answer is none");
+    assert_eq!(
+        rig.counters().tokens_made,
+        1,
+        "a second outcome makes no second token"
+    );
 }
 
 #[test]

@@ -65,10 +65,18 @@ fn a_datagram_from_an_unlisted_id_another_address_or_the_receiver_is_dropped() {
     assert_eq!(rig.drop_count(Reason::WrongSource), 3);
     rig.receive_datagram_bytes(ip(7), &OwnedMessage::Join.encode(7)[1..]);
     assert_eq!(rig.drop_count(Reason::Malformed), 1);
-    assert_eq!(rig.take_datagrams(), [], "nothing dropped is answered");
+    assert_eq!(
+        rig.take_datagrams(),
+        [],
+        "the node answers no dropped frame"
+    );
     assert_eq!(rig.database.ring.len(), 4);
     rig.receive_datagram(7, &OwnedMessage::Join);
-    assert_eq!(rig.database.ring.len(), 5, "whatever port it came from");
+    assert_eq!(
+        rig.database.ring.len(),
+        5,
+        "the source port does not matter"
+    );
 }
 
 #[test]
@@ -83,7 +91,11 @@ fn a_malformed_frame_or_one_of_another_sender_closes_a_connection() {
         let mut bytes = bytes;
         bytes[7] = 2;
         rig.receive_bytes(successor, &bytes);
-        assert_eq!(rig.fate(successor), Fate::Closed, "it is the sender's too");
+        assert_eq!(
+            rig.fate(successor),
+            Fate::Closed,
+            "a frame of another sender also closes the connection to the successor"
+        );
         let closed = rig.drop_count(Reason::Malformed) + rig.drop_count(Reason::WrongSource);
         assert_eq!(closed, 2);
     }
@@ -98,5 +110,5 @@ fn whatever_a_successor_names_the_row_is_obeyed() {
     rig.database.ring.insert(4, 3);
     rig.run(ms(100));
     rig.receive_datagram(5, &OwnedMessage::Successor(9));
-    assert_eq!(rig.successor().1, 4, "and a look is made at once");
+    assert_eq!(rig.successor().1, 4, "the node looks at once");
 }

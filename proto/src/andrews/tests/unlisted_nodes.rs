@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-/// Lets polls go by in which the coordinator's beat moves and another node is heard.
+/// Lets several polls pass, in which the coordinator's beat moves and another node is heard.
 fn beat(rig: &mut Rig, polls: u32) {
     for _ in 0..polls {
         rig.database.beat += 1;
@@ -25,10 +25,10 @@ fn an_unanswered_newcomer_claims_nothing_while_the_beat_moves() {
     beat(&mut rig, 30);
     assert_eq!(rig.take_writes(), []);
     assert_eq!(rig.state(), State::Joining);
-    assert!(rig.take_datagrams().len() > 30, "it asks on");
-    assert_eq!(unanswered_count(&mut rig), 1, "it says so once");
+    assert!(rig.take_datagrams().len() > 30, "the node continues to ask");
+    assert_eq!(unanswered_count(&mut rig), 1, "the node reports this once");
     assert_eq!(rig.snapshot().unanswered, Some(5));
-    // Two polls and database-timeout, and the time for a step.
+    // Two polls, database-timeout, and the time for one step.
     rig.run(ms(2400));
     assert_eq!(rig.take_writes(), []);
     rig.receive_datagram(1, &OwnedMessage::Successor(5));
@@ -58,7 +58,7 @@ fn an_unreachable_coordinator_is_asked_and_not_replaced() {
     rig.close_by_kernel(stream, CloseReason::TimedOut);
     let (stream, to) = rig.successor();
     assert_eq!(to, 5);
-    // A firewall refuses in the name of the machine.
+    // A firewall refuses the connection in the name of the machine.
     rig.close_by_kernel(stream, CloseReason::Refused);
     beat(&mut rig, 20);
     assert_eq!(rig.state(), State::Recovering);
@@ -83,7 +83,7 @@ fn a_coordinator_whose_process_has_ended_is_claimed_from_unless_it_beats_on() {
         rig.run(ms(20));
         rig.serve_looks();
         if !is_ended {
-            // The claim has failed, and the coordinator was alive all the time.
+            // The claim has failed, because the coordinator was alive all the time.
             let claim = rig.next_job();
             rig.answer_job(claim.id, Outcome::Failed);
         }
@@ -105,7 +105,10 @@ fn a_member_that_cannot_reach_the_coordinator_is_taken_out_itself() {
     let change = Change::Remove { node: 3, after: 2 };
     assert_eq!(rig.take_writes(), [Write::Change { term: 4, change }]);
     rig.receive_datagram(3, &OwnedMessage::SuccessorRequest);
-    assert!(rig.database.ring.contains_key(&3), "it joins elsewhere");
+    assert!(
+        rig.database.ring.contains_key(&3),
+        "the removed node joins at another place"
+    );
 }
 
 #[test]
@@ -131,7 +134,7 @@ fn unlisted_rows_and_senders_are_reported_once() {
     let mut rig = Rig::with(Options::new(5), database);
     for _ in 0..3 {
         rig.receive_datagram_bytes(ip(12), &OwnedMessage::Join.encode(12));
-        // A node of the list, from a wrong address.
+        // The sender is a node of the list, but its address is wrong.
         rig.receive_datagram_bytes(ip(13), &OwnedMessage::Join.encode(2));
         rig.run(ms(1000));
     }

@@ -1,4 +1,4 @@
-//! The token while it is here, and the requests that wait for it.
+//! The token while this node has it, and the requests that wait for the token.
 
 mod place;
 mod requests;

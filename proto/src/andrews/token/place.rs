@@ -1,14 +1,14 @@
-//! The token while it is here (`docs/board.md`, section 9).
+//! The token while this node has it (`docs/board.md`, section 9).
 
 use crate::StreamId;
 use crate::time::Instant;
 
-/// The lead of a token that is taken back. It exceeds the lead of any other token after a rotation, so only one
-/// remains.
+/// The number by which the sequence of a token grows when a node takes the token back. In one rotation, the sequence of
+/// another token grows by less than this number. So only one of the two tokens remains.
 const SEQUENCE_JUMP: u64 = 1 << 16;
 
-/// Returns the sequence that is this many hops later, or `None` if it leaves the term. A sequence of the next term
-/// belongs to a token that the coordinator makes: until then every successor refuses it.
+/// Returns the sequence after this many further hops, or `None` if that sequence would be outside the token's term.
+/// Every successor refuses a sequence of the next term until the coordinator makes a token of that term.
 const fn add_hops(sequence: u64, hops: u64) -> Option<u64> {
     match sequence.checked_add(hops) {
         Some(later) if later >> 32 == sequence >> 32 => Some(later),
@@ -25,7 +25,7 @@ enum Place {
     /// The token is on its way to the successor, and must not be used.
     Passing {
         sequence: u64,
-        /// When this node takes it back.
+        /// The time at which this node takes the token back.
         until: Instant,
     },
 }
@@ -33,21 +33,21 @@ enum Place {
 #[derive(Debug, Clone, Copy)]
 struct Held {
     sequence: u64,
-    /// When a token without work is passed.
+    /// The time at which a token without work is passed.
     until: Instant,
     visit: VisitState,
     /// Whether new posts were read for the clients that listen.
     is_fed: bool,
 }
 
-/// The use of a token that is held.
+/// The use of a held token during one visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum VisitState {
-    /// No job has used it.
+    /// No job has used the token.
     Idle,
-    /// This job uses it.
+    /// This job uses the token.
     Working(u64),
-    /// The work is done, or the node has stopped waiting for it.
+    /// The work is done, or the node no longer waits for its end.
     Over,
 }
 
@@ -59,7 +59,7 @@ struct Parked {
     at: Instant,
 }
 
-/// The next step with a token.
+/// The next action of a node with a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenUse {
     Nothing,
@@ -67,8 +67,8 @@ pub(crate) enum TokenUse {
     Pass,
 }
 
-/// The input for the next step with a token.
-// Five questions that do not depend on each other.
+/// The facts that decide the next step with a token.
+// The bool fields do not depend on each other.
 #[expect(clippy::struct_excessive_bools)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UseInput {
@@ -90,9 +90,9 @@ pub(crate) struct Token {
     highest: u64,
     place: Place,
     parked: Option<Parked>,
-    /// When the token was last here, or used by any node.
+    /// The last time at which this node had the token or learned that another node has used it.
     seen: Option<Instant>,
-    /// When the token was last here.
+    /// The time at which the token was last here.
     here: Option<Instant>,
 }
 
@@ -111,7 +111,7 @@ impl Token {
         self.highest
     }
 
-    /// Returns when the token was last here, or used by any node.
+    /// Returns the last time at which this node had the token or learned that another node has used it.
     pub(crate) const fn last_seen(&self, now: Instant) -> Option<Instant> {
         if self.is_away() { self.seen } else { Some(now) }
     }
@@ -156,7 +156,8 @@ impl Token {
         }
     }
 
-    /// Whether the token here has the highest sequence: a held one has it, one on its way is one hop later.
+    /// Whether the token that this node has is the newest one. A held token is the newest one if it has the highest
+    /// sequence. A token on its way is the newest one if its sequence is larger by one than the highest sequence.
     pub(crate) fn is_newest(&self) -> bool {
         match self.place {
             Place::Away => true,
@@ -165,16 +166,16 @@ impl Token {
         }
     }
 
-    /// Returns the sequence under which this node holds a token that has arrived.
+    /// Returns the sequence that this node gives to a token that has arrived.
     pub(crate) fn sequence_on_arrival(
         &self,
         sequence: u64,
         members: usize,
         is_coordinator: bool,
     ) -> u64 {
-        // A token that is the only one comes back with a sequence that is larger by the number of members. A smaller
-        // lead means two tokens, which would follow each other indefinitely. Only the coordinator lets one lead: if two
-        // nodes did, the tokens would be as near to each other as before.
+        // The only token of a ring comes back with a sequence that is larger by the number of members. A smaller
+        // difference means two tokens, which would follow each other indefinitely. Only the coordinator gives one of
+        // them a lead. If two nodes did so, the tokens would be as near to each other as before.
         let ahead = sequence.saturating_sub(self.highest);
         let are_two = u64::try_from(members).is_ok_and(|members| ahead < members);
         let lead = if is_coordinator && are_two {
@@ -185,9 +186,11 @@ impl Token {
         add_hops(sequence, lead).unwrap_or(sequence)
     }
 
-    /// Holds the token from now on. Returns the sequence of another one that was held before.
+    /// Makes this node the holder of the token. If this node held another token before, returns the sequence of the
+    /// other token.
     pub(crate) fn hold(&mut self, sequence: u64, until: Instant, now: Instant) -> Option<u64> {
         let before = self.held_sequence();
+        // Every older token is a duplicate from now on, even after this one has left.
         self.highest = sequence;
         self.seen = Some(now);
         self.place = Place::Held(Held {
@@ -212,11 +215,13 @@ impl Token {
         let Place::Held(held) = self.place else {
             return TokenUse::Nothing;
         };
+        // The token stays while its job runs. Otherwise the next node could use a newer token first, and the job would
+        // be refused.
         if let VisitState::Working(_) = held.visit {
             return TokenUse::Nothing;
         }
         let is_over = held.visit == VisitState::Over;
-        // Without a successor the token stays, and may serve more requests.
+        // Without a successor the token cannot leave, so it may serve more requests.
         let has_work = demand.has_requests && (!is_over || !demand.can_pass);
         let has_listeners = demand.has_listeners && !held.is_fed && !is_over;
         if demand.can_serve && !demand.is_leaving && (has_work || has_listeners) {
@@ -235,13 +240,13 @@ impl Token {
         }
     }
 
-    /// Ends the work of a visit. Returns whether the token is still here.
+    /// Ends the work of a visit. Returns whether the token is still at this node.
     pub(crate) fn end_visit(&mut self, job: u64, is_work: bool) -> bool {
         let held = self.held_mut();
         let held = held.filter(|held| held.visit == VisitState::Working(job));
         let is_here = held.is_some();
         if let Some(held) = held {
-            // Reading for listeners does not count as work. Otherwise a ring with listeners would pass the token
+            // Reading for listeners does not count as work. Otherwise a ring with listeners would pass the token on
             // without a pause.
             held.visit = if is_work {
                 VisitState::Over
@@ -252,7 +257,7 @@ impl Token {
         is_here
     }
 
-    /// Returns the sequence with which the token is passed, or `None` if it would leave the term.
+    /// Returns the sequence with which the token is passed, or `None` if the term has no further sequence.
     pub(crate) fn next_hop(&self) -> Option<u64> {
         add_hops(self.held_sequence()?, 1)
     }
@@ -261,8 +266,9 @@ impl Token {
         self.place = Place::Passing { sequence, until };
     }
 
-    /// Handles an acknowledgement. Returns whether it is for the token on its way.
+    /// Handles an acknowledgement. Returns whether the acknowledgement is for the token that is on its way.
     pub(crate) fn on_acknowledged(&mut self, acknowledged: u64, now: Instant) -> bool {
+        // Other acknowledgements belong to earlier passes.
         let is_acknowledged =
             matches!(self.place, Place::Passing { sequence, .. } if sequence == acknowledged);
         if is_acknowledged {
@@ -275,23 +281,24 @@ impl Token {
         matches!(self.place, Place::Passing { until, .. } if until <= now)
     }
 
-    /// Takes back the token on its way, with a lead. Returns its new sequence, or `None` if no token was on its way or
-    /// the sequence would leave the term.
+    /// Takes back the token that is on its way, and raises its sequence by `SEQUENCE_JUMP`. Returns the
+    /// new sequence. Returns `None` if no token was on its way, or if the new sequence would be outside the term.
     pub(crate) fn take_back(&mut self, now: Instant) -> Option<u64> {
         let Place::Passing { sequence, .. } = self.place else {
             return None;
         };
         let sequence = add_hops(sequence, SEQUENCE_JUMP)?;
+        // The token has already been held here, so it leaves at once.
         self.hold(sequence, now, now);
         Some(sequence)
     }
 
-    /// Returns when the token needs attention.
+    /// Returns the time of the token's next timeout.
     pub(crate) fn due(&self, now: Instant) -> Option<Instant> {
         match self.place {
             Place::Away => None,
             Place::Passing { until, .. } => Some(until),
-            // A token whose time is over waits for a successor, not for a time.
+            // A token whose hold is over waits for a successor, so it needs no timer.
             Place::Held(held) => (held.until > now).then_some(held.until),
         }
     }
@@ -310,12 +317,14 @@ impl Token {
         self.parked.map(|parked| parked.stream)
     }
 
+    /// If the parked token arrived before the look, returns the token's sequence. The look began at `began`.
     pub(crate) fn parked_before(&self, began: Instant) -> Option<u64> {
+        // A look that began earlier may be older than the token's term.
         let parked = self.parked.filter(|parked| parked.at <= began);
         parked.map(|parked| parked.sequence)
     }
 
-    /// Forgets the parked token. Returns whether there was one.
+    /// Forgets the parked token. Returns whether there was a parked token.
     pub(crate) const fn unpark(&mut self) -> bool {
         self.parked.take().is_some()
     }

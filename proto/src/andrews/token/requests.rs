@@ -5,16 +5,17 @@ use std::collections::VecDeque;
 use crate::andrews::Request;
 use crate::time::Instant;
 
-/// More requests than this are refused, so that clients learn at once that the ring cannot keep up.
+/// If this many requests are waiting, the node refuses further requests, so that clients learn at once that the ring
+/// cannot keep up.
 const WAITING_MAX: usize = 256;
-/// One visit serves at most this many requests, so that the token does not stay too long.
+/// One visit of the token serves at most this many requests, so that the token does not stay too long.
 const REQUESTS_PER_VISIT_MAX: usize = 64;
 
 /// The requests in the order of their arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     waiting: VecDeque<(Request, Instant)>,
-    /// Until when the requests that are being served would have waited, in their order.
+    /// The deadlines of the requests that are being served, in the order of these requests.
     until: Vec<Instant>,
     has_listeners: bool,
 }
@@ -28,7 +29,7 @@ impl Requests {
         self.has_listeners = has_any;
     }
 
-    /// Adds a request. Returns whether it fits.
+    /// Adds a request. Returns whether the request fits.
     pub(crate) fn push(&mut self, request: Request, until: Instant) -> bool {
         let has_room = self.len() < WAITING_MAX;
         if has_room {
@@ -38,10 +39,11 @@ impl Requests {
     }
 
     pub(crate) fn len(&self) -> usize {
+        // Requests that are being served may return to the queue, so they count.
         self.waiting.len() + self.until.len()
     }
 
-    /// Returns how many are being served.
+    /// Returns the number of requests that are being served.
     pub(crate) const fn served_count(&self) -> usize {
         self.until.len()
     }
@@ -62,9 +64,10 @@ impl Requests {
         self.until.clear();
     }
 
-    /// Puts the requests of a visit that had no effect back to the front.
+    /// Puts the requests of a visit that had no effect back to the front of the queue.
     pub(crate) fn wait_again(&mut self, requests: Vec<Request>) {
         let until = std::mem::take(&mut self.until);
+        // In reverse, so that the requests keep their order at the front.
         for both in requests.into_iter().zip(until).rev() {
             self.waiting.push_front(both);
         }
@@ -72,6 +75,7 @@ impl Requests {
 
     /// Removes and returns the next request that has waited too long.
     pub(crate) fn take_expired(&mut self, now: Instant) -> Option<Request> {
+        // All requests wait equally long, so the first one expires first.
         self.due().filter(|due| *due <= now)?;
         self.waiting.pop_front().map(|(request, _)| request)
     }

@@ -7,11 +7,12 @@ use super::PARTS_MAX;
 use super::peer_table::{MemoryUse, PeerTable};
 use crate::time::Instant;
 
-/// Messages of one peer that are assembled at the same time: the present one, and an earlier one whose parts are late.
+/// Largest number of messages that the receiver assembles for one peer at the same time. The receiver assembles the
+/// newest message, and an earlier message whose parts are late.
 const PARTIAL_MESSAGES_MAX: usize = 2;
-/// Complete messages of one peer whose numbers are kept, because their parts may arrive again.
+/// The receiver keeps the numbers of this many complete messages for each peer, because their parts may arrive again.
 const COMPLETE_NUMBERS_MAX: usize = 8;
-/// Memory of a part in addition to its bytes.
+/// Memory of a part in addition to its data, in bytes.
 const PART_BYTES_EXTRA: usize = 64;
 
 /// Messages that arrive in parts.
@@ -30,9 +31,10 @@ struct PeerMessages {
 struct PartialMessage {
     number: i64,
     parts: usize,
+    // This is a map and no vector, because an announced number of parts must not reserve memory.
     received: BTreeMap<usize, Box<[u8]>>,
     bytes: usize,
-    /// When the first part arrived.
+    /// Time at which the first part arrived.
     arrived: Instant,
 }
 
@@ -56,7 +58,7 @@ pub enum PartOutcome {
     Complete {
         /// The message as one datagram.
         bytes: Vec<u8>,
-        /// When the first part arrived.
+        /// Time at which the first part arrived.
         arrived: Instant,
     },
     /// Other parts are missing, or the message was complete before.
@@ -77,7 +79,7 @@ impl PartReceiver {
         self.peers.bytes()
     }
 
-    /// Stores a part of a message that has at most `longest` bytes.
+    /// Stores a part. The whole message may have at most `longest` bytes.
     pub fn take(
         &mut self,
         now: Instant,
@@ -90,6 +92,7 @@ impl PartReceiver {
         else {
             return PartOutcome::Refused;
         };
+        // A message of one part fits a datagram and needs no PART.
         if !(2..=PARTS_MAX).contains(&parts) || part >= parts || piece.bytes.is_empty() {
             return PartOutcome::Refused;
         }
@@ -99,8 +102,8 @@ impl PartReceiver {
         })
     }
 
-    /// Returns which parts of a message have arrived, one bit per part, as PARTED carries them. The list is empty if
-    /// all have. Returns `None` if no part is stored.
+    /// Returns one bit for each part of a message, in the format of a PARTED. The bit states whether the part has
+    /// arrived. The list is empty if all parts have arrived. Returns `None` if no part is stored.
     pub fn arrived_parts(&self, from: SocketAddr, number: i64) -> Option<Vec<u8>> {
         let peer = self.peers.get(from)?;
         if peer.complete_numbers.contains(&number) {
@@ -150,7 +153,7 @@ impl PeerMessages {
             .iter()
             .position(|it| it.number == number);
         let place = known.unwrap_or_else(|| {
-            // A peer sends its messages one after the other, so the older of two is given up.
+            // A peer sends its messages one after the other, so the older of two incomplete messages is given up.
             if self.partial_messages.len() == PARTIAL_MESSAGES_MAX {
                 self.partial_messages.pop_front();
             }
@@ -164,7 +167,8 @@ impl PeerMessages {
             self.partial_messages.len() - 1
         });
         let partial = &mut self.partial_messages[place];
-        // A STATE dates from its first part, because its leader's lease may have begun then.
+        // A message counts as arrived with its first part. A later time would lengthen the lease that a STATE gives to
+        // a follower.
         partial.arrived = partial.arrived.min(arrived);
         if partial.parts != parts {
             return PartOutcome::Refused;
@@ -184,6 +188,7 @@ impl PeerMessages {
         let Some(whole) = self.partial_messages.remove(place) else {
             return PartOutcome::Refused;
         };
+        // The number is kept so that a late part does not begin the message again.
         if self.complete_numbers.len() == COMPLETE_NUMBERS_MAX {
             self.complete_numbers.pop_front();
         }

@@ -1,7 +1,8 @@
 //! Messages that are too long for one datagram and travel in parts (`docs/ftn.md`, "Messages in parts").
 //!
-//! [`PartSender`] cuts messages and sends a few parts at a time. [`PartReceiver`] assembles them. Neither has a timer: the
-//! rule that sent a message repeats it until it is answered, and a repetition sends the missing parts again.
+//! [`PartSender`] cuts messages and sends a few parts at a time. [`PartReceiver`] assembles them. Neither has a timer.
+//! The code that sent a message sends this message again until an answer comes. Each repetition sends only the missing
+//! parts.
 
 mod incoming;
 mod outgoing;
@@ -19,18 +20,19 @@ pub use outgoing::{Part, PartSender};
 
 use super::{DATA_BYTES_MAX, NAME_BYTES_MAX};
 
-/// Most parts of a message. A PARTED with one bit for each still fits a datagram.
+/// Largest number of parts of a message. With this number, a PARTED with one bit for each part still fits one datagram.
 pub const PARTS_MAX: usize = 8_192;
-/// Longest message from or to a client: a name, data, and the fields around them.
+/// Longest message from or to a client: a name, data, and the other fields of the message.
 pub const MESSAGE_MAX: usize = NAME_BYTES_MAX + DATA_BYTES_MAX + 256;
 /// Default limit for the bytes of all messages in one direction.
 pub const TOTAL_MAX: usize = 16 << 20;
-/// Beyond the limit, peers that were silent for this long are deleted first, the longest silent before others.
+/// If the memory exceeds its limit, peers that were silent for this time are deleted first.
+// A sender that waits for an answer usually repeats its message at least this often.
 const SILENT_AFTER: Duration = super::RETRY_MAX;
-/// Next come peers whose messages have grown for this long. Then come those that completed a message last, or began
-/// last.
+/// A message takes too long if it is still incomplete after this time. If the memory exceeds its limit, the peers of
+/// such messages are deleted next after the silent peers.
 const ACTIVITY_MAX: Duration = Duration::from_secs(4);
-/// A peer that was silent for this long is deleted with its parts, even below the limit.
+/// A peer that was silent for this time is deleted with its parts, even if the memory is below its limit.
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Memory of a peer in addition to its parts, in bytes.
 const PEER_BYTES: usize = 256;

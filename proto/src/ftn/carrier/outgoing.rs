@@ -10,10 +10,10 @@ use super::peer_table::{MemoryUse, PeerTable};
 use crate::ftn::{PART, RETRY, RETRY_MAX, WINDOW};
 use crate::time::Instant;
 
-/// Most messages that wait for one peer. More are dropped, as if they were lost on the way.
+/// Largest number of messages that wait for one peer. Further messages are dropped, as if they were lost on the way.
 const WAITING_MESSAGES_MAX: usize = 8;
 
-/// Messages that leave in parts, one after the other to each peer.
+/// Messages that are sent in parts. Each peer gets one message after the other.
 #[derive(Debug, Clone, Hash, Default)]
 pub struct PartSender {
     next: i64,
@@ -28,9 +28,10 @@ struct OutgoingMessage {
     bytes: Box<[u8]>,
     /// Whether each part has arrived.
     arrived: Box<[bool]>,
-    /// First part that was not sent since the last repetition.
+    /// First part that has not been sent since the last repetition began.
     next: usize,
-    /// When the message began, or when a part of it last arrived.
+    /// Time at which the peer last acknowledged a new part of the message. If the peer has acknowledged no part, the
+    /// time at which the message began.
     progress: Instant,
 }
 
@@ -85,8 +86,8 @@ impl PartSender {
         Self { next: 0, peers }
     }
 
-    /// Starts the numbers at the wall clock, given in nanoseconds since 1970. So they differ from those of an earlier
-    /// process. Only the first call has an effect.
+    /// Sets the first message number to the time of the wall clock `wall`, which is in nanoseconds since 1970. So the
+    /// numbers differ from those of an earlier process. Only the first call has an effect.
     pub fn start(&mut self, wall: u64) {
         if self.next == 0 {
             self.next = i64::try_from(wall / 1_000).unwrap_or_default().max(1);
@@ -101,10 +102,10 @@ impl PartSender {
     /// Sends a message, or sends it again if it is under way. `bytes` is the message as one datagram. Returns the parts
     /// to send now.
     ///
-    /// A STATE replaces a STATE that waits, because it contains everything that the other did.
+    /// A new STATE replaces a waiting STATE, because the new STATE contains everything that the old STATE contained.
     pub fn send(&mut self, now: Instant, to: SocketAddr, kind: Kind, bytes: &[u8]) -> Vec<Part> {
         let count = bytes.len().div_ceil(PART);
-        // The receiver would refuse the message.
+        // The receiver would refuse a message of more parts.
         if count > PARTS_MAX {
             return Vec::new();
         }
@@ -135,9 +136,10 @@ impl PartSender {
                 queue.pop_front();
             }
             let is_only = queue.len() == 1;
-            // A message that joins the queue usually sends nothing, because the first one is under way. If a whole
-            // window of that one was lost, no PARTED continues it, so it is repeated after RETRY.
+            // A message that joins the queue usually sends no part, because the first message is under way. If a whole
+            // window of the first message was lost, no PARTED continues it. So it is repeated after RETRY.
             let first = queue.front_mut().filter(|first| {
+                // Each round also repeats the missing parts of an older STATE that is under way.
                 let is_state = kind == Kind::State && first.kind == kind;
                 let is_late = now.since(first.progress) >= RETRY;
                 is_only || is_stuck || is_state || is_late || known == Some(0)
@@ -147,7 +149,7 @@ impl PartSender {
         })
     }
 
-    /// Handles PARTED from a peer. Returns the parts to send now: one that is missing, or the first parts of the next
+    /// Handles PARTED from a peer. Returns the parts to send now: one missing part, or the first parts of the next
     /// message.
     pub fn on_parted(
         &mut self,
@@ -170,10 +172,10 @@ impl PartSender {
                         if bit && !*has {
                             content.progress = now;
                         }
-                        // A peer can forget a part: memory is bounded there too.
+                        // The peer may have forgotten a part, because its memory is bounded too.
                         *has = bit;
                     }
-                    // One part per answer keeps WINDOW parts on their way.
+                    // One new part for each answer keeps WINDOW parts on their way.
                     content.take(1)
                 }
                 Some(content) if content.number == number => {
@@ -191,7 +193,7 @@ impl PartSender {
         })
     }
 
-    /// Returns a part as a message, or `None` if it is no longer to be sent.
+    /// Returns the message that carries a part, or `None` if the part need no longer be sent.
     pub fn message(&self, to: SocketAddr, part: Part) -> Option<Message<'_>> {
         let content = self.peers.get(to)?.front()?;
         if content.number != part.content {

@@ -1,8 +1,9 @@
-//! A bounded table with a value per peer, which deletes peers when the memory is full.
+//! A bounded table with one value for each peer. The table deletes peers when the memory is full.
 //!
-//! The order is: silent peers, then peers that take too long, then peers that completed a message last. Among peers
-//! that have completed none, the last to begin goes first. So each peer completes its message in turn, and two peers
-//! cannot delete each other's messages indefinitely.
+//! The table first deletes silent peers, and then peers whose message takes too long. Next the table deletes the peer
+//! that completed a message most recently. If no peer has completed a message, the table deletes the peer whose message
+//! began last. So one peer after the other completes its message. Two peers cannot delete each other's messages
+//! indefinitely.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -14,9 +15,9 @@ use crate::time::Instant;
 pub(super) struct PeerTable<T> {
     by_peer: BTreeMap<SocketAddr, PeerEntry<T>>,
     by_last_change: BTreeSet<(Instant, SocketAddr)>,
-    /// Peers with a message under way, by the time since which it grows.
+    /// Peers with a message under way, ordered by the time at which the message began to grow.
     by_activity_start: BTreeSet<(Instant, SocketAddr)>,
-    /// The same peers; the last one is evicted first.
+    /// Peers with a message under way. The table deletes the last peer of this set first.
     by_eviction: BTreeSet<(Activity, SocketAddr)>,
     bytes: usize,
     limit: usize,
@@ -27,27 +28,29 @@ struct PeerEntry<T> {
     changed: Instant,
     /// `None`: no message is under way.
     activity: Option<Activity>,
-    /// When the last message was completed, or shrank because another one replaced it.
+    /// Time at which the last message was completed or was replaced by another message.
     completed: Option<Instant>,
     bytes: usize,
     value: T,
 }
 
-/// Progress of a peer's message under way.
+/// Progress of the message that a peer has under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+// The order of the fields is the order of deletion. `None` sorts first, so a peer that has completed no message stays
+// longer.
 struct Activity {
-    /// When the peer completed an earlier message.
+    /// Time at which the peer completed an earlier message.
     completed: Option<Instant>,
-    /// Since when its memory has only grown.
+    /// Start of the period in which the memory of the peer has never become smaller.
     started: Instant,
 }
 
 /// Memory that a peer takes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MemoryUse {
-    /// Bytes; 0 deletes the peer.
+    /// Memory in bytes. A peer that takes 0 bytes is deleted.
     pub(super) bytes: usize,
-    /// Whether a message is under way. Otherwise only a few bytes remain.
+    /// Whether a message is under way. If no message is under way, the peer takes only a few bytes.
     pub(super) is_under_way: bool,
 }
 
@@ -80,13 +83,14 @@ impl<T: Default> PeerTable<T> {
         self.by_peer.get(&peer).map(|entry| &entry.value)
     }
 
-    /// Changes the value of a peer; `change` returns the memory that it takes then.
+    /// Changes the value of a peer. `change` returns the memory that the peer takes after the change.
     pub(super) fn change<R>(
         &mut self,
         now: Instant,
         peer: SocketAddr,
         change: impl FnOnce(&mut T) -> (MemoryUse, R),
     ) -> R {
+        // The peer is removed and inserted again, because its keys in all three indexes change.
         let before = self.remove(peer);
         let (activity, before, completed, mut value) = before.map_or_else(Default::default, |it| {
             (it.activity, it.bytes, it.completed, it.value)
@@ -94,7 +98,8 @@ impl<T: Default> PeerTable<T> {
         let (memory, result) = change(&mut value);
         if memory.bytes > 0 {
             let bytes = memory.bytes + PEER_BYTES;
-            // Less memory than before means that a message was completed. Growth continues the same activity.
+            // Less memory than before means that a message was completed. If the memory has grown, the same activity
+            // continues.
             let goes_on = activity.filter(|_| before <= bytes);
             let completed = if activity.is_some() && goes_on.is_none() {
                 Some(now)
@@ -122,6 +127,7 @@ impl<T: Default> PeerTable<T> {
             };
             self.by_peer.insert(peer, entry);
         }
+        // The peer is inserted first, because the peer that has just grown may be the one to delete.
         self.evict(now);
         result
     }
@@ -141,7 +147,7 @@ impl<T: Default> PeerTable<T> {
         Some(entry)
     }
 
-    /// Deletes peers that were silent for long, and others while too much memory is in use.
+    /// Deletes peers that were silent for long. While too much memory is in use, deletes other peers too.
     fn evict(&mut self, now: Instant) {
         while let Some(peer) = self.next_to_evict(now) {
             self.remove(peer);
@@ -161,8 +167,8 @@ impl<T: Default> PeerTable<T> {
             return Some(silent);
         }
         if self.by_activity_start.len() < 2 {
-            // A single message may take more than the limit. Otherwise a limit below its length would never let it
-            // arrive.
+            // A single message may take more than the limit. Otherwise a message that is longer than the limit could
+            // never arrive.
             let is_idle = |peer: &SocketAddr| self.by_peer[peer].activity.is_none();
             return self
                 .by_last_change
@@ -173,6 +179,7 @@ impl<T: Default> PeerTable<T> {
         let &(started, longest) = self.by_activity_start.first()?;
         let &(_, latest) = self.by_eviction.last()?;
         let is_long = now.since(started) >= ACTIVITY_MAX;
+        // A message that never ends must not keep all others out.
         Some(if is_long { longest } else { latest })
     }
 }

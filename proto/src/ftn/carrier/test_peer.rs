@@ -13,7 +13,7 @@ use crate::time::Instant;
 pub struct TestPeer(PartReceiver);
 
 impl TestPeer {
-    /// Returns the message that a datagram to `peer` completes, and the peer's answer.
+    /// Handles a datagram to `peer`. Returns the message that this datagram completes, and the peer's answer.
     ///
     /// # Panics
     /// If the datagram is too long or does not decode.

@@ -26,7 +26,7 @@ fn message(len: usize, fill: u8) -> Vec<u8> {
         .collect()
 }
 
-fn received(content: i64, part: i32, parts: i32, bytes: &[u8]) -> ReceivedPart<'_> {
+fn received_part(content: i64, part: i32, parts: i32, bytes: &[u8]) -> ReceivedPart<'_> {
     ReceivedPart {
         content,
         part,
@@ -35,7 +35,8 @@ fn received(content: i64, part: i32, parts: i32, bytes: &[u8]) -> ReceivedPart<'
     }
 }
 
-/// Carries a part to the receiver and its answer back. Returns the next parts, and the message if it is complete.
+/// Delivers a part to the receiver, and delivers the receiver's answer to the sender. Returns the next parts, and the
+/// message if the message is complete.
 fn carry(
     outgoing: &mut PartSender,
     incoming: &mut PartReceiver,
@@ -50,7 +51,7 @@ fn carry(
     else {
         return (Vec::new(), None);
     };
-    let piece = received(content, part, parts, bytes);
+    let piece = received_part(content, part, parts, bytes);
     let took = incoming.take(at(0), at(0), peer(2), piece, PARTS_MAX * PART);
     let came = incoming.arrived_parts(peer(2), content).unwrap();
     let next = outgoing.on_parted(at(0), peer(1), content, &came);
@@ -163,7 +164,7 @@ fn repeated_parts_make_no_second_message() {
     let sent = message(2 * PART, 1);
     let parts = outgoing.send(at(0), peer(1), Kind::Return, &sent);
     let piece = |part: usize| {
-        received(
+        received_part(
             parts[0].content,
             i32::try_from(part).unwrap(),
             2,
@@ -187,7 +188,7 @@ fn repeated_parts_make_no_second_message() {
 fn invalid_parts_are_refused_and_take_no_memory() {
     let mut incoming = PartReceiver::default();
     let mut take = |part, parts, bytes: &[u8]| {
-        let piece = received(7, part, parts, bytes);
+        let piece = received_part(7, part, parts, bytes);
         incoming.take(at(0), at(0), peer(2), piece, MESSAGE_MAX)
     };
     let too_many = i32::try_from(PARTS_MAX).unwrap() + 1;
@@ -220,7 +221,7 @@ fn memory_of_received_parts_is_bounded_over_all_peers() {
     let bytes = [0; PART];
     let attack = |incoming: &mut PartReceiver, now, round: i32| {
         for port in 1..2_000 {
-            let piece = received(7, round, 32, &bytes);
+            let piece = received_part(7, round, 32, &bytes);
             incoming.take(now, now, peer(port), piece, MESSAGE_MAX);
             assert!(incoming.bytes() <= TOTAL_MAX + MESSAGE_MAX);
         }
@@ -229,9 +230,9 @@ fn memory_of_received_parts_is_bounded_over_all_peers() {
         attack(&mut incoming, at(0), round);
     }
     assert!(incoming.bytes() > TOTAL_MAX / 2);
-    // A new peer waits until the others have had their time, although they continue.
+    // A new peer waits until the time of the others is over, although they continue to send.
     let mut is_heard = |now| {
-        let halves = [0, 1].map(|part| received(8, part, 2, &[1; PART]));
+        let halves = [0, 1].map(|part| received_part(8, part, 2, &[1; PART]));
         let mut takes = |piece| incoming.take(now, now, peer(5_001), piece, MESSAGE_MAX);
         let is_whole = halves
             .map(&mut takes)
@@ -244,7 +245,7 @@ fn memory_of_received_parts_is_bounded_over_all_peers() {
     let turns = (1..20).find(|&turns| is_heard(at(0) + turns * often));
     assert_eq!(turns, Some(8), "{ACTIVITY_MAX:?}");
     // After a silence the attack has left no memory in use.
-    let piece = received(9, 0, 2, b"x");
+    let piece = received_part(9, 0, 2, b"x");
     incoming.take(
         at(0) + Duration::from_secs(20),
         at(0),
@@ -255,7 +256,7 @@ fn memory_of_received_parts_is_bounded_over_all_peers() {
     assert!(incoming.bytes() < 1_000);
 }
 
-/// Each message is longer than the limit, as a list is at a server with little memory.
+/// Each message is longer than the memory limit, for example a list of sessions at a server with little memory.
 #[test]
 fn simultaneous_messages_do_not_evict_each_other() {
     let mut incoming = PartReceiver::with_limit(4 * PART);
@@ -270,7 +271,7 @@ fn simultaneous_messages_do_not_evict_each_other() {
                 }
                 // The first peer always has another message, and sends it before the others.
                 let number = if port == 1 { content } else { 1 };
-                let piece = received(number, part, 10, &[0; PART]);
+                let piece = received_part(number, part, 10, &[0; PART]);
                 let took = incoming.take(now, now, peer(port), piece, MESSAGE_MAX);
                 if matches!(took, PartOutcome::Complete { .. }) && port == 1 {
                     content += 1;

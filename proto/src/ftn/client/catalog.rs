@@ -1,4 +1,4 @@
-//! Answers to CONFIG: the session's tokens at one server, in parts (`docs/ftn.md`, sections 2 and 5).
+//! Answers to CONFIG. An answer lists the session's tokens at one server, in parts (`docs/ftn.md`, sections 2 and 5).
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,16 @@ use super::tokens::Tokens;
 use crate::ftn::catalog::{HoldKind, Marker};
 use crate::ftn::{Configuration, PART, WINDOW};
 
-/// Longest header, count and first marker, in bytes.
+/// Upper limit for the header, the count and the first marker together, in bytes.
 const HEAD_BYTES: usize = 96;
-/// Longest length fields of an entry, or longest marker of a kind, in bytes.
+/// Upper limit for the length fields of an entry, and for a marker that names a kind, in bytes.
 const LENGTH_BYTES: usize = 8;
 
-/// Answers to the servers that have asked in the present configuration. Each is made once.
+/// Answers to the servers that asked this client under the present configuration. The client makes each answer only
+/// once.
 #[derive(Debug, Clone, Hash, Default)]
 pub(super) struct CatalogAnswers {
+    // An answer is kept for repeated questions, because parts of two different answers would not fit together.
     by_server: BTreeMap<usize, CatalogAnswer>,
 }
 
@@ -24,11 +26,11 @@ pub(super) struct CatalogAnswers {
 struct CatalogAnswer {
     /// Datagrams, one per part.
     parts: Vec<Box<[u8]>>,
-    /// Part with which the next CONFIG continues.
+    /// First part to send when the next CONFIG arrives.
     next: usize,
 }
 
-/// A token as a part lists it: kind, name and data.
+/// Entry of a part: the kind, name and data of a token.
 type CatalogEntry<'a> = (HoldKind, &'a [u8], &'a [u8]);
 
 impl CatalogAnswers {
@@ -40,7 +42,8 @@ impl CatalogAnswers {
         self.by_server.contains_key(&server)
     }
 
-    /// Makes the answer to a server, with data as granted or last confirmed.
+    /// Makes the answer to a server. For each token, the answer has the data of the last confirmed update, or of the
+    /// grant if no update was confirmed.
     pub(super) fn make_answer(
         &mut self,
         context: &Context<'_>,
@@ -59,7 +62,7 @@ impl CatalogAnswers {
             })
             .filter(|(_, name, _)| is_its(name))
             .collect();
-        // Sorted by kind, because one marker then serves all tokens of its kind.
+        // The entries are sorted by kind, so that one marker serves all tokens of a kind.
         listed.sort_unstable();
         let parts = split(&listed);
         let header = Header {
@@ -74,6 +77,7 @@ impl CatalogAnswers {
                 configuration: configuration.number(),
                 part,
                 parts: count,
+                // All earlier messages of the session about tokens become late: the CATALOG replaces them.
                 floor: context.numbers.peek(),
             };
             encode(header, marker, listed)
@@ -83,7 +87,8 @@ impl CatalogAnswers {
             .insert(server, CatalogAnswer { parts, next: 0 });
     }
 
-    /// Sends the next WINDOW parts of the answer to a server. After the last part it begins again with the first.
+    /// Sends the next WINDOW parts of the answer to a server. After the last part, the client continues with the first
+    /// part.
     pub(super) fn send_parts(&mut self, context: &mut Context<'_>, server: usize) {
         let Some(CatalogAnswer { parts, next }) = self.by_server.get_mut(&server) else {
             return;
@@ -119,6 +124,7 @@ fn split<'a, 'b>(mut listed: &'b [CatalogEntry<'a>]) -> Vec<&'b [CatalogEntry<'a
             room = room.saturating_sub(need);
             fits
         });
+        // A token that is too long for PART goes without other tokens, and the carrier cuts its CATALOG.
         let count = fitting.count().max(1).min(listed.len());
         let (part, rest) = listed.split_at(count);
         parts.push(part);

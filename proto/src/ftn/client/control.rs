@@ -70,6 +70,7 @@ impl Client {
             // On the wire the empty name marks renewals and listings, so no token can have it.
             _ if !is_name => Err(Refusal::Name),
             _ if !fits => Err(Refusal::Data),
+            // Until the first renewal is confirmed, some servers may not know the session.
             Phase::Session(session) if session.is_live() => {
                 rule(session, &mut context, &name, data)
             }
@@ -88,6 +89,7 @@ impl Client {
                 let tokens = &mut session.tokens;
                 tokens.list(&mut context, configuration, server, after);
             }
+            // The event is not `Refused`, because that event names a token.
             _ => context.report(Event::ListingFailed { server }),
         }
     }

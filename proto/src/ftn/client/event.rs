@@ -8,10 +8,11 @@ use ring_codec::ftn::{Access, Kind};
 use super::DropReason;
 use crate::ftn::Configuration;
 
-/// An event that a client reports to its program, in the order in which they happened.
+/// An event that a client reports to its program. Events are reported in the order in which they happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The client needs a socket with another port; [`handle_link`](crate::Machine::handle_link) reports the port.
+    /// The client needs a socket with another port. The program reports the port with
+    /// [`handle_link`](crate::Machine::handle_link).
     NewSocket,
     /// LOGIN has brought no session for two seconds. The client continues to try.
     LoginFailed {
@@ -37,9 +38,10 @@ pub enum Event {
         /// Cause of the loss.
         loss: Loss,
     },
-    /// [`Logout`](super::Command::Logout) has ended the session. This is the last event.
+    /// [`Logout`](super::Command::Logout) has ended the session. No event follows this event.
     LoggedOut {
-        /// Whether the leader has confirmed it. If not, the leader ends the session CT after the client's last message.
+        /// Whether the leader has confirmed the logout. If the leader has not confirmed the logout, it ends the session
+        /// CT after the client's last message.
         confirmed: bool,
     },
     /// The leader or the states of servers have changed.
@@ -47,24 +49,25 @@ pub enum Event {
         /// The new configuration.
         configuration: Configuration,
     },
-    /// A token is held, or held with another access than before.
+    /// The client now holds a token, or the access of a held token has changed.
     Granted {
         /// Name of the token.
         name: Box<[u8]>,
         /// The access, exclusive or shared.
         access: Access,
-        /// Fencing number, if one was requested: larger than that of any earlier grant of the token.
+        /// Fencing number, if one was requested. The number is larger than the fencing number of any earlier grant of
+        /// the token.
         fence: Option<u128>,
         /// Data of the token.
         data: Box<[u8]>,
     },
-    /// Another client waits for a token that this client holds. Reported once per grant.
+    /// Another client waits for a token that this client holds. The event is reported once for each grant.
     Revoked {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// The client gave a shared token back while it awaited an upgrade, because another client waits as well. It
-    /// no longer holds the token, and requests it again.
+    /// The client awaited an upgrade of a shared token, and had to return the token because another client waits for
+    /// it. The client no longer holds the token, and requests the token again.
     UpgradeRevoked {
         /// Name of the token.
         name: Box<[u8]>,
@@ -74,17 +77,17 @@ pub enum Event {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// A token was given back, and its server has confirmed that.
+    /// A token was given back, and its server has confirmed the return.
     Returned {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// A request was given up, and its server has confirmed that.
+    /// A request was given up, and its server has confirmed the cancellation.
     Cancelled {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// A server takes the client for the holder of a token that it does not hold. The client gives the token back.
+    /// A server wrongly counts the client as the holder of a token. The client gives the token back.
     Declined {
         /// Name of the token.
         name: Box<[u8]>,
@@ -93,7 +96,7 @@ pub enum Event {
     Listed {
         /// Index of the server.
         server: usize,
-        /// JSON as the server has sent it (`docs/ftn.md`, section 6), not checked.
+        /// The page as JSON (`docs/ftn.md`, section 6). The client does not check the page.
         page: Box<[u8]>,
     },
     /// A requested page will not arrive, because the server is DOWN or does not exist.
@@ -109,14 +112,15 @@ pub enum Event {
         refusal: Refusal,
     },
     /// A server announces a client timeout below [`CLIENT_TIMEOUT_MIN`](crate::ftn::CLIENT_TIMEOUT_MIN). The client
-    /// does not use that server until it announces a longer one.
+    /// does not use that server until the server announces a longer timeout.
     ShortTimeout {
         /// Index of the server.
         server: usize,
         /// The announced timeout.
         timeout: Duration,
     },
-    /// A sender has another list of servers. Reported once for each of up to 1,024 senders.
+    /// The sender's list of servers differs from this client's list. The client reports the event once per sender, for
+    /// at most 1,024 senders.
     OtherList {
         /// Address of the sender.
         from: SocketAddr,
@@ -132,7 +136,7 @@ pub enum Event {
         /// Reason of the drop.
         reason: DropReason,
     },
-    /// The socket did not take a datagram. The client repeats it as if it had been lost on the way.
+    /// The socket did not accept a datagram. The client repeats the datagram as if it had been lost on the way.
     SendFailed,
 }
 
@@ -141,20 +145,20 @@ pub enum Event {
 pub enum LoginFailure {
     /// No server answers.
     NoAnswer,
-    /// Senders answer with another list of servers, and no server answers with this one.
+    /// Only senders with a different list of servers answer.
     OtherList,
-    /// Servers answer, but the leader that they name does not.
+    /// Servers answer, but the leader that they name does not answer.
     NoLeader,
 }
 
 /// Cause of a lost session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// No renewal of the last ¾ CT was confirmed.
+    /// No renewal that the client sent in the last ¾ CT was confirmed.
     LeaseOver,
     /// No renewal was confirmed within CT.
     NotProven,
-    /// The program has changed the socket without a request.
+    /// The program has changed the socket, although the client had not asked for another socket.
     SocketChanged,
 }
 

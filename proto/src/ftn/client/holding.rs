@@ -33,7 +33,7 @@ pub(super) struct Request {
 pub(super) struct Hold {
     pub(super) access: Access,
     pub(super) fence: Option<u128>,
-    /// Data as granted, or as last updated and confirmed.
+    /// Data of the grant, or of the last confirmed update.
     pub(super) data: Box<[u8]>,
     /// Whether an update was confirmed since the grant.
     pub(super) is_updated: bool,
@@ -43,26 +43,27 @@ pub(super) struct Hold {
 #[derive(Debug, Clone, Hash)]
 pub(super) struct HeldToken {
     pub(super) hold: Hold,
-    /// Whether the program was told that another client waits.
+    /// Whether the program has received `Revoked` for this grant.
     pub(super) is_revoked: bool,
-    /// An outstanding REQUEST for the other access.
+    /// An outstanding REQUEST to change the access from shared to exclusive or the reverse.
     pub(super) request: Option<Request>,
-    /// A RETURN that only updates. With a REQUEST outstanding it has the larger msgnum, because the server would
-    /// confirm it without effect at or below the grant's msgnum.
+    /// A RETURN that only updates. If a REQUEST is outstanding too, the RETURN has the larger msgnum. If the RETURN had
+    /// a msgnum at or below the grant's msgnum, the server would confirm the RETURN without updating the data.
     pub(super) update: Option<Update>,
 }
 
 /// A RETURN with UPDATE, and the commands that wait for its confirmation.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Update {
-    /// `None`: it waits for the GRANT of a REQUEST that is no upgrade.
+    /// Msgnum of the RETURN. While the client awaits the GRANT for a REQUEST that is no upgrade, the update waits and
+    /// the msgnum is `None`.
     pub(super) number: Option<i64>,
     pub(super) data: Box<[u8]>,
     /// Data of a later update.
     pub(super) then_data: Option<Box<[u8]>>,
-    /// Whether the token is then given back.
+    /// Whether the client gives the token back after the confirmation.
     pub(super) then_return: bool,
-    /// A request that the client then makes.
+    /// A request that the client makes after the confirmation.
     pub(super) then_request: Option<Want>,
 }
 
@@ -84,15 +85,17 @@ impl HeldToken {
     pub(super) const fn new(hold: Hold) -> Self {
         Self {
             hold,
+            // Each grant can be revoked once more.
             is_revoked: false,
             request: None,
             update: None,
         }
     }
 
-    /// Adds a request for the other access. A downgrade makes the token shared at once. The server lets others join as
-    /// soon as it has the REQUEST, long before its GRANT arrives. So a new responsible server must not learn of an
-    /// exclusive hold.
+    /// Adds a request to change the access from shared to exclusive or the reverse. A downgrade makes the token shared
+    /// at once. When the server receives the REQUEST, the server may grant the token to other clients at once, long
+    /// before this client receives its GRANT. So this client must not report an exclusive hold to a new responsible
+    /// server.
     pub(super) const fn add_request(&mut self, request: Request) {
         if matches!(request.want.access, Access::Shared) {
             self.hold.access = Access::Shared;
@@ -101,7 +104,7 @@ impl HeldToken {
         self.request = Some(request);
     }
 
-    /// Whether the other access is requested and is exclusive.
+    /// Whether the client shares the token and requests exclusive access.
     pub(super) fn is_awaiting_upgrade(&self) -> bool {
         let access = self.request.map(|request| request.want.access);
         access == Some(Access::Exclusive)
@@ -138,6 +141,7 @@ impl ReturningToken {
 
 impl TokenState {
     /// Returns the numbers of the outstanding messages.
+    // There are at most two, because only an upgrade and an update can be outstanding together.
     pub(super) fn numbers(&self) -> [Option<i64>; 2] {
         match self {
             Self::Awaited(request) => [Some(request.number), None],
@@ -162,15 +166,18 @@ impl TokenState {
             Self::Returning(returning) => (Some(&mut returning.number), None),
         };
         let mut numbers = [first, second].into_iter().flatten();
+        // The token's other message keeps its number for now: the caller renumbers all messages in their order.
         if let Some(number) = numbers.find(|number| **number == old) {
             *number = new;
         }
     }
 
-    /// Returns the token's entry in a CATALOG, or `None` if it is not listed.
+    /// Returns the token's entry in a CATALOG, or `None` if the CATALOG does not list the token.
     pub(super) fn catalog_entry(&self) -> Option<(catalog::HoldKind, &Hold)> {
         match self {
+            // The client does not hold the token, and repeats the REQUEST to the new server.
             Self::Awaited(_) => None,
+            // An outstanding upgrade changes nothing: until its grant the token is shared.
             Self::Held(HeldToken { hold, .. }) => Some((hold_kind(hold, false), hold)),
             // The server may not have applied the RETURN yet.
             Self::Returning(returning) => returning

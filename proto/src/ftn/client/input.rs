@@ -12,6 +12,7 @@ use crate::ftn::carrier::ReceivedPart;
 use crate::ftn::{Configuration, DATA_BYTES_MAX, NAME_BYTES_MAX, Servers};
 
 /// Longest fencing number in a GRANT's data, with the space after it, in bytes.
+// A fencing number of 88 bits has at most 27 digits.
 const FENCE_BYTES_MAX: usize = 28;
 
 impl Client {
@@ -32,6 +33,7 @@ impl Client {
         datagram: &Datagram<'_>,
     ) -> Result<(), DropReason> {
         let (header, message) = (datagram.header(), datagram.message());
+        // The list is checked first, because an index means a different server in a different list.
         if header.ssig != self.options.servers.signature() {
             self.report_other_list(from, header.ssig);
             return Err(DropReason::Ssig);
@@ -45,9 +47,9 @@ impl Client {
         if is_too_long(&message) {
             return Err(DropReason::TooLong);
         }
-        // Cannot fail: it is the index of a listed address.
+        // Cannot fail: the field is the index of a listed address.
         let server = usize::try_from(header.from).map_err(|_| DropReason::NotAServer)?;
-        // Before the check below, because a longer timeout makes the server usable again.
+        // This comes before the next check, because a longer timeout makes the server usable again.
         if let (Message::Config { .. }, Some(terms)) = (message, datagram.terms()) {
             self.on_announced_timeout(server, terms.client_timeout);
         }
@@ -94,7 +96,7 @@ impl Client {
         let is_former = self.former_sessions.contains(&to);
         let known = self.configuration().map(Configuration::number);
         if known.is_some_and(|known| configuration.number() > known) {
-            // Old parts to a server that may no longer be responsible would delay new messages to it.
+            // Another server may be responsible now. Old parts to the former one would delay new messages to it.
             self.drop_outgoing_parts();
         }
         let (phase, mut context) = self.split();
@@ -135,6 +137,7 @@ impl Client {
         let Phase::Session(session) = phase else {
             return Err(DropReason::NoSession);
         };
+        // An earlier session or process may have had the same address.
         if to != session.id {
             return Err(DropReason::NotForMe);
         }
@@ -167,7 +170,8 @@ const fn is_too_long(message: &Message<'_>) -> bool {
     }
 }
 
-/// Returns the configuration of a CONFIG, or `None` if its number is negative or its list has another length.
+/// Returns the configuration of a CONFIG. Returns `None` if the configuration number is negative, or if the CONFIG
+/// lists a wrong number of servers.
 fn configuration(
     servers: &Servers,
     leader: i64,

@@ -1,5 +1,5 @@
-//! Invariants of a client. Builds with debug assertions check them after each input, so that the simulator, the fuzzer
-//! and the model checker fail at the cause.
+//! Invariants of a client. Builds with debug assertions check the invariants after each input. So the simulator, the
+//! fuzzer and the model checker fail at the input that breaks an invariant.
 
 use ring_codec::ftn::Access;
 
@@ -28,6 +28,7 @@ const INVARIANTS: &[Invariant<Client>] = &[
     ("servers only shorten the client timeout", |it| {
         it.options.client_timeout <= it.configured_timeout
     }),
+    // With an old id late messages of the earlier session would count.
     ("a session has an id that none of the last 64 had", |it| {
         it.holds_for_session(|session| !it.former_sessions.contains(&session.id))
     }),
@@ -36,9 +37,11 @@ const INVARIANTS: &[Invariant<Client>] = &[
         it.holds_for_session(|session| session.configuration.states().len() == servers)
     }),
     ("a lease lasts no longer than servers announce", |it| {
+        // A lease begins when a renewal is sent, which cannot be later than now.
         let latest = it.now + it.options.lease();
         it.holds_for_session(|session| session.renewal.lease().is_none_or(|end| end <= latest))
     }),
+    // Without a lease the servers may already have given the tokens to others.
     ("only a live session holds tokens", |it| {
         let is_live = it.phase.session().is_some_and(Session::is_live);
         is_live || it.holds_for_each_token(|token| !matches!(token, TokenState::Held(_)))
@@ -64,7 +67,7 @@ const INVARIANTS: &[Invariant<Client>] = &[
             numbers.all(|number| tokens.outstanding.get(*number).is_some())
         })
     }),
-    ("only what awaits an answer is repeated", |it| {
+    ("only messages that await an answer are repeated", |it| {
         it.holds_for_session(|session| {
             let tokens = &session.tokens;
             let numbers = tokens.by_name.values().flat_map(TokenState::numbers);
@@ -73,22 +76,26 @@ const INVARIANTS: &[Invariant<Client>] = &[
         })
     }),
     (
-        "an update has a larger number than the upgrade beside it",
+        "an update has a larger number than an outstanding upgrade",
         |it| {
             it.holds_for_each_token(|token| match token.numbers() {
+                // The server confirms an update without effect if its number is below that of the grant.
                 [Some(request), Some(update)] => request < update,
                 _ => true,
             })
         },
     ),
-    ("a token is not asked for as it is held", |it| {
-        it.holds_for_each_token(|token| match token {
-            TokenState::Held(held) if held.is_awaiting_upgrade() => {
-                held.hold.access == Access::Shared
-            }
-            _ => true,
-        })
-    }),
+    (
+        "a client that requests an upgrade holds the token shared",
+        |it| {
+            it.holds_for_each_token(|token| match token {
+                TokenState::Held(held) if held.is_awaiting_upgrade() => {
+                    held.hold.access == Access::Shared
+                }
+                _ => true,
+            })
+        },
+    ),
 ];
 
 #[cfg(test)]
@@ -129,7 +136,7 @@ mod tests {
         Rig::holding("t", Access::Shared, "").client
     }
 
-    /// Returns a client that waits for an upgrade of a token that it has updated.
+    /// Returns a client that has updated a shared token, and waits for an upgrade of this token.
     fn upgrading() -> Client {
         let mut rig = Rig::holding("t", Access::Shared, "");
         rig.request("t", Access::Exclusive);
@@ -145,7 +152,7 @@ mod tests {
         }
     }
 
-    /// For each invariant, in order: a sound client, and a function that breaks the invariant.
+    /// For each invariant, in order: a client that satisfies it, and a function that breaks it.
     const SPOILT: &[BrokenCase<Client, Client>] = &[
         (live, |it| it.configured_timeout = Duration::ZERO),
         (live, |it| it.former_sessions.push_back(ME)),

@@ -7,7 +7,7 @@ use super::{DropReason, Event};
 use crate::ftn::Configuration;
 
 impl Tokens {
-    /// Asks a server for the page after a name.
+    /// Asks a server for the page of its listing that begins after a name.
     pub(super) fn list(
         &mut self,
         context: &mut Context<'_>,
@@ -15,6 +15,7 @@ impl Tokens {
         server: usize,
         after: &[u8],
     ) {
+        // The server would not answer, and the program would wait without an end.
         if configuration.is_down(server) {
             context.report(Event::ListingFailed { server });
             return;
@@ -33,6 +34,7 @@ impl Tokens {
         msgnum: i64,
         page: &[u8],
     ) -> Result<(), DropReason> {
+        // A late page is dropped, not given back like a late GRANT: RETURN of the empty name would be a renewal.
         if self.listings.get(&server) != Some(&msgnum) {
             return Err(DropReason::Late);
         }

@@ -1,4 +1,4 @@
-//! Asks for a session, and selects the answer that counts (`docs/ftn.md`, section 5).
+//! Asks all servers for a session, and selects the answer to use (`docs/ftn.md`, section 5).
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use crate::Backoff;
 use crate::ftn::{Configuration, RETRY, RETRY_MAX};
 use crate::time::Instant;
 
-/// How long the client waits for the answers of all servers.
+/// Time for which the client waits for the answers of all servers.
 const ANSWERS_WAIT: Duration = Duration::from_millis(50);
-/// How long answers are kept that have not led to a session.
+/// If the answers have not led to a session after this time, the client drops them.
 const ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A client that asks for a session.
@@ -20,7 +20,7 @@ pub(super) struct Login {
     pub(super) port: u16,
     /// Last answer of each server.
     answers: Box<[Option<LoginAnswer>]>,
-    /// When the first LOGIN was sent since answers were last dropped.
+    /// Time of the first LOGIN since the client last dropped all answers.
     since: Instant,
     backoff: Backoff,
     has_other_list: bool,
@@ -54,6 +54,7 @@ impl Login {
     }
 
     fn send_logins(&self, context: &mut Context<'_>) {
+        // The client does not know yet which server leads.
         for server in 0..self.answers.len() {
             context.send(server, Content::Login);
         }
@@ -71,7 +72,8 @@ impl Login {
         self.has_other_list = true;
     }
 
-    /// Records a server's answer. Returns `false` if it is late: its configuration is lower than that of the last one.
+    /// Records a server's answer. Returns `false` if the answer is late: its configuration number is lower than that of
+    /// the server's last answer.
     pub(super) fn record_answer(
         &mut self,
         server: usize,
@@ -95,8 +97,8 @@ impl Login {
         true
     }
 
-    /// Returns the session of the largest configuration, if its leader has given an id. It waits until all servers have
-    /// answered, at most 50 ms.
+    /// Takes the configuration with the largest number. If its leader has given an id, returns the session that this
+    /// leader offers. Returns `None` until all servers have answered or 50 ms have passed.
     pub(super) fn offered_session(&self, now: Instant) -> Option<OfferedSession> {
         let choice = self.candidate()?;
         let is_over = self.answers.iter().all(Option::is_some) || self.answers_due() <= now;
@@ -111,6 +113,7 @@ impl Login {
             .configuration;
         let leader = self.answers.get(configuration.leader())?.as_ref()?;
         Some(OfferedSession {
+            // The leader may have given the id under an earlier configuration that it also led.
             session: leader.session?,
             configuration: configuration.clone(),
         })
@@ -120,7 +123,7 @@ impl Login {
         self.since + ANSWERS_WAIT
     }
 
-    /// Returns when [`on_timeout`](Self::on_timeout) has something to do.
+    /// Returns the time at which [`on_timeout`](Self::on_timeout) has something to do.
     pub(super) fn due(&self) -> Instant {
         let due = self.backoff.due().min(self.since + ANSWERS_TIMEOUT);
         match self.candidate() {

@@ -6,7 +6,8 @@ use crate::Backoff;
 use crate::ftn::{Configuration, RETRY, RETRY_MAX};
 use crate::time::Instant;
 
-/// Most LOGOUTs of one session.
+/// Largest number of LOGOUTs for one session.
+// Three are enough, because the leader ends a silent session anyway.
 const LOGOUTS_MAX: u32 = 3;
 
 /// A client that ends its session and holds nothing.
@@ -46,7 +47,8 @@ impl Logout {
         self.backoff.due()
     }
 
-    /// Repeats LOGOUT, or gives up: the leader ends the session CT after its last message.
+    /// Repeats LOGOUT, or gives up. If the client gives up, the leader ends the session CT after the client's last
+    /// message.
     pub(super) fn on_timeout(&mut self, context: &mut Context<'_>) -> Progress {
         if !self.backoff.is_due(context.now) {
             return Progress::Waiting;
@@ -61,8 +63,8 @@ impl Logout {
         Progress::Waiting
     }
 
-    /// Handles CONFIG(`to` 0) that is not late. It is the answer if it comes from the leader. Otherwise it may name
-    /// another leader.
+    /// Handles a CONFIG with `to` 0 that is not late. A CONFIG from the present leader confirms the logout. A CONFIG
+    /// from another server may name a new leader.
     pub(super) fn on_config(
         &mut self,
         context: &mut Context<'_>,
@@ -79,6 +81,7 @@ impl Logout {
         }
         if leader != was && self.sent_count < LOGOUTS_MAX {
             self.sent_count += 1;
+            // The new leader is not the server that was silent, so it gets the full time to answer.
             self.backoff = Backoff::new(context.now, RETRY);
             context.send(leader, Content::Logout);
         }

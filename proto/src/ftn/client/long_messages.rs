@@ -13,12 +13,14 @@ impl Client {
     /// Queues the parts of a message before all other datagrams.
     pub(super) fn send_long(&mut self, server: usize, at: SocketAddr, kind: Kind, bytes: &[u8]) {
         let parts = self.carrier.outgoing.send(self.now, at, kind, bytes);
+        // The message was the first in the queue, and its parts take its place. The last part is pushed first.
         for part in parts.into_iter().rev() {
             self.out.outbox.push_front(part_datagram(server, part));
         }
     }
 
-    /// Drops the parts under way to servers. Their rules repeat the messages.
+    /// Drops the parts of all messages that are on their way to servers. The code that sent these messages sends them
+    /// again.
     pub(super) fn drop_outgoing_parts(&mut self) {
         let servers = &self.options.servers;
         for server in (0..servers.len()).filter_map(|server| servers.address(server)) {
@@ -53,6 +55,7 @@ impl Client {
         if took == PartOutcome::Refused {
             return Err(DropReason::Malformed);
         }
+        // A part that came before is acknowledged too, because the last PARTED may be lost.
         let content = Content::Parted(piece.content);
         let to = server;
         self.out.outbox.push_back(OutgoingDatagram { to, content });
@@ -60,6 +63,7 @@ impl Client {
             return Ok(());
         };
         let whole = Datagram::decode(&bytes).map_err(|_| DropReason::Malformed)?;
+        // A PART that itself came in parts would have no bound.
         if matches!(whole.message(), Message::Part { .. }) {
             return Err(DropReason::Malformed);
         }

@@ -1,4 +1,4 @@
-//! The client's data, and the way from the driver's calls to the rules.
+//! The client's data. This module passes the driver's calls to the rules.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use crate::ftn::carrier::Carrier;
 use crate::time::{Instant, Now};
 use crate::{Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
 
-/// Most senders with another list of servers that are reported.
+/// Largest number of senders whose different list of servers the client reports.
 const OTHER_LIST_SENDERS_MAX: usize = 1_024;
 /// Number of former sessions whose ids are kept.
 const FORMER_SESSIONS_MAX: usize = 64;
@@ -27,11 +27,12 @@ const FORMER_SESSIONS_MAX: usize = 64;
 /// A client of the token service. See [the contract](crate#contract) of its calls.
 #[derive(Debug, Clone, Hash)]
 pub struct Client {
-    /// `client_timeout` is the smallest of the client's option and the servers' announcements since LOGIN.
+    /// `client_timeout` is the shortest of these timeouts: the client's option, and the timeouts that servers have
+    /// announced since LOGIN.
     pub(super) options: Options,
     /// The client's `client_timeout` option.
     pub(super) configured_timeout: Duration,
-    /// Latest time that an input had.
+    /// Latest time of an input.
     pub(super) now: Instant,
     net: SocketState,
     numbers: MessageNumbers,
@@ -65,12 +66,13 @@ impl Client {
         }
     }
 
-    /// Returns the client's options. `client_timeout` is smaller if a server has announced a smaller one.
+    /// Returns the client's options. If a server has announced a shorter timeout, `client_timeout` has the shorter
+    /// value.
     pub const fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Returns the phase, and the context that its rules need.
+    /// Returns the phase, and the context that the methods of the phase need.
     pub(super) const fn split(&mut self) -> (&mut Phase, Context<'_>) {
         let Self {
             options,
@@ -91,7 +93,7 @@ impl Client {
         if let Phase::Login(login) = &mut self.phase {
             login.set_other_list();
         }
-        // Bounded, because a sender can forge any address.
+        // The number of senders is bounded, because a sender can forge any address.
         if self.other_list_senders.len() < OTHER_LIST_SENDERS_MAX
             && self.other_list_senders.insert(from)
         {
@@ -101,11 +103,12 @@ impl Client {
 
     // The lease is checked before each input, because the process may have been stalled since the last one.
     fn begin_input(&mut self, now: Now) {
+        // A lease that has ended must not come back with an earlier time.
         self.now = self.now.max(now.monotonic);
         self.numbers.start(now.wall);
         self.carrier.outgoing.start(now.wall);
         let loss = match &self.phase {
-            Phase::Session(session) => session.loss(self.now, &self.options),
+            Phase::Session(session) => session.find_loss(self.now, &self.options),
             _ => None,
         };
         if let Some(loss) = loss {
@@ -114,7 +117,7 @@ impl Client {
         }
     }
 
-    /// Sends what an input has made possible.
+    /// Starts a session if the servers offer one, and sends the messages that the input has caused.
     fn finish_input(&mut self) {
         self.start_offered_session();
         let (phase, mut context) = self.split();
@@ -155,7 +158,7 @@ impl Client {
         self.retire_id(id);
         let servers = &self.options.servers;
         for server in (0..servers.len()).filter_map(|server| servers.address(server)) {
-            // Parts end with their session: the next one has another id.
+            // Parts end with their session, because the next session has another id.
             self.carrier.forget(server);
         }
         self.phase = Phase::NoSocket {
@@ -172,13 +175,13 @@ impl Client {
         self.former_sessions.push_back(session);
     }
 
-    /// Whether the client does not use a server, because a session there would end before its renewals are confirmed.
+    /// Whether the client avoids a server because the server would end sessions before their renewals are confirmed.
     pub(super) fn is_unusable(&self, server: usize) -> bool {
         self.short_timeouts.contains(&server)
     }
 
     // If such a short timeout counted, it would stop this client. If it did not count, the server would end sessions
-    // that this client takes for live. So the client does not use the server at all.
+    // that this client considers live. So the client does not use the server at all.
     pub(super) fn on_announced_timeout(&mut self, server: usize, micros: i64) {
         let timeout = u64::try_from(micros).map_or(Duration::ZERO, Duration::from_micros);
         if timeout < CLIENT_TIMEOUT_MIN {
@@ -192,7 +195,7 @@ impl Client {
     }
 
     fn shorten_timeout(&mut self, announced: Duration) {
-        // A longer timeout of one server does not help, because another one may lead next.
+        // A longer timeout of one server does not help, because another server may lead next.
         if announced >= self.options.client_timeout {
             return;
         }
@@ -213,7 +216,7 @@ impl Client {
 
     fn on_socket(&mut self, port: u16) {
         match &self.phase {
-            // With the old port, servers would take the client for its former session.
+            // With the old port, servers would mistake the client for its former session.
             Phase::NoSocket { former_port } if *former_port == Some(port) => {
                 self.report(Event::NewSocket);
             }
@@ -311,7 +314,7 @@ impl Machine for Client {
 
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<SocketAddr>> {
         if self.net == SocketState::Down {
-            // The rules that queued these messages repeat them once there is a socket.
+            // The rules that queued these messages repeat them when there is a socket.
             self.out.outbox.clear();
             return None;
         }
@@ -323,7 +326,7 @@ impl Machine for Client {
                 None => {}
                 Some(Encoded::Long(kind, bytes)) => self.send_long(outgoing.to, to, kind, &bytes),
                 Some(Encoded::Short(len)) => {
-                    // A failed send needs no action: it is repeated like a lost datagram.
+                    // A failed send needs no action: the datagram is repeated as if it had been lost.
                     let ticket = Ticket::new(0);
                     return Some(Transmit { len, to, ticket });
                 }

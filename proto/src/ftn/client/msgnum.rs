@@ -1,7 +1,8 @@
 //! Msgnums of a client's messages.
 
-/// Counter of all messages of a process. It starts at the wall clock in microseconds, so that a larger number means
-/// later, across processes as well (`docs/ftn.md`, section 2).
+/// Counter of all messages of a process. The first number is the time of the wall clock in microseconds. So a later
+/// message has a larger number than an earlier message, even if an earlier process sent the earlier message
+/// (`docs/ftn.md`, section 2).
 #[derive(Debug, Clone, Hash)]
 pub(super) struct MessageNumbers {
     /// Next number; 0 until the first time is known.
@@ -13,7 +14,8 @@ impl MessageNumbers {
         Self { next: 0 }
     }
 
-    /// Starts the numbers at the wall clock, in nanoseconds since 1970. Only the first call has an effect.
+    /// Sets the first number to the time of the wall clock `wall`, which is in nanoseconds since 1970. Only the first
+    /// call has an effect.
     pub(super) fn start(&mut self, wall: u64) {
         if self.next == 0 {
             // A broken clock must leave room to count: 1/64 of the range is still far beyond any real time.

@@ -9,20 +9,23 @@ use crate::ftn::{RETRY, RETRY_MAX, Servers};
 pub struct Options {
     /// The servers.
     pub servers: Servers,
-    /// CT. The client uses a shorter one if servers announce it, because servers end sessions by their own.
+    /// CT. If a server announces a shorter timeout, the client uses that timeout, because the server ends silent
+    /// sessions after it.
     pub client_timeout: Duration,
-    /// Introduction of the session to people (section 6), at most [`INTRODUCTION_BYTES_MAX`](crate::ftn::INTRODUCTION_BYTES_MAX)
-    /// bytes. Empty: none.
+    /// Text that describes the session to people (section 6), or empty. The text has at most
+    /// [`INTRODUCTION_BYTES_MAX`](crate::ftn::INTRODUCTION_BYTES_MAX) bytes.
     pub introduction: String,
 }
 
 impl Options {
-    /// Returns how long a session lives after the sending of the last confirmed renewal: ¾ CT (section 5).
+    /// Returns the lease, ¾ CT (section 5). When the leader confirms a renewal, the lease counts from the time at which
+    /// the client sent this renewal.
     pub fn lease(&self) -> Duration {
+        // The rest of CT allows for clocks whose rates differ by up to an eighth.
         self.client_timeout * 3 / 4
     }
 
-    /// Returns how long after a confirmed renewal the next one is sent: CT / 5.
+    /// Returns the time between a confirmed renewal and the next renewal: CT / 5.
     pub(super) fn renewal_interval(&self) -> Duration {
         self.client_timeout / 5
     }
@@ -34,10 +37,11 @@ impl Options {
 
     /// Returns the longest interval between unconfirmed renewals: at most CT / 8.
     pub(super) fn renewal_retry_max(&self) -> Duration {
+        // With a short CT several renewals must still fit into the lease.
         RETRY_MAX.min(self.client_timeout / 8)
     }
 
-    /// Returns how long the client waits for the first confirmation: CT.
+    /// Returns the time for which the client waits for the first confirmation: CT.
     pub(super) const fn proving_timeout(&self) -> Duration {
         self.client_timeout
     }

@@ -8,9 +8,10 @@ use super::{Event, Options};
 use crate::ftn::carrier::Part;
 use crate::time::Instant;
 
-/// A datagram to send. Its other contents are read from the session when it is encoded, and it is not sent if the
-/// session has ended by then.
+/// A datagram to send. When the driver fetches the datagram, the client encodes it from the session's data. If the
+/// session ends before the driver fetches the datagram, the client does not send the datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+// The content is only named here, so that an answer in the meantime cancels the datagram.
 pub(super) struct OutgoingDatagram {
     /// Index of the server.
     pub(super) to: usize,
@@ -27,9 +28,9 @@ pub(super) enum Content {
     Logout,
     /// The outstanding REQUEST or RETURN with this number.
     Outstanding(i64),
-    /// The text by which the session introduces itself to people.
+    /// The text that describes the session to people.
     Introduction,
-    /// This part of the CATALOG for the server.
+    /// The part of the CATALOG for the server, by number.
     Catalog(usize),
     /// A part of a message that is too long for a datagram.
     Part(Part),
@@ -79,7 +80,7 @@ impl<'a> Context<'a> {
         self.out.outbox.push_back(OutgoingDatagram { to, content });
     }
 
-    /// Introduces the session to a server, if it has an introduction.
+    /// Sends the session's introduction to a server, if the client has an introduction.
     pub(super) fn introduce(&mut self, to: usize) {
         if !self.options.introduction.is_empty() {
             self.send(to, Content::Introduction);

@@ -13,11 +13,12 @@ use crate::ftn::carrier::Carrier;
 pub(super) enum Encoded {
     /// Length of a datagram in the buffer.
     Short(usize),
-    /// A message that is too long for a datagram and goes in parts.
+    /// A message that is too long for one datagram, so the client sends it in parts.
     Long(Kind, Vec<u8>),
 }
 
-/// Encodes a message at the start of `buf`, if it fits one datagram. Returns `None` if it is no longer to be sent.
+/// Encodes a message at the start of `buf`, if the message fits one datagram. Returns `None` if the message need no
+/// longer be sent.
 pub(super) fn encode(
     options: &Options,
     phase: &Phase,
@@ -63,6 +64,7 @@ pub(super) fn encode(
                 },
             )
         }
+        // The phase has changed since the message was queued.
         _ => return None,
     };
     let header = Header {
@@ -82,9 +84,10 @@ pub(super) fn encode(
     Some(Encoded::Long(message.kind(), bytes))
 }
 
-/// Returns an introduction: REQUEST of the empty name, exclusively.
+/// Returns an introduction: REQUEST of the empty name with exclusive access.
 const fn introduction(text: &[u8]) -> Message<'_> {
     Message::Request {
+        // A server does not answer an introduction, so it needs no number.
         msgnum: 0,
         token: Token {
             name: b"",
@@ -100,6 +103,7 @@ const fn renewal(msgnum: i64, configuration: &[u8]) -> Message<'_> {
         msgnum,
         token: Token {
             name: b"",
+            // The number shows a leader in its grace whether this client would accept its messages.
             data: configuration,
         },
         flags: Flags::Deassign,

@@ -7,7 +7,8 @@ use crate::Backoff;
 use crate::ftn::{RETRY, RETRY_MAX};
 use crate::time::Instant;
 
-/// Due time of a new message: before all others, at the end of the call that makes it.
+/// Due time that makes the client send a new message at once. This time is before all other times, so the client sends
+/// the message at the end of the present call.
 pub(super) const DUE_AT_ONCE: Instant = Instant::from_nanos(0);
 
 /// Kind of a message.
@@ -17,7 +18,7 @@ pub(super) enum MessageKind {
     Request,
     /// RETURN of a token.
     Return,
-    /// REQUEST for a page of this server's listing; the entry's name is the one before the page.
+    /// REQUEST for a page of this server's listing. The entry's name is the name after which the page begins.
     List(usize),
 }
 
@@ -27,7 +28,7 @@ pub(super) struct OutstandingMessage {
     pub(super) name: Box<[u8]>,
     pub(super) kind: MessageKind,
     due: Instant,
-    /// `None`: the message was not sent yet, or not to its present server.
+    /// Interval of the repetitions; `None` if the message was not yet sent to the server that is now responsible.
     backoff: Option<Backoff>,
 }
 
@@ -35,6 +36,7 @@ pub(super) struct OutstandingMessage {
 #[derive(Debug, Clone, Hash, Default)]
 pub(super) struct OutstandingMessages {
     by_number: BTreeMap<i64, OutstandingMessage>,
+    // Each call looks for the message that is due next, and there may be many.
     by_due: BTreeSet<(Instant, i64)>,
 }
 
@@ -59,6 +61,7 @@ impl OutstandingMessages {
     }
 
     /// Sends a message to a new server at once, with RETRY as the next interval.
+    // The long interval of the old server says nothing about the new one.
     pub(super) fn restart(&mut self, number: i64) {
         if let Some(entry) = self.end(number) {
             self.begin(number, entry.name, entry.kind);
@@ -85,7 +88,7 @@ impl OutstandingMessages {
         self.by_due.len() == self.by_number.len() && all.all(|place| self.by_due.contains(&place))
     }
 
-    /// Returns when the next message is due.
+    /// Returns the time at which the next message is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.by_due.first().map(|&(due, _)| due)
     }
@@ -96,11 +99,13 @@ impl OutstandingMessages {
         now: Instant,
         limit: Instant,
     ) -> Option<(i64, &OutstandingMessage)> {
+        // After a stall only new messages are sent at once: answers to the others may wait in the socket.
         let range = (Bound::Unbounded, Bound::Included((limit, i64::MAX)));
         let &(due, number) = self.by_due.range(range).next()?;
         self.by_due.remove(&(due, number));
         let entry = self.by_number.get_mut(&number)?;
         let backoff = match entry.backoff {
+            // The first interval begins with the sending, not with the command.
             None => Backoff::new(now, RETRY),
             Some(mut backoff) => {
                 backoff.advance(now, RETRY_MAX);

@@ -6,18 +6,19 @@ use super::logout::Logout;
 use super::session::Session;
 use crate::time::Instant;
 
-/// Phase of a client. Entering a phase drops the data of the one before.
+/// Phase of a client. When the client enters a phase, it drops the data of the earlier phase.
 #[derive(Debug, Clone, Hash)]
 pub(super) enum Phase {
     /// The client waits for a socket.
     NoSocket {
-        /// Port of the last session, which the next socket must not have.
+        /// Port that the last session used. The next socket must have a different port.
         former_port: Option<u16>,
     },
     Login(Login),
-    // Boxed, because a session is much larger than the others.
+    // This variant is boxed, because a session is much larger than the others.
     Session(Box<Session>),
     Logout(Logout),
+    // A client never leaves this phase. A program that needs another session makes another client.
     Ended,
 }
 
@@ -29,7 +30,7 @@ impl Phase {
         }
     }
 
-    /// Returns when the client has something to do.
+    /// Returns the time at which the client has something to do.
     pub(super) fn due(&self, options: &Options) -> Option<Instant> {
         match self {
             Self::NoSocket { .. } | Self::Ended => None,

@@ -8,16 +8,17 @@ use super::{Loss, Options};
 use crate::Backoff;
 use crate::time::Instant;
 
-/// Most unconfirmed renewals that are kept. CT is too short for more unless the leader changes all the time.
+/// Largest number of unconfirmed renewals that are kept. Within CT a client usually sends far fewer.
 const UNCONFIRMED_MAX: usize = 64;
 
 /// Renewals of one session.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Renewal {
-    /// When the session began to use its id.
+    /// Time at which the session began to use its id.
     begun: Instant,
     lease: Option<Lease>,
-    /// Unconfirmed renewals to the present leader, oldest first: number and time of sending.
+    /// Unconfirmed renewals to the present leader, the oldest first. Each entry has the number of the renewal, and the
+    /// time at which the renewal was sent.
     outstanding: VecDeque<(i64, Instant)>,
     next: Next,
 }
@@ -33,16 +34,17 @@ struct Lease {
 enum Next {
     /// At the next opportunity.
     AtOnce,
-    /// Some time after the last confirmed renewal.
+    /// At this time. The client computes this time from the time of the last confirmed renewal.
     After(Instant),
-    /// A repetition, because the last renewal is not confirmed.
+    /// The renewal is repeated, because it is not confirmed.
     Repeat(Backoff),
 }
 
 /// Effect of a confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Confirmation {
-    /// The confirmation has no effect, because its renewal does not count.
+    /// The confirmation has no effect. Either the client does not know the renewal, or the lease that the renewal gives
+    /// would already be over.
     Ignored,
     /// The session is extended.
     Renewed,
@@ -69,7 +71,7 @@ impl Renewal {
         self.lease.map(|lease| lease.since)
     }
 
-    /// Returns when the session ends unless a renewal is confirmed.
+    /// Returns the time at which the session ends unless a renewal is confirmed.
     pub(super) fn expiry(&self, options: &Options) -> Instant {
         match self.lease {
             Some(lease) => lease.until,
@@ -77,8 +79,8 @@ impl Renewal {
         }
     }
 
-    /// Returns why the session has ended, or `None` if it has not.
-    pub(super) fn loss(&self, now: Instant, options: &Options) -> Option<Loss> {
+    /// Returns the cause of the session's end, or `None` if the session has not ended.
+    pub(super) fn find_loss(&self, now: Instant, options: &Options) -> Option<Loss> {
         let loss = match self.lease {
             Some(_) => Loss::LeaseOver,
             None => Loss::NotProven,
@@ -86,7 +88,7 @@ impl Renewal {
         (self.expiry(options) <= now).then_some(loss)
     }
 
-    /// Returns when the next renewal is due.
+    /// Returns the time at which the next renewal is due.
     pub(super) const fn due(&self) -> Instant {
         match self.next {
             Next::AtOnce => Instant::from_nanos(0),
@@ -95,17 +97,18 @@ impl Renewal {
         }
     }
 
-    /// Begins again with a new leader. Confirmations of the old leader no longer count.
+    /// Starts the renewals again with a new leader. From then on, the client ignores confirmations of the old leader.
     pub(super) fn restart(&mut self) {
         self.outstanding.clear();
         self.next = Next::AtOnce;
     }
 
-    /// Shortens the lease because servers end sessions earlier, and renews it at once.
+    /// Shortens the lease because servers end sessions earlier, and makes a renewal due at once.
     pub(super) fn shorten(&mut self, by: Duration) {
         if let Some(lease) = &mut self.lease {
             lease.until = lease.until.before(by);
         }
+        // The shorter lease may end before the planned renewal.
         self.next = Next::AtOnce;
     }
 
@@ -127,9 +130,11 @@ impl Renewal {
             }
         };
         self.next = Next::Repeat(next);
+        // The oldest renewal is dropped, because its confirmation would give the shortest lease.
         if self.outstanding.len() == UNCONFIRMED_MAX {
             self.outstanding.pop_front();
         }
+        // A repetition has a new number, so that its confirmation shows which sending it answers.
         let number = context.numbers.take();
         self.outstanding.push_back((number, now));
         context.send(leader, Content::Renewal(number));

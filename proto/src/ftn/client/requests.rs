@@ -1,4 +1,4 @@
-//! Requests of tokens, their grants, and giving up (`docs/ftn.md`, section 6).
+//! Requests for tokens, their grants and their cancellation (`docs/ftn.md`, section 6).
 
 use std::str;
 
@@ -26,7 +26,7 @@ impl Tokens {
                 if request.want.access == want.access {
                     return Err(Refusal::AlreadyDone);
                 }
-                // The new REQUEST replaces the old one, at the server too.
+                // The new REQUEST replaces the old one, here and at the server.
                 let old = Some(request.number);
                 self.end_outstanding(old);
                 let request = self.start_request(context, name, want);
@@ -44,8 +44,7 @@ impl Tokens {
                     .as_mut()
                     .filter(|update| update.number.is_some())
                 {
-                    // A token has at most one outstanding message here. The update's number would also be below the
-                    // grant's.
+                    // The request waits, because the number of the outstanding update would be below that of the grant.
                     update.then_request = Some(want);
                     return Ok(());
                 }
@@ -54,7 +53,8 @@ impl Tokens {
                 let request = self.start_request(context, name, want);
                 if let Some(TokenState::Held(held)) = self.by_name.get_mut(name) {
                     held.add_request(request);
-                    // An update that waited for a GRANT may now be sent: its number is above the upgrade's.
+                    // An update that waited for a GRANT may now be sent, because its number is above that of the
+                    // upgrade.
                     if held.is_awaiting_upgrade() {
                         self.start_update(context, name);
                     }
@@ -66,7 +66,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// Gives up a request, or the token itself, for the program.
+    /// Executes the program's command to cancel a request, or to give up a held token.
     pub(super) fn cancel(&mut self, context: &mut Context<'_>, name: &[u8]) -> Result<(), Refusal> {
         let returning = match self.by_name.get_mut(name) {
             None => return Err(Refusal::NotHeld),
@@ -103,9 +103,11 @@ impl Tokens {
         let request = match token {
             TokenState::Awaited(request) => *request,
             TokenState::Held(held) => held.request.ok_or(DropReason::Late)?,
+            // The outstanding RETURN also ends this grant.
             TokenState::Returning(_) => return Err(DropReason::Outstanding),
         };
-        // After the token's state: a token that the client does not hold is returned, whichever server granted it.
+        // The token's state is checked first: a token that the client does not hold is given back, whichever server
+        // granted it.
         if !is_responsible {
             return Err(DropReason::NotResponsible);
         }
@@ -117,7 +119,7 @@ impl Tokens {
         } else {
             (None, data)
         };
-        // The limit for datagrams allows for a fencing number, which this grant may lack.
+        // The limit for datagrams includes a fencing number, which this grant may lack.
         if data.len() > DATA_BYTES_MAX {
             return Err(DropReason::TooLong);
         }
@@ -135,7 +137,7 @@ impl Tokens {
             update,
             ..HeldToken::new(granted)
         };
-        // Otherwise the program has already given the token back.
+        // A program that has already given the token back no longer needs the grant.
         if !held.is_to_return() {
             context.report(Event::Granted {
                 name: name.into(),
@@ -145,7 +147,8 @@ impl Tokens {
             });
         }
         *token = TokenState::Held(held);
-        // An update that waited for this GRANT now gets a number above it: the server would ignore a smaller one.
+        // An update that waited for this GRANT now gets a number above that of the GRANT. The server would ignore a
+        // smaller number.
         self.outstanding.end(msgnum);
         self.start_update(context, name);
         Ok(())
@@ -180,7 +183,7 @@ impl Tokens {
         if held.request.is_some() || held.update.is_some() {
             return Err(DropReason::Outstanding);
         }
-        // Servers repeat REVOKE, and the program needs it once.
+        // Servers repeat REVOKE, but the program needs the event only once.
         if !held.is_revoked {
             held.is_revoked = true;
             context.report(Event::Revoked { name: name.into() });
@@ -189,7 +192,8 @@ impl Tokens {
     }
 }
 
-/// Plans the return of a shared token that waits for an upgrade: with its last update, and to be requested again.
+/// Plans the return of a shared token whose upgrade is outstanding. The RETURN carries the last update. After the
+/// return, the client requests the token again.
 fn plan_upgrade_return(held: &HeldToken) -> ReturnPlan {
     let update = held.update.as_ref();
     let last = |update: &Update| {

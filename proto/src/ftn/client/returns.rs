@@ -18,6 +18,7 @@ impl Tokens {
         data: Box<[u8]>,
     ) -> Result<(), Refusal> {
         let held = self.held_token(name)?;
+        // During a REQUEST that is no upgrade the update waits, because its number must be above that of the grant.
         let may_send = held.request.is_none() || held.is_awaiting_upgrade();
         match &mut held.update {
             // Only the last of several waiting updates counts.
@@ -33,7 +34,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// Sends the update of a held token if it waits to be sent.
+    /// Sends the update of a held token, if it was not sent yet.
     pub(super) fn start_update(&mut self, context: &mut Context<'_>, name: &[u8]) {
         let Some(TokenState::Held(held)) = self.by_name.get_mut(name) else {
             return;
@@ -58,8 +59,9 @@ impl Tokens {
         let held = self.held_token(name)?;
         let mut data = data;
         if let Some(update) = &mut held.update {
-            // The return waits, so that the program learns whether its update counts.
+            // The return waits, so that the program learns whether its update was applied.
             if update.number.is_some() {
+                // New data of the release replace those of an update that still waits.
                 update.then_data = data.or(update.then_data.take());
                 update.then_return = true;
                 // The program no longer wants the token.

@@ -1,4 +1,5 @@
-//! A session: proving until its first renewal is confirmed, then live (`docs/ftn.md`, section 5).
+//! A session. Until its first renewal is confirmed, the session is in the phase "proving". After this confirmation, the
+//! session is live (`docs/ftn.md`, section 5).
 
 use super::catalog::CatalogAnswers;
 use super::outbox::Context;
@@ -9,7 +10,7 @@ use super::{DropReason, Event, Loss, Options};
 use crate::ftn::Configuration;
 use crate::time::Instant;
 
-/// A session with all data that end with it.
+/// A session, with all data that the client drops at the end of the session.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Session {
     pub(super) id: i32,
@@ -36,12 +37,12 @@ impl Session {
         self.renewal.lease().is_some()
     }
 
-    /// Returns why the session has ended, or `None` if it has not.
-    pub(super) fn loss(&self, now: Instant, options: &Options) -> Option<Loss> {
-        self.renewal.loss(now, options)
+    /// Returns the cause of the session's end, or `None` if the session has not ended.
+    pub(super) fn find_loss(&self, now: Instant, options: &Options) -> Option<Loss> {
+        self.renewal.find_loss(now, options)
     }
 
-    /// Returns when [`send_due`](Self::send_due) has something to do, or when the session ends.
+    /// Returns the time at which [`send_due`](Self::send_due) has something to do, or at which the session ends.
     pub(super) fn due(&self, options: &Options) -> Instant {
         let due = self.renewal.due().min(self.renewal.expiry(options));
         self.tokens.due().map_or(due, |tokens| due.min(tokens))
@@ -54,12 +55,13 @@ impl Session {
         self.tokens.send_due(context, &self.configuration, limit);
     }
 
-    /// Sends new messages. Repetitions wait for their timeout, because the answer may already be in the socket.
+    /// Sends new messages. Does not repeat messages whose timeout was not handled yet, because the answer may already
+    /// be in the socket.
     pub(super) fn send_new(&mut self, context: &mut Context<'_>) {
         self.send_due(context, DUE_AT_ONCE);
     }
 
-    /// Handles CONFIG to this session or to nobody.
+    /// Handles CONFIG to this session or to no session.
     pub(super) fn on_config(
         &mut self,
         context: &mut Context<'_>,
@@ -73,7 +75,7 @@ impl Session {
         if configuration.number() > self.configuration.number() {
             self.adopt(context, configuration);
         }
-        // A DOWN server asks under an older configuration.
+        // A server that is DOWN asks under an older configuration.
         if to == self.id && !self.configuration.is_down(server) {
             self.answer_survey(context, server);
         }
@@ -83,6 +85,7 @@ impl Session {
     fn adopt(&mut self, context: &mut Context<'_>, configuration: Configuration) {
         let old = std::mem::replace(&mut self.configuration, configuration);
         let new = &self.configuration;
+        // An answer names its configuration, and is late under another one.
         self.answers.clear();
         context.report(Event::Adopted {
             configuration: new.clone(),
@@ -95,9 +98,11 @@ impl Session {
         }
     }
 
-    /// Answers a survey with the next parts of the CATALOG for this server, which is made once per configuration.
+    /// Answers a survey with the next parts of the CATALOG for this server. The CATALOG is made once for each
+    /// configuration.
     fn answer_survey(&mut self, context: &mut Context<'_>, server: usize) {
         if !self.answers.has_answer(server) {
+            // The server may have taken the token over, without its holder's introduction.
             context.introduce(server);
             let (tokens, configuration) = (&mut self.tokens, &self.configuration);
             self.answers
@@ -122,6 +127,7 @@ impl Session {
         let is_responsible = self.is_responsible(context, server, name);
         self.tokens
             .on_grant(context, is_responsible, msgnum, name, data)?;
+        // Listings and logs name the programs of holders, so an introduction before a grant is useless.
         context.introduce(server);
         Ok(())
     }
@@ -149,7 +155,7 @@ impl Session {
         server: usize,
         msgnum: i64,
     ) -> Result<(), DropReason> {
-        // Numbers are unique in a process, so each is either a renewal's or a RETURN's.
+        // Numbers are unique in a process, so each belongs either to a renewal or to a RETURN.
         if server == self.configuration.leader() {
             let (now, options) = (context.now, context.options);
             match self.renewal.confirm(msgnum, now, options) {

@@ -10,7 +10,8 @@ use super::outstanding_messages::{MessageKind, OutstandingMessages};
 use crate::ftn::{Configuration, Servers};
 use crate::time::Instant;
 
-/// Most messages that one call sends. The next call sends the others, so that answers are read in between.
+/// Largest number of messages that one call sends. The next call sends the remaining messages, so that answers are read
+/// in between.
 const BATCH: usize = 64;
 
 #[derive(Debug, Clone, Hash, Default)]
@@ -22,7 +23,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Starts a message about a token, which is repeated until it is answered.
+    /// Starts a message about a token. The message is repeated until it is answered.
     pub(super) fn start_message(
         &mut self,
         context: &mut Context<'_>,
@@ -44,13 +45,15 @@ impl Tokens {
         Request { number, want }
     }
 
-    /// Gives a token back, or tells the server that it is not held. Ends all other outstanding messages about it.
+    /// Gives a token back, or informs the server that the client does not hold it. Ends all other outstanding messages
+    /// about the token.
     pub(super) fn start_return(
         &mut self,
         context: &mut Context<'_>,
         name: &[u8],
         returning: ReturnPlan,
     ) {
+        // The RETURN has a larger number than these messages, so the server ignores them if they arrive later.
         let numbers = self.by_name.get(name).map(TokenState::numbers);
         self.end_outstanding(numbers.into_iter().flatten().flatten());
         let ReturnPlan {
@@ -108,6 +111,7 @@ impl Tokens {
 
     /// Sends outstanding messages to their new servers at once when the responsible server has changed.
     pub(super) fn adopt(&mut self, servers: &Servers, old: &Configuration, new: &Configuration) {
+        // A listing asks one server by its index, so it never moves.
         let moved = |name: &[u8]| servers.responsible(name, old) != servers.responsible(name, new);
         let all = self.outstanding.iter();
         let moved: Vec<i64> = all
@@ -119,8 +123,8 @@ impl Tokens {
         }
     }
 
-    /// Gives new numbers, in the same order, to all messages that await an answer of a server. The server has just read
-    /// this session's CATALOG, so a GRANT with an older number is from before its restart.
+    /// Gives new numbers to all messages that await an answer of a server, and keeps their order. From then on, the
+    /// client rejects a GRANT that the server sent before its survey.
     pub(super) fn renumber(
         &mut self,
         context: &mut Context<'_>,
@@ -135,6 +139,7 @@ impl Tokens {
             .filter(|(_, entry)| !matches!(entry.kind, MessageKind::List(_)) && is_its(&entry.name))
             .map(|(number, _)| number)
             .collect();
+        // The order of the messages stays, because an update must have a larger number than its upgrade.
         for old in its {
             let Some(entry) = self.outstanding.end(old) else {
                 continue;
@@ -151,6 +156,7 @@ impl Tokens {
     pub(super) fn message(&self, msgnum: i64) -> Option<Message<'_>> {
         let entry = self.outstanding.get(msgnum)?;
         let name = &*entry.name;
+        // A listing has no token: its name is only the position of the page.
         if matches!(entry.kind, MessageKind::List(_)) {
             return Some(Message::Request {
                 msgnum,
@@ -189,7 +195,7 @@ impl Tokens {
     }
 }
 
-/// A [`ReturningToken`] before it has its number.
+/// Fields of a [`ReturningToken`] that is planned, so that its RETURN has no msgnum yet.
 pub(super) struct ReturnPlan {
     pub(super) held: Option<Hold>,
     pub(super) update: Option<Box<[u8]>>,

@@ -17,7 +17,7 @@ pub enum ClientState {
     Login {
         /// Number of servers that have answered.
         answered: usize,
-        /// Whether a sender has another list of servers.
+        /// Whether the list of servers of any sender differs from this client's list.
         other_list: bool,
     },
     /// The client has an id, and its first renewal is not confirmed yet.
@@ -43,7 +43,7 @@ pub struct HeldToken<'a> {
     pub access: Access,
     /// Fencing number of the grant, if one was requested.
     pub fence: Option<u128>,
-    /// Data as granted, or as last updated and confirmed.
+    /// Data of the grant, or of the last confirmed update.
     pub data: &'a [u8],
 }
 
@@ -69,13 +69,13 @@ impl Client {
         }
     }
 
-    /// Returns the end of the lease: ¾ CT after the sending of the last confirmed renewal. From then on the client
-    /// holds nothing, even if no input has told it the time. Returns `None` if the session is not live.
+    /// Returns the end of the lease: ¾ CT after the client sent the renewal that was confirmed last. From then on the
+    /// client holds no token, even before its next input. Returns `None` if the session is not live.
     pub fn lease(&self) -> Option<Instant> {
         self.phase.session()?.renewal.lease()
     }
 
-    /// Returns since when the session is live, or `None` if it is not.
+    /// Returns the time at which the session became live, or `None` if it is not live.
     pub fn live_since(&self) -> Option<Instant> {
         self.phase.session()?.renewal.live_since()
     }
@@ -90,6 +90,7 @@ impl Client {
     /// [lease](Self::lease).
     pub fn held_token(&self, name: &[u8]) -> Option<HeldToken<'_>> {
         match self.phase.session()?.tokens.by_name.get(name)? {
+            // After `Release` the program no longer has the token, even if the RETURN waits for an update.
             TokenState::Held(held) if !held.is_to_return() => Some(HeldToken {
                 access: held.hold.access,
                 fence: held.hold.fence,

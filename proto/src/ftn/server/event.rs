@@ -9,7 +9,7 @@ use crate::ftn::server::{DropReason, OptionDifference, RoleKind, TokenHold};
 /// An event of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The server has another role.
+    /// The role of the server has changed.
     RoleChanged {
         /// The new role.
         role: RoleKind,
@@ -20,61 +20,62 @@ pub enum Event {
     TookOver {
         /// Number of its first configuration.
         configuration: u64,
-        /// Whether the leader knew sessions and states from its predecessor. A cold leader knows nothing.
+        /// Whether the leader is warm: a warm leader knows the sessions and the states of the servers from its
+        /// predecessor. A cold leader knows neither the sessions nor the states.
         warm: bool,
     },
-    /// A new configuration is in force.
+    /// The server has adopted a new configuration.
     ConfigurationChanged {
         /// Number of the configuration.
         configuration: u64,
         /// The state of each server.
         states: Box<[ServerState]>,
     },
-    /// The server announces another state of itself.
+    /// The state that the server announces about itself has changed.
     StateChanged {
         /// The new state.
         state: ServerState,
     },
     /// The leader has gained or lost its authority.
     AuthorityChanged {
-        /// Whether it has authority.
+        /// Whether the leader has authority.
         is_held: bool,
     },
-    /// The time in which a leader adopts sessions has ended.
+    /// The grace of this leader has ended. The leader adopts no further sessions.
     GraceEnded,
     /// A client has logged in.
     SessionBegun {
         /// Id of the session.
         id: i32,
-        /// Address of its client.
+        /// Address of the session's client.
         address: SocketAddr,
     },
     /// A leader in its grace has adopted a session of an earlier run.
     SessionAdopted {
         /// Id of the session.
         id: i32,
-        /// Address of its client.
+        /// Address of the session's client.
         address: SocketAddr,
     },
     /// A session has ended because its client was silent for CT.
     SessionExpired {
         /// Id of the session.
         id: i32,
-        /// Address of its client.
+        /// Address of the session's client.
         address: SocketAddr,
     },
     /// A client has ended its session.
     SessionLoggedOut {
         /// Id of the session.
         id: i32,
-        /// Address of its client.
+        /// Address of the session's client.
         address: SocketAddr,
     },
     /// The program of a session has introduced itself, or has changed its introduction.
     SessionIntroduced {
         /// Id of the session.
         id: i32,
-        /// Address of its client.
+        /// Address of the session's client.
         address: SocketAddr,
         /// Text of the introduction.
         program: Box<str>,
@@ -89,7 +90,7 @@ pub enum Event {
     SurveyBegun {
         /// Configuration of the survey.
         configuration: u64,
-        /// Number of sessions whose answers it awaits.
+        /// Number of sessions whose answers the survey awaits.
         sessions: usize,
     },
     /// The survey has ended, and the server knows all its tokens.
@@ -102,53 +103,54 @@ pub enum Event {
         /// Configuration of the survey.
         configuration: u64,
     },
-    /// The server now serves tokens that clients hold and another server served before.
+    /// The server has taken over tokens that clients hold. Another server served these tokens before.
     TookOverTokens {
-        /// The former server; `None` if this server has just started, or if its leader was in doubt.
+        /// Index of the former server. The index is `None` in two cases: this server has just started, or its leader
+        /// was in doubt.
         server: Option<usize>,
-        /// Number of held tokens. Other tokens of a crashed server are lost.
+        /// Number of tokens that clients hold. If the former server has crashed, its other tokens are lost.
         held: usize,
     },
-    /// A STATE has shown this server DOWN, and it has forgotten its tokens.
+    /// A STATE has shown this server DOWN, and the server has forgotten its tokens.
     Reset {
         /// Number of forgotten tokens.
         tokens_forgotten: usize,
     },
-    /// All tokens for another server have been handed over.
+    /// The server has handed over all tokens for which another server is now responsible.
     Transferred {
-        /// Index of the server that serves them now.
+        /// Index of the server that serves these tokens now.
         server: usize,
         /// Number of tokens.
         tokens: usize,
     },
-    /// Clients claim a token in ways that exclude each other, and now share it.
+    /// Several clients claim a token, at least one of them for exclusive access. These clients now share the token.
     Conflict {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// Clients have different data of a token.
+    /// Several clients hold the same token, but have different data for it.
     ConflictingData {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// The options of another server differ in another way than before, or no longer differ.
+    /// The options of another server differ from this server's options in a new way, or no longer differ.
     OptionsCompared {
         /// Index of the other server.
         server: usize,
         /// The options that differ; empty if all are equal.
         differences: Box<[OptionDifference]>,
     },
-    /// A sender has another list of servers. Reported once for each of up to 1,024 senders.
+    /// A sender has another list of servers. The event is reported once for each of up to 1,024 senders.
     OtherList {
         /// Address of the sender.
         from: SocketAddr,
         /// Signature of the sender's list.
         signature: i32,
     },
-    /// A sender claims to be another server, but does not have that server's address. Reported once for each of up to
-    /// 1,024 senders.
+    /// A sender claims to be another server, but does not have that server's address. The event is reported once for
+    /// each of up to 1,024 senders.
     SenderMisplaced {
-        /// Index of the server that it claims to be.
+        /// Index of the server that the sender claims to be.
         server: usize,
         /// Address of the sender.
         from: SocketAddr,
@@ -164,24 +166,25 @@ pub enum Event {
         /// Reason of the drop.
         reason: DropReason,
     },
-    /// Storing the configuration number has begun to fail, or works again. In between the server sends nothing.
+    /// Storing the configuration number has begun to fail, or works again. While storing fails, the server sends
+    /// nothing.
     StorageChanged {
         /// Whether storing failed.
         failed: bool,
     },
-    /// Another server names a configuration far beyond the known one. The clock or the state file of one of the two is
-    /// wrong. Reported once per server.
+    /// Another server names a configuration number that is far larger than the number that this server knows. The clock
+    /// or the state file of one of the two servers is wrong. This server reports the event once for each other server.
     NumberAhead {
         /// Index of the other server.
         server: usize,
-        /// The number that it names.
+        /// Number that the other server names.
         configuration: u64,
     },
     /// The server cannot lead, because there is no larger configuration number.
     NumbersExhausted,
     /// The server has left.
     ShutDown {
-        /// Number of tokens with data that no client holds and no other server has taken.
+        /// Number of tokens with data that no client holds and that no other server has accepted.
         left_behind: usize,
     },
 }

@@ -1,4 +1,5 @@
-//! A session's hold of a token, for events that people read. No rule depends on it.
+//! A session's hold of a token, for events that people read. The rules of the protocol do not depend on this
+//! information.
 
 use std::net::SocketAddr;
 

@@ -1,7 +1,8 @@
 //! A server of the token service as a pure state machine (`docs/ftn.md`).
 //!
-//! [`Server`] is a [`Machine`](crate::Machine) on datagrams. It starts with [`Options`], reports [`Event`]s, counts in
-//! [`Counters`], and describes itself in a [`Snapshot`]. It opens no socket, reads no clock and writes no file.
+//! [`Server`] is a [`Machine`](crate::Machine) on datagrams. The server starts with [`Options`], reports [`Event`]s,
+//! counts in [`Counters`], and describes itself in a [`Snapshot`]. The server opens no socket, reads no clock and
+//! writes no file.
 //!
 //! | folder | contents |
 //! |---|---|
@@ -12,8 +13,8 @@
 //! | `knowledge` | which tokens the server knows: surveys, claims of clients, and handovers |
 //! | `output` | datagrams, events and counters |
 //!
-//! No part uses another part. The files next to the folders define types that all parts share. Start reading at
-//! `machine/input.rs`.
+//! No part uses another part. The files outside the folders of the parts define types that all parts share. Start
+//! reading at `machine/input.rs`.
 
 mod command;
 mod event;

@@ -16,32 +16,36 @@ pub struct Options {
     pub server_timeout: Duration,
     /// CT: the silence after which a session ends.
     pub client_timeout: Duration,
-    /// How long a leader that is cold or in doubt lets sessions return before it grants tokens.
+    /// The grace: a leader that is cold or in doubt adopts returning sessions for this time before it grants tokens.
     pub grace: Duration,
-    /// Q: how many servers, the leader included, must acknowledge a leader to give it authority.
+    /// Q: number of servers that must acknowledge a leader to give it authority. The leader itself counts as one of
+    /// these servers.
     pub quorum: usize,
-    /// Most memory that clients can make the server use, in bytes. It counts sessions, and tokens with their names,
-    /// data and parties ([`TOKEN_BYTES`] and the constants after it).
+    /// Maximum amount of memory that clients can make the server use, in bytes. Sessions and tokens take this memory.
+    /// The names, data and parties of tokens count too. [`TOKEN_BYTES`] and the next constants state the amounts.
     pub max_memory: usize,
-    /// Most sessions that a leader begins.
+    /// Maximum number of sessions that a leader begins.
     pub max_clients: usize,
 }
 
-/// Share of a token in [`Options::max_memory`] in addition to its name and data, in bytes. It includes one session that
-/// holds the token, waits for it or has returned it.
+/// Number of bytes of [`Options::max_memory`] that each token takes, in addition to its name and data. This number
+/// includes the bytes for one session that is involved with the token.
 pub const TOKEN_BYTES: usize = 256;
-/// Share of each further such session, in bytes. Each also counts the length of the name, which a REVOKE to it repeats.
+/// Number of bytes that each further session of a token takes, in addition to the length of the token's name. The name
+/// counts again, because a REVOKE to the session repeats the name.
 pub const PARTY_BYTES: usize = 160;
-/// Share of a token's queue while there is one, in bytes.
+/// Number of bytes that the queue of a token takes while the token has a queue.
 pub const QUEUE_BYTES: usize = 512;
-/// Share of each REQUEST in a queue, in bytes.
+/// Number of bytes that each REQUEST in a queue takes.
+// Queues are counted apart from parties, because a holder may also wait for an upgrade.
 pub const WAITING_REQUEST_BYTES: usize = 64;
-/// Share of a session, in bytes. It is more with four servers or more: [`session_bytes`].
+/// Number of bytes that each session takes. With four or more servers, each session takes more bytes:
+/// [`session_bytes`].
 pub const SESSION_BYTES: usize = 512;
-/// Share of a token in a survey until the survey ends, in bytes.
+/// Number of bytes that each token of a survey takes until the survey ends.
 pub(crate) const SURVEYED_TOKEN_BYTES: usize = 192;
 // Each part counts, because an answer may consist of many empty parts.
-/// Share of each part of a session's answer until the answer is complete, in bytes.
+/// Number of bytes that each part of a session's answer takes until the answer is complete.
 pub(crate) const PART_BYTES: usize = 16;
 
 impl Default for Options {
@@ -52,6 +56,7 @@ impl Default for Options {
             server_timeout: Duration::from_secs(4),
             client_timeout,
             grace: client_timeout,
+            // A majority depends on the number of servers, which the options do not have.
             quorum: 1,
             max_memory: 256 << 20,
             max_clients: 10_000,
@@ -59,7 +64,7 @@ impl Default for Options {
     }
 }
 
-/// Reason why options cannot work.
+/// Reason why a server cannot work with its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OptionsError {
     /// A period is zero.
@@ -67,8 +72,8 @@ pub enum OptionsError {
     Zero(&'static str),
     /// A server would be DOWN after one or two lost heartbeats.
     #[error(
-        "--server-timeout {server_timeout:?} is less than three times --heartbeat {heartbeat:?}: a server would be DOWN \
-         after two lost heartbeats; give at least three times --heartbeat"
+        "--server-timeout {server_timeout:?} is less than three times --heartbeat {heartbeat:?}: \
+         two lost heartbeats would make a server DOWN; raise --server-timeout"
     )]
     ServerTimeout {
         /// ST as given.
@@ -78,8 +83,8 @@ pub enum OptionsError {
     },
     /// Sessions would end before their renewals are confirmed.
     #[error(
-        "--client-timeout {0:?} is below {CLIENT_TIMEOUT_MIN:?}: sessions would end before their renewals are confirmed; \
-         give at least {CLIENT_TIMEOUT_MIN:?}"
+        "--client-timeout {0:?} is below {CLIENT_TIMEOUT_MIN:?}: sessions would end before \
+         their renewals are confirmed; give at least {CLIENT_TIMEOUT_MIN:?}"
     )]
     ClientTimeout(Duration),
     /// The quorum is 0, or larger than the number of servers.
@@ -107,7 +112,7 @@ pub enum OptionsError {
     },
     /// There is no server with this index.
     #[error(
-        "--index {index} names none of the {servers} servers: they are numbered from 0; give the number of a line"
+        "--index {index} names none of the {servers} servers: the first has number 0; give this server's number"
     )]
     Index {
         /// The index as given.
@@ -117,7 +122,7 @@ pub enum OptionsError {
     },
 }
 
-/// An option that must be equal on all servers and differs.
+/// An option that differs between two servers, although it must be equal on all servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OptionDifference {
     /// Name of the option.
@@ -137,17 +142,20 @@ pub enum OptionValue {
     Count(usize),
 }
 
-/// Longest entry of a session in a STATE, in bytes: its id, and an IPv6 address with a port as text.
+/// Maximum length of a session's entry in a STATE, in bytes. An entry consists of an id, and of an IPv6 address with a
+/// port as text.
+// The id takes 5 bytes, the length of the text takes 1, and the text takes 47.
 const LISTED_BYTES: usize = 53;
-/// Longest rest of a STATE, in bytes.
+/// Upper limit for all other fields of a STATE, in bytes.
 const STATE_BYTES: usize = 512;
 
-/// Returns the most sessions that a number of servers can tell each other about. Their list fits one message in parts.
-/// The leader's limit allows two lists to each other server: the one under way and the newest.
+/// Returns the largest number of sessions that the servers can list to each other. A message in parts can carry a list
+/// of this many sessions. For each other server, the leader has room for two lists: the list under way, and the newest
+/// list.
 pub const fn clients_max(servers: usize) -> usize {
     let of_message = (PARTS_MAX * PART - STATE_BYTES) / LISTED_BYTES;
     let others = if servers > 1 { servers - 1 } else { 1 };
-    // One byte more, because the carrier keeps a flag for each part.
+    // There is one byte more, because the carrier keeps a flag for each part.
     let of_all = (TOTAL_MAX / (2 * others) - STATE_BYTES) / (LISTED_BYTES + 1);
     if of_message < of_all {
         of_message
@@ -156,9 +164,10 @@ pub const fn clients_max(servers: usize) -> usize {
     }
 }
 
-/// Returns a session's share of [`Options::max_memory`] at one of `servers` servers, in bytes. It grows with the number
-/// of servers, because a leader has lists of all sessions under way to each other server.
+/// Returns the number of bytes of [`Options::max_memory`] that each session takes at one of `servers` servers. This
+/// number grows with the number of servers, because a leader sends lists of all sessions to the other servers.
 pub const fn session_bytes(servers: usize) -> usize {
+    // The factor 2 stands for the two lists that `clients_max` allows to each other server.
     let with_lists = SESSION_BYTES / 2 + 2 * LISTED_BYTES * servers.saturating_sub(1);
     if with_lists < SESSION_BYTES {
         SESSION_BYTES
@@ -208,12 +217,14 @@ impl Options {
         Ok(())
     }
 
-    /// Returns ¾ ST: how long an acknowledged STATE gives authority, and how long a received one lets a follower serve.
+    /// Returns ¾ ST. An acknowledged STATE gives a leader authority for this time. A received STATE allows a follower
+    /// to serve for this time.
     pub fn server_lease(&self) -> Duration {
+        // The rest of ST allows for clocks whose rates differ by up to an eighth.
         self.server_timeout * 3 / 4
     }
 
-    /// Returns 3 ST: how long the knowledge from a STATE counts in an election.
+    /// Returns 3 ST: the time for which the knowledge from a STATE counts in an election.
     pub fn warm_timeout(&self) -> Duration {
         self.server_timeout * 3
     }

@@ -3,12 +3,12 @@
 use crate::counter_macros::reasons;
 
 reasons! {
-    /// Reason why a datagram changed nothing and was not answered, or answered only with CONFIG.
+    /// Reason why a datagram had no effect. The sender of the datagram got no answer, or only a CONFIG.
     pub enum DropReason;
 
     /// The datagram does not decode, or has a value that is not allowed.
     Malformed "malformed" "it is no message of the protocol",
-    /// The sender has another ssig.
+    /// The sender's list of servers differs from this server's list.
     Signature "ssig" "its sender has another list of servers",
     /// `to` is not the index of this server.
     NotForMe "not_for_me" "it is for another server",
@@ -20,11 +20,11 @@ reasons! {
     Login "login" "its sender names a host, or no port",
     /// There is no session with this id at this address.
     NoSession "no_session" "its sender has no session",
-    /// A name or data are longer than allowed.
+    /// A name or the data is longer than allowed.
     TooLong "too_long" "a name or data is longer than allowed",
     /// The sender announces a client timeout that is too short for a session.
-    ShortTimeout "short_timeout" "its sender announces a --client-timeout that no session outlasts",
-    /// A later message has overtaken it.
+    ShortTimeout "short_timeout" "its sender announces a --client-timeout that is too short for a session",
+    /// A later message has overtaken the datagram.
     Late "late" "a later message came before it",
     /// The server lacks the role, the state or the authority to answer now.
     NotServing "not_serving" "this server may not answer it now",
@@ -33,10 +33,10 @@ reasons! {
     /// Only the leader handles the message.
     NotLeader "not_leader" "this server is not the leader",
     /// The server follows another leader, which it has heard recently.
-    OtherLeader "other_leader" "another leader is followed",
+    OtherLeader "other_leader" "this server follows another leader",
     /// The message names a configuration number beyond the limit for its sender.
-    Ahead "ahead" "it names a configuration too far beyond the known one",
-    /// There is no memory for it.
+    Ahead "ahead" "it names a configuration number that is too far above the known number",
+    /// There is no memory for the message.
     Memory "memory" "there is no memory for it",
     /// The number of sessions or of pending ids has reached its limit.
     Full "full" "there are as many sessions as allowed",

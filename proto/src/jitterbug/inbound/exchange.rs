@@ -1,4 +1,5 @@
-//! One inbound connection: the giver's messages, judged as they arrive (`docs/jitterbug.md`, sections 7 and 11).
+//! One inbound connection. The node checks the giver's messages as they arrive (`docs/jitterbug.md`, sections 7 and
+//! 11).
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub(crate) struct TokenOffer {
 enum ExchangeStage {
     /// TP1 is not complete.
     Opening,
-    /// TP1 is complete, but waits until a pass of this node ends.
+    /// TP1 is complete. The exchange waits until this node's own pass ends.
     Held,
     /// The pass of this node has ended. TP1 is read again.
     Released,
@@ -43,9 +44,9 @@ enum ExchangeStage {
 /// The result of reading the bytes that have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadProgress {
-    /// This many bytes are consumed, and more are needed.
+    /// The exchange has consumed this many bytes, and needs more bytes.
     Wait(usize),
-    /// TP1 is complete. This many bytes before it are consumed; TP1 itself is not.
+    /// TP1 is complete. The exchange has consumed this many bytes, which precede TP1. TP1 itself is not consumed yet.
     OfferedToken(usize, TokenOffer),
     /// The token is complete.
     Complete,
@@ -57,7 +58,7 @@ pub(crate) enum ReadProgress {
 #[derive(Debug)]
 pub(crate) struct ReceivedToken {
     pub(crate) id: TokenId,
-    /// The giver's list; `None`: it equals this node's list.
+    /// The giver's list, or `None` if it equals this node's list.
     pub(crate) list: Option<Vec<Node>>,
     pub(crate) data: Vec<u8>,
     /// The giver's terms, if it has sent any.
@@ -71,7 +72,7 @@ pub(crate) struct Exchange {
     /// The giver's terms, if it has sent any.
     terms: Option<Terms>,
     stage: ExchangeStage,
-    /// TP2 or TP3, until it is written.
+    /// The answer, TP2 or TP3, until it is written to the connection.
     answer: Option<Kind>,
 }
 
@@ -90,11 +91,11 @@ impl Exchange {
         self.from
     }
 
-    pub(super) const fn accepted(&self) -> Instant {
+    pub(super) const fn accept_time(&self) -> Instant {
         self.accepted
     }
 
-    /// Whether it was accepted `time` ago or earlier.
+    /// Whether at least `time` has passed since the exchange was accepted.
     pub(crate) fn is_late(&self, now: Instant, time: Duration) -> bool {
         self.accepted + time <= now
     }
@@ -118,8 +119,9 @@ impl Exchange {
         )
     }
 
-    /// Whether TP1 was answered, or will be in a moment.
+    /// Whether TP1 was answered, or will be answered next.
     pub(crate) const fn blocks_pass(&self) -> bool {
+        // A released TP1 is answered before the next candidate is tried.
         self.is_answered() || matches!(self.stage, ExchangeStage::Released)
     }
 
@@ -138,6 +140,7 @@ impl Exchange {
 
     /// Answers TP1: with TP3 if the giver's list equals this node's list, otherwise with TP2.
     pub(crate) fn answer(&mut self, offer: TokenOffer, own_hash: i32) {
+        // Lists rarely change, so most passes need no list.
         if offer.hash == own_hash {
             self.answer = Some(Kind::Tp3);
             self.stage = ExchangeStage::ReceivedToken(offer, None);
@@ -155,19 +158,21 @@ impl Exchange {
             None => return 0,
         };
         let len = message.encode(room).unwrap_or_default();
+        // If the room was too small, the driver asks again.
         if len > 0 {
             self.answer = None;
         }
         len
     }
 
-    /// Reads on. `bytes` are all bytes that have arrived and are not consumed. `end` is whether the giver has closed
-    /// its side.
+    /// Reads the next bytes. `bytes` are all bytes that have arrived and are not consumed. `end` tells whether the
+    /// giver has closed its side.
     pub(crate) fn receive(&mut self, bytes: &[u8], end: bool, options: &Options) -> ReadProgress {
         let mut used = 0;
         loop {
             let rest = bytes.get(used..).unwrap_or_default();
             match self.read_step(rest, options) {
+                // Only the data of TP5 lasts until the end of the stream.
                 Ok(ReadStep::Wait(_)) if end && !matches!(self.stage, ExchangeStage::Data(..)) => {
                     return ReadProgress::Dropped(Reason::Truncated);
                 }
@@ -184,10 +189,14 @@ impl Exchange {
 
     fn read_step(&mut self, bytes: &[u8], options: &Options) -> Result<ReadStep, Reason> {
         match &mut self.stage {
+            // TP1 stays unread, so that the driver delivers it again after the pass.
             ExchangeStage::Held => Ok(ReadStep::Wait(0)),
+            // A second TP6 does not match here, so it is refused below as a wrong message.
             ExchangeStage::Opening if is_kind(bytes, Kind::Tp6) && self.terms.is_none() => {
                 match decode_message(bytes, options)? {
                     Some((Message::Tp6 { terms }, consumed)) => {
+                        // The terms are kept even if the exchange is refused, because the node reports how the giver
+                        // differs.
                         self.terms = Some(terms);
                         match separates(&terms, options) {
                             None => Ok(ReadStep::Continue(consumed)),
@@ -201,6 +210,7 @@ impl Exchange {
             }
             ExchangeStage::Opening | ExchangeStage::Released => {
                 check_kind(bytes, Kind::Tp1)?;
+                // A wrong id is refused before the rest of TP1 arrives.
                 decode_token_id(bytes)?;
                 let Some((message, len)) = decode_message(bytes, options)? else {
                     return Ok(ReadStep::Wait(0));
@@ -231,6 +241,7 @@ impl Exchange {
                 let Some(id) = decode_token_id(bytes)? else {
                     return Ok(ReadStep::Wait(0));
                 };
+                // The node has judged the id of TP1, so the token must have the same id.
                 if id != offer.id {
                     return Err(Reason::Order);
                 }
@@ -238,8 +249,8 @@ impl Exchange {
                 Ok(ReadStep::Continue(HEADER_LEN))
             }
             ExchangeStage::Data(_, _, data) => {
-                // Only what has arrived is buffered: the length of the data is not announced, and a giver could send
-                // without end.
+                // The length of the data is not announced, and a giver could send without end. So only the bytes that
+                // have arrived are buffered.
                 if bytes.len() > options.max_data - data.len() {
                     return Err(Reason::Data);
                 }
@@ -271,7 +282,7 @@ enum ReadStep {
     Continue(usize),
 }
 
-/// Decodes the message at the front. Returns it with its length, or `None` if it is not complete.
+/// Decodes the message at the front. Returns the message with its length, or `None` if the message is incomplete.
 fn decode_message<'a>(
     bytes: &'a [u8],
     options: &Options,
@@ -283,10 +294,10 @@ fn decode_message<'a>(
     })
 }
 
-/// Checks that the first byte is that of the message that is due.
+/// Checks that the first byte belongs to a message of the kind `kind`.
 fn check_kind(bytes: &[u8], kind: Kind) -> Result<(), Reason> {
+    // A wrong message is refused at its first byte, before its other bytes can use memory.
     let Some(&first) = bytes.first() else {
-        // A wrong message is refused at its first byte, before its other bytes can use memory.
         return Ok(());
     };
     Message::decode_stream(&[first], StreamState::Open, 0).map_err(|error| Reason::of(&error))?;
@@ -297,12 +308,13 @@ fn check_kind(bytes: &[u8], kind: Kind) -> Result<(), Reason> {
 }
 
 fn is_kind(bytes: &[u8], kind: Kind) -> bool {
-    // The other half of the byte is the version.
+    // The lower half of the byte is the version.
     let first = bytes.first();
     first.and_then(|first| Kind::from_wire(first >> 4)) == Some(kind)
 }
 
-/// Decodes the token_id behind the first byte, if it has arrived. It must be a leader's.
+/// Decodes the token_id behind the first byte, if the token_id has arrived. Returns an error if the token_id is not
+/// positive, because only the token_id of a leader is positive.
 fn decode_token_id(bytes: &[u8]) -> Result<Option<TokenId>, Reason> {
     let Some(&[_, id @ ..]) = bytes.first_chunk::<HEADER_LEN>() else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Reading TP4: each entry is judged as soon as it has arrived (`docs/jitterbug.md`, sections 10 and 11).
+//! Reads TP4, and checks each entry as soon as it has arrived (`docs/jitterbug.md`, sections 10 and 11).
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -13,7 +13,7 @@ const HEADER_LEN: usize = 5;
 /// The length of an IPv6 entry, the longest one.
 const ENTRY_LEN_MAX: usize = 19;
 
-/// An incomplete list. It keeps the bytes that have arrived, in the wire format.
+/// An incomplete list. The reader stores the bytes that have arrived, in the wire format.
 #[derive(Debug, Default)]
 pub(crate) struct ListReader {
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ impl ListReader {
         self.bytes.is_empty()
     }
 
-    /// Reads entries from the front of `bytes`. The first byte is TP4's type if nothing was read before.
+    /// Reads entries from the front of `bytes`. If nothing was read before, the first byte is the type of TP4.
     pub(crate) fn read(&mut self, bytes: &[u8], max_nodes: u32) -> Result<ListProgress, Reason> {
         let mut used = 0;
         if self.bytes.is_empty() {
@@ -60,8 +60,11 @@ impl ListReader {
                 Streamed::Message { message, consumed } => (message, consumed),
                 Streamed::Incomplete { .. } => return Ok(ListProgress::Wait(used)),
             };
+            // A wrong entry ends the exchange before the rest of a long list arrives.
             check_node(node)?;
             let entry = rest.get(..len).unwrap_or_default();
+            // Entries stay encoded, so that the memory of an exchange stays within 19 bytes per node (section 11,
+            // promise 5).
             append(&mut self.bytes, entry, self.len_max);
             self.missing -= 1;
             used += len;
@@ -69,7 +72,7 @@ impl ListReader {
         Ok(ListProgress::Complete(used))
     }
 
-    /// Checks that a complete list is the announced one, and has no address twice.
+    /// Checks that a complete list has the hash that TP1 announced, and that no address occurs twice in the list.
     pub(crate) fn check(&self, hash: i32) -> Result<(), Reason> {
         let nodes = self.nodes();
         let mut addresses: Vec<IpAddr> = nodes.iter().map(|node| node.ip).collect();
@@ -95,7 +98,7 @@ impl ListReader {
     }
 }
 
-/// Splits off the first bytes of TP4. Returns them, and the count that they announce.
+/// Splits off the first bytes of TP4. Returns these bytes, and the count that they contain.
 fn split_header(bytes: &[u8]) -> Option<(&[u8; HEADER_LEN], u32)> {
     let head = bytes.first_chunk::<HEADER_LEN>()?;
     let [_, count @ ..] = *head;
@@ -104,6 +107,7 @@ fn split_header(bytes: &[u8]) -> Option<(&[u8; HEADER_LEN], u32)> {
 
 fn check_node(node: Node) -> Result<(), Reason> {
     let ip = node.ip;
+    // With such an entry, nodes would connect to themselves, or pass their token to no node.
     let is_everybody = ip == IpAddr::V4(Ipv4Addr::BROADCAST);
     if ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || is_everybody {
         return Err(Reason::Node);
@@ -116,7 +120,7 @@ fn check_node(node: Node) -> Result<(), Reason> {
 
 #[cfg(test)]
 impl ListReader {
-    /// Returns the number of reserved bytes.
+    /// Returns the number of bytes for which memory is reserved.
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }

@@ -12,7 +12,7 @@ use crate::time::Instant;
 
 pub(crate) use exchange::{Exchange, ReadProgress, ReceivedToken, TokenOffer};
 
-/// Each exchange may hold `max_data` bytes, so their number is limited.
+/// The number of exchanges is limited, because each exchange may hold `max_data` bytes.
 const EXCHANGES_MAX: usize = 16;
 
 /// The exchanges with givers.
@@ -22,21 +22,22 @@ pub(crate) struct Inbound {
 }
 
 impl Inbound {
-    /// Adds a connection. Returns the connections to reset for it, perhaps the new one.
+    /// Adds a connection. Returns the connections that must be reset, which may include the new connection.
     pub(crate) fn accept(
         &mut self,
         id: StreamId,
         from: IpAddr,
         now: Instant,
     ) -> Vec<(StreamId, IpAddr)> {
+        // A giver opens one connection at a time. A second one means that the giver has given up the first.
         let same = self.open.iter().find(|(_, it)| it.from() == from);
-        // A new connection of the same address replaces the old one: a giver opens one at a time, so it has given up
-        // the old one.
         let mut victim = same.map(|(&id, _)| id);
         if victim.is_none() && self.open.len() >= EXCHANGES_MAX {
+            // A complete TP1 comes from a real giver, so only an exchange without a complete TP1 may be replaced.
             let opening = self.open.iter().filter(|(_, it)| it.is_opening());
-            let oldest = opening.min_by_key(|&(&id, it)| (it.accepted(), id));
+            let oldest = opening.min_by_key(|&(&id, it)| (it.accept_time(), id));
             let Some((&oldest, _)) = oldest else {
+                // All open exchanges are of real givers, so the new connection gives way.
                 return vec![(id, from)];
             };
             victim = Some(oldest);
@@ -59,7 +60,7 @@ impl Inbound {
         self.open.remove(&id)
     }
 
-    /// Whether an open exchange has an answered TP1.
+    /// Whether this node has answered the TP1 of an open exchange.
     pub(crate) fn has_answered(&self) -> bool {
         self.open.values().any(Exchange::is_answered)
     }
@@ -82,7 +83,7 @@ impl Inbound {
         self.open.values().map(Exchange::from)
     }
 
-    /// Whether each giver has one exchange, and the limit is kept.
+    /// Whether each giver has at most one exchange, and the number of exchanges is within the limit.
     pub(crate) fn is_sound(&self) -> bool {
         let givers: std::collections::BTreeSet<_> = self.givers().collect();
         givers.len() == self.open.len() && self.open.len() <= EXCHANGES_MAX
@@ -100,7 +101,7 @@ impl Inbound {
         held
     }
 
-    /// Returns the exchanges that were accepted `time` ago or earlier.
+    /// Returns the exchanges that were accepted at least `time` ago.
     pub(crate) fn overdue_exchanges(&self, now: Instant, time: Duration) -> Vec<StreamId> {
         self.streams_where(|exchange| exchange.is_late(now, time))
     }
@@ -109,9 +110,9 @@ impl Inbound {
         self.streams_where(|_| true)
     }
 
-    /// Returns when the oldest exchange was accepted.
+    /// Returns the time at which the oldest exchange was accepted.
     pub(crate) fn oldest_accepted(&self) -> Option<Instant> {
-        self.open.values().map(Exchange::accepted).min()
+        self.open.values().map(Exchange::accept_time).min()
     }
 
     fn streams_where(&self, are: impl Fn(&Exchange) -> bool) -> Vec<StreamId> {

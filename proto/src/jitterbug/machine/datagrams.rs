@@ -11,6 +11,7 @@ use crate::jitterbug::{Event, Reason};
 
 impl Jitterbug {
     pub(super) fn on_datagram(&mut self, from: IpAddr, bytes: &[u8]) {
+        // A broadcast also reaches its sender.
         let Some(net) = self.net.filter(|net| net.address != from) else {
             return;
         };
@@ -39,10 +40,12 @@ impl Jitterbug {
     fn on_tr1(&mut self, from: IpAddr, id: TokenId, port: u16, terms: Option<Terms>) {
         self.out.counters.tr1_received += 1;
         let node = Node { ip: from, port };
-        if self.is_foreign(from, terms.as_ref()) {
+        // This check comes before all effects, because a node of another ring must not get into the lists.
+        if self.note_if_foreign(from, terms.as_ref()) {
             return self.on_foreign(node, id, terms);
         }
         self.note_node(node);
+        // A node that did not fit the lists must not use memory elsewhere.
         if self.list.contains(from) {
             self.note_heard(from, terms);
         }
@@ -70,9 +73,11 @@ impl Jitterbug {
     /// Handles TR1 of a leader.
     fn on_announcement(&mut self, leader: Node, id: TokenId, terms: Option<Terms>) {
         let asks = terms.is_some_and(|terms| terms.asks);
+        // A datagram gets at most one answer, and here that is the TR1 below.
         if matches!(self.role, Role::Leader(_)) && !asks {
             self.send_tr2(leader.ip, terms.is_some());
         }
+        // A denied restore makes this node a waiter, which owes a TR1 and sends it below.
         if matches!(self.role, Role::Orphan(Some(_))) {
             self.deny_restore(leader.ip, id, true);
         }
@@ -91,19 +96,21 @@ impl Jitterbug {
         let answers_with = terms.is_some();
         match &self.role {
             Role::Leader(_) => {
+                // A waiter that asks regularly keeps the token of this leader strong.
                 if terms.is_some_and(|terms| terms.follows == own.random()) {
                     self.follow_state.note_follower(self.now);
                 }
                 self.send_tr2(from, answers_with);
             }
+            // If the id here is larger, the node that asks has missed a newer token.
             Role::Waiter(_) if own.compare(id).is_gt() || self.may_restore_too_early(terms) => {
                 self.send_tr2(from, answers_with);
             }
             Role::Waiter(_) | Role::Orphan(None) => {}
             Role::Orphan(Some(restore)) => {
                 let is_denied = restore.is_denied_by(id, own);
-                // With equal ids both may go on in the first try, because each takes a new id in the second. In the
-                // second try neither may go on, so each tells the other.
+                // With equal ids both nodes may go on in the first try, because each takes a new id for the second. In
+                // the second try neither node may go on, so each denies the other.
                 if own.compare(id) == Ordering::Greater || is_denied && own.compare(id).is_eq() {
                     self.send_tr2(from, answers_with);
                 }
@@ -114,7 +121,8 @@ impl Jitterbug {
         }
     }
 
-    /// Whether a node that asks may not know the longest lease of the ring, and so restore for too short a time.
+    /// Whether a node that sends TR1 might end its restore too early, because it does not know the longest lease of the
+    /// ring.
     fn may_restore_too_early(&self, terms: Option<Terms>) -> bool {
         terms.is_some_and(|terms| {
             let own = self.terms(false);
@@ -123,8 +131,9 @@ impl Jitterbug {
     }
 
     fn on_tr2(&mut self, from: IpAddr, id: TokenId, terms: Option<Terms>) {
-        if self.is_foreign(from, terms.as_ref()) {
+        if self.note_if_foreign(from, terms.as_ref()) {
             if id.is_leader() {
+                // TR2 has no port. The port is not needed, because no token goes to another ring.
                 let node = Node { ip: from, port: 0 };
                 self.note_foreign_leader(node, id, terms);
             }
@@ -136,6 +145,7 @@ impl Jitterbug {
         if let Role::Orphan(Some(restore)) = &self.role
             && restore.is_denied_by(id, self.token_id)
         {
+            // TR2 has no port, so only a node of the list can become a rival.
             let place = self.list.place(from).filter(|_| id.is_leader());
             if let Some(leader) = place.and_then(|place| self.list.get(place)) {
                 self.note_rival(leader, id, terms);
@@ -145,8 +155,8 @@ impl Jitterbug {
         }
     }
 
-    /// Ends the restore. If the objection came from a node that does not lead, the new leader may not know this node.
-    /// The node then owes it a TR1.
+    /// Ends the restore. If a node that does not lead has objected, the new leader possibly does not know this node. So
+    /// this node owes the new leader a TR1.
     fn deny_restore(&mut self, by: IpAddr, id: TokenId, owes: bool) {
         self.out.push_event(Event::RestoreDenied { by });
         if id.is_leader() {
@@ -155,7 +165,7 @@ impl Jitterbug {
         self.become_waiter(owes);
     }
 
-    /// Notes a node, which a turn adds to the list.
+    /// Notes a node. In its next turn as a leader, this node adds the noted node to the list.
     pub(super) fn note_node(&mut self, node: Node) {
         if !self.list.learn(node) {
             self.report_refused(&[node]);

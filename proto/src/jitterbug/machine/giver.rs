@@ -10,8 +10,9 @@ use crate::{CloseReason, StreamId, StreamOp};
 
 impl Jitterbug {
     pub(super) fn begin_pass(&mut self, to: Node, is_rival: bool) {
+        // The limit includes the connect, so that a dead candidate costs one timeout in all.
         let deadline = self.now + self.options.token_pass_timeout;
-        // Nodes of a version without terms do not understand them.
+        // A node that sends no terms is of a version that does not understand terms.
         let terms = self.peers.terms(to.ip).map(|_| self.terms(false));
         let offer = OfferedToken {
             id: self.token_id,
@@ -24,6 +25,7 @@ impl Jitterbug {
     }
 
     pub(super) fn on_connected(&mut self, id: StreamId) {
+        // The connection may be up only after the time of the pass.
         self.on_pass_due();
         if let Some(pass) = self.role.pass_mut() {
             pass.on_connected(self.list.hash());
@@ -31,15 +33,16 @@ impl Jitterbug {
         }
     }
 
-    /// Handles the bytes or the end that the candidate has sent.
+    /// Handles the bytes that the candidate has sent, or the end of its stream.
     pub(super) fn on_answer(&mut self, id: StreamId, bytes: &[u8], end: bool) {
         let Some(pass) = self.role.pass_mut() else {
             return;
         };
         let is_late = pass.is_over(self.now);
-        match pass.on_received(bytes, end, || self.list.encoded()) {
+        match pass.on_received(bytes, end, || self.list.encode()) {
             // An acknowledgement proves that the candidate has the token, even if it is read late.
             Some(PassEnd::Done) => self.end_pass(PassEnd::Done),
+            // TP2 and TP3 do not count after the time, because the candidate may have given up.
             _ if is_late => self.on_pass_due(),
             Some(ended) => self.end_pass(ended),
             None => self.out.push_operation(StreamOp::Write(id)),
@@ -59,12 +62,12 @@ impl Jitterbug {
         }
     }
 
-    /// Ends the pass as if its time were over.
+    /// Ends the pass in the same way as when the time of the pass is over.
     pub(super) fn give_up_pass(&mut self) {
         if let Some(end) = self
             .role
             .pass()
-            .map(|pass| pass.end_on_failure(PassFailure::TimedOut))
+            .map(|pass| pass.classify_failure(PassFailure::TimedOut))
         {
             self.end_pass(end);
         }
@@ -75,8 +78,9 @@ impl Jitterbug {
         let end = self
             .role
             .pass()
-            .map(|pass| pass.end_on_failure(PassFailure::NetworkChanged));
+            .map(|pass| pass.classify_failure(PassFailure::NetworkChanged));
         match end {
+            // The candidate did not cause this end, so it gets no penalty.
             Some(PassEnd::Failed(_)) => self.end_pass(PassEnd::Aborted),
             Some(end) => self.end_pass(end),
             None => {}
@@ -91,28 +95,35 @@ impl Jitterbug {
         let to = pass.to();
         if let Some(stream) = pass.stream() {
             self.out.push_operation(match end {
+                // After a normal end, half of the data would look like a complete token. So all other passes end with a
+                // reset.
                 PassEnd::Done => StreamOp::Close(stream),
                 _ => StreamOp::Abort(stream),
             });
         }
+        // The rival must announce itself again before it is tried again.
         if pass.is_rival() {
             self.rival.forget();
         }
+        // The givers that waited for the end of this pass come before the next candidate.
         for held in self.inbound.release() {
             self.out.push_operation(StreamOp::Read(held));
         }
+        // A rival need not be in the list. Only nodes of the list have penalties.
         let is_known = self.list.contains(to.ip);
         let counters = &mut self.out.counters;
         match end {
             PassEnd::Done => {
                 counters.passes_done += 1;
                 self.penalties.note_done(to.ip);
-                let OfferedToken { id, terms } = *pass.offered();
+                let OfferedToken { id, terms } = *pass.offer();
                 self.passed_token.note(Rank::of(id, terms), self.now);
                 self.follow_state.follow(id);
+                // The acknowledgement is a sign of life.
                 self.note_heard(to.ip, None);
                 self.out.push_event(Event::Passed { to });
                 self.become_waiter(false);
+                // The node asks as a waiter, so that its TR1 is no announcement.
                 self.ask_for_terms(to.ip);
             }
             PassEnd::Failed(why) => {
@@ -121,7 +132,7 @@ impl Jitterbug {
                     self.penalties.note_failed(to.ip);
                 }
                 if matches!(why, PassFailure::TimedOut | PassFailure::Unreachable) {
-                    // A candidate that is unreachable has cost the time of a whole pass. The next ones must have
+                    // An unreachable candidate has cost the time of a whole pass. The next candidates must have
                     // answered lately.
                     self.peers.note_unreachable(to.ip);
                     if let Some(round) = self.role.round_mut() {
@@ -136,12 +147,14 @@ impl Jitterbug {
                     self.penalties.note_failed(to.ip);
                 }
                 self.out.push_event(Event::PassUnknown { to, why });
+                // The restore finds the candidate as the new leader, or replaces the token.
                 self.become_orphan();
             }
             PassEnd::Aborted => {
                 counters.passes_aborted += 1;
                 self.out.push_event(Event::PassAborted { to });
                 if let Some(round) = self.role.round_mut() {
+                    // After the inbound pass the turn continues with step 4, because the list may have new entries.
                     *round = CandidateRound::default();
                 }
             }

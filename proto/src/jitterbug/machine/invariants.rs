@@ -1,5 +1,5 @@
-//! The invariants of the state machine. Builds with debug assertions check them after each input, so that tests and the
-//! simulator fail at the cause.
+//! The invariants of the state machine. Builds with debug assertions check the invariants after each input, so that
+//! tests and the simulator fail at the cause.
 
 use super::Jitterbug;
 use crate::invariants::{Invariant, check};
@@ -137,7 +137,7 @@ mod tests {
         it.inbound.accept(STREAM, host(from), it.now);
     }
 
-    /// A valid state machine, and how a test breaks it, in the order of the invariants.
+    /// Valid state machines, each with a change that breaks one invariant, in the order of the invariants.
     const SPOILT: &[BrokenCase<Rig, Jitterbug>] = &[
         (Rig::orphan, |it| it.net = None),
         (Rig::orphan, |it| it.role = Role::Orphan(None)),

@@ -9,7 +9,7 @@ use crate::jitterbug::role::{RestoreAction, Role};
 use crate::jitterbug::{Options, State, tokens};
 use crate::time::Instant;
 
-/// The ticket of datagrams whose outcome does not matter.
+/// The ticket of datagrams whose outcome the node ignores.
 const NO_TICKET: u64 = 0;
 
 impl Jitterbug {
@@ -19,6 +19,7 @@ impl Jitterbug {
             tr_interval,
             ..
         } = self.options;
+        // The end of the first try and the first TR1 of the second are due at the same time.
         while let Some(restore) = self.role.restore_mut() {
             let number = restore.number();
             match restore.take_step(self.now, tr_count, tr_interval) {
@@ -48,7 +49,7 @@ impl Jitterbug {
         self.send_tr1(to, NO_TICKET, false);
     }
 
-    /// Sends TR1, which may ask for one.
+    /// Sends TR1. If `asks` is set, the TR1 asks its receiver for a TR1.
     fn send_tr1(&mut self, to: IpAddr, ticket: u64, asks: bool) {
         let is_leader = self.role.state() == State::Leader;
         if let Some(net) = self.net {
@@ -62,8 +63,8 @@ impl Jitterbug {
         }
     }
 
-    /// Sends TR2. It has terms only if the question had them: the sender may not understand them, and an answer must
-    /// not be longer than its question.
+    /// Sends TR2. The TR2 has terms only if the TR1 had terms. A receiver that sent no terms possibly does not
+    /// understand terms, and the answer would be longer than the question.
     pub(super) fn send_tr2(&mut self, to: IpAddr, with_terms: bool) {
         let is_leader = self.role.state() == State::Leader;
         if let Some(net) = self.net {
@@ -75,9 +76,10 @@ impl Jitterbug {
         }
     }
 
-    /// Sends the TR1 that a waiter owes to the sender of an announcement. It also sends one to a leader that does not
-    /// know how short this node's lease is.
+    /// Sends the TR1 that a waiter owes to the sender of an announcement. If the leader does not know this node's short
+    /// lease, this node sends a TR1 even if it owes none.
     pub(super) fn send_owed_tr1(&mut self, to: IpAddr, id: TokenId, terms: Option<Terms>) {
+        // The lease of the ring must not be longer than this node's time to elect itself.
         let is_unaware = terms.is_some_and(|terms| self.is_shorter(&terms));
         let Role::Waiter(waiter) = &mut self.role else {
             return;
@@ -97,13 +99,14 @@ impl Jitterbug {
         self.broadcast_tr1(NO_TICKET);
     }
 
-    /// Returns when the next announcement is due.
+    /// Returns the time at which the next announcement is due.
     pub(super) fn announcement_due(&self) -> Option<Instant> {
         let is_due = self.role.turn().is_some_and(|turn| turn.pass().is_none());
         let period = self.options.renew_timeout / 2;
         is_due.then(|| {
             let announced = self.announcements.last();
-            // If options differ, each leader announces its own. Otherwise some nodes would never hear of them.
+            // If options differ, each leader announces its own options. Otherwise some nodes would never hear of these
+            // options.
             let introduced = self.announcements.last_own();
             let last = if self.has_other_options() {
                 announced.min(introduced)

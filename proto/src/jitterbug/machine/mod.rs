@@ -1,5 +1,5 @@
-//! The state machine: it owns the parts, and passes to each the inputs that concern it. Only this folder uses more than
-//! one part. Start reading at `settle`, which runs after every input.
+//! The state machine. The state machine owns its parts, and passes each input to the parts that need the input. Only
+//! the files in this folder use several parts together. Start reading at `settle`, which runs after every input.
 //!
 //! | file | holds |
 //! |---|---|
@@ -10,7 +10,6 @@
 //! | `candidate` | the candidate's side of a pass |
 //! | `status`, `invariants` | values that people read, and conditions that hold after every input |
 
-mod candidate;
 mod datagrams;
 mod giver;
 mod invariants;
@@ -21,6 +20,7 @@ mod shutdown;
 mod states;
 mod status;
 mod streams;
+mod taker;
 mod terms;
 #[cfg(test)]
 mod test_access;
@@ -48,8 +48,8 @@ use outbox::Outbox;
 
 /// A node of a Jitterbug ring.
 ///
-/// It begins when its network is [up](NetworkState::Up) for the first time. Before a timeout, the driver must pass on everything
-/// that waits in the sockets: datagrams first, then events of connections.
+/// The node begins when its network is [up](NetworkState::Up) for the first time. Before a timeout, the driver must
+/// pass on everything that waits in the sockets. Datagrams come before events of connections.
 #[derive(Debug)]
 pub struct Jitterbug {
     options: Options,
@@ -71,22 +71,23 @@ pub struct Jitterbug {
     inbound: Inbound,
     data: Data,
     out: Outbox,
-    /// When the node last sent a TR1 to all.
+    /// The time at which the node last sent a TR1 to all nodes.
     last_broadcast: Option<Instant>,
     turns: u64,
     /// Whether local work wants the token or uses it.
     has_work: bool,
     /// Whether local work may use the token, as last reported to observers.
     reported_may_use: bool,
-    /// When a leader that shuts down gives up passing its token.
+    /// The time at which a leader that shuts down no longer tries to pass its token.
     leave_by: Option<Instant>,
     is_finished: bool,
-    /// Nodes to remove from the list because they never answered.
+    /// Nodes that must be removed from the list, because they have never answered.
     silent: Vec<IpAddr>,
 }
 
 impl Jitterbug {
-    /// Creates a node without memory. `seed` is random: a node that does not know it cannot guess the token ids.
+    /// Creates a node that remembers nothing of earlier processes. `seed` is random, so that other nodes cannot guess
+    /// the token ids.
     ///
     /// # Errors
     /// Returns an error if the options cannot work.
@@ -142,6 +143,7 @@ impl Jitterbug {
         loop {
             self.decide_waiting();
             let is_granted = self.role.restore_mut().is_some_and(|it| it.is_granted());
+            // An answered exchange may still bring a token, and then there would be two.
             if is_granted && !self.inbound.has_answered() {
                 self.out.counters.restores_won += 1;
                 self.out.push_event(Event::RestoreWon);
@@ -150,8 +152,8 @@ impl Jitterbug {
                 self.rival.forget();
                 self.become_leader();
             }
-            // After a restore this is at once, because the new id was not announced. It comes before each pass, because
-            // a leader that passes at once would otherwise never announce itself.
+            // After a restore the announcement is due at once, because the new id was not announced. The check comes
+            // before each pass. Otherwise a leader that passes at once would never announce itself.
             if self.announcement_due().is_some_and(|due| due <= self.now) {
                 self.announce();
             }
@@ -162,7 +164,7 @@ impl Jitterbug {
         self.report_use();
     }
 
-    /// Handles an input. A node that has ended ignores it.
+    /// Handles an input. If the node has ended, ignores the input.
     fn handle<T: Default>(&mut self, now: Now, act: impl FnOnce(&mut Self) -> T) -> T {
         self.advance_clock(now);
         let outcome = if self.is_finished {
@@ -192,6 +194,7 @@ impl Jitterbug {
     }
 
     fn on_sent(&mut self, number: u64, sent: SendOutcome) {
+        // The ticket is the number of a restore, so that late outcomes do not count for the next restore.
         let restore = self.role.restore_mut();
         if let Some(restore) = restore.filter(|restore| restore.number() == number)
             && sent != SendOutcome::Accepted

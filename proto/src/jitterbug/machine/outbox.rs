@@ -1,4 +1,4 @@
-//! Outputs of the node: datagrams, operations on connections, events and counts.
+//! The outputs of the node: datagrams, operations on connections, events and counters.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -54,14 +54,14 @@ impl Outbox {
         });
     }
 
-    /// Moves the next datagram into `buf`. Returns its receiver, its length and its ticket. One that does not fit is
-    /// discarded.
+    /// Moves the next datagram into `buf`. Returns the receiver, the length and the ticket of the datagram. Discards
+    /// datagrams that do not fit.
     pub(super) fn pop_datagram(&mut self, buf: &mut [u8]) -> Option<(SocketAddr, usize, u64)> {
         while let Some(next) = self.datagrams.pop_front() {
             if let (Some(room), Some(bytes)) = (buf.get_mut(..next.len), next.bytes.get(..next.len))
             {
                 room.copy_from_slice(bytes);
-                // Datagrams are counted here because those that are cleared never leave.
+                // Datagrams are counted here, because a datagram that was cleared before has not left.
                 match next.kind {
                     Kind::Tr1 => self.counters.tr1_sent += 1,
                     _ => self.counters.tr2_sent += 1,

@@ -19,11 +19,11 @@ impl Jitterbug {
         }
     }
 
-    /// Whether this node knows a token that is stronger than the one that came from a node.
+    /// Whether this node knows a stronger token than `incoming`, which came from the node `from`.
     pub(super) fn knows_stronger(&self, from: IpAddr, incoming: Rank) -> bool {
         let period = self.options.renew_timeout;
         let asked = self.peers.last_asked(from);
-        // A giver that has asked who leads, and leads now, got no answer from that leader. So that leader is gone.
+        // A giver that has asked and leads now got no objection from the leader of that token. So that leader is gone.
         let holds = |rank: Rank, at: Instant| {
             let is_larger = rank.id.compare(incoming.id).is_gt();
             rank.is_above(incoming) && (is_larger || asked.is_none_or(|asked| asked < at))
@@ -34,13 +34,14 @@ impl Jitterbug {
         }
         let heard = self.rival.if_recent(self.now, period);
         let heard = heard.filter(|heard| {
+            // A token without followers must not replace one that other nodes follow.
             let is_lone = incoming.is_followed == Some(false);
             is_lone && heard.rank.is_followed == Some(true) && heard.leader.ip != from
         });
         heard.is_some_and(|heard| holds(heard.rank, heard.at))
     }
 
-    /// Returns the rival with a stronger token than the node's own.
+    /// Returns another leader of the same ring if its token is stronger than this node's token.
     pub(super) fn stronger(&self) -> Option<HeardLeader> {
         let period = self.options.renew_timeout;
         self.rival.above(self.rank(), self.now, period)
@@ -52,6 +53,7 @@ impl Jitterbug {
         let before = self.stronger();
         let rank = Rank::of(id, terms);
         self.rival.note(rank, leader, self.now, period);
+        // Announcements repeat, so the node reports only the first one.
         if before.is_none() && self.stronger().is_some() {
             self.out.push_event(Event::RivalHeard {
                 token_id: id.random(),
@@ -67,7 +69,8 @@ impl Jitterbug {
         self.foreign_leader.note(rank, leader, self.now, period);
     }
 
-    /// Whether another ring on the segment has a stronger token. Programs use only the stronger token of two rings.
+    /// Whether another ring on the segment has a stronger token. If there are two rings, only the programs of the ring
+    /// with the stronger token may use their token.
     pub fn is_outranked(&self) -> bool {
         let period = self.options.renew_timeout;
         let above = self.foreign_leader.above(self.rank(), self.now, period);

@@ -13,6 +13,7 @@ impl Jitterbug {
         };
         let before = std::mem::replace(&mut self.net, net);
         let address = |net: Option<Network>| net.map(|net| net.address);
+        // Connections depend only on the address, and the port stays the same while the process lives.
         if address(before) == address(net) {
             return;
         }
@@ -25,13 +26,17 @@ impl Jitterbug {
             if self.list.len() == 0 {
                 self.list.put_own(own);
             } else {
+                // Other nodes may know the old entry, so the new entry goes the usual way through `to_add`.
                 self.note_node(own);
             }
         }
         match self.role {
+            // A leader goes on with the new address, unless a candidate may have its token.
             Role::Leader(_) if net.is_some() => self.break_pass(),
+            // A waiter has asked no question, so no answer depends on the old address.
             Role::Waiter(_) if net.is_some() => {}
             _ => {
+                // Datagrams that wait belong to the old address.
                 self.out.clear_datagrams();
                 self.become_orphan();
             }
@@ -51,7 +56,7 @@ impl Jitterbug {
         self.is_finished = true;
         self.reset_exchanges();
         self.data.cancel();
-        // An answer that has not left would name a leader that no longer exists.
+        // An answer that has not left would announce a leader that no longer exists.
         self.out.clear_datagrams();
         self.out.push_event(Event::ShutDown);
     }
@@ -60,6 +65,7 @@ impl Jitterbug {
         if self.leave_by.is_some() {
             return;
         }
+        // One timeout for decisions, and one for passes.
         self.leave_by = Some(self.now + self.options.token_pass_timeout.saturating_mul(2));
         if self.role.turn().is_some() {
             self.data.cancel_computation();

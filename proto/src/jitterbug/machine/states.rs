@@ -8,6 +8,7 @@ use crate::jitterbug::role::{PassEnd, Restore, Role, Turn, Waiter};
 
 impl Jitterbug {
     pub(super) fn set_token_id(&mut self, id: TokenId) {
+        // The sign belongs to a message: a node keeps its id when it no longer leads.
         let id = id.with_leader(false);
         if id != self.token_id {
             self.token_id = id;
@@ -17,8 +18,9 @@ impl Jitterbug {
 
     /// Leaves the present state and enters another.
     pub(super) fn enter(&mut self, role: Role) {
+        // Only a leader passes its token, so the connection of a pass must not outlive the leadership.
         self.end_pass(PassEnd::Aborted);
-        // The result would be computed again in the next turn.
+        // The next turn computes again, so this result is useless.
         self.data.cancel_computation();
         self.role = role;
         self.report_state();
@@ -48,6 +50,7 @@ impl Jitterbug {
         let restore = Restore::new(self.now, self.out.counters.restores, least);
         self.enter(Role::Orphan(Some(restore)));
         self.out.push_event(Event::RestoreBegan);
+        // The first TR1 leaves at once.
         self.on_restore_due();
     }
 
@@ -56,12 +59,14 @@ impl Jitterbug {
             self.now + self.options.renew_timeout,
             owes,
         )));
+        // A node that shuts down has given its token away, so it can end.
         if self.leave_by.is_some() {
             self.finish();
         }
     }
 
     pub(super) fn become_leader(&mut self) {
+        // If a later pass loses this token, the node must not absorb the token of a weaker ring as an old one.
         self.passed_token.forget();
         let turn = self.next_turn(false);
         self.enter(Role::Leader(turn));

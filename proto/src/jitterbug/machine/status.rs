@@ -13,19 +13,21 @@ impl Jitterbug {
         &self.options
     }
 
-    /// Whether the node has ended. It then ignores all inputs.
+    /// Whether the node has ended. A node that has ended ignores all inputs.
     pub const fn is_finished(&self) -> bool {
         self.is_finished
     }
 
-    /// Whether local work may use the token now: the node leads, is not passing the token, and knows no stronger ring
-    /// of another policy.
+    /// Whether local work may use the token now. The node must lead, must not be passing the token, and must know no
+    /// other ring with a stronger token.
     pub fn may_use_token(&self) -> bool {
+        // From step 4 on a candidate may get the token, so programs must have stopped.
         let turn = self.role.turn();
         turn.is_some_and(|turn| !turn.is_passing()) && !self.is_finished && !self.is_outranked()
     }
 
-    /// Returns the number of the present turn, or of the last one; 0: there was none.
+    /// Returns the number of the current turn. If no turn is running, returns the number of the last turn, or 0 if
+    /// there was none.
     pub const fn turn(&self) -> u64 {
         self.turns
     }

@@ -1,4 +1,4 @@
-//! Events of connections: those of the giver's pass, and those of inbound exchanges.
+//! Events of the connection of this node's pass, and of the connections of inbound exchanges.
 
 use std::net::SocketAddr;
 
@@ -14,6 +14,7 @@ impl Jitterbug {
             StreamEvent::Connected if is_pass => self.on_connected(id),
             StreamEvent::Received { bytes, end } if is_pass => {
                 self.on_answer(id, bytes, end);
+                // A pass has judged all bytes that have arrived, so none of them stays unread.
                 return bytes.len();
             }
             StreamEvent::Received { bytes, end } => return self.on_exchange_bytes(id, bytes, end),
@@ -52,7 +53,7 @@ impl Jitterbug {
             return 0;
         };
         let count = pass.write(room);
-        // The driver asks again after everything was written.
+        // The driver asks again after the last byte, and the half-close follows.
         if count == 0 && pass.close() {
             self.out.push_operation(StreamOp::Finish(id));
         }

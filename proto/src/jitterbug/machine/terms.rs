@@ -1,4 +1,4 @@
-//! The terms of this node, and the consequences of those of others (`docs/jitterbug.md`, section 1).
+//! The terms of this node, and the effects of the terms of other nodes (`docs/jitterbug.md`, section 1).
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,38 +9,39 @@ use super::Jitterbug;
 use crate::jitterbug::terms::{micros, millis, separates};
 use crate::jitterbug::{Difference, Event, Options, State};
 
-/// A node that has had no token knows no lease of its ring. Its restore lasts longer than the lease of a leader that
-/// knows no other node.
+/// A node that has never had a token does not know the leases in its ring. The restore of such a node lasts at least
+/// this long. This time is longer than the lease of a leader that knows no other node.
 const FIRST_RESTORE_MIN: Duration = Duration::from_millis(600);
 
-/// The terms of a node count at least this long after it was heard.
+/// The minimum time for which a node's terms remain valid after the node was heard.
 const TERMS_LIFETIME: Duration = Duration::from_secs(20);
-/// How many times `renew_timeout` the terms count, if that is longer than [`TERMS_LIFETIME`]. Nodes of a ring with
-/// different options hear each other more than twice in this time.
+/// The terms remain valid for this many times `renew_timeout`, if the result is longer than [`TERMS_LIFETIME`]. If
+/// nodes of a ring have different options, they hear one another more than twice in this time.
 const TERMS_LIFETIME_RENEWS: u32 = 4;
 
 impl Jitterbug {
-    /// Returns how long the terms of a node count after it was heard.
+    /// Returns the time for which a node's terms remain valid after the node was heard.
     pub(super) fn terms_lifetime(&self) -> Duration {
         let renew_timeout = self.options.renew_timeout;
         TERMS_LIFETIME.max(renew_timeout.saturating_mul(TERMS_LIFETIME_RENEWS))
     }
 
-    /// Returns how long the loop may stall before the node no longer leads. Until then no node of the ring, even with
-    /// the shortest times, can have asked without an answer. A node that sends no terms, or is unknown, counts with
-    /// default times.
+    /// Returns the lease. A node that was stalled for longer than its lease no longer leads. A shorter stall is too
+    /// short for a whole restore, even for a restore of the node with the shortest times. For a node that is unknown or
+    /// sends no terms, the default times count.
     pub fn lease(&self) -> Duration {
         let lease = self.announced_lease();
         let given = self.follow_state.lease(self.now, self.terms_lifetime());
         lease.min(given.unwrap_or(lease))
     }
 
-    /// Returns the lease without the giver's. If the giver's counted here, nodes would keep a short lease alive
-    /// indefinitely by telling it to each other.
+    /// Returns the lease that this node announces, which does not depend on the giver of the token. If the giver's
+    /// lease had an effect on this value, nodes would indefinitely repeat a short lease to one another.
     fn announced_lease(&self) -> Duration {
         let own = self.options.own_lease();
         let known = self.peers.leases();
         let lease = own.min(known.shortest.unwrap_or(own));
+        // Nodes without terms rely on the default lease.
         if known.older > 0 || known.shortest.is_none() {
             lease.min(Options::default().own_lease())
         } else {
@@ -48,8 +49,9 @@ impl Jitterbug {
         }
     }
 
-    /// Returns the minimum duration of a restore. The ring of a node that has had a token knows its lease, and keeps to
-    /// it. A node that had none, or that the ring may have forgotten, waits for the longest lease that it has heard of.
+    /// Returns the minimum duration of a restore. If a node has had a token, its ring knows the node's lease, and no
+    /// leader of the ring uses a longer lease. A node that has never had a token waits for the longest lease of which
+    /// it has heard. A node that the ring may have forgotten waits for this longest lease too.
     pub(super) fn least_restore(&self) -> Duration {
         let had_token = self.follow_state.had_token();
         if had_token && !self.follow_state.is_unheard() {
@@ -58,19 +60,23 @@ impl Jitterbug {
         let reported = self.peers.leases().longest_reported;
         let longest = reported.map(|lease| lease + self.options.tr_interval);
         match longest {
+            // A node that has had a token already knows the leases of its ring, so the default is no lower limit.
             Some(longest) if had_token => longest,
             _ => FIRST_RESTORE_MIN.max(longest.unwrap_or_default()),
         }
     }
 
-    /// Returns the node's terms. `asks` is whether they ask for a TR1.
+    /// Returns the node's terms. `asks` tells whether the terms ask the receiver for a TR1.
     pub(super) fn terms(&self, asks: bool) -> Terms {
         let own = self.options.own_lease();
         let is_leader = self.role.state() == State::Leader;
+        // A leader follows no other token, even if it did so as a waiter.
         let follows = self.follow_state.followed_token().filter(|_| !is_leader);
         Terms {
             lease_us: micros(own),
             shortest_us: micros(self.announced_lease()),
+            // The value has only leases that this node has heard itself. A lease that nodes repeat to each other would
+            // never run out.
             longest_us: micros(own.max(self.peers.leases().longest.unwrap_or(own))),
             renew_ms: millis(self.options.renew_timeout),
             pass_ms: millis(self.options.token_pass_timeout),
@@ -91,23 +97,25 @@ impl Jitterbug {
         {
             self.out.push_event(Event::NodeDiffers { node: from, how });
         }
+        // A longer lease that is heard during a restore must still extend the restore.
         let least = self.least_restore();
         if let Some(restore) = self.role.restore_mut() {
             restore.extend_to(least);
         }
     }
 
-    /// Asks a node for a TR1 if its terms are old. A node that only takes tokens is heard but does not send its terms.
-    /// Those that this node knows may be forged.
+    /// Asks a node for a TR1 if its terms are old. A node that only takes tokens is heard, but does not send its terms.
+    /// The known terms of such a node may be forged.
     pub(super) fn ask_for_terms(&mut self, node: IpAddr) {
         let own = micros(self.options.own_lease());
         let old = self.peers.old_terms(node);
+        // Equal leases change no time, so a ring with equal options sends no such questions.
         if old.is_some_and(|terms| terms.lease_us != own) {
             self.ask_for_tr1(node);
         }
     }
 
-    /// Whether this node's lease is shorter than any that a node with these terms knows.
+    /// Whether this node's lease is shorter than the shortest lease in the other node's terms.
     pub(super) fn is_shorter(&self, terms: &Terms) -> bool {
         micros(self.options.own_lease()) < terms.shortest_us
     }
@@ -123,7 +131,7 @@ impl Jitterbug {
         })
     }
 
-    /// Returns the nodes whose options differ from this node's, with the difference.
+    /// Returns the nodes whose options differ from this node's options, with the difference.
     pub fn differing_nodes(&self) -> impl Iterator<Item = (IpAddr, Difference)> {
         let times = self.peers.nodes_with_terms().filter_map(|(node, terms)| {
             // A node with failed passes is probably gone.
@@ -133,9 +141,10 @@ impl Jitterbug {
         times.chain(self.foreign_nodes())
     }
 
-    /// Whether a node with other options exists, so that all nodes must hear of each other's options.
+    /// Whether a node with other options exists. In this case, all nodes must learn the options of all other nodes.
     pub(super) fn has_other_options(&self) -> bool {
         let own = self.options.own_lease();
+        // Terms have whole microseconds, so this node's lease is compared in the same unit.
         let known = self.peers.leases();
         [known.shortest, known.longest]
             .into_iter()
@@ -144,9 +153,10 @@ impl Jitterbug {
             || self.foreign_nodes().next().is_some()
     }
 
-    /// Decides whether a message belongs to another ring, and reports its sender if so.
-    pub(super) fn is_foreign(&mut self, from: IpAddr, terms: Option<&Terms>) -> bool {
+    /// Notes and reports the sender of a message if it belongs to another ring. Returns whether it does.
+    pub(super) fn note_if_foreign(&mut self, from: IpAddr, terms: Option<&Terms>) -> bool {
         let Some(how) = terms.and_then(|terms| separates(terms, &self.options)) else {
+            // The node may have been restarted with the options of this ring.
             self.foreign_nodes.forget(from);
             return false;
         };

@@ -13,7 +13,7 @@ impl Jitterbug {
         self.token_id = id;
     }
 
-    /// Gives a leader another token, as if it were just announced.
+    /// Makes the node a leader with this token id. The token counts as just announced.
     pub(crate) fn lead_with(&mut self, id: TokenId) {
         self.set_token_id(id);
         self.announcements.note_sent(self.now);

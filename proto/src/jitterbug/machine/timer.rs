@@ -5,21 +5,22 @@ use crate::jitterbug::role::Role;
 use crate::jitterbug::{Event, Reason};
 use crate::time::{Instant, Now};
 
-/// How often the loop wakes up within the shortest lease, to notice its own stalls.
+/// The loop wakes up this many times within the shortest lease, so that the node notices its own stalls.
 const WAKE_UPS_PER_LEASE: u32 = 8;
 
 impl Jitterbug {
-    /// Sets the time, which never goes back. A leader or a restore that has stalled for too long ends here, before any
-    /// input is handled (section 5, "Stall").
+    /// Sets the time, which never goes back. If a leader or a restore has stalled for too long, it ends here, before
+    /// any input is handled (section 5, "Stall").
     pub(super) fn advance_clock(&mut self, now: Now) {
         let stood = now.monotonic.since(self.now);
-        // The lease from before the stall: nodes that were silent during the stall must not make it longer.
+        // The lease from before the stall counts. Terms that run out during the stall must not make it longer.
         let lease = self.lease();
         self.now = self.now.max(now.monotonic);
         self.peers.expire(self.now, self.terms_lifetime());
         if stood < lease || self.is_finished {
             return;
         }
+        // A waiter has no right and no answer that could be out of date.
         let is_concerned = matches!(self.role, Role::Leader(_) | Role::Orphan(Some(_)));
         if is_concerned {
             self.out.counters.stalls += 1;
@@ -49,12 +50,14 @@ impl Jitterbug {
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
+        // A stall ends only a leadership or a restore, so other states need no extra wake-ups.
         let watch = || self.now + self.lease() / WAKE_UPS_PER_LEASE;
         let of_role = match &self.role {
             Role::Orphan(None) => [None; 3],
             Role::Orphan(Some(restore)) => [restore.due(), Some(watch()), None],
             Role::Waiter(waiter) => [Some(waiter.renew_at()), None, None],
             Role::Leader(turn) => {
+                // A command reports the end of local work, so the hold needs no timer.
                 let held_until = (!self.is_kept_for_work()).then(|| self.held_until(turn));
                 let step = turn.due(held_until);
                 [step, self.announcement_due(), Some(watch())]

@@ -11,11 +11,11 @@ use crate::jitterbug::role::{CandidateRound, Role, Turn, TurnInput, TurnStep};
 use crate::jitterbug::{Event, Options, Reason};
 use crate::time::Instant;
 
-/// A node without an answer is forgotten when it would be asked for the seventh time.
+/// If a node has never answered, this node removes that node from the list instead of asking for the seventh time.
 const FORGET_AT_ASK: u32 = 7;
 
 impl Jitterbug {
-    /// Returns until when a leader holds the token, without local work.
+    /// Returns the time until which a leader without local work holds the token.
     pub(super) fn held_until(&self, turn: &Turn) -> Instant {
         let Options {
             hold,
@@ -29,19 +29,20 @@ impl Jitterbug {
             hold
         };
         let until = turn.held_until(hold, renew_timeout, self.list.len());
-        // A node that ends waits for its decisions. Otherwise it would pass data that is older than what it was given,
-        // or lose the newer data with its process.
+        // A node that ends waits for its decisions. Otherwise it would pass its older data, and the received data would
+        // be lost with its process.
         let leaves = self.leave_by.filter(|_| self.data.is_deciding());
         leaves.map_or(until, |end| until.max(end.before(token_pass_timeout)))
     }
 
-    /// Whether the turn waits for nothing: a stronger token exists, or the node is shutting down.
+    /// Whether the turn must not wait, because a stronger token exists or the node is shutting down.
     fn has_to_hurry(&self) -> bool {
         self.leave_by.is_some() || self.stronger().is_some()
     }
 
-    /// Whether local work keeps the token here.
+    /// Whether the token stays at this node because of local work.
     pub(super) fn is_kept_for_work(&self) -> bool {
+        // Programs use only the stronger token of two rings, so local work must not keep the weaker token.
         self.has_work && self.leave_by.is_none() && !self.is_outranked()
     }
 
@@ -81,6 +82,7 @@ impl Jitterbug {
             if round.delay(now, timeout) {
                 return false;
             }
+            // A giver that hangs must not keep the token here any longer.
             for id in self.inbound.blocking_exchanges() {
                 self.reset_exchange(id, Reason::Late);
             }
@@ -90,11 +92,13 @@ impl Jitterbug {
             .round_mut()
             .is_some_and(CandidateRound::begin_passing)
         {
-            // The list changes only here, before the first pass, so that one pass has the same list in TP1 and TP4 (section 10).
+            // The list changes before the first pass and not during a pass, so that TP1 and TP4 have the same list
+            // (section 10).
             let added = self.list.apply_additions();
             self.report_added(&added);
             self.forget_silent_nodes();
         }
+        // The ring of the stronger token continues, so its leader gets this token before all other nodes.
         if let Some(rival) = self.stronger() {
             self.out.push_event(Event::GaveWay {
                 to: rival.leader.ip,
@@ -124,6 +128,7 @@ impl Jitterbug {
             let node = self.list.get(next)?;
             // A node that shuts down tries every candidate, because the token would be lost with its process.
             let is_skipped = self.leave_by.is_none() && self.penalties.take_skip(node.ip);
+            // A node of another ring would refuse the token.
             if node.ip == own || is_skipped || self.foreign_nodes.has(node.ip) {
                 continue;
             }
@@ -134,21 +139,23 @@ impl Jitterbug {
         }
     }
 
-    /// Whether a pass to a node is worth its time, because the node has answered this one. After a candidate that has
-    /// cost the time of a pass, the others must have answered lately, so that a turn costs no more than one such time.
-    fn is_reachable(&mut self, node: IpAddr) -> bool {
-        let round = self.role.round_mut();
-        let has_lost_time = round.is_some_and(|round| round.has_lost_time());
+    /// Whether the candidate has answered, so that the node should spend the time of a pass on this candidate. If a
+    /// pass of this turn has already run into its time limit, the candidate must have answered within the last
+    /// `renew_timeout`. So at most one pass of a turn runs into its time limit.
+    fn is_reachable(&self, node: IpAddr) -> bool {
+        let round = self.role.round();
+        let has_lost_time = round.is_some_and(CandidateRound::has_lost_time);
         let since = self.now.before(self.options.renew_timeout);
         let since = has_lost_time.then_some(since);
         self.peers.has_answered_since(node, since)
     }
 
-    /// Asks a node that only others know for a TR1, which costs no time. The number per turn is limited.
+    /// Asks a node for a TR1. The turn does not wait for the answer. The number of these questions per turn is limited.
     fn ask_for_sign_of_life(&mut self, node: IpAddr) {
         if !self.role.round_mut().is_some_and(CandidateRound::count_ask) {
             return;
         }
+        // A question counts as a failure, so that a dead node is asked at longer and longer intervals.
         let asked = self.penalties.note_failed(node);
         if asked >= FORGET_AT_ASK && !self.peers.has_heard(node) {
             self.silent.push(node);
@@ -157,9 +164,10 @@ impl Jitterbug {
         }
     }
 
-    /// Forgets the nodes that were asked often and have never answered.
+    /// Removes from the list the nodes that were often asked and have never answered.
     fn forget_silent_nodes(&mut self) {
         for node in std::mem::take(&mut self.silent) {
+            // The node may have answered since the last question.
             if self.peers.has_heard(node) || self.is_own(node) {
                 continue;
             }
@@ -176,7 +184,7 @@ impl Jitterbug {
         }
     }
 
-    /// Decides about all data that waits, until a job runs.
+    /// Makes one decision about received data after the other, until a job runs or no data waits.
     pub(super) fn decide_waiting(&mut self) {
         loop {
             let decisions = &mut self.out.counters.decisions;
@@ -205,6 +213,7 @@ impl Jitterbug {
                 !failed
             }
             Some(DataResult::Decided { failed, changed }) => {
+                // The node computes again, because the next data must continue from the changed data.
                 if let Some(turn) = turn.filter(|_| changed) {
                     turn.on_changed();
                 }

@@ -1,5 +1,5 @@
-//! Nodes that compute or decide in another way, or have an impossible lease. They cannot be in one ring with this node
-//! (`docs/jitterbug.md`, sections 1 and 9).
+//! Nodes whose computation or decision differs from this node's, or whose lease is impossible. Such nodes cannot be in
+//! one ring with this node (`docs/jitterbug.md`, sections 1 and 9).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use crate::jitterbug::Difference;
 use crate::time::Instant;
 
-/// The memory is limited because such a node is easily forged.
+/// The maximum number of remembered nodes of other rings. The number is limited, because such nodes are easily forged.
 const FOREIGN_NODES_MAX: usize = 64;
 
 /// Nodes of other rings.
 #[derive(Debug, Default)]
 pub(crate) struct ForeignNodes {
-    /// When each node was last heard, and its difference.
+    /// For each node, the time at which it was last heard, and its difference from this node.
     heard: BTreeMap<IpAddr, (Instant, Difference)>,
 }
 
@@ -22,13 +22,14 @@ impl ForeignNodes {
     /// Notes a node of another ring. Returns whether the node or its difference is new.
     pub(crate) fn note(&mut self, from: IpAddr, how: Difference, now: Instant) -> bool {
         let known = self.heard.get(&from).map(|(_, how)| *how);
+        // A flood of forged nodes must not displace the known ones.
         if known.is_some() || self.heard.len() < FOREIGN_NODES_MAX {
             self.heard.insert(from, (now, how));
         }
         known != Some(how)
     }
 
-    /// Forgets a node whose terms now fit.
+    /// Forgets a node because its terms no longer differ.
     pub(crate) fn forget(&mut self, node: IpAddr) {
         self.heard.remove(&node);
     }

@@ -1,4 +1,4 @@
-//! The list of nodes, and the nodes to be added to it (`docs/jitterbug.md`, section 10).
+//! The list of nodes, and the nodes that wait to be added (`docs/jitterbug.md`, section 10).
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -9,9 +9,9 @@ use super::order::{Nodes, PutResult};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// Nodes that were added, or have another port.
+    /// Nodes that were added, and nodes of the list whose port has changed.
     pub(crate) added: Vec<Node>,
-    /// Nodes that did not fit the lists.
+    /// Nodes for which the lists had no room.
     pub(crate) refused: Vec<Node>,
     /// Nodes that never answered and were removed.
     pub(crate) forgotten: Vec<Node>,
@@ -19,13 +19,13 @@ pub(crate) struct Changes {
 
 /// The list, `to_add`, and the hash of the list.
 ///
-/// Only nodes that never answered are removed, and the order changes only when a list is taken. Both lists together
-/// have at most `max_nodes` addresses.
+/// A node is removed only if it never answered. The order changes only when this node takes a token with its list. Both
+/// lists together have at most `max_nodes` addresses.
 #[derive(Debug)]
 pub(crate) struct NodeList {
     list: Nodes,
     to_add: Nodes,
-    /// The number of entries of `to_add` whose addresses are not in the list.
+    /// The number of entries of `to_add` whose address is not in the list.
     unlisted: usize,
     hash: i32,
     most: usize,
@@ -73,7 +73,7 @@ impl NodeList {
         self.list.contains(address) || self.to_add.contains(address)
     }
 
-    pub(crate) fn encoded(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let node_list = self.nodes().into();
         let message = Message::Tp4 { node_list };
         let mut bytes = vec![0; message.encoded_len()];
@@ -82,14 +82,16 @@ impl NodeList {
         bytes
     }
 
-    /// Notes a node to be added, unless the list has exactly this entry. Returns whether it fits.
+    /// If the list does not have exactly this entry, notes that it must be added. Returns `false` if there is no room
+    /// for the node.
     pub(crate) fn learn(&mut self, node: Node) -> bool {
         let listed = self.list.port(node.ip);
         if listed == Some(node.port) {
-            // An older message has named another port.
+            // An older message has named another port, so its entry is out of date.
             self.to_add.remove(node.ip);
             return true;
         }
+        // A new port of a known address needs no further place, so it always fits.
         let is_new = listed.is_none() && !self.to_add.contains(node.ip);
         if is_new && self.list.len() + self.unlisted >= self.most {
             return false;
@@ -105,6 +107,7 @@ impl NodeList {
         self.unlisted = 0;
         let changed = |node: &Node| self.list.put(*node) != PutResult::Known;
         let added: Vec<Node> = waiting.into_iter().filter(changed).collect();
+        // The hash of a long list takes time, so it is computed only after a change.
         if !added.is_empty() {
             self.rehash();
         }
@@ -119,7 +122,7 @@ impl NodeList {
         Some(node)
     }
 
-    /// Puts the node's own entry into the list, at the start and after a token was taken.
+    /// Puts the node's own entry into the list. The node does this when it starts, and after it has taken a token.
     pub(crate) fn put_own(&mut self, own: Node) -> Changes {
         let mut changes = Changes::default();
         self.put(own, &mut changes);
@@ -127,10 +130,10 @@ impl NodeList {
         changes
     }
 
-    /// Combines the list of a token that was taken: the received entries, then the other known ones, then the node's
-    /// own.
+    /// Makes the new list of a node that has taken a token. The list begins with the received entries. Other entries of
+    /// the old list follow. If the node's own entry is still missing, the node appends its entry.
     ///
-    /// Known entries are left out if they are silent: the giver may have forgotten them.
+    /// Old entries of silent nodes are left out, because the giver may have removed these nodes.
     pub(crate) fn take_over(
         &mut self,
         received: &[Node],
@@ -140,6 +143,7 @@ impl NodeList {
         let known = self.list.take();
         let before: BTreeSet<Node> = known.iter().copied().collect();
         let mut changes = Changes::default();
+        // The received order comes first, so that all nodes of the ring have one order.
         for node in received {
             self.put(*node, &mut changes);
         }
@@ -154,12 +158,13 @@ impl NodeList {
             }
         }
         self.put(own, &mut changes);
+        // Nodes of the old list were put back, so they are not new to observers.
         changes.added.retain(|node| !before.contains(node));
         self.drop_excess(&mut changes);
         changes
     }
 
-    /// Combines the list of a token that came to a leader: missing entries are appended.
+    /// Appends the missing entries of a received list. The list came with a token to a node that was already leader.
     pub(crate) fn merge(&mut self, received: &[Node]) -> Changes {
         let mut changes = Changes::default();
         for node in received {
@@ -171,8 +176,10 @@ impl NodeList {
         changes
     }
 
-    /// Combines the list of an absorbed token: missing entries are added later. Returns those without room.
+    /// Notes the missing entries of a list that came with an absorbed token. The node adds these entries later. Returns
+    /// the entries that do not fit.
     pub(crate) fn absorb(&mut self, received: &[Node]) -> Vec<Node> {
+        // A node that does not lead must not change its list, so the entries wait for its next turn.
         let is_missing = |node: &&Node| !self.contains(node.ip);
         let missing: Vec<Node> = received.iter().filter(is_missing).copied().collect();
         let refused = missing.into_iter().filter(|node| !self.learn(*node));
@@ -181,7 +188,7 @@ impl NodeList {
 
     fn put(&mut self, node: Node, changes: &mut Changes) {
         if !self.list.contains(node.ip) && self.list.len() >= self.most {
-            // As one of the old entries, the node's own may have been refused before.
+            // The node's own entry may have been refused before, as one of the old entries.
             if changes.refused.last() != Some(&node) {
                 changes.refused.push(node);
             }
@@ -213,7 +220,7 @@ impl NodeList {
         self.hash = node_list_hash(&self.list.as_slice().into());
     }
 
-    /// Whether both lists are consistent and within the limit, and the hash fits.
+    /// Whether both lists are consistent and within the limit, and the stored hash is the hash of the list.
     pub(crate) fn is_sound(&self) -> bool {
         let unlisted = self
             .to_add()

@@ -1,4 +1,5 @@
-//! The other nodes: the lists, the terms and penalties of each, and the nodes of other rings. Start with `list.rs`.
+//! The other nodes: the lists of nodes, the terms and the penalty of each node, and the nodes of other rings. Start
+//! with `list.rs`.
 
 mod foreign_nodes;
 mod list;

@@ -12,7 +12,7 @@ pub(crate) enum PutResult {
     Added,
     /// Its port was replaced.
     Moved,
-    /// It was there already.
+    /// The node was already there.
     Known,
 }
 
@@ -20,6 +20,7 @@ pub(crate) enum PutResult {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Nodes {
     nodes: Vec<Node>,
+    // Each datagram looks its sender up, and a list has up to 65,536 nodes.
     places: BTreeMap<IpAddr, usize>,
 }
 
@@ -49,11 +50,12 @@ impl Nodes {
         Some(node.port)
     }
 
-    /// Appends a node, or replaces the port of its address in place.
+    /// Appends a node. If the address of the node is already there, only replaces the port.
     pub(crate) fn put(&mut self, node: Node) -> PutResult {
         let known = self.place(node.ip).and_then(|at| self.nodes.get_mut(at));
         match known {
             Some(known) if *known == node => PutResult::Known,
+            // The node keeps its place, so that a restart does not change the order of the ring.
             Some(known) => {
                 *known = node;
                 PutResult::Moved
@@ -66,7 +68,7 @@ impl Nodes {
         }
     }
 
-    /// Removes a node. Later ones move up.
+    /// Removes a node. Later nodes move up.
     pub(crate) fn remove(&mut self, address: IpAddr) {
         let Some(place) = self.places.remove(&address) else {
             return;

@@ -1,4 +1,4 @@
-//! The nodes that this one has heard itself, with their terms (`docs/jitterbug.md`, section 2).
+//! The nodes that this node has heard itself, with their terms (`docs/jitterbug.md`, section 2).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,50 +8,50 @@ use ring_codec::jitterbug::Terms;
 
 use crate::time::Instant;
 
-/// How often old terms are looked for, which needs a pass over all nodes.
+/// The time between two searches for old terms. Each search visits all nodes.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy)]
 struct Peer {
     heard_at: Instant,
-    /// Whether it was heard since a pass could not reach it.
+    /// Whether the node was heard after the last pass that could not reach it.
     is_reachable: bool,
-    /// When it last asked who leads.
+    /// The time at which the node last asked which node leads.
     asked: Option<Instant>,
     /// `None`: the node sends no terms.
     terms: Option<Terms>,
-    /// Whether it was heard recently enough for its terms to count.
+    /// Whether the node was heard recently enough for its terms to be valid.
     terms_count: bool,
-    /// When its terms arrived last.
+    /// The time at which the node's terms last arrived.
     terms_at: Instant,
-    /// Whether its terms are recent enough to use their leases of other nodes.
+    /// Whether these terms arrived so recently that the leases of other nodes in the terms are valid.
     has_recent_terms: bool,
 }
 
-/// All nodes that were heard. Their number is limited like that of a list.
+/// All nodes that were heard. The maximum number of heard nodes equals the maximum number of nodes in a list.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     heard: BTreeMap<IpAddr, Peer>,
     known: Leases,
-    /// When old terms are looked for next.
+    /// The time of the next search for old terms.
     expire_at: Instant,
 }
 
-/// The leases of the nodes whose terms count.
+/// The leases of the nodes whose terms are valid.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Leases {
     /// The shortest lease of a node with terms.
     pub(crate) shortest: Option<Duration>,
     /// The longest lease of a node with terms.
     pub(crate) longest: Option<Duration>,
-    /// The longest lease that any of them has named.
+    /// The longest lease that occurs in the terms of these nodes.
     pub(crate) longest_reported: Option<Duration>,
     /// The number of nodes without terms.
     pub(crate) older: usize,
 }
 
 impl Peers {
-    /// Notes a message of a node. Returns whether its options are new.
+    /// Notes a message of a node. Returns whether the node has sent new options.
     pub(crate) fn note_message(
         &mut self,
         from: IpAddr,
@@ -60,6 +60,7 @@ impl Peers {
         most: usize,
     ) -> bool {
         let is_new = !self.heard.contains_key(&from);
+        // A stranger can invent addresses, so the number of remembered nodes is limited.
         if is_new && self.heard.len() >= most {
             return false;
         }
@@ -74,6 +75,7 @@ impl Peers {
         });
         (peer.heard_at, peer.is_reachable) = (now, true);
         let before = peer.terms;
+        // A message without terms does not revoke earlier terms.
         peer.terms = terms.or(before);
         let is_changed = terms.is_some() && before.map(leases) != terms.map(leases);
         let counted = std::mem::replace(&mut peer.terms_count, true);
@@ -81,6 +83,7 @@ impl Peers {
         if terms.is_some() {
             (peer.terms_at, peer.has_recent_terms) = (now, true);
         }
+        // One more node is cheap to add. Only changed terms need a new count of all nodes.
         if !counted {
             let peer = *peer;
             self.known.add(&peer);
@@ -90,8 +93,9 @@ impl Peers {
         terms.is_some() && before.map(times) != terms.map(times)
     }
 
-    /// Stops counting the terms of nodes that were silent for `age`, and old statements about other nodes. A node that
-    /// only takes tokens is heard, but its terms are not repeated.
+    /// Marks the terms of nodes that were silent for `age` as invalid. In terms that arrived more than `age` ago, also
+    /// marks the leases of other nodes as invalid. The time of silence and the age of the terms can differ: a node that
+    /// only takes tokens is heard without its terms.
     pub(crate) fn expire(&mut self, now: Instant, age: Duration) {
         if now < self.expire_at {
             return;
@@ -116,24 +120,25 @@ impl Peers {
         known
     }
 
-    /// Whether the leases are those of the nodes that count.
+    /// Whether the stored leases belong to exactly the nodes whose terms are valid.
     pub(crate) fn is_sound(&self) -> bool {
         self.known == self.count_leases()
     }
 
-    /// Notes that a node asks who leads.
+    /// Notes that a node asks which node leads.
     pub(crate) fn note_question(&mut self, from: IpAddr, now: Instant) {
         if let Some(peer) = self.heard.get_mut(&from) {
             peer.asked = Some(now);
         }
     }
 
-    /// Returns when a node last asked who leads.
+    /// Returns the time at which a node last asked which node leads.
     pub(crate) fn last_asked(&self, from: IpAddr) -> Option<Instant> {
         self.heard.get(&from)?.asked
     }
 
-    /// Notes that a pass could not reach a node. Before the next pass it must answer a datagram.
+    /// Notes that a pass could not reach a node. Another pass to that node must wait until that node has answered a
+    /// datagram.
     pub(crate) fn note_unreachable(&mut self, node: IpAddr) {
         if let Some(peer) = self.heard.get_mut(&node) {
             peer.is_reachable = false;
@@ -144,7 +149,8 @@ impl Peers {
         self.heard.contains_key(&node)
     }
 
-    /// Whether a node was heard since a pass could not reach it, and not before `since`.
+    /// Whether a node was heard after the last pass that could not reach it. If `since` is set, the node must also have
+    /// been heard at `since` or later.
     pub(crate) fn has_answered_since(&self, node: IpAddr, since: Option<Instant>) -> bool {
         let peer = self.heard.get(&node);
         peer.is_some_and(|peer| {
@@ -156,7 +162,7 @@ impl Peers {
         self.heard.get(&node)?.terms
     }
 
-    /// Returns the terms of a node that still count although they are old.
+    /// Returns the terms of a node if the terms are old but still valid.
     pub(crate) fn old_terms(&self, node: IpAddr) -> Option<Terms> {
         let peer = self.heard.get(&node)?;
         peer.terms
@@ -167,7 +173,7 @@ impl Peers {
         self.known
     }
 
-    /// Returns the nodes whose terms count.
+    /// Returns the nodes whose terms are valid.
     pub(crate) fn nodes_with_terms(&self) -> impl Iterator<Item = (IpAddr, &Terms)> {
         let peers = self.heard.iter().filter(|(_, peer)| peer.terms_count);
         peers.filter_map(|(ip, peer)| Some((*ip, peer.terms.as_ref()?)))
@@ -181,6 +187,7 @@ impl Leases {
             return;
         };
         let [lease, other_leases] = leases(terms).map(|us| Duration::from_micros(us.into()));
+        // The nodes in an old statement may be gone, so only the node's own lease counts.
         let other_leases = if peer.has_recent_terms {
             other_leases
         } else {
@@ -192,7 +199,7 @@ impl Leases {
     }
 }
 
-/// Returns the times that should be equal on all nodes.
+/// Returns those times in the terms that should be equal on all nodes.
 const fn times(terms: Terms) -> [u32; 3] {
     [terms.lease_us, terms.renew_ms, terms.pass_ms]
 }

@@ -8,10 +8,10 @@ use crate::penalty::Penalty;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// The maximum threshold, with which 1,023 turns are skipped.
+/// The maximum threshold. A candidate with this threshold is skipped in 1,023 turns.
 const THRESHOLD_MAX: u16 = 10;
 
-/// The penalties of candidates that have failed. All others have (0, 0).
+/// The penalties of candidates that have failed. Every other candidate has the threshold 0 and the count 0.
 #[derive(Debug, Default)]
 pub(crate) struct Penalties {
     records: BTreeMap<IpAddr, Record>,
@@ -35,7 +35,8 @@ impl Penalties {
         (threshold, full.saturating_sub(penalty.skips()))
     }
 
-    /// Decides whether a candidate is skipped in this turn. If so, its penalty is shorter by one turn.
+    /// Decides whether a candidate is skipped in this turn. If the candidate is skipped, this turn counts as one of the
+    /// turns in which the candidate must be skipped.
     pub(crate) fn take_skip(&mut self, address: IpAddr) -> bool {
         let record = self.records.get_mut(&address);
         record.is_some_and(|it| it.penalty.take_skip())
@@ -47,7 +48,8 @@ impl Penalties {
         }
     }
 
-    /// Notes a failed pass, an unknown outcome, or a question for a sign of life. Returns the number of failures.
+    /// Notes a failure of a candidate: a failed pass, a pass with an unknown outcome, or a question for a sign of life.
+    /// Returns the number of failures.
     pub(crate) fn note_failed(&mut self, address: IpAddr) -> u32 {
         let record = self.records.entry(address).or_default();
         record.penalty.on_failure_up_to(THRESHOLD_MAX);
@@ -58,10 +60,11 @@ impl Penalties {
         self.records.remove(&address);
     }
 
-    /// Notes a TR1, after which the candidate is tried in the next turn. Only one TR1 per `period` has this effect,
-    /// because a node may be reachable by UDP only.
+    /// Notes a TR1. After a TR1, the node is no longer skipped in the next turn. At most one TR1 per `period` has this
+    /// effect, because a node that sends TR1 may be unreachable by TCP.
     pub(crate) fn note_tr1(&mut self, address: IpAddr, now: Instant, period: Duration) {
         if let Some(record) = self.records.get_mut(&address)
+            // A TR1 without an effect must not use up the period.
             && record.penalty.skips() > 0
             && record.heard.try_take(now, period)
         {
@@ -69,8 +72,9 @@ impl Penalties {
         }
     }
 
-    /// Notes a token from this node, after which it is tried in the next turn.
+    /// Notes a token from a node. The sender is no longer skipped in the next turn.
     pub(crate) fn note_token(&mut self, address: IpAddr) {
+        // A token shows that connections work too, so this needs no limit.
         if let Some(record) = self.records.get_mut(&address) {
             record.penalty.on_heard();
         }

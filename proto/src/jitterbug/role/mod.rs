@@ -1,6 +1,7 @@
-//! The three states, each with the data that ends with it. Start with `turn.rs` for a leader.
+//! The three states. Each state holds the data that the node drops at the end of the state. Start with `turn.rs` for a
+//! leader.
 
-mod candidates;
+mod candidate_round;
 mod pass;
 mod restore;
 mod turn;
@@ -8,26 +9,27 @@ mod turn;
 use crate::jitterbug::State;
 use crate::time::Instant;
 
-pub(crate) use candidates::CandidateRound;
+pub(crate) use candidate_round::CandidateRound;
 pub(crate) use pass::{OfferedToken, Pass, PassEnd};
 pub(crate) use restore::{Restore, RestoreAction};
 pub(crate) use turn::{Turn, TurnInput, TurnStep};
 
 #[derive(Debug)]
 pub(crate) enum Role {
-    /// The node has no ring. Without a restore it has no address either.
+    /// The node has no ring. Without an address, the node runs no restore.
     Orphan(Option<Restore>),
-    /// It waits for the token.
+    /// The node waits for the token.
     Waiter(Waiter),
-    /// It holds the token.
+    /// The node holds the token.
     Leader(Turn),
 }
 
 #[derive(Debug)]
 pub(crate) struct Waiter {
-    /// When the node becomes an orphan. No event moves this time.
+    /// The time at which the node becomes an orphan. No event changes this time.
     renew_at: Instant,
-    /// Whether the new leader may not know this node, so that it answers the first announcement that it hears.
+    /// Whether this node must send a TR1 to the new leader, because the new leader possibly does not know this node. If
+    /// so, the node answers the first announcement that it hears with a TR1.
     owes_tr1: bool,
 }
 
@@ -40,7 +42,7 @@ impl Waiter {
         self.renew_at
     }
 
-    /// Whether the waiter owes a TR1. It is reported once.
+    /// Whether the waiter still has to send a TR1 to the new leader. Returns `true` only once.
     pub(crate) const fn take_debt(&mut self) -> bool {
         std::mem::replace(&mut self.owes_tr1, false)
     }
@@ -72,6 +74,13 @@ impl Role {
     pub(crate) const fn turn(&self) -> Option<&Turn> {
         match self {
             Self::Leader(turn) => Some(turn),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn round(&self) -> Option<&CandidateRound> {
+        match self {
+            Self::Leader(turn) => turn.round(),
             _ => None,
         }
     }

@@ -34,11 +34,12 @@ pub(crate) enum PassEnd {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OfferedToken {
     pub(crate) id: TokenId,
-    /// The giver's terms; `None`: the candidate does not understand terms.
+    /// The giver's terms, or `None` if the candidate does not understand terms.
     pub(crate) terms: Option<Terms>,
 }
 
-/// A running pass. It keeps the id and the data of its beginning. The list does not change before it ends.
+/// A running pass. The pass uses the id and the data that the node had when the pass began. The list does not change
+/// before the pass ends.
 #[derive(Debug)]
 pub(crate) struct Pass {
     to: Node,
@@ -71,6 +72,7 @@ impl Pass {
                 id: offer.id.with_leader(true),
                 terms: offer.terms,
             },
+            // A decision may change the node's data during the pass, so the pass keeps a copy.
             data: data.to_vec(),
             stream: None,
             stage: PassStage::Connecting,
@@ -96,7 +98,7 @@ impl Pass {
         self.deadline <= now
     }
 
-    pub(crate) const fn offered(&self) -> &OfferedToken {
+    pub(crate) const fn offer(&self) -> &OfferedToken {
         &self.offer
     }
 
@@ -112,12 +114,14 @@ impl Pass {
         self.token_at.is_some_and(|at| self.written_count > at)
     }
 
-    /// Handles that the connection is up: TP1 is written next.
+    /// Handles a connection that is up. TP1 is written next.
     pub(crate) fn on_connected(&mut self, node_list_hash: i32) {
+        // A second report would queue a second offer.
         if self.stage != PassStage::Connecting {
             return;
         }
         self.stage = PassStage::OfferedToken;
+        // TP6 comes first, because the candidate may refuse the token for its terms.
         if let Some(terms) = self.offer.terms {
             self.queue(&Message::Tp6 { terms });
         }
@@ -127,8 +131,8 @@ impl Pass {
         });
     }
 
-    /// Handles all bytes that the candidate has sent so far. `end` is whether it has closed its side. Returns `None` if
-    /// the pass goes on; it then writes `list` as TP4, if the candidate asked for it.
+    /// Handles all bytes that the candidate has sent so far. `end` tells whether the candidate has closed its side.
+    /// Returns `None` if the pass goes on. If the candidate asked for the list, the pass then writes `list` as TP4.
     pub(crate) fn on_received(
         &mut self,
         bytes: &[u8],
@@ -136,6 +140,8 @@ impl Pass {
         list: impl FnOnce() -> Vec<u8>,
     ) -> Option<PassEnd> {
         if self.stage == PassStage::Closed {
+            // Only an end without further bytes is the acknowledgement. In all other cases the candidate may have the
+            // token.
             return Some(match (bytes, end) {
                 ([], true) => PassEnd::Done,
                 _ => PassEnd::Unknown(PassFailure::Unexpected),
@@ -150,11 +156,12 @@ impl Pass {
             _ if bytes.is_empty() => return Some(PassEnd::Failed(PassFailure::Ended)),
             _ => return Some(PassEnd::Failed(PassFailure::Unexpected)),
         };
-        // A candidate that has died may leave an end behind its answer. If the end were read later, it would look like
-        // that of a candidate that has taken the token.
+        // A candidate that has died may leave an end behind its answer. If the pass read that end later, it would look
+        // like an acknowledgement.
         if end {
             return Some(PassEnd::Failed(PassFailure::Ended));
         }
+        // Bytes that arrive before TP1 has left are not an answer to it.
         if self.stage != PassStage::OfferedToken || self.written_count < self.out.len() {
             return Some(PassEnd::Failed(PassFailure::Unexpected));
         }
@@ -164,6 +171,7 @@ impl Pass {
             self.out = list();
         }
         self.stage = PassStage::Giving;
+        // Until the first byte of TP5 leaves, this node can still withdraw the token.
         self.token_at = Some(self.out.len());
         let data = std::mem::take(&mut self.data);
         self.queue(&Message::Tp5 {
@@ -174,7 +182,7 @@ impl Pass {
     }
 
     pub(crate) fn end_on_close(&self, why: CloseReason) -> PassEnd {
-        self.end_on_failure(match why {
+        self.classify_failure(match why {
             CloseReason::Refused => PassFailure::Refused,
             CloseReason::Reset => PassFailure::Reset,
             CloseReason::TimedOut => PassFailure::TimedOut,
@@ -183,7 +191,8 @@ impl Pass {
     }
 
     /// Returns the end of a pass that cannot continue.
-    pub(crate) fn end_on_failure(&self, why: PassFailure) -> PassEnd {
+    pub(crate) fn classify_failure(&self, why: PassFailure) -> PassEnd {
+        // Before the half-close the candidate cannot have seen the end of TP5, so it cannot have taken the token.
         if self.stage == PassStage::Closed {
             PassEnd::Unknown(why)
         } else {
@@ -191,8 +200,8 @@ impl Pass {
         }
     }
 
-    /// Writes the next bytes into `room`. The driver repeats the call until it returns 0, so 0 means that everything
-    /// was written.
+    /// Writes the next bytes into `room`. The driver repeats the call until the call returns 0, so 0 means that
+    /// everything was written.
     pub(crate) fn write(&mut self, room: &mut [u8]) -> usize {
         let rest = self.out.get(self.written_count..).unwrap_or_default();
         let count = rest.len().min(room.len());
@@ -203,7 +212,8 @@ impl Pass {
         count
     }
 
-    /// Closes this side after everything was written. Returns whether the driver must close it.
+    /// Closes this side after everything was written. Returns whether the driver must now close this side of the
+    /// connection.
     pub(crate) fn close(&mut self) -> bool {
         let closes = self.stage == PassStage::Giving && self.written_count == self.out.len();
         if closes {

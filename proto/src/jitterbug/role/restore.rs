@@ -1,6 +1,6 @@
 //! The restore of an orphan (`docs/jitterbug.md`, section 3).
 //!
-//! The tryout id is the node's token_id all the time: the second try sets a new one.
+//! The id of each try is the node's token_id. The second try sets a new token_id.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use crate::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RestoreAction {
-    /// Nothing yet.
+    /// The restore waits.
     Wait,
-    /// The next TR1.
+    /// The node sends the next TR1.
     SendTr1,
     /// The second try begins, with a new id.
     StartSecondTry,
@@ -30,19 +30,19 @@ enum RestoreStage {
 #[derive(Debug)]
 pub(crate) struct Restore {
     stage: RestoreStage,
-    /// The number of TR1 in this try that the link has accepted.
+    /// The number of TR1 that the link has accepted in this try.
     sent_count: u32,
-    /// When the next TR1 is due, or the end of the try.
+    /// The time at which the next TR1 is due, or at which the try ends.
     due: Instant,
     /// The number of this restore, from 1.
     number: u64,
     begun: Instant,
-    /// When the restore may be granted at the earliest.
+    /// The earliest time at which the restore may be granted.
     earliest: Instant,
 }
 
 impl Restore {
-    /// Creates a restore that lasts at least for `least`.
+    /// Creates a restore. The restore lasts for at least `least`.
     pub(crate) fn new(now: Instant, number: u64, least: Duration) -> Self {
         Self {
             stage: RestoreStage::First,
@@ -66,8 +66,8 @@ impl Restore {
         self.stage == RestoreStage::Granted
     }
 
-    /// Takes the next step, if it is due. A late step delays the later ones, so that each TR1 has a whole interval for
-    /// its answers.
+    /// Takes the next step, if it is due. If a step is late, the later steps are delayed too. So the node always waits
+    /// a whole interval for the answers to a TR1.
     pub(crate) fn take_step(
         &mut self,
         now: Instant,
@@ -77,9 +77,10 @@ impl Restore {
         if self.is_granted() || now < self.due {
             return RestoreAction::Wait;
         }
-        // A node without a former token does not know the leases of its ring, so a leader may still be alive (section 1).
+        // A node that has had no token does not know the leases of its ring (section 1). A leader may still be alive.
         let is_too_early = self.stage == RestoreStage::Second && now < self.earliest;
         if self.sent_count < count || is_too_early {
+            // The count stays within its limit, so that each refused TR1 causes another one.
             self.sent_count = count.min(self.sent_count + 1);
             self.due = now + interval;
             return RestoreAction::SendTr1;
@@ -98,12 +99,13 @@ impl Restore {
         self.earliest = self.earliest.max(self.begun + least);
     }
 
-    /// Notes that the link has refused a TR1. Another one is sent for it: a node that was not asked cannot object.
+    /// Notes that the link has refused a TR1. The node sends another TR1 instead, because nodes that received no
+    /// question cannot object.
     pub(crate) const fn note_unsent(&mut self) {
         self.sent_count = self.sent_count.saturating_sub(1);
     }
 
-    /// Whether a token_id of another node denies the restore. `own` is this node's id.
+    /// Whether a token_id that was heard from another node ends the restore without success. `own` is this node's id.
     pub(crate) fn is_denied_by(&self, heard: TokenId, own: TokenId) -> bool {
         // A leader exists, so a second token would split the ring.
         heard.is_leader()

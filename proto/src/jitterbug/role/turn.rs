@@ -2,33 +2,34 @@
 
 use std::time::Duration;
 
-use super::candidates::CandidateRound;
+use super::candidate_round::CandidateRound;
 use super::pass::Pass;
 use crate::time::Instant;
 
-/// A leader keeps the token at least this long after a turn in which no node took it. Otherwise it would run in a loop.
+/// A leader keeps the token at least this long after a turn in which no node took the token. Otherwise the leader would
+/// run in a tight loop.
 const UNTAKEN_HOLD_MIN: Duration = Duration::from_millis(10);
 
-/// The turn of a leader. It ends when the token is passed on, or when no node has taken it.
+/// The turn of a leader. The turn ends when the token is passed on, or when all candidates have been tried.
 #[derive(Debug)]
 pub(crate) struct Turn {
     begun: Instant,
-    /// Whether no node took the token in the turn before.
+    /// Whether no node took the token in the previous turn.
     is_untaken: bool,
-    /// Whether the hold is skipped.
+    /// Whether the leader passes the token without waiting for the end of the hold.
     is_yielded: bool,
-    /// Whether a received token has changed the data, so that it is computed again.
+    /// Whether a received token has changed the data, so that the node must compute again.
     is_changed: bool,
     phase: Phase,
 }
 
 #[derive(Debug)]
 enum Phase {
-    /// TurnStep 1.
+    /// Step 1.
     Deciding,
-    /// TurnStep 2.
+    /// Step 2.
     Computing,
-    /// TurnStep 3.
+    /// Step 3.
     Holding,
     /// Steps 4 and 5.
     Passing(CandidateRound),
@@ -40,7 +41,7 @@ pub(crate) struct TurnInput {
     pub(crate) is_deciding: bool,
     /// Whether the turn must not wait for anything.
     pub(crate) has_to_hurry: bool,
-    /// Whether the token is kept here.
+    /// Whether the token must stay at this node.
     pub(crate) is_kept: bool,
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct TurnInput {
 pub(crate) enum TurnStep {
     /// The turn waits.
     Wait,
-    /// The turn has gone on.
+    /// The turn has entered its next phase.
     Continue,
     /// The next data must be computed.
     Compute,
@@ -69,7 +70,8 @@ impl Turn {
         }
     }
 
-    /// Returns until when the token is held, without local work. A round of `nodes` takes less than `renew_timeout`.
+    /// Returns the time until which a leader without local work holds the token. If all leaders hold the token only
+    /// until this time, a rotation through `nodes` nodes takes less than `renew_timeout`.
     pub(crate) fn held_until(
         &self,
         hold: Duration,
@@ -77,6 +79,7 @@ impl Turn {
         nodes: usize,
     ) -> Instant {
         let nodes = u32::try_from(nodes).unwrap_or(u32::MAX).max(1);
+        // The other half of `renew_timeout` is for computations and hops.
         let share = renew_timeout / nodes.saturating_mul(2);
         let hold = if self.is_yielded {
             Duration::ZERO
@@ -93,8 +96,10 @@ impl Turn {
 
     /// Takes the next step, if possible.
     pub(crate) fn step(&mut self, given: TurnInput) -> TurnStep {
+        // A turn in a hurry passes the data as it is.
         let is_changed = self.is_changed && !given.has_to_hurry;
         let (next, step) = match &self.phase {
+            // A running decision goes on, and counts when it ends.
             Phase::Deciding if given.has_to_hurry => (Phase::Holding, TurnStep::Continue),
             Phase::Deciding if given.is_deciding => return TurnStep::Wait,
             Phase::Deciding => {
@@ -110,6 +115,7 @@ impl Turn {
                 TurnStep::Continue,
             ),
             Phase::Passing(round) if round.pass().is_some() => return TurnStep::Wait,
+            // The next candidate must get data that continues from the merge.
             Phase::Passing(_) if is_changed => (Phase::Deciding, TurnStep::Continue),
             Phase::Passing(_) => return TurnStep::TryCandidate,
         };
@@ -117,14 +123,15 @@ impl Turn {
         step
     }
 
-    /// Ends the step of computing.
+    /// Notes that the computation of step 2 has ended.
     pub(crate) fn on_computed(&mut self) {
         if self.is_computing() {
             self.phase = Phase::Holding;
         }
     }
 
-    /// Notes that a decision has changed the data. In step 1 the computation follows anyway.
+    /// Notes that a decision has changed the data. During step 1, such a change has no further effect, because the
+    /// computation follows in any case.
     pub(crate) const fn on_changed(&mut self) {
         if !matches!(self.phase, Phase::Deciding) {
             self.is_changed = true;
@@ -136,9 +143,10 @@ impl Turn {
         self.is_yielded = true;
     }
 
-    /// Returns when the turn needs attention. The token is held at least until `held_until`.
+    /// Returns the time of the turn's next timeout. A turn in its hold waits until `held_until`.
     pub(crate) fn due(&self, held_until: Option<Instant>) -> Option<Instant> {
         match &self.phase {
+            // A job ends by its outcome or its own time limit.
             Phase::Deciding | Phase::Computing => None,
             Phase::Holding => held_until,
             Phase::Passing(round) => round.due(),
@@ -154,8 +162,12 @@ impl Turn {
     }
 
     pub(crate) fn pass(&self) -> Option<&Pass> {
+        self.round()?.pass()
+    }
+
+    pub(super) const fn round(&self) -> Option<&CandidateRound> {
         match &self.phase {
-            Phase::Passing(round) => round.pass(),
+            Phase::Passing(round) => Some(round),
             _ => None,
         }
     }

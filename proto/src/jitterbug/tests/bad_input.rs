@@ -1,10 +1,11 @@
-//! Bad input and bounds (section 11): each kind is counted by its reason, changes nothing and is not answered.
+//! Bad input and bounds (section 11). A node counts each bad input by its reason, and gives no answer. The state of the
+//! node does not change.
 
 use super::prelude::*;
 use crate::buffer::append;
 use crate::jitterbug::inbound::list_reader::{ListProgress, ListReader};
 
-fn dropped(rig: &Rig) -> Vec<Reason> {
+fn drop_reasons(rig: &Rig) -> Vec<Reason> {
     Reason::ALL
         .into_iter()
         .filter(|reason| rig.drop_count(*reason) > 0)
@@ -17,17 +18,17 @@ fn datagram(bytes: &[u8]) -> Vec<Reason> {
     rig.receive_datagram(2, bytes);
     assert_eq!(rig.take_datagrams(), []);
     assert_eq!(rig.machine.snapshot(), before);
-    dropped(&rig)
+    drop_reasons(&rig)
 }
 
-/// TR2 with terms, and one byte too many.
-const LONG: [u8; 39] = {
+/// A TR2 that has terms and one byte too many.
+const LONG_MESSAGE: [u8; 39] = {
     let mut bytes = [0; 39];
     (bytes[0], bytes[4]) = (0x11, 1);
     bytes
 };
-/// TR2 with terms, with a flag that does not exist.
-const RESERVED: [u8; 38] = {
+/// A TR2 whose terms have a flag that does not exist.
+const RESERVED_FLAG_MESSAGE: [u8; 38] = {
     let mut bytes = [0; 38];
     (bytes[0], bytes[4], bytes[37]) = (0x11, 1, 4);
     bytes
@@ -46,8 +47,8 @@ fn of_datagrams() {
         (&[0x81], Reason::Type),
         (&[0xf1, 0, 0], Reason::Type),
         (&[0x11, 0, 0, 0, 1, 0], Reason::Truncated),
-        (&LONG, Reason::Trailing),
-        (&RESERVED, Reason::Meta),
+        (&LONG_MESSAGE, Reason::Trailing),
+        (&RESERVED_FLAG_MESSAGE, Reason::Meta),
         (&[0x11, 0, 0, 0, 0], Reason::Token),
         (&[0x11, 0x80, 0, 0, 0], Reason::Token),
         (&[0x01, 0, 0, 0, 0, 0x1b, 0x5a], Reason::Token),
@@ -73,7 +74,7 @@ fn of_sources_off_the_link() {
         let mut rig = Rig::leader(5);
         rig.receive_datagram_from((source, 57_700).into(), &tr1(-1, 7002));
         assert_eq!(
-            (rig.take_datagrams(), dropped(&rig)),
+            (rig.take_datagrams(), drop_reasons(&rig)),
             (vec![], vec![Reason::OffLink])
         );
         let stream = rig.accept_from((source, 57_700).into());
@@ -83,7 +84,11 @@ fn of_sources_off_the_link() {
     let mut rig = Rig::leader(5);
     let six: SocketAddr = "[fe80::2]:57700".parse().unwrap();
     rig.receive_datagram_from(six, &tr1(-1, 7002));
-    assert_eq!(dropped(&rig), [Reason::OffLink], "another family");
+    assert_eq!(
+        drop_reasons(&rig),
+        [Reason::OffLink],
+        "the source has another family"
+    );
     let own = rig.accept(1);
     assert_eq!(rig.fate(own), Fate::Reset, "from the own address");
 }
@@ -94,14 +99,19 @@ fn of_ipv6_sources_that_are_not_link_local() {
     rig.link(NetworkState::Up(network_v6()));
     rig.clear_output();
     rig.receive_datagram_from("[2001:db8::2]:57700".parse().unwrap(), &tr1(-1, 7002));
-    assert_eq!(dropped(&rig), [Reason::OffLink]);
+    assert_eq!(drop_reasons(&rig), [Reason::OffLink]);
     rig.machine.set_token(id(-1000));
     rig.receive_datagram_from("[fe80::2]:57700".parse().unwrap(), &tr1(-1, 7002));
     let to = "[fe80::2%3]:57700".parse().unwrap();
-    assert_eq!(rig.sent, [(to, tr2(-1000))], "through the interface");
+    assert_eq!(
+        rig.sent,
+        [(to, tr2(-1000))],
+        "the answer leaves through the interface"
+    );
 }
 
-/// Returns what a waiter drops of these bytes on a connection. It must reset the connection, without another change.
+/// Returns the reason why a waiter drops these bytes on a connection. The waiter must reset the connection, and must
+/// not change anything else.
 fn stream(options: Options, parts: &[&[u8]], end: bool) -> Vec<Reason> {
     let mut rig = Rig::new(options);
     rig.receive_datagram(9, &tr2(1));
@@ -121,7 +131,7 @@ fn stream(options: Options, parts: &[&[u8]], end: bool) -> Vec<Reason> {
     }
     assert_eq!(rig.fate(stream), Fate::Reset);
     assert_eq!(rig.machine.snapshot(), before);
-    dropped(&rig)
+    drop_reasons(&rig)
 }
 
 fn of_stream(parts: &[&[u8]]) -> Vec<Reason> {

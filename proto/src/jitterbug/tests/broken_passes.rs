@@ -1,15 +1,16 @@
-//! Passes that break after any byte, in any way: never two tokens of one id, and never half of the data.
+//! Passes whose connection fails after any number of bytes, in any way. There must never be two tokens with the same
+//! id, and no node may take incomplete data.
 
 use super::prelude::*;
 use super::segment::{Cut, How, Segment};
 
-/// Bytes of a whole pass between two nodes that do not know each other: TP1, TP4 and TP5 with some data.
-const WHOLE: usize = 9 + 5 + 14 + 5 + 3;
+/// The length of a whole pass between two nodes that do not know each other: TP1, TP4 and TP5 with some data.
+const PASS_LEN: usize = 9 + 5 + 14 + 5 + 3;
 
-fn broken(cut: Cut) {
+fn check_broken_pass(cut: Cut) {
     let mut segment = Segment::new(2, Options::default());
     for rig in &mut segment.rigs {
-        // Data whose first half differs from the whole.
+        // The first half of this data differs from the whole.
         assert!(rig.machine.data_mut().queue_received(b"100".to_vec()));
         rig.fire_timeout();
     }
@@ -17,15 +18,18 @@ fn broken(cut: Cut) {
     let mut seen = BTreeSet::new();
     for _ in 0..400 {
         segment.run(ms(25));
-        // A giver that does not know the outcome yet still announces that it leads, but does not use the token.
+        // While a giver does not know the outcome, it still announces itself as leader, but does not use the token.
         let using = segment.rigs.iter().map(|rig| rig.machine.summary());
         let tokens = using.filter(|it| it.may_use).map(|it| it.token_id);
         let tokens: Vec<u32> = tokens.collect();
         let ids: BTreeSet<u32> = tokens.iter().copied().collect();
-        assert_eq!(ids.len(), tokens.len(), "two hold one token: {cut:?}");
+        assert_eq!(ids.len(), tokens.len(), "two nodes hold one token: {cut:?}");
         for rig in &segment.rigs {
             let data = rig.machine.data().to_vec();
-            assert!(data.len() >= 3, "{data:?} is half of it: {cut:?}");
+            assert!(
+                data.len() >= 3,
+                "{data:?} is only a part of the data: {cut:?}"
+            );
             seen.insert(data);
         }
     }
@@ -37,8 +41,8 @@ fn broken(cut: Cut) {
 #[test]
 fn cut_after_each_byte_of_the_giver() {
     for how in [How::Reset, How::Silence] {
-        for after in 0..=WHOLE {
-            broken(Cut {
+        for after in 0..=PASS_LEN {
+            check_broken_pass(Cut {
                 after,
                 how,
                 of_giver: true,
@@ -53,7 +57,7 @@ fn cut_after_each_byte_of_the_candidate() {
     for how in [How::Reset, How::Silence] {
         for after in 0..=1 {
             for times in [1, 3] {
-                broken(Cut {
+                check_broken_pass(Cut {
                     after,
                     how,
                     of_giver: false,

@@ -32,7 +32,11 @@ fn a_waiter_and_an_orphan_take_the_token_and_lead() {
             (State::Leader, 3),
             "smaller or not"
         );
-        assert_eq!(rig.fate(stream), Fate::Closed, "an end, not a reset");
+        assert_eq!(
+            rig.fate(stream),
+            Fate::Closed,
+            "the node ends the connection without a reset"
+        );
         assert_eq!(rig.machine.counters().taken, 1);
         assert!(rig.take_events().iter().any(|it| matches!(
             it,
@@ -56,7 +60,7 @@ fn a_leader_merges_and_keeps_the_larger_id() {
     }
 }
 
-/// Returns a node that has passed token 5 to node 2.
+/// Returns a node that has passed the token with id 5 to node 2.
 fn gave() -> Rig {
     let (mut rig, stream) = Rig::giver();
     rig.acknowledge(stream);
@@ -71,8 +75,12 @@ fn a_token_weaker_than_one_given_away_of_late_is_absorbed() {
     let due = rig.due();
     let stream = rig.receive_token(3, 4, &[node(3)], b"");
     assert_eq!((rig.state(), rig.token()), (State::Waiter, 5));
-    assert_eq!(rig.fate(stream), Fate::Closed, "the giver is rid of it");
-    assert_eq!(rig.due(), due, "timers stay");
+    assert_eq!(
+        rig.fate(stream),
+        Fate::Closed,
+        "the giver gets its acknowledgement"
+    );
+    assert_eq!(rig.due(), due, "the timers stay the same");
     assert_eq!(rig.machine.counters().absorbed, 1);
     assert_eq!(rig.machine.snapshot().to_add, [node(3)]);
 }
@@ -129,7 +137,7 @@ fn a_pass_with_unknown_outcome_is_not_a_token_given_away() {
 
 #[test]
 fn a_passing_leader_gives_way_to_a_larger_pair_of_id_and_address() {
-    // (id, address) of the giver, compared with (5, 10.0.0.1).
+    // The pair (id, address) of the giver is compared with (5, 10.0.0.1).
     for (given, from, gives_way) in [(6, 3, true), (5, 3, true), (4, 3, false)] {
         let (mut rig, stream) = Rig::giver();
         rig.open_by_kernel(stream);
@@ -199,7 +207,10 @@ fn an_offer_that_waits_is_answered_when_the_pass_to_the_one_candidate_has_ended(
     assert_eq!(rig.take_written(inbound), []);
     rig.close_by_kernel(stream, CloseReason::Refused);
     assert_eq!(rig.take_written(inbound), TP2);
-    assert!(rig.candidate().is_none(), "before the next candidate");
+    assert!(
+        rig.candidate().is_none(),
+        "the node does not try the next candidate yet"
+    );
     rig.receive(inbound, &tp4(&[node(3)])[4..]);
     rig.receive_end(inbound, &tp5(4, b""));
     assert_eq!(rig.machine.counters().merged, 1);
@@ -213,7 +224,7 @@ fn a_waiter_takes_the_token_that_it_left_waiting_as_a_leader() {
     assert_eq!(rig.state(), State::Waiter);
     assert_eq!(rig.take_written(inbound), TP3);
     rig.receive_end(inbound, &tp5(4, b""));
-    // It has just passed token 5.
+    // The node has just passed token 5.
     assert_eq!(rig.machine.counters().absorbed, 1);
 }
 

@@ -43,7 +43,7 @@ fn a_healthy_node_is_tried_in_its_first_turn_and_in_every_other() {
     assert_eq!(rig.machine.counters().passes_done, 5);
 }
 
-/// Returns the turns of the leader in which the only other node is tried.
+/// Returns the numbers of the turns in which the leader tries the only other node.
 fn turns_tried(count: u64) -> Vec<u64> {
     let mut rig = ring(2);
     let first = rig.machine.counters().computes;
@@ -113,7 +113,7 @@ fn a_tr1_makes_its_sender_eligible_at_once_but_keeps_the_threshold() {
     assert_eq!(penalty(&rig, 2), (4, 15));
     let soon = rig.now + ms(10);
     rig.refuse_next();
-    assert!(rig.now <= soon, "at its next turn");
+    assert!(rig.now <= soon, "the node is tried in the next turn");
 }
 
 #[test]
@@ -124,7 +124,11 @@ fn tr1_makes_it_eligible_once_per_renew_timeout() {
     rig.refuse_next();
     assert_eq!(penalty(&rig, 2), (2, 0));
     rig.receive_datagram(2, &tr1(-1, 7002));
-    assert_eq!(penalty(&rig, 2), (2, 0), "not again so soon");
+    assert_eq!(
+        penalty(&rig, 2),
+        (2, 0),
+        "a second TR1 within renew_timeout has no effect"
+    );
     rig.machine.penalties_mut().note_failed(node(2).ip);
     rig.stall(ms(400));
     rig.run(ms(1600));
@@ -136,7 +140,8 @@ fn tr1_makes_it_eligible_once_per_renew_timeout() {
     assert_eq!(count, (1 << threshold) - 1);
 }
 
-/// Checks a node that is reachable only at times: it must not cost one timeout in each `renew_timeout` either.
+/// Some nodes are reachable only from time to time. Checks that such a node does not cost the leader one timeout per
+/// `renew_timeout`.
 #[test]
 fn a_success_does_not_let_tr1_do_so_again() {
     let mut rig = ring(2);
@@ -213,7 +218,11 @@ fn the_sender_of_a_stronger_announcement_is_first_with_any_penalty() {
     let (stream, number) = rig.next_candidate();
     assert_eq!(number, 4);
     rig.close_by_kernel(stream, CloseReason::Refused);
-    assert_ne!(rig.next_candidate().1, 4, "it is forgotten with its pass");
+    assert_ne!(
+        rig.next_candidate().1,
+        4,
+        "the node forgets the rival with its pass"
+    );
     assert!(rig.machine.stronger_leader().is_none());
 }
 

@@ -31,8 +31,9 @@ fn longer_is_more_bytes_and_of_equal_length_the_received() {
     assert!(policy::longer(b"7", b"8"));
 }
 
-/// Returns a leader with the computed data of `8`, and its decision about `3`, which came in a merge.
-fn asked() -> (Rig, u64) {
+/// Returns a leader with the computed data `8` that is deciding about the data `3`, and the id of the deciding job. The
+/// data `3` came in a merge.
+fn leader_that_decides() -> (Rig, u64) {
     let mut rig = Rig::waiter_with(deciding());
     rig.receive_token(2, 9, &[node(2)], b"8");
     assert_eq!(rig.machine.data(), b"9");
@@ -66,21 +67,21 @@ fn a_decision_runs_for_empty_received_data() {
 
 #[test]
 fn exit_0_selects_the_received_data_and_1_the_local_data() {
-    let (mut rig, job) = asked();
+    let (mut rig, job) = leader_that_decides();
     rig.answer_job(job, Outcome::Decided { received: true });
     assert_eq!(rig.machine.data(), b"4", "3, and computed");
-    let (mut rig, job) = asked();
+    let (mut rig, job) = leader_that_decides();
     rig.answer_job(job, Outcome::Decided { received: false });
     assert_eq!(rig.machine.data(), b"9");
 }
 
 #[test]
 fn other_results_and_timeouts_are_counted_and_the_received_data_continues() {
-    let (mut rig, job) = asked();
+    let (mut rig, job) = leader_that_decides();
     rig.answer_job(job, Outcome::Failed);
     assert_eq!(rig.machine.data(), b"4");
     assert_eq!(rig.machine.counters().decide_failures, 1);
-    let (mut rig, job) = asked();
+    let (mut rig, job) = leader_that_decides();
     rig.add_node(2);
     rig.machine.set_work(true);
     rig.run(ms(9999));
@@ -90,12 +91,12 @@ fn other_results_and_timeouts_are_counted_and_the_received_data_continues() {
     assert_eq!(rig.jobs, [JobRequest::Cancel]);
     assert_eq!(rig.machine.counters().decide_failures, 1);
     rig.answer_job(job, Outcome::Decided { received: false });
-    assert_eq!(rig.machine.data(), b"4", "too late");
+    assert_eq!(rig.machine.data(), b"4", "the outcome is too late");
 }
 
 #[test]
 fn decisions_are_made_one_at_a_time_in_order_of_arrival() {
-    let (mut rig, first) = asked();
+    let (mut rig, first) = leader_that_decides();
     rig.receive_token(2, 7, &[1, 2].map(node), b"4");
     assert!(rig.jobs.is_empty());
     rig.answer_job(first, Outcome::Decided { received: false });
@@ -108,13 +109,13 @@ fn decisions_are_made_one_at_a_time_in_order_of_arrival() {
 
 #[test]
 fn at_most_sixteen_wait_and_more_are_counted_and_dropped() {
-    let (mut rig, _) = asked();
+    let (mut rig, _) = leader_that_decides();
     for data in 0..18_u8 {
         let stream = rig.receive_token(2, 7, &[1, 2].map(node), &[data]);
         assert_eq!(
             rig.fate(stream),
             Fate::Closed,
-            "the token is merged all the same"
+            "the token is merged although its data was dropped"
         );
     }
     assert_eq!(rig.machine.counters().decide_failures, 2);
@@ -136,7 +137,7 @@ fn a_waiter_decides_too() {
     assert_eq!(rig.machine.counters().absorbed, 1);
     let job = rig.running_job();
     rig.answer_job(job.id, Outcome::Decided { received: true });
-    assert_eq!(rig.machine.data(), b"10", "and it is not computed");
+    assert_eq!(rig.machine.data(), b"10", "the node does not compute");
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn step_1_waits_for_the_decision_of_the_token_that_was_taken() {
     rig.receive_token(2, 9, &[1, 2].map(node), b"20");
     let job = rig.running_job();
     rig.run(ms(1000));
-    assert!(rig.candidate().is_none(), "it is decided first");
+    assert!(rig.candidate().is_none(), "the node decides first");
     assert!(rig.machine.may_use_token());
     rig.answer_job(job.id, Outcome::Decided { received: true });
     assert_eq!(rig.machine.data(), b"21");
@@ -200,7 +201,10 @@ fn a_failed_computation_keeps_the_data_and_the_turn_continues() {
         rig.add_node(2);
         let job = rig.running_job();
         rig.run(ms(200));
-        assert!(rig.candidate().is_none(), "the turn waits for it");
+        assert!(
+            rig.candidate().is_none(),
+            "the turn waits for the computation"
+        );
         rig.answer_job(job.id, outcome);
         assert_eq!(rig.machine.data(), b"");
         assert_eq!(rig.machine.counters().compute_failures, 1);
@@ -232,7 +236,7 @@ fn a_computation_that_hangs_holds_the_token_for_compute_timeout_at_most() {
     assert_eq!(rig.machine.counters().compute_failures, 1);
     assert!(rig.candidate().is_some());
     rig.answer_job(job.id, Outcome::Computed(b"1".to_vec().into()));
-    assert_eq!(rig.machine.data(), b"", "too late");
+    assert_eq!(rig.machine.data(), b"", "the outcome is too late");
 }
 
 #[test]
@@ -276,7 +280,7 @@ fn tr1_is_answered_while_something_is_computed_or_decided() {
 
 #[test]
 fn data_and_token_id_are_decided_apart() {
-    // Ring 9 has data 5, ring 3 has data 7. They meet in a node of ring 3.
+    // Ring 9 has data 5, and ring 3 has data 7. The two tokens meet in a node of ring 3.
     let mut rig = Rig::leader(3);
     rig.receive_token(2, 3, &[node(2)], b"6");
     assert_eq!(rig.machine.data(), b"7");

@@ -91,9 +91,13 @@ fn an_announcement_denies_an_orphan_which_then_acts_as_a_waiter() {
     assert_eq!(
         rig.take_datagrams(),
         [SentDatagram::Tr1(host(2), -1000)],
-        "what it owes"
+        "the node sends the TR1 that it owes"
     );
-    assert_eq!(rig.machine.stronger_leader(), Some(node(2)), "a rival");
+    assert_eq!(
+        rig.machine.stronger_leader(),
+        Some(node(2)),
+        "the sender is a rival"
+    );
 }
 
 #[test]
@@ -148,7 +152,8 @@ fn a_node_of_the_list_is_not_to_be_added_unless_its_port_is_another() {
     assert_eq!(rig.machine.snapshot().to_add, []);
     rig.receive_datagram(2, &tr1(-1, 8002));
     assert_eq!(rig.machine.snapshot().to_add.len(), 1);
-    // The node still has its old port: a late datagram of an earlier process, or two restarts.
+    // The node still has its old port. The other port came from a late datagram of an earlier process, or there were
+    // two restarts.
     rig.receive_datagram(2, &tr1(-1, 7002));
     assert_eq!(rig.machine.snapshot().to_add, []);
 }

@@ -50,8 +50,9 @@ fn short_options() -> Options {
     }
 }
 
-/// Guards against a bug: one datagram with a lease of 0 made each input to a leader a stall. The leader asked who leads,
-/// each answer was another stall, and its timeouts were always due.
+/// Guards against a bug. A datagram announced a lease of 0. After this datagram, the leader treated each input as a
+/// stall. The leader then asked which node leads, and treated each answer as another stall. The timeouts of the leader
+/// were always due.
 #[test]
 fn a_datagram_with_an_impossible_lease_does_not_end_the_ring() {
     for terms in impossible() {
@@ -61,7 +62,7 @@ fn a_datagram_with_an_impossible_lease_does_not_end_the_ring() {
         assert_eq!(
             rig.take_datagrams(),
             [SentDatagram::Tr2(host(2), 5)],
-            "it hears of a leader"
+            "the node hears of a leader"
         );
         let how = Difference::Lease;
         assert!(
@@ -94,7 +95,7 @@ fn a_token_with_an_impossible_lease_is_refused_and_its_giver_named() {
     }
 }
 
-/// Guards against a bug: a lease of 71 minutes kept each node without a token from the election for that time.
+/// Guards against a bug. A lease of 71 minutes kept each node without a token from electing a leader for 71 minutes.
 #[test]
 fn a_new_node_waits_for_no_longer_than_the_longest_lease_that_a_node_may_have() {
     let reported = |longest_us| {
@@ -107,7 +108,11 @@ fn a_new_node_waits_for_no_longer_than_the_longest_lease_that_a_node_may_have() 
     let mut rig = Rig::orphan();
     rig.receive_datagram(2, &reported(u32::MAX));
     rig.run(ms(600));
-    assert_eq!(rig.state(), State::Leader, "that is no lease");
+    assert_eq!(
+        rig.state(),
+        State::Leader,
+        "an impossible lease has no effect"
+    );
     let mut rig = Rig::orphan();
     rig.receive_datagram(2, &reported(micros(LEASE_MAX)));
     rig.run(ms(10_000));
@@ -116,7 +121,7 @@ fn a_new_node_waits_for_no_longer_than_the_longest_lease_that_a_node_may_have() 
     assert_eq!(rig.state(), State::Leader);
 }
 
-/// Guards against a bug: after the node with the shortest lease was removed, its ring kept that lease until all daemons
+/// Guards against a bug. After the node with the shortest lease was removed, its ring used that lease until all daemons
 /// restarted.
 #[test]
 fn the_terms_of_a_silent_node_no_longer_count() {
@@ -128,7 +133,7 @@ fn the_terms_of_a_silent_node_no_longer_count() {
     segment.run(secs(60));
     assert!(
         (0..3).all(|at| segment.rigs[at].machine.lease() == LEASE_MIN),
-        "it is there"
+        "the lease counts while the node is heard"
     );
     segment.stall(1);
     segment.run(secs(15));
@@ -142,11 +147,12 @@ fn the_terms_of_a_silent_node_no_longer_count() {
     assert_eq!(stalls, [0, 0]);
 }
 
-/// Checks that a leader gets no longer lease because the terms of another node run out during its stall.
+/// Checks that the lease of a stalled leader stays the same if the terms of another node become invalid during the
+/// stall.
 #[test]
 fn a_stall_is_judged_by_the_lease_that_it_began_with() {
     let mut judged = 0;
-    // Old terms are looked for once a second, so at some of these times they run out within the stall.
+    // The node looks for old terms once a second, so at some of these times the terms run out within the stall.
     for before in (19_950..21_100).step_by(50) {
         let mut rig = Rig::leader(5);
         rig.machine.set_work(true);
@@ -165,7 +171,7 @@ fn a_stall_is_judged_by_the_lease_that_it_began_with() {
     assert!(judged > 0);
 }
 
-/// Checks that a giver's lease counts no longer than terms, even for a leader that works for hours.
+/// Checks that a giver's lease expires after the lifetime of terms, even if the leader works for hours.
 #[test]
 fn the_lease_of_the_giver_runs_out() {
     let mut rig = Rig::waiter(5);
@@ -181,8 +187,8 @@ fn the_lease_of_the_giver_runs_out() {
     assert_eq!((rig.machine.lease(), rig.state()), (ms(500), State::Leader));
 }
 
-/// Checks a silent node: the others forget its terms, and a leader with a longer lease may stall when it becomes active
-/// again.
+/// Checks a silent node. The other nodes drop the terms of such a node. So a leader with a longer lease may be stalled
+/// when the silent node becomes active again.
 #[test]
 fn a_silent_node_waits_for_the_longest_lease_it_has_received() {
     let restores_after = |silence: Duration| {
@@ -205,13 +211,17 @@ fn a_silent_node_waits_for_the_longest_lease_it_has_received() {
         }
         rig.now.saturating_sub(began)
     };
-    assert_eq!(restores_after(secs(5)), ms(60), "the others know it");
+    assert_eq!(
+        restores_after(secs(5)),
+        ms(60),
+        "the other nodes know this node"
+    );
     let after = restores_after(secs(12));
     assert!(after >= ms(2_010) && after < ms(2_050), "{after:?}");
 }
 
-/// Checks a node that has named a long lease, and then is heard only by the tokens that it takes: its statement runs
-/// out.
+/// Checks the terms of a node that has announced the long lease of another node. Later the node is heard only because
+/// it takes tokens. The announced lease must expire after the lifetime of terms.
 #[test]
 fn statements_about_other_nodes_expire_even_if_their_sender_is_heard() {
     let mut rig = Rig::orphan();

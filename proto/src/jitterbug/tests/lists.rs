@@ -11,7 +11,7 @@ fn nodes(rig: &Rig) -> Vec<Node> {
         .collect()
 }
 
-fn moved(number: u8) -> Node {
+fn moved_node(number: u8) -> Node {
     Node {
         port: 9999,
         ..node(number)
@@ -44,7 +44,7 @@ fn a_taken_list_is_the_received_one_then_the_old_one_then_this_node() {
 #[test]
 fn a_taken_list_keeps_this_nodes_entry_and_corrects_its_port() {
     let mut rig = Rig::waiter(5);
-    rig.receive_token(2, 9, &[node(2), moved(1), node(3)], b"1");
+    rig.receive_token(2, 9, &[node(2), moved_node(1), node(3)], b"1");
     assert_eq!(nodes(&rig), [2, 1, 3].map(node));
 }
 
@@ -53,14 +53,14 @@ fn taken_the_received_ports_count() {
     let mut rig = Rig::waiter(5);
     rig.receive_token(2, 9, &[2, 3].map(node), b"1");
     rig.pass();
-    rig.receive_token(2, 9, &[node(1), moved(3), node(2)], b"1");
-    assert_eq!(nodes(&rig), [node(1), moved(3), node(2)]);
+    rig.receive_token(2, 9, &[node(1), moved_node(3), node(2)], b"1");
+    assert_eq!(nodes(&rig), [node(1), moved_node(3), node(2)]);
 }
 
 #[test]
 fn a_merge_appends_missing_nodes() {
     let mut rig = Rig::leader(5);
-    rig.receive_token(2, 4, &[moved(1), node(3), node(2)], b"1");
+    rig.receive_token(2, 4, &[moved_node(1), node(3), node(2)], b"1");
     assert_eq!(nodes(&rig), [1, 3, 2].map(node));
 }
 
@@ -68,7 +68,7 @@ fn a_merge_appends_missing_nodes() {
 fn an_absorbed_list_adds_missing_nodes_to_to_add() {
     let (mut rig, stream) = Rig::giver();
     rig.acknowledge(stream);
-    rig.receive_token(3, 4, &[moved(2), node(4), node(3)], b"");
+    rig.receive_token(3, 4, &[moved_node(2), node(4), node(3)], b"");
     assert_eq!(nodes(&rig), [1, 2].map(node));
     assert_eq!(rig.machine.snapshot().to_add, [4, 3].map(node));
 }
@@ -90,7 +90,7 @@ fn a_new_port_replaces_the_old_one_in_place() {
     rig.receive_datagram(2, &tr1(-1, 9999));
     rig.receive_token(3, 9, &[1, 2, 3].map(node), b"1");
     rig.next_candidate();
-    assert_eq!(nodes(&rig), [node(1), moved(2), node(3)]);
+    assert_eq!(nodes(&rig), [node(1), moved_node(2), node(3)]);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_list_that_is_full_still_learns_new_ports() {
     assert_eq!(rig.machine.counters().nodes_refused, 0);
     rig.close_by_kernel(stream, CloseReason::Refused);
     rig.run(ms(5000));
-    assert_eq!(nodes(&rig), [node(1), moved(2)]);
+    assert_eq!(nodes(&rig), [node(1), moved_node(2)]);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_received_list_as_long_as_allowed_leaves_no_room_for_more() {
     assert_eq!(
         rig.next_candidate().1,
         2,
-        "from the front, without an own entry"
+        "without its own entry, the node begins at the front"
     );
 }
 

@@ -1,5 +1,5 @@
-//! Tests of the rules of `docs/jitterbug.md` on the state machine. Start with `rig.rs`, one node in virtual time. Token
-//! ids are set where a rule is about the larger one.
+//! Tests of the rules of `docs/jitterbug.md` on the state machine. Start with `rig.rs`, one node in virtual time. If a
+//! rule depends on the larger id, the test sets the token ids.
 //!
 //! | section | files |
 //! |---|---|
@@ -12,13 +12,13 @@
 //! | 9 | `data` |
 //! | 10 | `lists` |
 //! | 11 | `bad_input`; `rings` for the promises about whole rings, which the simulator tests with faults |
-//! | 12 | the counter-examples are tested next to the rules that they have caused |
+//! | 12 | each counter-example is tested in the file that tests the rule against it |
 //!
 //! Other tests use the program:
 //! - `src/system/jitterbug/` and `tests/network/jitterbug/`: the command line, the sockets and the status
 //! - `src/system/jitterbug/programs.rs`: the commands of section 9
-//! - `crates/runtime/src/driver/` and `crates/runtime/src/net/tcp.rs`: the order of input, lingering and errors of
-//!   sections 5 to 7
+//! - `crates/runtime/src/driver/` and `crates/runtime/src/net/tcp.rs`: the order of inputs, lingering connections, and
+//!   the errors in sections 5 to 7
 
 mod prelude;
 pub(super) mod rig;

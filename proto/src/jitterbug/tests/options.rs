@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-fn refused(change: impl FnOnce(&mut Options)) -> Option<OptionsError> {
+fn refusal_of(change: impl FnOnce(&mut Options)) -> Option<OptionsError> {
     let mut options = Options::default();
     change(&mut options);
     Jitterbug::new(options, 1).err()
@@ -28,34 +28,34 @@ fn the_defaults_are_those_of_the_page() {
 fn options_that_cannot_work_are_refused() {
     let zero = Duration::ZERO;
     assert_eq!(
-        refused(|it| it.compute_timeout = zero),
+        refusal_of(|it| it.compute_timeout = zero),
         Some(OptionsError::Zero("--compute-timeout"))
     );
-    assert_eq!(refused(|it| it.udp_port = 0), Some(OptionsError::Port));
+    assert_eq!(refusal_of(|it| it.udp_port = 0), Some(OptionsError::Port));
     for count in [0, 101] {
         assert_eq!(
-            refused(|it| it.tr_count = count),
+            refusal_of(|it| it.tr_count = count),
             Some(OptionsError::Count(count))
         );
     }
     for most in [0, 65_537] {
         assert_eq!(
-            refused(|it| it.max_nodes = most),
+            refusal_of(|it| it.max_nodes = most),
             Some(OptionsError::Nodes(most))
         );
     }
-    assert_eq!(refused(|it| it.hold = zero), None);
-    assert_eq!(refused(|it| it.max_data = 0), None);
+    assert_eq!(refusal_of(|it| it.hold = zero), None);
+    assert_eq!(refusal_of(|it| it.max_data = 0), None);
 }
 
-/// Checks minimum times: with a shorter time for a pass a node never takes or passes a token, and with a shorter wait
-/// it asks all the time.
+/// Checks minimum times. With a shorter limit for a pass, a node never takes or passes a token. With a shorter
+/// `renew_timeout`, a node would ask without a pause which node leads.
 #[test]
 fn a_time_that_would_stop_the_ring_is_refused_with_the_least_one() {
     const fn us(micros: u64) -> Duration {
         Duration::from_micros(micros)
     }
-    let error_text = |change: fn(&mut Options)| refused(change).map(|it| it.to_string());
+    let error_text = |change: fn(&mut Options)| refusal_of(change).map(|it| it.to_string());
     let least = [
         error_text(|it| it.tr_interval = us(999)),
         error_text(|it| it.renew_timeout = us(99_999)),
@@ -71,14 +71,15 @@ fn a_time_that_would_stop_the_ring_is_refused_with_the_least_one() {
         it.renew_timeout = us(100_000);
         it.token_pass_timeout = us(10_000);
     };
-    assert_eq!(refused(fine), None);
+    assert_eq!(refusal_of(fine), None);
 }
 
-/// Checks the minimum lease: all nodes use the shortest lease of the ring, and with 1 ms no leader leads for long.
+/// Checks the minimum lease. All nodes use the shortest lease in the ring. If the shortest lease were 1 ms, every
+/// leader would soon stop leading.
 #[test]
 fn a_lease_that_would_stop_the_ring_is_refused_with_the_interval_that_works() {
     let error_text = |interval, count| {
-        let refused = refused(|it| (it.tr_interval, it.tr_count) = (interval, count));
+        let refused = refusal_of(|it| (it.tr_interval, it.tr_count) = (interval, count));
         refused.map(|it| it.to_string())
     };
     let text = |it: &str| Some(it.to_owned());

@@ -2,19 +2,19 @@
 
 use super::prelude::*;
 
-fn offered() -> (Rig, StreamId) {
+fn giver_after_offer() -> (Rig, StreamId) {
     let (mut rig, stream) = Rig::giver();
     rig.open_by_kernel(stream);
     (rig, stream)
 }
 
-fn given() -> (Rig, StreamId) {
-    let (mut rig, stream) = offered();
+fn giver_after_token() -> (Rig, StreamId) {
+    let (mut rig, stream) = giver_after_offer();
     rig.receive(stream, TP3);
     (rig, stream)
 }
 
-fn counted(rig: &Rig) -> [u64; 4] {
+fn pass_counts(rig: &Rig) -> [u64; 4] {
     let it = rig.machine.counters();
     [
         it.passes_done,
@@ -29,20 +29,20 @@ const FAILED: [u64; 4] = [0, 1, 0, 0];
 const UNKNOWN: [u64; 4] = [0, 0, 1, 0];
 
 fn assert_failed(rig: &Rig, stream: StreamId) {
-    assert_eq!(counted(rig), FAILED);
+    assert_eq!(pass_counts(rig), FAILED);
     assert_eq!(
         rig.state(),
         State::Leader,
-        "with the next candidate, or turn"
+        "the node tries the next candidate or has another turn"
     );
     assert!(
         matches!(rig.fate(stream), Fate::Reset | Fate::Gone),
-        "never an end"
+        "a failed pass ends with a reset"
     );
 }
 
 fn assert_unknown(rig: &Rig, stream: StreamId) {
-    assert_eq!(counted(rig), UNKNOWN);
+    assert_eq!(pass_counts(rig), UNKNOWN);
     assert_eq!(rig.state(), State::Orphan);
     assert!(matches!(rig.fate(stream), Fate::Reset | Fate::Gone));
 }
@@ -60,9 +60,9 @@ fn the_leader_sends_tp1_then_tp5_for_an_equal_list() {
 
 #[test]
 fn an_end_of_stream_after_the_half_close_is_done() {
-    let (mut rig, stream) = given();
+    let (mut rig, stream) = giver_after_token();
     rig.receive_end(stream, &[]);
-    assert_eq!(counted(&rig), DONE);
+    assert_eq!(pass_counts(&rig), DONE);
     assert_eq!(
         (rig.state(), rig.fate(stream)),
         (State::Waiter, Fate::Closed)
@@ -71,7 +71,7 @@ fn an_end_of_stream_after_the_half_close_is_done() {
 
 #[test]
 fn the_end_of_file_before_it_is_failed() {
-    let (mut rig, stream) = offered();
+    let (mut rig, stream) = giver_after_offer();
     rig.receive_end(stream, &[]);
     assert_failed(&rig, stream);
 }
@@ -79,7 +79,7 @@ fn the_end_of_file_before_it_is_failed() {
 #[test]
 fn an_answer_with_the_end_of_the_stream_fails() {
     for answer in [TP2, TP3] {
-        let (mut rig, stream) = offered();
+        let (mut rig, stream) = giver_after_offer();
         rig.receive_end(stream, answer);
         assert_failed(&rig, stream);
     }
@@ -96,7 +96,7 @@ fn a_connection_that_does_not_stand_is_failed() {
         let (mut rig, stream) = Rig::giver();
         rig.close_by_kernel(stream, why);
         assert_failed(&rig, stream);
-        let (mut rig, stream) = offered();
+        let (mut rig, stream) = giver_after_offer();
         rig.close_by_kernel(stream, why);
         assert_failed(&rig, stream);
     }
@@ -109,7 +109,7 @@ fn a_reset_or_any_error_after_the_half_close_is_unknown() {
         CloseReason::TimedOut,
         CloseReason::Failed,
     ] {
-        let (mut rig, stream) = given();
+        let (mut rig, stream) = giver_after_token();
         rig.close_by_kernel(stream, why);
         assert_unknown(&rig, stream);
     }
@@ -119,17 +119,17 @@ fn a_reset_or_any_error_after_the_half_close_is_unknown() {
 fn time_over_before_the_half_close_is_failed_and_after_it_unknown() {
     let (mut rig, stream) = Rig::giver();
     rig.run(ms(499));
-    assert_eq!(counted(&rig), [0; 4]);
+    assert_eq!(pass_counts(&rig), [0; 4]);
     rig.run(ms(1));
     assert_failed(&rig, stream);
 
-    let (mut rig, stream) = offered();
+    let (mut rig, stream) = giver_after_offer();
     rig.run(ms(500));
     assert_failed(&rig, stream);
 
-    let (mut rig, stream) = given();
+    let (mut rig, stream) = giver_after_token();
     rig.run(ms(499));
-    assert_eq!(counted(&rig), [0; 4]);
+    assert_eq!(pass_counts(&rig), [0; 4]);
     rig.run(ms(1));
     assert_unknown(&rig, stream);
 }
@@ -140,16 +140,17 @@ fn the_time_is_that_of_the_whole_pass() {
     rig.run(ms(300));
     rig.open_by_kernel(stream);
     rig.run(ms(199));
-    assert_eq!(counted(&rig), [0; 4]);
+    assert_eq!(pass_counts(&rig), [0; 4]);
     rig.run(ms(1));
     assert_failed(&rig, stream);
 }
 
-/// Checks that no token leaves after its time, although an input is handled before a timeout that is due.
+/// Checks that no token leaves after the time of its pass. The deadline has passed, but the node handles an input
+/// before it handles the timeout.
 #[test]
 fn an_answer_after_the_time_gives_nothing() {
     for answer in [TP2, TP3] {
-        let (mut rig, stream) = offered();
+        let (mut rig, stream) = giver_after_offer();
         rig.take_written(stream);
         rig.run(ms(450));
         rig.stall(ms(50));
@@ -161,11 +162,11 @@ fn an_answer_after_the_time_gives_nothing() {
 
 #[test]
 fn a_late_acknowledgement_counts() {
-    let (mut rig, stream) = given();
+    let (mut rig, stream) = giver_after_token();
     rig.run(ms(490));
     rig.stall(ms(20));
     rig.receive_end(stream, &[]);
-    assert_eq!((counted(&rig), rig.state()), (DONE, State::Waiter));
+    assert_eq!((pass_counts(&rig), rig.state()), (DONE, State::Waiter));
 }
 
 #[test]
@@ -181,12 +182,12 @@ fn bytes_that_are_not_due_are_failed_before_the_half_close_and_unknown_after_it(
         &[0x41, 0],
     ];
     for bytes in wrong {
-        let (mut rig, stream) = offered();
+        let (mut rig, stream) = giver_after_offer();
         rig.receive(stream, bytes);
         assert_failed(&rig, stream);
     }
     for end in [false, true] {
-        let (mut rig, stream) = given();
+        let (mut rig, stream) = giver_after_token();
         if end {
             rig.receive_end(stream, TP3);
         } else {
@@ -205,7 +206,7 @@ fn an_answer_before_tp1_was_offered_is_failed() {
 
 #[test]
 fn a_candidate_with_another_list_gets_tp4_from_the_start_of_the_pass() {
-    let (mut rig, stream) = offered();
+    let (mut rig, stream) = giver_after_offer();
     rig.take_written(stream);
     rig.add_node(3);
     rig.receive(stream, TP2);
@@ -215,7 +216,7 @@ fn a_candidate_with_another_list_gets_tp4_from_the_start_of_the_pass() {
 
 #[test]
 fn after_unknown_the_node_looks_for_the_new_holder() {
-    let (mut rig, stream) = given();
+    let (mut rig, stream) = giver_after_token();
     rig.clear_output();
     rig.close_by_kernel(stream, CloseReason::Reset);
     assert_eq!(rig.take_datagrams().len(), 1, "the first TR1 at once");

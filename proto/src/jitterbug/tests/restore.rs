@@ -24,7 +24,7 @@ fn an_undenied_node_leads_after_two_tries_of_three_tr1_each() {
     assert_eq!(
         rig.take_datagrams(),
         [SentDatagram::Tr1(BROADCAST, -second)],
-        "it announces"
+        "the new leader announces its token"
     );
     let counters = rig.machine.counters();
     assert_eq!((counters.restores, counters.restores_won), (1, 1));
@@ -48,14 +48,18 @@ fn a_try_has_tr_count_tr1_one_every_tr_interval() {
         }
         assert_eq!(asked, 2 * usize::try_from(tr_count).unwrap());
         rig.run(ms(interval - 1));
-        assert_eq!(rig.state(), State::Orphan, "the last one has its interval");
+        assert_eq!(
+            rig.state(),
+            State::Orphan,
+            "the last TR1 has a whole interval"
+        );
         rig.run(ms(1));
         assert_eq!(rig.state(), State::Leader);
     }
 }
 
-/// Checks that a late TR1 delays the next ones. Otherwise three are sent at once, and the try ends before any node can
-/// answer.
+/// Checks that a late TR1 delays the following TR1 messages. Otherwise the node would send three TR1 at once, and the
+/// try would end before another node can answer.
 #[test]
 fn a_late_tr1_has_a_whole_interval_for_its_answers() {
     let mut rig = Rig::orphan();
@@ -64,7 +68,7 @@ fn a_late_tr1_has_a_whole_interval_for_its_answers() {
     assert_eq!(
         rig.take_datagrams(),
         [SentDatagram::Tr1(BROADCAST, -1000)],
-        "the second of three"
+        "this is the second TR1 of three"
     );
     rig.run(ms(99));
     assert_eq!(rig.take_datagrams(), []);
@@ -102,7 +106,7 @@ fn the_first_id_of_a_node_is_drawn_from_1_to_2_to_the_30() {
     assert!(first.iter().any(|first| *first > 1 << 29));
 }
 
-/// Runs a restore in the given try, which receives `message`. Returns whether it is denied.
+/// Runs a restore that receives `message` in its first or second try. Returns whether the message denies the restore.
 fn is_denied(second: bool, message: impl Fn(u32) -> Vec<u8>) -> (bool, Rig) {
     let mut rig = Rig::orphan();
     if second {
@@ -169,7 +173,7 @@ fn a_node_denied_by_a_non_leader_owes_one_tr1_to_the_first_announcement() {
         assert!(denied);
         rig.clear_output();
         rig.receive_datagram(3, &tr1(-5000, 7003));
-        assert_eq!(rig.take_datagrams(), [], "that is no announcement");
+        assert_eq!(rig.take_datagrams(), [], "a question is no announcement");
         rig.receive_datagram(4, &tr1(5000, 7004));
         assert_eq!(rig.take_datagrams(), [SentDatagram::Tr1(host(4), -1000)]);
         rig.receive_datagram(4, &tr1(5000, 7004));
@@ -237,7 +241,11 @@ fn a_restore_that_is_granted_waits_for_an_exchange_whose_tp1_was_answered() {
     rig.run(ms(400));
     rig.offer(2, 3000, 5);
     rig.run(ms(250));
-    assert_eq!(rig.state(), State::Orphan, "though 600 ms are over");
+    assert_eq!(
+        rig.state(),
+        State::Orphan,
+        "the restore goes on although 600 ms are over"
+    );
     rig.run(ms(249));
     assert_eq!(rig.state(), State::Orphan);
     rig.run(ms(1));
@@ -278,7 +286,7 @@ fn a_connection_without_tp1_delays_no_restore() {
     assert_eq!(rig.state(), State::Leader);
 }
 
-/// Checks that a node whose link accepts nothing does not lead: nodes that were not asked cannot object.
+/// Checks that a node whose link accepts no datagram does not lead. Nodes that were not asked cannot object.
 #[test]
 fn a_tr1_that_the_link_has_refused_is_made_up_for() {
     let mut rig = Rig::off(1, Options::default());

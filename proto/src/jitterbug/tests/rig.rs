@@ -1,4 +1,4 @@
-//! One node in virtual time, with everything that its driver provides.
+//! One node in virtual time, with all inputs and outputs of its driver.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -102,7 +102,7 @@ pub(crate) enum Fate {
     Finished,
     Closed,
     Reset,
-    /// Reset by the peer or the kernel.
+    /// The peer or the kernel has reset the connection.
     Gone,
 }
 
@@ -126,7 +126,7 @@ pub(crate) struct Rig {
     pub(crate) jobs: VecDeque<JobRequest<Job>>,
     /// The outcome that the link reports for datagrams.
     pub(crate) outcome: SendOutcome,
-    /// How many bytes the node may write at a time.
+    /// The number of bytes that the node may write at a time.
     pub(crate) room: usize,
     next: u16,
 }
@@ -167,7 +167,7 @@ impl Rig {
         Self::new(Options::default())
     }
 
-    /// Creates a waiter with this token, denied by a leader.
+    /// Creates a waiter with this token, whose restore a leader has denied.
     pub(crate) fn waiter(token: i32) -> Self {
         let mut rig = Self::waiter_with(Options::default());
         rig.machine.set_token(id(-token));
@@ -264,7 +264,7 @@ impl Rig {
     }
 
     pub(crate) fn drop_count(&self, reason: Reason) -> u64 {
-        self.machine.counters().dropped(reason)
+        self.machine.counters().drop_count(reason)
     }
 
     pub(crate) fn link(&mut self, net: NetworkState) {
@@ -324,7 +324,7 @@ impl Rig {
         self.deliver(id, bytes, false);
     }
 
-    /// Delivers bytes, or none, and the peer's end.
+    /// Delivers bytes, which may be empty, and the end of the peer's stream.
     pub(crate) fn receive_end(&mut self, id: StreamId, bytes: &[u8]) {
         self.deliver(id, bytes, true);
     }
@@ -337,7 +337,7 @@ impl Rig {
         }
     }
 
-    /// Reports all bytes that were not consumed.
+    /// Calls the machine again with all bytes that it has not consumed.
     fn report_unread(&mut self, id: StreamId) {
         let time = self.time();
         let Some(stream) = self.streams.get_mut(&id) else {
@@ -351,7 +351,10 @@ impl Rig {
             end: stream.end,
         };
         let count = self.machine.handle_stream(time, id, event);
-        assert!(count <= stream.unread.len(), "more than there is");
+        assert!(
+            count <= stream.unread.len(),
+            "the node consumed more bytes than there are"
+        );
         stream.unread.drain(..count);
         self.drain();
     }
@@ -387,7 +390,7 @@ impl Rig {
         is_open.then_some((last, stream.peer))
     }
 
-    /// Lets time go by, with each timeout at its time.
+    /// Advances the time, and handles each timeout when it is due.
     pub(crate) fn run(&mut self, time: Duration) {
         let end = self.now + time;
         for _ in 0..100_000 {
@@ -403,7 +406,7 @@ impl Rig {
         panic!("time-outs without an end");
     }
 
-    /// Lets time go by in which the process does not run.
+    /// Advances the time while the process does not run.
     pub(crate) fn stall(&mut self, time: Duration) {
         self.now += time;
     }
@@ -438,7 +441,7 @@ impl Rig {
         self.streams.insert(id, stream);
     }
 
-    /// Takes all outputs, as a driver must do after each input.
+    /// Takes all outputs. A driver must do this after each input.
     pub(crate) fn drain(&mut self) {
         let mut told_again = Vec::new();
         loop {
@@ -488,7 +491,7 @@ impl Rig {
             let Some(stream) = self.streams.get_mut(&id).filter(|_| count > 0) else {
                 break;
             };
-            assert_eq!(stream.fate, Fate::Open, "nothing follows an end");
+            assert_eq!(stream.fate, Fate::Open, "no byte follows an end");
             stream.written.extend_from_slice(&room[..count]);
         }
     }
@@ -549,14 +552,14 @@ pub(crate) fn network_v6() -> Network {
 
 /// Exchanges that many tests need.
 impl Rig {
-    /// Lets a node connect and offer a token.
+    /// Connects as a node, and offers a token.
     pub(crate) fn offer(&mut self, from: u8, token: i32, hash: i32) -> StreamId {
         let id = self.accept(from);
         self.receive(id, &tp1(token, hash));
         id
     }
 
-    /// Lets a node give a whole token on a new connection, with this list.
+    /// Gives a whole token, with this list, on a new connection of a node.
     pub(crate) fn receive_token(
         &mut self,
         from: u8,
@@ -579,7 +582,7 @@ impl Rig {
         self.clear_output();
     }
 
-    /// Runs until a candidate is tried, and returns it.
+    /// Runs until the node tries a candidate, and returns the candidate.
     pub(crate) fn next_candidate(&mut self) -> (StreamId, u8) {
         for _ in 0..10_000 {
             if let Some((id, peer)) = self.candidate() {
@@ -594,7 +597,7 @@ impl Rig {
         panic!("there is no candidate");
     }
 
-    /// Answers as a candidate that has the same list, so that the token is sent.
+    /// Answers as a candidate with the same list, so that the node sends its token.
     pub(crate) fn accept_pass(&mut self, id: StreamId) {
         self.open_by_kernel(id);
         self.receive(id, TP3);
@@ -612,7 +615,7 @@ impl Rig {
         number
     }
 
-    /// Refuses the next candidates, with this one as the last.
+    /// Refuses one candidate after the other. The candidate `last` is the last candidate that is refused.
     pub(crate) fn refuse(&mut self, last: u8) {
         while self.refuse_next() != last {}
     }
@@ -623,7 +626,7 @@ impl Rig {
         self.acknowledge(stream);
     }
 
-    /// Refuses the next candidates until this one is tried.
+    /// Refuses all candidates until the node tries the given candidate.
     pub(crate) fn refuse_until(&mut self, wanted: u8) -> StreamId {
         loop {
             let (id, number) = self.next_candidate();

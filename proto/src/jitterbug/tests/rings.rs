@@ -11,9 +11,9 @@ fn nodes_that_start_together_become_one_ring() {
             segment.run_until(ms(5000), Segment::is_one_ring),
             "{count} nodes"
         );
-        let before = segment.taken();
+        let before = segment.take_times();
         segment.run(ms(u64::from(count) * 300));
-        let after = segment.taken();
+        let after = segment.take_times();
         let leads = before
             .iter()
             .zip(&after)
@@ -23,8 +23,8 @@ fn nodes_that_start_together_become_one_ring() {
     }
 }
 
-/// Checks the restore after a leader's death. In the document a new id is larger than n old ones with a chance of only
-/// 1/(n + 1), and every waiter with a larger one denies it.
+/// Checks the restore after a leader's death. With the ids of the document, a new id is larger than n old ids with a
+/// probability of only 1/(n + 1). Every waiter whose id is larger than the new id denies the restore.
 #[test]
 fn after_a_leaders_death_a_new_one_is_up_within_renew_timeout_and_a_restore() {
     for count in [5, 10] {
@@ -44,7 +44,7 @@ fn after_a_leaders_death_a_new_one_is_up_within_renew_timeout_and_a_restore() {
     }
 }
 
-/// Checks a large ring. With the document's constant times all 30 nodes become orphans in every round.
+/// Checks a large ring. With the constant times of the document, all 30 nodes would become orphans in every rotation.
 #[test]
 fn thirty_nodes_have_a_round_shorter_than_renew_timeout() {
     let mut segment = Segment::ring(30);
@@ -57,12 +57,12 @@ fn thirty_nodes_have_a_round_shorter_than_renew_timeout() {
     assert_eq!(restores(&segment), before);
 }
 
-/// Checks that two leaders meet. In the document only nodes that do not lead remember other nodes.
+/// Checks that two leaders notice one another. In the document only nodes that do not lead remember other nodes.
 #[test]
 fn two_leaders_hear_of_each_other() {
     let mut segment = Segment::new(2, Options::default());
     segment.part = vec![0, 1];
-    // Neither knows the other.
+    // Neither node knows the other one.
     (0..2).for_each(|at| segment.restart(at));
     segment.run(ms(5000));
     assert_eq!(segment.leader_indexes().len(), 2);
@@ -126,7 +126,7 @@ fn a_ring_that_rests_says_one_announcement_in_half_a_renew_timeout() {
     segment.run(ms(3000));
     let before = segment.datagrams;
     segment.run(ms(20_000));
-    // Announcements to a leader under its own name are not answered.
+    // A leader gives no answer to announcements under its own name.
     assert!(
         segment.datagrams - before <= 21,
         "{}",

@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use super::prelude::*;
 use crate::time::Instant;
 
-/// A fault of connections, after this many bytes of one side.
+/// A fault of connections. The fault occurs after one side has sent this many bytes (`after`).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut {
     pub(super) after: usize,
     pub(super) how: How,
-    /// Whether the bytes of the node that connects count, not those of the other.
+    /// Whether `after` counts the bytes of the node that opened the connection. Otherwise `after` counts the bytes of
+    /// the other node.
     pub(super) of_giver: bool,
     /// The number of connections that are cut.
     pub(super) times: usize,
@@ -18,7 +19,7 @@ pub(super) struct Cut {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
-    /// Both ends get a reset.
+    /// Both ends of the connection get a reset.
     Reset,
     /// No further byte arrives at either end.
     Silence,
@@ -26,10 +27,10 @@ pub(super) enum How {
 
 #[derive(Debug)]
 struct Pipe {
-    /// The node that connects, then the one that accepts.
+    /// The node that connects, and the node that accepts.
     ends: [(usize, StreamId); 2],
     carried: [usize; 2],
-    /// The last state of the other end that each end received.
+    /// For each end, the state of the other end that was last reported to it.
     reported: [Fate; 2],
     is_cut: bool,
     is_silent: bool,
@@ -38,7 +39,7 @@ struct Pipe {
 pub(super) struct Segment {
     pub(super) rigs: Vec<Rig>,
     pipes: Vec<Pipe>,
-    /// The connections of each node that were handled.
+    /// For each node, the number of connections that it has handled.
     seen: Vec<usize>,
     /// The part of the split network that each node is in.
     pub(super) part: Vec<u8>,
@@ -46,7 +47,7 @@ pub(super) struct Segment {
     stalled: Vec<bool>,
     restarts: u64,
     pub(super) datagrams: u64,
-    /// The maximum number of leaders at a time.
+    /// The maximum number of nodes that led at the same time.
     pub(super) leaders: usize,
 }
 
@@ -156,7 +157,7 @@ impl Segment {
         panic!("it never ends");
     }
 
-    /// Returns when a node has a timeout, if its process runs.
+    /// Returns the time of a node's next timeout, if the process of the node runs.
     fn due(&self, at: usize) -> Option<Duration> {
         let runs = !self.stalled[at];
         runs.then(|| self.rigs[at].machine_due()).flatten()
@@ -314,8 +315,8 @@ impl Segment {
         hashes.iter().all(|hash| *hash == hashes[0]) && are_complete
     }
 
-    /// Returns how many tokens each node has taken or won.
-    pub(super) fn taken(&self) -> Vec<u64> {
+    /// For each node, returns the number of tokens that it has taken from other nodes or created.
+    pub(super) fn take_times(&self) -> Vec<u64> {
         let counters = self.rigs.iter().map(|rig| rig.machine.counters());
         counters.map(|it| it.taken + it.restores_won).collect()
     }
@@ -327,7 +328,7 @@ impl Rig {
         due.map(Duration::from_nanos)
     }
 
-    /// Delivers a TR1 under the name of another node.
+    /// Delivers a TR1 that names another node as its sender.
     pub(super) fn receive_tr1(&mut self, from: u8, token: i32) {
         self.receive_datagram(from, &tr1(token, tcp_port(from)));
     }

@@ -51,8 +51,8 @@ fn a_leader_kills_a_running_program() {
     assert!(rig.candidate().is_some());
 }
 
-/// Returns a leader that shuts down while a program decides about `7`, which came with a merged token. Its own data is
-/// `1`.
+/// Returns a leader with data `1` that shuts down while a program decides about `7`. The data `7` came with a merged
+/// token.
 fn leaving_undecided() -> (Rig, u64) {
     let mut rig = Rig::leader_with(deciding(), 5);
     rig.receive_token(2, 4, &[1, 2].map(node), b"7");
@@ -69,7 +69,7 @@ fn a_shutdown_waits_for_a_running_decision() {
         rig.run(ms(499));
         assert!(rig.candidate().is_none());
         rig.answer_job(job, Outcome::Decided { received });
-        assert_eq!(rig.machine.data(), data, "and nothing is computed");
+        assert_eq!(rig.machine.data(), data, "the node does not compute");
         assert!(rig.candidate().is_some());
     }
 }
@@ -128,7 +128,10 @@ fn penalties_are_ignored() {
     rig.refuse_next();
     rig.command(Command::ShutDown);
     rig.run(ms(10));
-    assert!(rig.candidate().is_some(), "though it is to be skipped");
+    assert!(
+        rig.candidate().is_some(),
+        "the node tries a candidate with a penalty"
+    );
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn it_ends_with_a_pass_that_is_unknown() {
     rig.clear_output();
     rig.close_by_kernel(stream, CloseReason::Reset);
     assert!(rig.machine.is_finished());
-    assert_eq!(rig.take_datagrams(), [], "and begins no restore");
+    assert_eq!(rig.take_datagrams(), [], "the node begins no restore");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Stalls (section 5): a loop that did not run for (2 × tr_count - 1) × tr_interval, here 500 ms.
+//! Stalls (section 5). A loop has stalled if it did not run for (2 × tr_count - 1) × tr_interval, here 500 ms.
 
 use super::prelude::*;
 use crate::time::{Instant, Now, nanos};
@@ -84,12 +84,12 @@ fn an_idle_loop_is_not_a_stall() {
     assert_eq!(rig.machine.counters().stalls, 0);
     assert!(
         rig.due().unwrap() <= ms(63),
-        "it looks at the clock often enough"
+        "the node reads the clock often enough"
     );
 }
 
-/// Checks a process that stalls after it has read the clock and before it receives. The arrival times of its messages
-/// are close together, so each message would seem to be in time.
+/// Checks a process that stalls after it has read the clock and before it receives the waiting messages. The messages
+/// seem to arrive shortly after one another, so each of them would seem to be in time.
 #[test]
 fn a_stall_between_the_clock_and_the_messages_is_noticed() {
     let mut rig = Rig::leader(5);

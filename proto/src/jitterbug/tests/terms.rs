@@ -1,4 +1,4 @@
-//! Different options, followed tokens, and nodes that only others know.
+//! Different options, followed tokens, and nodes that only other nodes know.
 
 use super::prelude::*;
 use super::segment::Segment;
@@ -27,14 +27,14 @@ pub(super) fn tr1_with(token_id: i32, from: u8, terms: Terms) -> Vec<u8> {
 }
 
 /// Returns the terms of a leader that other nodes follow.
-fn followed() -> Terms {
+fn followed_terms() -> Terms {
     Terms {
         is_followed: true,
         ..terms()
     }
 }
 
-fn leased(lease_us: u32) -> Terms {
+fn terms_with_lease(lease_us: u32) -> Terms {
     Terms {
         lease_us,
         ..terms()
@@ -67,24 +67,32 @@ pub(super) fn give(rig: &mut Rig, from: u8, token: i32, list: &[Node], terms: Te
     stream
 }
 
-/// Guards against a bug: each node used its own times. A node with `--tr-interval 2s` that stalled led for 10 s next to
-/// the leader that the others had elected after 0.6 s.
+/// Guards against a bug. Each node used only its own times, and not those of the other nodes. A stalled node with
+/// `--tr-interval 2s` led for 10 s, although the other nodes had elected another leader after 0.6 s.
 #[test]
 fn a_lease_is_the_shortest_of_the_nodes_that_are_known() {
     let mut rig = Rig::waiter(5);
     assert_eq!(rig.machine.lease(), ms(500));
-    rig.receive_datagram(2, &tr1_with(-1, 2, leased(250_000)));
+    rig.receive_datagram(2, &tr1_with(-1, 2, terms_with_lease(250_000)));
     assert_eq!(rig.machine.lease(), ms(250));
-    let long = leased(10_000_000);
+    let long = terms_with_lease(10_000_000);
     rig.receive_datagram(2, &tr1_with(-1, 2, long));
-    assert_eq!(rig.machine.lease(), ms(500), "the own one");
+    assert_eq!(rig.machine.lease(), ms(500), "the node's own lease counts");
     let mut rig = Rig::new(slow());
     rig.receive_datagram(2, &tr1_with(-1, 2, terms()));
-    assert_eq!(rig.machine.lease(), ms(500), "that of the other");
+    assert_eq!(
+        rig.machine.lease(),
+        ms(500),
+        "the lease of the other node counts"
+    );
     rig.receive_datagram(2, &tr1_with(-1, 2, long));
     assert_eq!(rig.machine.lease(), Duration::from_secs(10));
     rig.receive_datagram(3, &tr1(-1, 7003));
-    assert_eq!(rig.machine.lease(), ms(500), "one of before the terms");
+    assert_eq!(
+        rig.machine.lease(),
+        ms(500),
+        "a node without terms has the default lease"
+    );
 }
 
 #[test]
@@ -99,7 +107,8 @@ fn a_leader_that_stalls_longer_than_the_shortest_lease_stops_leading() {
     assert_eq!(rig.state(), State::Orphan);
 }
 
-/// Checks that the giver's lease counts while the token is here: this node may not have heard all other nodes.
+/// Checks that the giver's lease is valid while this node has the token, because possibly this node has not heard all
+/// other nodes.
 #[test]
 fn a_token_brings_the_lease_of_its_ring() {
     let mut rig = Rig::waiter(5);
@@ -114,7 +123,7 @@ fn a_token_brings_the_lease_of_its_ring() {
     assert_eq!(rig.machine.lease(), ms(500), "the lease never expires");
 }
 
-/// Checks a node that starts while the leader of a ring with long leases stalls, and knows none of these leases.
+/// Checks a node that starts while the leader of a ring with long leases stalls. The node knows none of these leases.
 #[test]
 fn a_node_without_a_token_waits_for_the_longest_lease_it_has_received() {
     let mut rig = Rig::orphan();
@@ -146,7 +155,7 @@ fn a_waiter_tells_a_node_that_starts_of_the_longest_lease() {
 #[test]
 fn a_differing_node_is_reported_once_until_it_agrees() {
     let mut rig = Rig::waiter(5);
-    let long = leased(10_000_000);
+    let long = terms_with_lease(10_000_000);
     let how = Difference::Times {
         lease: Duration::from_secs(10),
         renew_timeout: ms(2000),
@@ -168,7 +177,8 @@ fn a_differing_node_is_reported_once_until_it_agrees() {
     assert_eq!(rig.machine.snapshot().differing, []);
 }
 
-/// Checks that nodes with other times announce themselves. Otherwise some nodes would never hear of them.
+/// Checks that a node announces itself if its times differ from those of the other nodes. Otherwise some nodes would
+/// never hear of the times of the other nodes.
 #[test]
 fn all_nodes_of_a_ring_name_the_one_with_other_times() {
     let mut segment = Segment::ring(3);
@@ -188,26 +198,30 @@ fn all_nodes_of_a_ring_name_the_one_with_other_times() {
         [vec![host(2)], vec![host(1), host(3)], vec![host(2)]]
     );
     assert!((0..3).all(|at| segment.rigs[at].machine.lease() == ms(500)));
-    assert!(segment.is_one_ring(), "the slow one takes part");
+    assert!(segment.is_one_ring(), "the slow node takes part");
 }
 
-/// Guards against a bug: an isolated machine created a token with a larger id than that of its former ring. After its
-/// return, the ring's leader lost its token to it.
+/// Guards against a bug. An isolated machine created a token with a larger id than that of its former ring. When the
+/// machine returned, the ring's leader lost its token to that machine.
 #[test]
 fn a_token_without_followers_is_weaker_than_one_with_a_smaller_id() {
     let mut rig = Rig::waiter(5);
     let lone = terms();
-    give(&mut rig, 2, 9, &[node(2), node(1)], followed());
+    give(&mut rig, 2, 9, &[node(2), node(1)], followed_terms());
     rig.receive_datagram(3, &tr1_with(1000, 3, lone));
     assert_eq!(rig.machine.stronger_leader(), None);
-    rig.receive_datagram(4, &tr1_with(1000, 4, followed()));
+    rig.receive_datagram(4, &tr1_with(1000, 4, followed_terms()));
     assert_eq!(rig.machine.stronger_leader(), Some(node(4)));
     let mut lone_leader = Rig::leader(1000);
-    lone_leader.receive_datagram(2, &tr1_with(9, 2, followed()));
-    assert_eq!(lone_leader.next_candidate().1, 2, "it gives way");
+    lone_leader.receive_datagram(2, &tr1_with(9, 2, followed_terms()));
+    assert_eq!(
+        lone_leader.next_candidate().1,
+        2,
+        "the lone leader gives way"
+    );
 }
 
-/// Checks that a leader is followed if its members wait for it, even if none has taken its token.
+/// Checks that a leader's token is followed if members wait for the leader, even if no member has taken the token.
 #[test]
 fn a_waiter_that_says_whom_it_follows_keeps_its_leader_followed() {
     let follows = |follows| Terms { follows, ..terms() };
@@ -217,16 +231,16 @@ fn a_waiter_that_says_whom_it_follows_keeps_its_leader_followed() {
     rig.run(ms(6000));
     assert!(!rig.machine.is_followed());
     rig.receive_datagram(3, &tr1_with(-4, 3, follows(6)));
-    assert!(!rig.machine.is_followed(), "another token");
+    assert!(!rig.machine.is_followed(), "the node follows another token");
 }
 
-/// Guards against a bug: an isolated node passed its token to a member of the ring, so the ring had two leaders.
+/// Guards against a bug. An isolated node passed its token to a member of the ring, so the ring had two leaders.
 #[test]
 fn a_member_absorbs_the_token_of_an_isolated_node() {
     let member = || {
         let mut rig = Rig::waiter(5);
         rig.add_node(3);
-        give(&mut rig, 2, 9, &[node(2), node(1)], followed());
+        give(&mut rig, 2, 9, &[node(2), node(1)], followed_terms());
         let pass = rig.refuse_until(2);
         rig.acknowledge(pass);
         assert_eq!(rig.state(), State::Waiter);
@@ -235,7 +249,7 @@ fn a_member_absorbs_the_token_of_an_isolated_node() {
     let mut rig = member();
     give(&mut rig, 3, 1000, &[node(3), node(1)], terms());
     assert_eq!(rig.machine.counters().absorbed, 1);
-    // A giver that has asked in the meantime and leads was not denied by any leader.
+    // If the giver has asked in the meantime and leads now, no leader has denied its restore.
     let mut rig = member();
     rig.run(ms(10));
     rig.receive_datagram(3, &tr1_with(-9, 3, terms()));
@@ -268,7 +282,8 @@ fn longer() -> Options {
     }
 }
 
-/// Guards against a bug: two rings with different policies merged, and their data was in no order.
+/// Guards against a bug. Two rings with different policies merged, although their nodes disagreed about which data to
+/// keep.
 #[test]
 fn nodes_with_another_decision_form_another_ring() {
     let mut segment = Segment::new(4, Options::default());
@@ -323,14 +338,15 @@ fn a_token_of_another_ring_is_refused_and_its_giver_named() {
     assert_eq!(rig.drop_count(Reason::Policy), 1);
     let differing = [(host(2), Difference::Policy)];
     assert_eq!(rig.machine.snapshot().differing, differing);
-    // A connection that breaks before its terms does not show its ring.
+    // A connection that breaks before the terms arrive does not show the ring of its giver.
     let broken = rig.accept(2);
     rig.receive(broken, &[0x22]);
     assert_eq!(rig.fate(broken), Fate::Reset);
     assert_eq!(rig.machine.snapshot().differing, differing);
 }
 
-/// Guards against a bug: a leader connected to each unknown node of a list in turn, half a second each.
+/// Guards against a bug. A received list contained unknown nodes. The leader connected to all these nodes one after
+/// another, and lost half a second with each of them.
 #[test]
 fn a_node_that_only_a_list_names_is_asked_before_it_is_connected_to() {
     let mut rig = Rig::waiter(5);
@@ -338,7 +354,7 @@ fn a_node_that_only_a_list_names_is_asked_before_it_is_connected_to() {
     give(&mut rig, 60, 9, &list, terms());
     rig.clear_output();
     let (stream, number) = rig.next_candidate();
-    assert_eq!(number, 60, "its giver");
+    assert_eq!(number, 60, "the giver is node 60");
     let asked = rig.take_datagrams();
     assert_eq!(asked.len(), 16, "{asked:?}");
     assert!(
@@ -351,7 +367,7 @@ fn a_node_that_only_a_list_names_is_asked_before_it_is_connected_to() {
     assert_eq!(
         rig.refuse_until(7),
         rig.candidate().unwrap().0,
-        "it has answered"
+        "the node has answered"
     );
 }
 
@@ -369,8 +385,8 @@ fn a_question_for_a_sign_of_life_is_answered_by_any_node() {
     assert_eq!(rig.take_datagrams(), [SentDatagram::Tr1(host(2), 5)]);
 }
 
-/// Checks that after the first candidate that cost the time of a pass, the others must answer first, so a turn costs
-/// one.
+/// Checks that a turn costs the time of at most one pass. After one lost pass, the leader tries only candidates that
+/// have answered a datagram.
 #[test]
 fn candidates_that_died_together_cost_a_turn_the_time_of_one_pass() {
     let mut rig = Rig::leader_of(9);

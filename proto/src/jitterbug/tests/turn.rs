@@ -9,8 +9,11 @@ fn the_token_is_held_for_the_hold_and_then_passed() {
     assert!(rig.candidate().is_none() && rig.machine.may_use_token());
     rig.run(ms(1));
     assert!(rig.candidate().is_some());
-    assert!(!rig.machine.may_use_token(), "the giver stops using it");
-    assert_eq!(rig.state(), State::Leader, "but is leader to the outside");
+    assert!(
+        !rig.machine.may_use_token(),
+        "the giver no longer uses the token"
+    );
+    assert_eq!(rig.state(), State::Leader, "other nodes still see a leader");
 }
 
 #[test]
@@ -18,7 +21,7 @@ fn a_round_stays_below_renew_timeout_in_rings_of_any_size() {
     let mut rig = Rig::waiter(5);
     let many: Vec<_> = (2..=101).map(node).collect();
     rig.receive_token(2, 9, &many, b"1");
-    // 2 s divided by 2 × 101 entries.
+    // This is 2 s divided by 2 × 101 entries.
     rig.run(ms(9));
     assert!(rig.candidate().is_none());
     rig.run(ms(1));
@@ -51,7 +54,7 @@ fn a_leader_asked_to_yield_skips_the_rest_of_the_hold() {
     let mut rig = Rig::leader_of(2);
     rig.command(Command::Work(true));
     rig.command(Command::Yield);
-    assert!(rig.candidate().is_none(), "local work has it");
+    assert!(rig.candidate().is_none(), "local work keeps the token");
 }
 
 #[test]
@@ -122,7 +125,10 @@ fn a_turn_ends_with_a_pass_that_is_done_or_unknown() {
     rig.accept_pass(stream);
     rig.close_by_kernel(stream, CloseReason::Reset);
     assert_eq!(rig.state(), State::Orphan);
-    assert!(rig.candidate().is_none(), "no other one is tried");
+    assert!(
+        rig.candidate().is_none(),
+        "the node tries no other candidate"
+    );
 }
 
 #[test]
@@ -134,7 +140,10 @@ fn a_stronger_rival_ends_the_hold_at_once() {
     let mut rig = Rig::leader(5);
     rig.command(Command::Work(true));
     rig.receive_datagram(2, &tr1(6, 7002));
-    assert!(rig.candidate().is_some(), "whatever local work has");
+    assert!(
+        rig.candidate().is_some(),
+        "local work does not keep the token"
+    );
 }
 
 #[test]
@@ -158,7 +167,7 @@ fn a_stronger_rival_kills_a_running_computation_whose_result_is_dropped() {
     assert_eq!(rig.machine.data(), b"");
 }
 
-/// Checks that a stronger token does not wait for a command that decides for ten seconds.
+/// Checks that a leader gives its token to a stronger leader at once, even if a command is deciding for ten seconds.
 #[test]
 fn a_stronger_rival_ends_step_1_but_not_the_decision() {
     let (mut rig, stream) = Rig::giver_with(deciding());
@@ -169,7 +178,7 @@ fn a_stronger_rival_ends_step_1_but_not_the_decision() {
     rig.receive_datagram(3, &tr1(6, 7003));
     let (_, peer) = rig.candidate().expect("the pass has begun");
     assert_eq!(peer.ip(), host(3));
-    assert_eq!(rig.jobs, [], "nothing is killed");
+    assert_eq!(rig.jobs, [], "the node cancels no job");
     let received = true;
     rig.answer_job(job.id, Outcome::Decided { received });
     assert_eq!(rig.machine.data(), b"7");
@@ -240,11 +249,11 @@ fn each_turn_has_its_own_number() {
     rig.receive_token(2, 4, &[1, 2].map(node), b"41");
     let job = rig.running_job();
     rig.answer_job(job.id, Outcome::Decided { received: true });
-    assert_eq!(rig.machine.data(), b"42", "it was computed again");
+    assert_eq!(rig.machine.data(), b"42", "the node has computed again");
     assert_eq!(rig.machine.turn(), turn);
     rig.pass();
     assert_eq!(rig.machine.turn(), turn);
-    // The next turn begins with a decision, which takes time.
+    // The next turn begins with a decision that takes time.
     rig.receive_token(2, 5, &[1, 2].map(node), b"43");
     rig.running_job();
     assert!(rig.machine.may_use_token());

@@ -4,14 +4,15 @@ use ring_codec::jitterbug::TokenId;
 
 use crate::time::Instant;
 
-/// When announcements of the node's token, and of another one, were last sent or heard.
+/// The times at which two tokens were last announced: the node's own token, and one other token. Both sent and heard
+/// announcements count.
 ///
-/// The other token may become the node's own when it is taken. Without this memory every node of a ring would announce
-/// each token again.
+/// The node may take the other token later. Without this memory, every node that takes a token would announce the
+/// token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Announcements {
     own: Option<Instant>,
-    /// When this node sent an announcement last.
+    /// The time at which this node last sent an announcement.
     introduced: Option<Instant>,
     other: Option<(TokenId, Instant)>,
 }
@@ -26,13 +27,14 @@ impl Announcements {
         self.introduced = Some(now);
     }
 
-    /// Returns when this node last sent its terms to all nodes.
+    /// Returns the time at which this node last sent its terms to all nodes.
     pub(crate) const fn last_own(&self) -> Option<Instant> {
         self.introduced
     }
 
     /// Notes an announcement that was heard. `own` is the id of the node's token.
     pub(crate) fn note_heard(&mut self, id: TokenId, own: TokenId, now: Instant) {
+        // The comparison ignores the sign, which an announcement has and the node's id lacks.
         if id.compare(own).is_eq() {
             self.own = Some(now);
         } else {
@@ -42,6 +44,7 @@ impl Announcements {
 
     /// Notes that the node has another token.
     pub(crate) fn on_token_changed(&mut self, id: TokenId) {
+        // The node may have heard announcements of this token before it took the token.
         let known = self.other.filter(|(other, _)| other.compare(id).is_eq());
         self.own = known.map(|(_, at)| at);
     }

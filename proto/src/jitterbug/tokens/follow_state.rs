@@ -6,20 +6,21 @@ use ring_codec::jitterbug::TokenId;
 
 use crate::time::Instant;
 
-/// A waiter asks once in `renew_timeout` who leads. A node that is silent for this many of them no longer follows.
+/// A waiter asks once per `renew_timeout` which node leads. A node that is silent for this many renew timeouts no
+/// longer follows.
 const FOLLOWED_RENEWS: u32 = 3;
-/// A node that has sent no TR1 to all for this time may be unknown to the others. It is half as long as terms count, so
-/// that the node stops relying on its own terms before the others forget them.
+/// A node that has sent no TR1 to all nodes for this time may be unknown to the other nodes. Terms are valid for twice
+/// this time. So the node stops relying on its own terms before other nodes drop these terms.
 const UNHEARD_AFTER: Duration = Duration::from_secs(10);
 
-/// The relation between this node and the nodes that follow its token, or whose token it follows.
+/// Whether other nodes follow this node's token, and which token this node follows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FollowState {
-    /// When another node last had this node's token, or reported that it follows it.
+    /// The time at which another node last had this node's token, or last reported that it follows this token.
     followed: Option<Instant>,
     follows: Option<TokenId>,
     had_token: bool,
-    /// The lease of the giver of the last token, and when it gave the token.
+    /// The lease of the giver of the last token, and the time at which the giver gave the token.
     lease: Option<(Duration, Instant)>,
     /// Whether the node was silent for so long that other nodes can have dropped its terms.
     is_unheard: bool,
@@ -27,13 +28,15 @@ pub(crate) struct FollowState {
 
 impl FollowState {
     pub(crate) const fn on_token_created(&mut self) {
+        // No node follows a new token yet, so a token of the old ring is stronger.
         self.followed = None;
         self.had_token = true;
         self.is_unheard = false;
+        // A new token has no giver.
         self.lease = None;
     }
 
-    /// Notes that another node has given its token, and so follows the token here.
+    /// Notes that another node has given its token. The giver follows the token from then on.
     pub(crate) fn on_token_received(&mut self, now: Instant, lease: Option<Duration>) {
         self.followed = Some(now);
         self.had_token = true;
@@ -41,8 +44,9 @@ impl FollowState {
         self.lease = lease.map(|lease| (lease, now));
     }
 
-    /// Notes that a restore begins. `spoke` is when the node last sent a TR1 to all.
+    /// Notes that a restore begins. `last_broadcast` is the time at which the node last sent a TR1 to all nodes.
     pub(crate) fn on_restore_begun(&mut self, now: Instant, last_broadcast: Option<Instant>) {
+        // The flag stays set until the node has a token. Only then do other nodes surely know its terms.
         self.is_unheard |=
             last_broadcast.is_none_or(|last_broadcast| now.since(last_broadcast) >= UNHEARD_AFTER);
     }
@@ -67,7 +71,7 @@ impl FollowState {
         self.is_unheard
     }
 
-    /// Returns the lease of the giver of the last token, if it gave the token within `age`.
+    /// If another node gave the last token less than `age` ago, returns the lease of that node.
     pub(crate) fn lease(&self, now: Instant, age: Duration) -> Option<Duration> {
         let given = self.lease.filter(|(_, at)| now.since(*at) < age);
         given.map(|(lease, _)| lease)

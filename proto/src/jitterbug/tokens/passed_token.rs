@@ -1,11 +1,11 @@
-//! The token that was passed on last (`docs/jitterbug.md`, section 2).
+//! The token that this node passed on last (`docs/jitterbug.md`, section 2).
 
 use std::time::Duration;
 
 use super::rank::Rank;
 use crate::time::Instant;
 
-/// The token that was passed on last in a pass that is done, and when.
+/// The token of the last successful pass, and the time of that pass.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PassedToken(Option<(Rank, Instant)>);
 
@@ -14,7 +14,7 @@ impl PassedToken {
         self.0 = Some((rank, now));
     }
 
-    /// Forgets the token: the one that this node has now is as strong or replaces it.
+    /// Forgets the token. This node now has a token that is as strong, or that replaces the passed token.
     pub(crate) const fn forget(&mut self) {
         self.0 = None;
     }
@@ -23,7 +23,8 @@ impl PassedToken {
         self.0.is_none()
     }
 
-    /// Returns the token that was passed on less than a `period` ago, and when. It still exists.
+    /// Returns the token that was passed on less than a `period` ago, and the time of the pass. This token still
+    /// exists.
     pub(crate) fn if_recent(self, now: Instant, period: Duration) -> Option<(Rank, Instant)> {
         self.0.filter(|(_, at)| now.since(*at) < period)
     }

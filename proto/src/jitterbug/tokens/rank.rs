@@ -2,10 +2,11 @@
 
 use ring_codec::jitterbug::{Terms, TokenId};
 
-/// The strength of a token. A followed token is stronger than one that is not; otherwise the larger id is stronger.
+/// The strength of a token. A followed token is stronger than a token without followers. Otherwise the token with the
+/// larger id is stronger.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rank {
-    /// Whether other nodes follow it; `None`: its leader sends no terms.
+    /// Whether other nodes follow the token, or `None` if its leader sends no terms.
     pub(crate) is_followed: Option<bool>,
     pub(crate) id: TokenId,
 }
@@ -19,8 +20,9 @@ impl Rank {
         }
     }
 
-    /// Whether it is stronger than another.
+    /// Whether this token is stronger than `other`.
     pub(crate) fn is_above(self, other: Self) -> bool {
+        // A leader without terms cannot compare followers, so both leaders use the ids.
         match (self.is_followed, other.is_followed) {
             (Some(one), Some(other)) if one != other => one,
             _ => self.id.compare(other.id).is_gt(),

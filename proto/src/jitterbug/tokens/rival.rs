@@ -19,10 +19,11 @@ pub(crate) struct HeardLeader {
 pub(crate) struct Rival(Option<HeardLeader>);
 
 impl Rival {
-    /// Notes an announcement. One of another leader that is younger than `period` stays if it is stronger.
+    /// Notes an announcement, unless another leader has sent a stronger announcement less than a `period` ago.
     pub(crate) fn note(&mut self, rank: Rank, leader: Node, now: Instant, period: Duration) {
         let stays = self
             .if_recent(now, period)
+            // A leader may lose its stronger token, so its newest announcement counts.
             .is_some_and(|known| known.leader.ip != leader.ip && known.rank.is_above(rank));
         if !stays {
             self.0 = Some(HeardLeader {
@@ -33,7 +34,7 @@ impl Rival {
         }
     }
 
-    /// Returns the leader of a token that is stronger than `rank`, if one was heard less than a `period` ago.
+    /// Returns the leader of a token that is stronger than `rank`, if such a leader was heard less than a `period` ago.
     pub(crate) fn above(self, rank: Rank, now: Instant, period: Duration) -> Option<HeardLeader> {
         let heard = self.if_recent(now, period);
         heard.filter(|heard| heard.rank.is_above(rank))

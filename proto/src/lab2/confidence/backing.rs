@@ -1,4 +1,5 @@
-//! Backing: which of two owners gives way. Members that confirm a tenure count before the strength of its token.
+//! When two owners meet, their backing decides which of them gives way. An owner whose tenure members confirm can win
+//! over an owner with a stronger token.
 
 use std::time::Duration;
 
@@ -11,10 +12,11 @@ use crate::lab2::machine::{Context, Writer};
 use crate::lab2::tenure::Tenure;
 use crate::time::Instant;
 
-/// Whether an owner with the backing `own` outbids a stronger token of an owner that announces `theirs`.
+/// Whether an owner with the backing `own` outbids another owner. The other owner has a stronger token, and announces
+/// the backing `theirs`.
 const fn does_outrank(own: Backing, theirs: Option<Backing>) -> bool {
-    // A ring has at most one quorum. Less than a quorum outbids only tokens that no program has used: a program of the
-    // other owner could not continue under an older fencing token.
+    // A ring has at most one quorum, so a quorum outbids everything else. Less than a quorum outbids only tokens that
+    // no program has used. A program of the other owner could not continue under an older fencing token.
     match own {
         Backing::Quorum => !matches!(theirs, Some(Backing::Quorum)),
         Backing::Confirmed => matches!(theirs, Some(Backing::Unused)),
@@ -22,19 +24,21 @@ const fn does_outrank(own: Backing, theirs: Option<Backing>) -> bool {
     }
 }
 
-/// Data about competing owners. Each belongs to the tenure of the held token that it names.
+/// Data about competing owners. Each field begins with the held token. The rest of the field is valid only while this
+/// node holds this token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Competition {
-    /// The held token and the first one of its tenure, if this node has outbid others since.
+    /// The held token, and the first token of the present tenure. `None` if this node has outbid no other owner in the
+    /// present tenure.
     continued: Option<(Token, Token)>,
-    /// The held token, and when the owner of a weaker one first announced a better backing.
+    /// The held token, and the time at which the owner of a weaker token first announced a better backing.
     outranked: Option<(Token, Instant)>,
-    /// The held token, and when a unicast frame first named a stronger one.
+    /// The held token, and the time at which a unicast frame first named a stronger token.
     named_by_unicast: Option<(Token, Instant)>,
 }
 
 impl Competition {
-    /// Writes the parts that rules read. Only applications see which tokens were outbid.
+    /// Writes the fields on which rules depend. `continued` is left out, because only applications use it.
     pub(super) fn snapshot(&self, writer: &mut Writer, token: Token, period: Duration) {
         let Self {
             continued: _,
@@ -50,7 +54,8 @@ impl Competition {
     }
 }
 
-/// Returns since when something holds in the tenure of this token: from now on, if it did not before.
+/// Notes that a condition holds now. Returns the time at which the condition began to hold while this node held
+/// `token`.
 fn first_seen(of: &mut Option<(Token, Instant)>, token: Token, now: Instant) -> Instant {
     // A new tenure starts without a history.
     let before = of.filter(|&(of, _)| of == token);
@@ -58,8 +63,9 @@ fn first_seen(of: &mut Option<(Token, Instant)>, token: Token, now: Instant) -> 
 }
 
 impl Confidence {
-    /// Returns the backing of a tenure; `None` if its token is offered.
+    /// Returns the backing of a tenure. Returns `None` while this node offers its token to another member.
     pub(crate) fn backing(&self, context: &Context, tenure: &Tenure) -> Option<Backing> {
+        // The member to which the token is offered may already be the owner.
         if tenure.offer().is_some() {
             return None;
         }
@@ -72,6 +78,7 @@ impl Confidence {
             });
         }
         let grade = self.confirmations.grade(token);
+        // An owner that is a quorum by itself has no confirmations, so the earlier return applies to it.
         let has_quorum = grade.is_some_and(|(grade, until)| grade == Grade::Quorum && until > now);
         Some(if has_quorum {
             Backing::Quorum
@@ -80,7 +87,8 @@ impl Confidence {
         })
     }
 
-    /// Whether this owner outbids the stronger token of another owner, whose announced backing is given.
+    /// Whether this owner can outbid another owner. The other owner has the stronger token `other`, and announces the
+    /// backing `theirs`.
     pub(crate) fn can_outbid(
         &self,
         context: &Context,
@@ -89,11 +97,13 @@ impl Confidence {
     ) -> bool {
         let own = self.backing(context, tenure);
         let does_outrank = own.is_some_and(|own| does_outrank(own, theirs));
+        // A stronger token of the same chain has only moved on. Without larger progress there is no stronger token to
+        // mint.
         does_outrank && !other.same_chain(&tenure.token()) && other.progress < PROGRESS_MAX
     }
 
-    /// Returns whether this owner waits before it gives way to a stronger token, because a unicast frame named it. That
-    /// frame does not announce its owner's backing.
+    /// Returns whether this owner waits before it gives way to a stronger token. This owner waits if a unicast frame
+    /// named the stronger token. A unicast frame does not announce the backing of the other owner.
     pub(crate) fn wait_for_backing(
         &mut self,
         context: &Context,
@@ -105,15 +115,16 @@ impl Confidence {
         if envelope.broadcast || !is_confirmed || stronger.same_chain(&tenure.token()) {
             return false;
         }
-        // The other owner's next heartbeat announces it. If none comes in this time, its broadcasts do not reach this
-        // node.
+        // The other owner's next heartbeat announces the backing. If no heartbeat arrives in this time, the other
+        // owner's broadcasts do not reach this node.
         let now = context.now();
         let named_by_unicast =
             first_seen(&mut self.competition.named_by_unicast, tenure.token(), now);
         now.since(named_by_unicast) < 2 * context.constants().heartbeat
     }
 
-    /// Returns whether this owner gives way to a weaker token whose owner is better backed.
+    /// Returns whether this owner must give way to an owner with a weaker token, because the other owner has a better
+    /// backing.
     pub(crate) fn must_give_way(
         &mut self,
         context: &Context,
@@ -128,24 +139,25 @@ impl Confidence {
             return false;
         }
         let now = context.now();
-        // The other owner has had the time to outbid this one. That it has not shows that this node's answers do not
+        // The other owner has had the time to outbid this owner. If it has not done so, this node's answers do not
         // reach it.
         let outranked = first_seen(&mut self.competition.outranked, tenure.token(), now);
         now.since(outranked) >= context.constants().heartbeat / 2
     }
 
-    /// Continues a tenure under a minted token: the members' promises count for it too.
+    /// Replaces the token of a tenure by the newly minted token `minted`. The members' promises for the old token also
+    /// count for the minted token.
     pub(crate) fn continue_tenure(&mut self, context: &Context, old: Token, minted: Token) {
         self.confirmations.replace_token(old, minted);
         if self.is_free_for(context, old, context.me()) {
-            // This node may have voted for an earlier owner of the old chain, whose tenure ended when the chain came
-            // here.
+            // This node may have voted for an earlier owner of the old chain. That owner's tenure ended when the chain
+            // came here.
             self.promise = None;
         }
         self.competition.continued = Some((minted, self.first_token(old)));
     }
 
-    /// Returns the first token of the tenure of this token.
+    /// Returns the first token of the tenure to which this token belongs.
     pub(crate) fn first_token(&self, token: Token) -> Token {
         let continued = self.competition.continued;
         let continued = continued.filter(|&(held, _)| held == token);

@@ -1,7 +1,8 @@
-//! The members that confirm a tenure, and its grade.
+//! The members that confirm a tenure, and the grade of the tenure.
 //!
-//! All of it belongs to one token, and a new token begins with none. It begins with the first heartbeat, which a
-//! candidate sends before it is OWNER. The vectors keep their capacity, so that a new tenure allocates nothing.
+//! All stored confirmations belong to one token. A new token begins without confirmations. Members can confirm a tenure
+//! from its first heartbeat on. A candidate sends this heartbeat before it is OWNER. The vectors keep their capacity,
+//! so a new tenure needs no allocation.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -14,42 +15,43 @@ use crate::lab2::Grade;
 use crate::lab2::machine::Writer;
 use crate::time::Instant;
 
-/// How many of the latest heartbeats may be answered.
+/// A member's answer counts only if it answers one of this many latest heartbeats.
 const BEATS_KEPT: usize = 16;
 
-/// A member's promise until a given time.
+/// A member's promise, which ends at `until`.
 #[derive(Debug, Clone, Copy, Hash)]
 struct Vote {
     mac: MacAddr,
     until: Instant,
 }
 
-/// Confirmations of the latest tenure that has sent a heartbeat.
+/// The confirmations of the latest tenure in which this node has sent a heartbeat.
 #[derive(Debug, Clone)]
 pub(super) struct Confirmations {
     token: Option<Token>,
-    /// When the latest heartbeats were encoded, by number modulo [`BEATS_KEPT`].
+    /// Times at which the latest heartbeats were encoded. The index is the heartbeat's number modulo [`BEATS_KEPT`].
     beats: [Option<Instant>; BEATS_KEPT],
     next_beat: u32,
-    /// Sorted by MAC.
+    /// Latest promise of each member, sorted by MAC.
     votes: Vec<Vote>,
-    /// The latest computed grade, and until when it holds.
+    /// Latest computed grade.
     grade: Grade,
+    /// Time until which the grade holds.
     until: Instant,
-    /// Size of the ring at that time.
+    /// Size of the ring when the grade was computed.
     ring_size: usize,
-    /// The last reported grade.
+    /// Last reported grade.
     reported: Grade,
-    /// Since when the tenure has had a view that was not reported.
+    /// Time at which the tenure got the grade `all-heard`, if this grade is not reported yet.
     view_since: Option<Instant>,
-    /// Buffer for the search of the time that a majority has promised.
+    /// Buffer for `promised_by_count`.
     end_times: Vec<Instant>,
 }
 
-/// Whether a grade is to be reported.
+/// The decision whether to report a grade.
 pub(super) enum GradeReport {
     Old,
-    /// Not yet: it must last until this time.
+    /// The grade is new, but is reported only if it lasts until this time.
     Later(Instant),
     New,
 }
@@ -70,13 +72,13 @@ impl Confirmations {
         }
     }
 
-    /// Notes a heartbeat that leaves now. Returns its number.
+    /// Notes that this node sends a heartbeat now. Returns the number of this heartbeat within the tenure.
     pub(super) fn note_heartbeat(&mut self, token: Token, now: Instant) -> u32 {
         if !self.has_token(token) {
             self.token = Some(token);
             self.beats = [None; BEATS_KEPT];
             self.next_beat = 0;
-            // Promises name their token, so old ones do not count for a new tenure.
+            // Promises name their token, so old promises do not count for a new tenure.
             self.votes.clear();
             self.grade = Grade::Alone;
             (self.reported, self.view_since) = (Grade::Alone, None);
@@ -87,7 +89,7 @@ impl Confirmations {
         beat
     }
 
-    /// Replaces the tenure's token. All promises count for the new one.
+    /// Replaces the token `old` of the tenure by `new`. All promises for the old token also count for the new token.
     pub(super) fn replace_token(&mut self, old: Token, new: Token) {
         if self.has_token(old) {
             self.token = Some(new);
@@ -98,27 +100,29 @@ impl Confirmations {
         self.token == Some(token)
     }
 
-    /// Returns when the heartbeat of this number left, if it is one of the tenure's latest.
+    /// Returns the time at which the heartbeat with this number was sent. Returns `None` if it is not one of the latest
+    /// heartbeats of the tenure.
     pub(super) fn sent_at(&self, token: Token, beat: u32) -> Option<Instant> {
         let age = self.next_beat.wrapping_sub(beat);
         let recent = age >= 1 && age <= u32::try_from(BEATS_KEPT).unwrap_or(u32::MAX);
         self.beats[slot(beat)].filter(|_| recent && self.has_token(token))
     }
 
-    /// Returns when the tenure's latest heartbeat left.
+    /// Returns the time at which the latest heartbeat of the tenure was sent.
     pub(super) fn last_sent_at(&self, token: Token) -> Option<Instant> {
         self.sent_at(token, self.next_beat.wrapping_sub(1))
     }
 
-    /// Adds a member's promise until this time, in answer to a heartbeat of the tenure.
+    /// Adds a member's promise, with which the member answered a heartbeat of the tenure. The promise ends at `until`.
     pub(super) fn add(&mut self, mac: MacAddr, until: Instant) {
         match self.votes.binary_search_by_key(&mac, |vote| vote.mac) {
+            // Answers may arrive in another order than their heartbeats were sent.
             Ok(at) => self.votes[at].until = self.votes[at].until.max(until),
             Err(at) => self.votes.insert(at, Vote { mac, until }),
         }
     }
 
-    /// Returns until when a member has promised.
+    /// Returns the end of a member's promise.
     pub(super) fn vote_of(&self, token: Token, mac: MacAddr) -> Option<Instant> {
         let at = self.votes.binary_search_by_key(&mac, |vote| vote.mac);
         at.ok()
@@ -126,7 +130,7 @@ impl Confirmations {
             .map(|at| self.votes[at].until)
     }
 
-    /// Returns how many members' promises have not ended.
+    /// Returns the number of members whose promises have not ended.
     pub(super) fn count_confirmations(&self, token: Token, now: Instant) -> usize {
         let votes = self.votes.iter().filter(|vote| vote.until > now);
         if self.has_token(token) {
@@ -136,8 +140,8 @@ impl Confirmations {
         }
     }
 
-    /// Returns until when at least `count` members have promised. If `count` is 0 it returns `alone`; `None` if no
-    /// heartbeat was sent.
+    /// Returns the time until which at least `count` members have promised. If `count` is 0, returns `alone`. Returns
+    /// `None` if the tenure has sent no heartbeat, or if fewer members have promised.
     pub(super) fn promised_by_count(
         &mut self,
         token: Token,
@@ -153,6 +157,7 @@ impl Confirmations {
         if at >= self.votes.len() {
             return None;
         }
+        // The promises are sorted by MAC, so the `count`-th latest end needs a selection.
         self.end_times.clear();
         self.end_times
             .extend(self.votes.iter().map(|vote| vote.until));
@@ -160,7 +165,8 @@ impl Confirmations {
         Some(end)
     }
 
-    /// Returns until when all of these members have promised; `None` if one has not, or if there are none.
+    /// Returns the time until which all of these members have promised. Returns `None` if one of them has not promised,
+    /// or if `members` is empty.
     pub(super) fn promised_by_all(
         &self,
         token: Token,
@@ -174,7 +180,7 @@ impl Confirmations {
         end
     }
 
-    /// Returns the latest time at which a promise ends, or until which the application was told to rely on the token.
+    /// Returns the later of two times: the end of the last promise, and the time until which the grade holds.
     pub(super) fn last_end(&self, token: Token) -> Option<Instant> {
         let votes = self.votes.iter().map(|vote| vote.until);
         votes
@@ -183,23 +189,25 @@ impl Confirmations {
             .filter(|_| self.has_token(token))
     }
 
-    /// Stores the computed grade, until when it holds, and the size of the ring.
+    /// Stores the computed grade, the time until which the grade holds, and the size of the ring for which it was
+    /// computed.
     pub(super) fn set_grade(&mut self, grade: Grade, until: Instant, ring_size: usize) {
         (self.grade, self.until, self.ring_size) = (grade, until, ring_size);
     }
 
-    /// Returns the computed grade, and until when it holds; `None` if it is [`Grade::Alone`].
+    /// Returns the computed grade, and the time until which the grade holds. Returns `None` if the grade is
+    /// [`Grade::Alone`].
     pub(super) fn grade(&self, token: Token) -> Option<(Grade, Instant)> {
         let counts = self.has_token(token) && self.grade != Grade::Alone;
         counts.then_some((self.grade, self.until))
     }
 
-    /// Whether the grade was computed for another size of the ring.
+    /// Whether the grade was computed for a different size of the ring.
     pub(super) fn is_other_ring_size(&self, ring_size: usize) -> bool {
         self.grade != Grade::Alone && self.ring_size != ring_size
     }
 
-    /// Returns whether the grade is to be reported.
+    /// Returns whether the caller must report the grade. A grade that must be reported counts as reported from now on.
     pub(super) fn take_report(
         &mut self,
         token: Token,
@@ -214,8 +222,8 @@ impl Confirmations {
             return GradeReport::Old;
         }
         if (self.reported, self.grade) == (Grade::Alone, Grade::AllHeard) {
-            // The first answers to a heartbeat make a view, the next ones a quorum. So a view is reported only if it
-            // lasts.
+            // The first answers to a heartbeat often give the grade `all-heard`, and the next answers give a quorum. So
+            // `all-heard` is reported only if it lasts.
             let settled = *self.view_since.get_or_insert(now) + settles;
             if now < settled {
                 return GradeReport::Later(settled.min(self.until.max(now)));
@@ -225,7 +233,8 @@ impl Confirmations {
         GradeReport::New
     }
 
-    /// Writes the parts that rules read. A promise lasts for `promised`, and a view is reported after `settles`.
+    /// Writes the fields on which rules depend. `promised` is the length of a promise. `settles` is the time that the
+    /// grade `all-heard` must last before it is reported.
     pub(super) fn snapshot(
         &self,
         writer: &mut Writer,
@@ -242,7 +251,7 @@ impl Confirmations {
             until,
             reported,
             view_since,
-            // It equals the table's, or the grade would be computed again.
+            // The size equals the size of the table's ring. Otherwise the grade would be computed again.
             ring_size: _,
             end_times: _,
         } = self;

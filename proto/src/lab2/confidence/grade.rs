@@ -1,4 +1,5 @@
-//! The grade of a tenure: how safe it is to rely on being the only holder, and until when.
+//! The grade of a tenure, and the time until which the grade holds. The grade tells an application how safe it is to
+//! assume that no other holder exists.
 
 use std::time::Duration;
 
@@ -13,10 +14,10 @@ use crate::lab2::tenure::Tenure;
 use crate::lab2::{Event, Grade};
 use crate::time::Instant;
 
-/// The last 1/32 of a promise is not relied on, because clocks may differ in their rates.
+/// The holder shortens each promise by 1/32, because the clocks of two machines may run at different rates.
 const MARGIN_DIVISOR: u32 = 32;
 
-/// Numbers of members that decide about a quorum.
+/// Two numbers of members, which show whether the tenure has a quorum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Votes {
     /// Members that confirm the tenure.
@@ -27,13 +28,13 @@ pub struct Votes {
     pub quorum: usize,
 }
 
-/// Returns how long a view must last before people are told of it.
+/// Returns how long the grade `all-heard` must last before this node reports it.
 pub(super) fn view_settle_time(context: &Context) -> Duration {
     let constants = context.constants();
     constants.take_timeout.max(constants.heartbeat / 4)
 }
 
-/// Returns the members that were heard recently, without this node.
+/// Returns the other members that this node has heard recently.
 fn recently_heard(context: &Context, members: &Members) -> impl Iterator<Item = MacAddr> {
     let lasts = promise_duration(context, members.ring_size(context));
     let lately = context.now().before(lasts / 2);
@@ -43,15 +44,16 @@ fn recently_heard(context: &Context, members: &Members) -> impl Iterator<Item = 
 }
 
 impl Confidence {
-    /// Returns the number of a heartbeat that leaves now; `None` if it may not ask for promises.
+    /// Returns the number of the heartbeat that this node sends now. Returns `None` if this heartbeat must not ask
+    /// members for promises.
     pub(crate) fn number_heartbeat(
         &mut self,
         context: &Context,
         members: &Members,
         token: Token,
     ) -> Option<u32> {
-        // An application that has worked under an earlier tenure of this node may continue for as long as it was told.
-        // A numbered heartbeat would free members of their promises for that tenure.
+        // An application that has worked under an earlier tenure of this node may continue until its lease ends. A
+        // numbered heartbeat would free members of their promises for that earlier tenure.
         let may_ask = self.may_ask(context, members, token);
         may_ask.then(|| self.confirmations.note_heartbeat(token, context.now()))
     }
@@ -65,7 +67,8 @@ impl Confidence {
         )
     }
 
-    /// Whether members may be asked to confirm before the next heartbeat is due: not again within TAKE_TIMEOUT.
+    /// Whether this node may ask members for promises before the next heartbeat is due. Two such requests must be at
+    /// least TAKE_TIMEOUT apart.
     pub(crate) fn may_ask_now(&self, context: &Context, members: &Members, token: Token) -> bool {
         let asked = self.confirmations.last_sent_at(token);
         let pause = context.constants().take_timeout;
@@ -73,7 +76,7 @@ impl Confidence {
             && asked.is_none_or(|at| context.now().since(at) >= pause)
     }
 
-    /// Counts a promise for this node's tenure. Returns whether the grade must be computed now.
+    /// Notes a member's promise for this node's tenure. Returns whether the caller must compute the grade at once.
     pub(crate) fn on_promise(
         &mut self,
         context: &Context,
@@ -86,28 +89,30 @@ impl Confidence {
         if promise.token != token || !members.has(from) {
             return false;
         }
-        // Only answers to recent heartbeats count: a slow answer may carry a promise that has ended.
+        // Only answers to recent heartbeats count: the promise in a slow answer may already have ended.
         let Some(sent_at) = self.confirmations.sent_at(token, promise.beat) else {
             return false;
         };
-        // No member that follows the rules promises more.
+        // A member that follows the rules does not promise more. So a forged promise gains no time.
         let most = promise_duration(context, members.ring_size(context));
         let lasts = Duration::from_nanos(promise.lasts).min(most);
         let reliable = lasts / MARGIN_DIVISOR * (MARGIN_DIVISOR - 1);
+        // The member counts from the arrival of the heartbeat, which is later, so this node's count ends first.
         self.confirmations.add(from, sent_at + reliable);
         let is_quorum = matches!(self.confirmations.grade(token), Some((Grade::Quorum, _)));
         if !is_quorum || !members.is_large() {
             return true;
         }
-        // A large ring sends many promises at once, and one computation serves them all.
+        // A large ring sends many promises at once, so one computation serves them all.
         let soon = context.now() + context.constants().heartbeat / 4;
         let due = out.due(Timer::Grade);
         out.set(Timer::Grade, due.map_or(soon, |due| due.min(soon)));
         false
     }
 
-    /// Computes the grade of a tenure, and until when it holds. No other node is granted its token before `lease` ends.
-    pub(crate) fn review(
+    /// Computes the grade of a tenure, and the time until which the grade holds. Before `lease`, no other node grants
+    /// its token to a program.
+    pub(crate) fn recompute_grade(
         &mut self,
         context: &Context,
         members: &Members,
@@ -141,10 +146,10 @@ impl Confidence {
         let now = context.now();
         let ring_size = members.ring_size(context);
         let own = usize::from(self.may_ask(context, members, token));
-        // Two majorities of one ring share a member, which promises to only one holder.
+        // Two majorities of one ring share at least one member, and this member promises to only one holder.
         let majority = ring_size / 2 + 1;
-        // A node that knows no other member, and expects no number, cannot know that it is the only one.
-        let known = ring_size > 1 || members.expected(context).is_some();
+        // A node that knows no other member and expects no number cannot know that it is the only node.
+        let known = ring_size > 1 || members.expected_size(context).is_some();
         if known {
             let others = majority.saturating_sub(own);
             let end = self.confirmations.promised_by_count(token, others, lease);
@@ -152,26 +157,28 @@ impl Confidence {
                 return (Grade::Quorum, end);
             }
         }
-        // A view lasts until the first of the recently heard members' promises ends. A member that falls silent is not
-        // waited for until its own promise ends.
+        // A view lasts until the first promise of a recently heard member ends. A member that becomes silent leaves
+        // this list before its promise ends.
         let heard = recently_heard(context, members);
         let end = self.confirmations.promised_by_all(token, heard);
         let end = end.filter(|&end| own == 1 && end > now);
         end.map_or((Grade::Alone, now), |end| (Grade::AllHeard, end))
     }
 
-    /// Whether the ring has another size than when the grade was computed.
+    /// Whether the grade was computed for a different size of the ring.
     pub(crate) fn is_other_ring_size(&self, context: &Context, members: &Members) -> bool {
         self.confirmations
             .is_other_ring_size(members.ring_size(context))
     }
 
-    /// Returns the computed grade of a tenure, and until when it holds; `None` if it is [`Grade::Alone`].
+    /// Returns the computed grade of a tenure, and the time until which the grade holds. Returns `None` if the grade is
+    /// [`Grade::Alone`].
     pub(crate) fn grade(&self, token: Token) -> Option<(Grade, Instant)> {
         self.confirmations.grade(token)
     }
 
-    /// Returns the numbers of members for the tenure with this token. This node counts if it is free to confirm.
+    /// Returns three numbers for the tenure of this token: the confirming members, the members of the ring, and the
+    /// quorum. If this node is free to confirm the tenure, this node counts as a confirming member.
     pub(crate) fn votes(
         &self,
         context: &Context,
@@ -190,7 +197,8 @@ impl Confidence {
         }
     }
 
-    /// Returns how many other members must confirm a [`Grade::AllHeard`]: all that were heard recently.
+    /// Returns the number of other members that must confirm the tenure for the grade [`Grade::AllHeard`]. These are
+    /// all members that were heard recently.
     pub(crate) fn heard_lately(context: &Context, members: &Members) -> usize {
         recently_heard(context, members).count()
     }

@@ -1,6 +1,6 @@
-//! Grades of tenures (`docs/protocol.md`, "Grades" and "Backing"): the promises of members to this node, and this
-//! node's own promise to another one. Only the backing decides about ownership, when two owners meet. Start with
-//! `grade`.
+//! Grades of tenures (`docs/protocol.md`, "Grades" and "Backing"). The grade depends on the promises of members to this
+//! node. This node can make such a promise to another node. When two owners meet, their backing decides which of them
+//! stays OWNER. Apart from the backing, this module never decides which node is the owner. Start with `grade`.
 
 mod backing;
 mod confirmations;
@@ -19,17 +19,17 @@ use backing::Competition;
 use confirmations::Confirmations;
 use promise::Promise;
 
-/// The most members that answer one heartbeat.
+/// The maximum number of members that answer the same heartbeat.
 const ANSWERS_PER_HEARTBEAT_MAX: usize = 64;
 
-/// Grade and promises of one node.
+/// The grade and the promises of one node.
 #[derive(Debug, Clone)]
 pub(crate) struct Confidence {
-    /// The members that confirm this node's tenure.
+    /// Members that confirm this node's tenure.
     confirmations: Confirmations,
-    /// The last promise of this node.
+    /// The last promise that this node has made.
     promise: Option<Promise>,
-    /// Competing owners of this OWNER.
+    /// Data about other owners that compete with this node while it is OWNER.
     competition: Competition,
 }
 
@@ -42,7 +42,7 @@ impl Confidence {
         }
     }
 
-    /// Writes the parts that the future depends on, for a node with this tenure.
+    /// Writes the fields on which the future behavior of a node with this tenure depends.
     pub(crate) fn snapshot(
         &self,
         writer: &mut Writer,
@@ -56,7 +56,7 @@ impl Confidence {
         } = self;
         let ring_size = members.ring_size(context);
         writer.age_up_to(
-            context.started(),
+            context.start_time(),
             promise_delay(context, members, ring_size),
         );
         if let Some(tenure) = tenure {
@@ -69,6 +69,7 @@ impl Confidence {
             );
             competition.snapshot(writer, tenure.token(), context.constants().heartbeat);
         }
+        // A promise that has ended binds this node no longer.
         let promise = promise.filter(|promise| promise.until > writer.now);
         promise
             .map(|it| (it.token, it.holder, it.until.since(writer.now)))

@@ -1,4 +1,4 @@
-//! A member's promise to confirm no other tenure, and when it is free again.
+//! A member promises not to confirm any other tenure. This file has the promise, and the rules for its end.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use crate::lab2::machine::{Content, Context, Output};
 use crate::lab2::members::{APART_FACTOR, Members};
 use crate::time::{Instant, nanos};
 
-/// A ring may have four times as many members as this node knows, or four times this number.
+/// A digest can announce a ring that is larger than the number of known members. The announced size counts only up to a
+/// limit. The limit is four times the number of known members, but at least four times this number.
 const KNOWN_SIZE_MIN: usize = 256;
 
 /// A promise to confirm only this holder's tenure until a given time.
@@ -23,40 +24,42 @@ pub(super) struct Promise {
 }
 
 impl Promise {
-    /// Whether the promised tenure is over, or goes on under this token.
+    /// Whether this token of `holder` shows that the promised tenure has ended, or that it continues under this token.
     fn is_released_by(&self, token: Token, holder: MacAddr) -> bool {
-        // The chain has moved on, or its holder asks for confirmations of a later token. A holder does that only when
-        // no application of its works under the earlier token in another tenure.
+        // The chain has moved on, or the holder asks for confirmations of a later token. A holder asks for them only if
+        // none of its applications still works under the earlier token in another tenure.
         let gone_on = token.same_chain(&self.token) || holder == self.holder;
         gone_on && token.is_stronger_than(&self.token)
     }
 }
 
-/// Returns the interval of heartbeats that a member answers, in a ring of `members`: each one, or every second, third …
+/// Returns the stride of a member in a ring of `members`. With a stride of 1, the member answers every heartbeat. With
+/// a stride of 2, it answers every second heartbeat.
 pub(crate) fn answer_stride(members: usize) -> u32 {
     u32::try_from(members.div_ceil(ANSWERS_PER_HEARTBEAT_MAX).max(1)).unwrap_or(u32::MAX)
 }
 
-/// Returns how long a promise holds in a ring of `members`.
+/// Returns how long a promise lasts in a ring of `members`.
 pub(crate) fn promise_duration(context: &Context, members: usize) -> Duration {
-    // As long as a member trusts in the token, from the last heartbeat that it answers.
+    // A promise lasts as long as a member relies on the token after its last answered heartbeat, including the
+    // heartbeats that it skips.
     let skipped = answer_stride(members) - 1;
     let waiting = context.constants().heartbeat.saturating_mul(skipped);
     context.waiter_timeout().saturating_add(waiting)
 }
 
-/// Returns how long a node makes no promise after its start, in a ring of `ring` members.
+/// Returns how long after its start a node makes no promises. `ring` is the number of members of the ring.
 pub(crate) fn promise_delay(context: &Context, members: &Members, ring: usize) -> Duration {
-    // Before the restart it may have promised for that long, perhaps with other constants, which other members still
-    // have.
+    // Before a restart, the node may have made a promise of that length. At that time, the node may have used other
+    // constants, which other members still have.
     promise_duration(context, ring).max(members.longest_waiter_timeout(context))
 }
 
-/// Returns the number of members on which the length of a promise depends.
+/// Returns the assumed size of the ring. The length of a promise depends on this size.
 fn assumed_ring_size(context: &Context, members: &Members, digest: Digest) -> usize {
-    // A restart does not change the expected number. Without one, a forged digest must not bind this node for much
-    // longer.
-    if let Some(expected) = members.expected(context) {
+    // A restart does not change the expected number. If no number is expected, a forged digest must not make the
+    // promises of this node much longer.
+    if let Some(expected) = members.expected_size(context) {
         return expected;
     }
     let ring_size = members.ring_size(context);
@@ -65,7 +68,8 @@ fn assumed_ring_size(context: &Context, members: &Members, digest: Digest) -> us
 }
 
 impl Confidence {
-    /// Answers a heartbeat with PING, with a promise if this node is free to confirm. Returns whether it did.
+    /// Answers a heartbeat with PING. If this node is free to confirm the tenure, the PING contains a promise. Returns
+    /// whether this node has sent an answer.
     pub(crate) fn answer_heartbeat(
         &mut self,
         context: &Context,
@@ -76,7 +80,7 @@ impl Confidence {
     ) -> bool {
         let size = assumed_ring_size(context, members, digest);
         let number = beat.unwrap_or(0).wrapping_add(members.own_rank(context));
-        // Otherwise each heartbeat of a large ring would cost one answer per member.
+        // Without this stride, each heartbeat of a large ring would cost one answer per member.
         if !number.is_multiple_of(answer_stride(size)) {
             return false;
         }
@@ -86,10 +90,10 @@ impl Confidence {
             && self.may_vote_for(context, members, (token, holder), size);
         match beat {
             Some(beat) if promises => {
-                // This node may be restarted, and may not be apart then. It would wait for only this long before it
-                // promises again.
+                // This node may be restarted, and may no longer be apart. After the restart it waits for only this long
+                // before it makes promises again.
                 let most = context
-                    .configured()
+                    .configured_constants()
                     .waiter_timeout()
                     .saturating_mul(APART_FACTOR);
                 let lasts = promise_duration(context, size);
@@ -98,7 +102,7 @@ impl Confidence {
                 let lasts = nanos(lasts);
                 out.send(to, Content::Promise(lab2::Promise { token, beat, lasts }));
             }
-            // Bound by another promise, the member still shows that it is alive.
+            // A member that must not make this promise still shows that it is alive.
             Some(_) => out.send(to, Content::Ping),
             None if members.allow_ping(context, holder) => out.send(to, Content::Ping),
             None => return false,
@@ -108,9 +112,10 @@ impl Confidence {
         true
     }
 
-    /// Makes a promise. It lasts as long as the longest one to the same holder.
+    /// Makes a promise. If an earlier promise to the same holder ends later than `until`, the new promise lasts as long
+    /// as the earlier one.
     fn make_promise(&mut self, token: Token, holder: MacAddr, until: Instant) {
-        // It may be the same tenure, under a minted token.
+        // Both promises may be for the same tenure, which continues under a minted token.
         let same = |it: &Promise| it.holder == holder;
         let before = self.promise.filter(same).map(|promise| promise.until);
         let until = before.map_or(until, |before| before.max(until));
@@ -121,7 +126,7 @@ impl Confidence {
         });
     }
 
-    /// Whether this node may confirm the tenure of a token, in a ring of this size.
+    /// Whether this node may confirm the tenure of this token. `ring` is the number of members of the ring.
     pub(super) fn may_vote_for(
         &self,
         context: &Context,
@@ -129,7 +134,7 @@ impl Confidence {
         (token, holder): (Token, MacAddr),
         ring: usize,
     ) -> bool {
-        // A node that was started recently may have promised something before.
+        // A node that was started recently may have made a promise before its restart.
         let settled = context.has_run_for(promise_delay(context, members, ring));
         settled && self.is_free_for(context, token, holder)
     }
@@ -142,7 +147,7 @@ impl Confidence {
         })
     }
 
-    /// Whether this node's promise is for this tenure and has not ended.
+    /// Whether this node has promised to confirm this tenure, and the promise has not ended.
     pub(crate) fn is_bound_to(&self, context: &Context, token: Token, holder: MacAddr) -> bool {
         self.promise.is_some_and(|promise| {
             let is_this = promise.token == token && promise.holder == holder;
@@ -150,9 +155,10 @@ impl Confidence {
         })
     }
 
-    /// Ends the promise for an earlier tenure of this token's chain: its holder has offered the token since.
+    /// Ends this node's promise if it belongs to an earlier tenure of this token's chain. The earlier tenure is over,
+    /// because its holder has offered the token to another member.
     pub(crate) fn release_promise(&mut self, context: &Context, token: Token) {
-        // This node's own vote stays: its application may continue for as long as it was told.
+        // The vote that this node gave itself stays, because the lease of its application may not have ended yet.
         let me = context.me();
         self.promise.take_if(|promise| {
             promise.holder != me
@@ -161,9 +167,10 @@ impl Confidence {
         });
     }
 
-    /// Keeps this node's own vote after it has lost this token without a handover.
+    /// Makes this node confirm its own lost tenure until the last promise for this tenure ends. Called when this node
+    /// has lost this token without a handover.
     pub(crate) fn keep_own_vote(&mut self, context: &Context, token: Token) {
-        // Its application may continue for as long as it was told.
+        // The lease of the application may not have ended yet, and no other holder may get this vote before it ends.
         let me = context.me();
         if !self.is_free_for(context, token, me) {
             return;

@@ -1,4 +1,4 @@
-//! Reports of members that are apart (`docs/protocol.md`, "Members that are apart").
+//! Reports about members that are apart (`docs/protocol.md`, "Members that are apart").
 
 use ring_codec::MacAddr;
 
@@ -7,14 +7,15 @@ use crate::lab2::Diagnostic;
 use crate::lab2::machine::Output;
 
 impl Diagnostics {
-    /// Reports that this node is apart, or no longer is.
+    /// Reports that this node has become apart, or is no longer apart.
     pub(crate) fn note_own_apart(out: &mut Output, apart: bool) {
         report(out, Diagnostic::Apart { mac: None }, !apart);
     }
 
-    /// Reports the members that are newly apart, and those that no longer are. `apart_members` lists all that are, in
-    /// order.
+    /// Reports the members that have become apart since the last call, and the members that are no longer apart.
+    /// `apart_members` lists all members that are apart, sorted by MAC.
     pub(crate) fn note_apart(&mut self, out: &mut Output, apart_members: Vec<MacAddr>) {
+        // Both lists are sorted, so a binary search finds the differences.
         let mut tell_those = |in_one: &[MacAddr], not_in: &[MacAddr], over| {
             for &mac in in_one {
                 if not_in.binary_search(&mac).is_err() {

@@ -1,4 +1,5 @@
-//! Cards: information for people, which members attach to their frames (`docs/protocol.md`, "Cards"). No rule reads it.
+//! Cards. Members attach cards to their frames. A card has information for people (`docs/protocol.md`, "Cards"). No
+//! rule depends on a card.
 
 use std::time::Duration;
 
@@ -13,14 +14,15 @@ use crate::lab2::machine::Context;
 use crate::lab2::members::Members;
 use crate::time::nanos;
 
-/// This node's card, and the cards that it has received.
+/// Data for this node's card, and data from the cards that this node has received.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cards {
-    /// This node's version; `None` if it sends no cards.
+    /// Version of this node; `None` if this node sends no cards.
     version: Option<Version>,
-    /// The program on this node that holds the token.
+    /// The program on this node that holds the token; `None` if no program holds it.
     own: Option<HolderProgram>,
-    /// The last owner whose heartbeat named a program, with that program.
+    /// The program that an owner named in its heartbeat, and the address of this owner. Only the last such heartbeat
+    /// counts.
     heard: Option<(MacAddr, HolderProgram)>,
 }
 
@@ -30,7 +32,7 @@ impl Diagnostics {
         self.cards.version = Some(version);
     }
 
-    /// Sets the program on this node that holds the token; `None` if none does.
+    /// Sets the program on this node that holds the token; `None` if no program holds it.
     pub(crate) fn announce(&mut self, work: Option<HolderProgram>) {
         self.cards.own = work;
     }
@@ -40,13 +42,13 @@ impl Diagnostics {
         self.cards.own.as_ref()
     }
 
-    /// Returns the program that this owner has announced.
+    /// Returns the program that holds the token according to this owner's last announcement.
     pub(crate) fn work_of(&self, owner: Option<MacAddr>) -> Option<&HolderProgram> {
         let (mac, work) = self.cards.heard.as_ref()?;
         (owner == Some(*mac)).then_some(work)
     }
 
-    /// Returns the version that a member has announced; `None` if it has announced none.
+    /// Returns the version that a member has announced. Returns `None` if the member has announced no version.
     pub(crate) fn version_of(
         &self,
         context: &Context,
@@ -54,13 +56,14 @@ impl Diagnostics {
         mac: MacAddr,
     ) -> Option<Version> {
         let own = self.cards.version;
+        // The table stores only versions that differ from this node's version.
         if context.is_own(mac) {
             return own;
         }
         members.version_of(mac, own)
     }
 
-    /// Returns this node's card for a frame of this kind; `None` if it sends none.
+    /// Returns the card that this node attaches to a frame of this kind. Returns `None` if this node sends no cards.
     pub(crate) fn card(
         &self,
         context: &Context,
@@ -68,18 +71,19 @@ impl Diagnostics {
         kind: Kind,
     ) -> Option<Card<'_>> {
         let own = self.cards.own.as_ref();
+        // Only the owner has a program, and a short card fits more frames.
         let own = own.filter(|_| kind == Kind::TokenIsHere);
         Some(Card {
             version: self.cards.version?,
             unheard: members.next_silent_member(context),
             work: own.map(|work| card::Work {
                 held: nanos(context.now().since(work.since)),
-                program: card::shortened(&work.program),
+                program: card::shorten(&work.program),
             }),
         })
     }
 
-    /// Handles the card of a received frame, or its absence.
+    /// Handles the card of a received frame. Also called if the frame has no card.
     pub(crate) fn note_card(
         &mut self,
         context: &Context,
@@ -90,13 +94,14 @@ impl Diagnostics {
         let kind = frame.message.kind();
         let is_heartbeat = kind == Kind::TokenIsHere && envelope.broadcast;
         let Some(card) = &frame.card else {
-            // Without a profile, the card may only have been too long. That does not withdraw the owner's program.
+            // A frame without a profile may have had no room for the card. So the absence of the card does not withdraw
+            // the owner's program.
             if is_heartbeat && frame.profile.is_some() {
                 self.cards.heard.take_if(|(mac, _)| *mac == envelope.from);
             }
             return;
         };
-        // Only other versions are stored: in most rings none differs.
+        // Only versions that differ from this node's version need memory. In most rings none differs.
         let differs = self.cards.version != Some(card.version);
         members.set_version(envelope.from, differs.then_some(card.version));
         self.note_one_way(context, members, envelope.from, card.unheard);
@@ -113,9 +118,11 @@ impl Diagnostics {
             self.cards.heard = None;
             return;
         };
+        // A card has an age instead of a time, because the clocks of two machines may differ.
         let since = envelope.at.before(Duration::from_nanos(work.held));
         match &mut self.cards.heard {
             Some((mac, known)) if *mac == envelope.from && known.program == work.program => {
+                // Usually the same program still holds the token, so this saves a copy of its name.
                 known.since = since;
             }
             heard => {

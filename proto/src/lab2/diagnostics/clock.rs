@@ -1,4 +1,4 @@
-//! Reports of tokens that are far ahead of the wall clock.
+//! Reports about tokens whose progress is far ahead of the wall clock.
 
 use std::time::Duration;
 
@@ -9,21 +9,22 @@ use crate::lab2::Diagnostic;
 use crate::lab2::machine::{Context, Output};
 use crate::time::nanos;
 
-/// A token is reported if it is ahead by more than this many nanoseconds: an hour.
+/// The minimum lead over the wall clock with which a token is reported: an hour, in nanoseconds.
 const REPORTED_LEAD_MIN: u64 = 60 * 60 * 1_000_000_000;
 
 impl Diagnostics {
-    /// Compares the strongest token with the wall clock, and reports once if it is far ahead.
+    /// Compares the strongest token with the wall clock. Reports once when the token is far ahead, and once when it is
+    /// no longer far ahead.
     pub(crate) fn review_clock_lead(&mut self, context: &Context, out: &mut Output, token: Token) {
         let by = ahead_of_clock(context, token);
         let is_ahead = nanos(by) > REPORTED_LEAD_MIN;
-        // One report per change, not one per token.
+        // Each hop makes a new token, so a report for each token would repeat in each rotation.
         if std::mem::replace(&mut self.token_ahead, is_ahead) != is_ahead {
             report(out, Diagnostic::TokenAhead { token, by }, !is_ahead);
         }
     }
 
-    /// Returns the problem of the known token, if it was reported and still is far ahead.
+    /// If it was reported that the token is far ahead, and this token is still far ahead, returns this problem.
     pub(super) fn token_ahead(
         &self,
         context: &Context,
@@ -36,5 +37,6 @@ impl Diagnostics {
 }
 
 fn ahead_of_clock(context: &Context, token: Token) -> Duration {
+    // A token that is behind the clock is not a problem.
     Duration::from_nanos(token.progress.saturating_sub(context.clock().wall))
 }

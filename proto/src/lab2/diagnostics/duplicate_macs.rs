@@ -1,4 +1,4 @@
-//! Reports of two machines that share one MAC address (`docs/protocol.md`, "Membership").
+//! Reports about two machines that have the same MAC address (`docs/protocol.md`, "Membership").
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,18 @@ use crate::lab2::members::Members;
 use crate::lab2::{Diagnostic, Event};
 use crate::time::Instant;
 
-/// An IP address that returns this often is that of a second machine.
+/// If a member's IP address has changed back this many times, a second machine with the same MAC address is assumed.
 const SHARED_RETURNS_MIN: u8 = 3;
-/// Two changes that are more WAITER_TIMEOUTs apart than this are unrelated.
+/// If two changes of an address are this many WAITER_TIMEOUTs apart, the second change is not related to the first one.
 const UNRELATED_AFTER: u32 = 10;
 
-/// Recent changes of IP addresses, and frames with this node's MAC address.
+/// Recent changes of IP addresses, and the time of the last frame that another machine sent with this node's MAC
+/// address.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DuplicateMacs {
-    /// When the last frame of another machine with this node's address came.
+    /// Time of the last frame that another machine sent with this node's MAC address.
     own_at: Option<Instant>,
-    /// Changes of the members' IP addresses, sorted by MAC.
+    /// The latest changes of each member's IP address. The key is the MAC address.
     changes: BTreeMap<MacAddr, IpChanges>,
 }
 
@@ -29,9 +30,9 @@ pub(super) struct DuplicateMacs {
 struct IpChanges {
     /// Time of the last change.
     at: Instant,
-    /// The address before the last change.
+    /// IP address before the last change.
     before: [u8; 16],
-    /// How often the address has returned to the previous one.
+    /// The number of times that the IP address has changed back to the address before the last change.
     returns: u8,
 }
 
@@ -43,7 +44,8 @@ impl DuplicateMacs {
 }
 
 impl Diagnostics {
-    /// Reports a member's new IP address. If it returns again and again, it reports a shared MAC address instead, once.
+    /// Reports a member's new IP address. If the address repeatedly changes back, instead reports once that two
+    /// machines share the MAC address.
     pub(crate) fn note_ip_change(
         &mut self,
         context: &Context,
@@ -54,8 +56,10 @@ impl Diagnostics {
         let at = context.now();
         let apart = context.waiter_timeout().saturating_mul(UNRELATED_AFTER);
         let last = self.duplicate_macs.changes.get(&mac).copied();
+        // A machine may change its address back after a while. Only quick changes show a second machine.
         let last = last.filter(|last| at.since(last.at) < apart);
         let returns = last.map_or(0, |last| {
+            // The two machines may stay for days, and the count must not overflow.
             last.returns.saturating_add(u8::from(last.before == ip))
         });
         let changes = IpChanges {
@@ -66,27 +70,30 @@ impl Diagnostics {
         self.duplicate_macs.changes.insert(mac, changes);
         if returns < SHARED_RETURNS_MIN {
             out.event(Event::MemberMoved { mac, ip });
+        // Each frame of the two machines changes the address, so only the first of these changes is reported.
         } else if last.is_none_or(|last| last.returns < SHARED_RETURNS_MIN) {
             let ips = Some((before, ip));
             report(out, Diagnostic::AddressShared { mac, ips }, false);
         }
     }
 
-    /// Reports a frame that has this node's address, but that another machine has sent.
+    /// Reports that another machine has sent a frame with this node's MAC address.
     pub(crate) fn note_own_address(&mut self, context: &Context, out: &mut Output) {
         let before = self.duplicate_macs.own_at.replace(context.now());
+        // Each frame of the other machine would repeat the report.
         if !before.is_some_and(|at| is_recent(context, at)) {
             let (mac, ips) = (context.me(), None);
             report(out, Diagnostic::AddressShared { mac, ips }, false);
         }
     }
 
-    /// Forgets frames with this node's old address, since they do not disturb it now.
+    /// Forgets frames with this node's old MAC address, because they no longer disturb this node. Called when the
+    /// address has changed.
     pub(crate) fn note_new_address(&mut self) {
         self.duplicate_macs.own_at = None;
     }
 
-    /// Returns the addresses that two machines have used recently.
+    /// Returns a problem for each MAC address that two machines have used recently.
     pub(super) fn duplicate_mac_problems(
         &self,
         context: &Context,

@@ -1,5 +1,6 @@
-//! Reports for people: assumptions of `docs/guarantees.md` that do not hold, and the members' cards. The state machine
-//! feeds it, and no rule reads it. Start with `Diagnostics::problems` in `problems`.
+//! Reports for people, about assumptions of `docs/guarantees.md` that do not hold, and about the members' cards. The
+//! state machine passes its observations to this module, but no rule of the protocol depends on the reports. Start with
+//! `Diagnostics::problems` in `problems`.
 
 mod apart_members;
 mod cards;
@@ -25,38 +26,39 @@ use problems::ProblemLog;
 use reachability::Reachability;
 use silence_reports::SilenceReports;
 
-/// For this many WAITER_TIMEOUTs a single event counts as a present problem, and is not reported again.
+/// For this number of WAITER_TIMEOUTs after an event, the event counts as a present problem, and is not reported again.
 const RECENT_TIMEOUTS: u32 = 128;
 
-/// Observations, and which of them were reported.
+/// The observations of this node, each with a note whether it was reported.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Diagnostics {
     problems: ProblemLog,
-    /// Frames that do not get through between this node and others.
+    /// Observations about frames that do not arrive at this node, or that do not arrive at other members.
     reachability: Reachability,
-    /// Silent members.
+    /// Reports about silent members.
     silence_reports: SilenceReports,
-    /// Members that do not hear this node.
+    /// Reports about members that do not hear this node.
     one_way: OneWayReports,
     /// Addresses that two machines share.
     duplicate_macs: DuplicateMacs,
-    /// Members that are apart, in order.
+    /// Members that are apart, sorted by MAC.
     apart: Vec<MacAddr>,
-    /// Whether it was reported that the strongest token is far ahead of the wall clock.
+    /// Whether this node has reported that the strongest token is far ahead of the wall clock.
     token_ahead: bool,
     cards: Cards,
 }
 
-/// Reports a problem, or its end.
+/// Reports that a problem has begun. If `over` is set, reports that the problem has ended.
 fn report(out: &mut Output, trouble: Diagnostic, over: bool) {
     out.event(Event::DiagnosticChanged { trouble, over });
 }
 
-/// Reports a problem that has begun or ended.
+/// Reports a problem that has begun, or one that has ended. A change of a problem's details is not reported.
 fn report_change(out: &mut Output, before: Option<Diagnostic>, trouble: Option<Diagnostic>) {
     match (before, trouble) {
         (None, Some(trouble)) => report(out, trouble, false),
         (Some(trouble), None) => report(out, trouble, true),
+        // A problem whose details change has already been reported.
         _ => {}
     }
 }
@@ -65,7 +67,7 @@ fn is_recent(context: &Context, at: Instant) -> bool {
     context.now().since(at) < context.waiter_timeout() * RECENT_TIMEOUTS
 }
 
-/// A statement of a member about itself.
+/// A statement that a member makes about itself, for example that it is deaf.
 #[derive(Debug, Clone, Copy)]
 struct Statement {
     mac: MacAddr,
@@ -73,7 +75,9 @@ struct Statement {
     reported: bool,
 }
 
-/// Notes whether a member states something about itself. Returns whether to report it: it must have lasted for `lasts`.
+/// Notes whether a member makes a statement about itself. Returns whether the caller must report the beginning or the
+/// end of the statement. The beginning is reported when the statement has lasted for `lasts`. The end is reported only
+/// if the beginning was reported.
 fn note_statement(
     all: &mut Vec<Statement>,
     mac: MacAddr,
@@ -82,6 +86,7 @@ fn note_statement(
 ) -> bool {
     let place = all.iter().position(|statement| statement.mac == mac);
     if !is_so {
+        // The end is news only if the beginning was reported.
         return place.is_some_and(|at| all.swap_remove(at).reported);
     }
     let at = place.unwrap_or_else(|| {
@@ -94,10 +99,11 @@ fn note_statement(
         all.len() - 1
     });
     let goes_on = now.since(all[at].since) >= lasts;
+    // Each frame of the member repeats the statement, but only the first one after `lasts` is reported.
     goes_on && !std::mem::replace(&mut all[at].reported, goes_on)
 }
 
-/// Deletes the statements of members that are gone. Returns those members, in order, whose statements were reported.
+/// Deletes the statements of members that are gone. Returns the members whose statements were reported.
 fn end_statements(all: &mut Vec<Statement>, gone: &[MacAddr]) -> Vec<MacAddr> {
     let ended = all.extract_if(.., |statement| gone.contains(&statement.mac));
     ended

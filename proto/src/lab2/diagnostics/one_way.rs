@@ -1,4 +1,5 @@
-//! Reports of members that do not hear this node, although it hears them. Only their cards show it.
+//! Reports about members that do not hear this node, although this node hears them. Such a member names this node as
+//! silent in its cards.
 
 use ring_codec::MacAddr;
 
@@ -8,10 +9,11 @@ use crate::lab2::members::Members;
 use crate::lab2::{Diagnostic, SilentMembers};
 use crate::time::Instant;
 
-/// A member must report for this many WAITER_TIMEOUTs that it does not hear this node: frames may still be on their
-/// way.
+/// A member must report for this number of WAITER_TIMEOUTs that it does not hear this node. In a shorter time, this
+/// node's frames may still be on their way.
 const ONE_WAY_TIMEOUTS: u32 = 4;
-/// A member's report ends if it is not repeated for this many times the time after which members count as silent.
+/// If a member does not repeat its report, the report ends after a time. This time is the time after which members
+/// count as silent, multiplied by this factor.
 const REPEAT_FACTOR: u32 = 4;
 
 /// Members that report that they do not hear this node.
@@ -29,13 +31,13 @@ struct OneWayMember {
 }
 
 impl OneWayReports {
-    pub(super) const fn reported(&self) -> Option<Diagnostic> {
+    pub(super) const fn last_report(&self) -> Option<Diagnostic> {
         self.reported
     }
 }
 
 impl Diagnostics {
-    /// Notes which silent member another member's card names.
+    /// Notes a card of the member `mac`. The card names the silent member `unheard`.
     pub(super) fn note_one_way(
         &mut self,
         context: &Context,
@@ -45,12 +47,14 @@ impl Diagnostics {
     ) {
         let by = &mut self.one_way.members;
         let place = by.iter().position(|member| member.mac == mac);
+        // A card without a name shows that its author hears all members, this node included.
         let Some(named) = unheard else {
             if let Some(at) = place {
                 by.swap_remove(at);
             }
             return;
         };
+        // A card names one silent member at a time, so a different name does not end the report.
         if !context.is_own(named) || !members.has(mac) {
             return;
         }
@@ -61,13 +65,14 @@ impl Diagnostics {
             last: now,
         };
         match place {
+            // After a longer pause the report begins again: in between, the member may have heard this node.
             Some(at) if now.since(by[at].last) < members.silent_after(context) => by[at].last = now,
             Some(at) => by[at] = fresh,
             None => by.push(fresh),
         }
     }
 
-    /// Reports these members, or that none is left.
+    /// Reports the members that do not hear this node. When no such member is left, reports the end of the problem.
     pub(super) fn review_one_way(
         &mut self,
         context: &Context,
@@ -78,9 +83,11 @@ impl Diagnostics {
         let lasts = context.waiter_timeout() * ONE_WAY_TIMEOUTS;
         let by = &mut self.one_way.members;
         by.retain(|member| now.since(member.last) < kept && members.has(member.mac));
+        // The report names only the first members, so it must not depend on the order in which cards arrive.
         by.sort_unstable_by_key(|member| member.mac);
         let lasting = by
             .iter()
+            // A single card proves nothing: the last and the first card must be far enough apart.
             .filter(|member| member.last.since(member.since) >= lasts);
         let members: SilentMembers = lasting.map(|member| member.mac).collect();
         let trouble = (members.count() > 0).then_some(Diagnostic::NotHeardBy { by: members });

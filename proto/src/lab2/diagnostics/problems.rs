@@ -1,4 +1,4 @@
-//! Reports of problems between this node and other members, and the list of all present problems.
+//! Reports about problems between this node and other members. The module also lists all present problems.
 
 use std::collections::VecDeque;
 use std::mem::discriminant;
@@ -14,34 +14,37 @@ use crate::lab2::tenure::Offer;
 use crate::lab2::{Diagnostic, Event};
 use crate::time::Instant;
 
-/// If members name the holder to a LOOSER for this many WAITER_TIMEOUTs, the LOOSER does not hear that holder.
+/// If members name a holder to a LOOSER that does not hear this holder, the LOOSER reports a problem after this number
+/// of WAITER_TIMEOUTs.
 const UNHEARD_TIMEOUTS: u32 = 4;
-/// After this many WAITER_TIMEOUTs, different tables do not become equal by themselves.
+/// After this number of WAITER_TIMEOUTs, the tables of two members should have become equal. If they still differ, this
+/// is a problem.
 const DIFFERENCE_TIMEOUTS: u32 = 64;
-/// This many refused frames in a row are no accident.
+/// A report needs at least this number of refused frames in a row. Fewer refused frames may be an accident.
 const SEND_FAILURES_MIN: u32 = 4;
-/// How many of the last failed offers are remembered.
+/// The number of failed offers that this node remembers.
 const FAILED_OFFERS_MAX: usize = 8;
-/// How many owners are remembered that only others hear.
+/// The maximum number of owners that this node remembers because other members hear them and this node does not.
 const UNHEARD_OWNERS_MAX: usize = 8;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProblemLog {
-    /// Whether it was reported that this node is deaf.
+    /// Whether this node has reported that it is deaf.
     reported_own_deafness: bool,
-    /// Members that announce to be deaf.
+    /// Members that announce that they are deaf.
     deaf: Vec<Statement>,
-    /// The last failed offers.
+    /// Latest failed offers, the oldest first.
     failed_offers: VecDeque<Offer>,
-    /// The last event of each kind, with its time.
+    /// For each kind of event, the last such event and its time.
     events: Vec<(Instant, Diagnostic)>,
-    /// Since when other members have named a holder that this node does not hear.
+    /// The time at which other members began to name a holder that this node does not hear.
     named_since: Option<Instant>,
-    /// Owners that only others hear, and when they were last named.
+    /// Owners that other members hear and this node does not. With each owner stands the time at which a member last
+    /// named this owner.
     unheard_owners: Vec<(Instant, MacAddr)>,
-    /// The owner whose table differs from this node's.
+    /// The owner whose member table differs from this node's table.
     difference: Option<TableDifference>,
-    /// Frames that were refused since the last one that was sent.
+    /// The frames that were refused since this node last sent a frame successfully.
     send_failures: Option<SendFailures>,
 }
 
@@ -61,7 +64,8 @@ struct TableDifference {
 }
 
 impl Diagnostics {
-    /// Returns the present problems of a node that knows this token, and may be apart.
+    /// Returns the present problems of this node. `token` is the token that this node knows, and `apart` tells whether
+    /// this node is apart.
     pub(crate) fn problems(
         &self,
         context: &Context,
@@ -98,12 +102,13 @@ impl Diagnostics {
             .chain(self.duplicate_mac_problems(context, members))
             .chain(self.apart_problems(apart))
             .chain(self.silence_reports.no_quorum())
-            .chain(self.one_way.reported())
+            .chain(self.one_way.last_report())
             .chain(self.token_ahead(context, token))
             .chain(events)
     }
 
-    /// Whether a present member has been reported as deaf. One that is only being greeted is not.
+    /// Whether a present member has been reported as deaf. A node that has been the only member announces that it is
+    /// deaf until it gets its first answer. Such a node is not reported.
     pub(crate) fn is_reported_deaf(
         &self,
         context: &Context,
@@ -115,13 +120,14 @@ impl Diagnostics {
             && !members.is_gone(context, mac, members.silent_after(context))
     }
 
-    /// Reports a single event, which counts as a problem for a while.
+    /// Reports a single event. For a while after the event, it counts as a present problem.
     pub(crate) fn note_event(&mut self, context: &Context, out: &mut Output, problem: Diagnostic) {
         self.remember_event(context, problem);
         report(out, problem, false);
     }
 
-    /// Reports a single event that may occur again and again: events of one kind are reported only once in a while.
+    /// Reports an event of a kind that may occur often. Of all events of one kind, only one is reported per
+    /// [`RECENT_TIMEOUTS`](super::RECENT_TIMEOUTS).
     pub(crate) fn note_recurring_event(
         &mut self,
         context: &Context,
@@ -134,11 +140,11 @@ impl Diagnostics {
         }
     }
 
-    /// Remembers an event. Returns when the last one of its kind occurred.
+    /// Remembers an event. Returns the time of the previous event of the same kind.
     fn remember_event(&mut self, context: &Context, problem: Diagnostic) -> Option<Instant> {
         let now = context.now();
         let limit = context.waiter_timeout();
-        // A slight lateness must not hide a harmful one.
+        // A slight lateness must not hide a harmful lateness, so the two are different kinds.
         let kind = |it: &Diagnostic| (discriminant(it), it.is_slight(limit));
         let mut events = self.problems.events.iter_mut();
         if let Some(like) = events.find(|(_, it)| kind(it) == kind(&problem)) {
@@ -149,7 +155,7 @@ impl Diagnostics {
         None
     }
 
-    /// Reports that this node has become deaf, or hears again.
+    /// Reports that this node has become deaf or hears again.
     pub(crate) fn review_hearing(
         &mut self,
         context: &Context,
@@ -158,13 +164,13 @@ impl Diagnostics {
     ) {
         let deaf = members.is_deaf(context);
         if std::mem::replace(&mut self.problems.reported_own_deafness, deaf) != deaf {
-            // A node that never heard a member may be the only one, and healthy.
+            // A node that never heard another member may be the only node, and healthy.
             let heard_before = members.count_heard() > 1;
             out.event(Event::HearingChanged { deaf, heard_before });
         }
     }
 
-    /// Notes that a frame was sent, or was refused although the link is up.
+    /// Notes the result of sending a frame. `refused` means that the frame was refused although the link is up.
     pub(crate) fn note_send_result(&mut self, context: &Context, out: &mut Output, refused: bool) {
         let now = context.now();
         if !refused {
@@ -180,7 +186,7 @@ impl Diagnostics {
             reported: false,
         });
         send_failures.count += 1;
-        // A single refusal proves nothing.
+        // A single refusal proves nothing: a queue may have been full for a moment.
         let lasts = send_failures.count >= SEND_FAILURES_MIN
             && now.since(send_failures.since) >= context.waiter_timeout();
         if lasts && !std::mem::replace(&mut send_failures.reported, true) {
@@ -188,8 +194,8 @@ impl Diagnostics {
         }
     }
 
-    /// Notes whether a member announces to be deaf. A node that was the only one does so until its first frame is
-    /// answered.
+    /// Notes whether a member announces that it is deaf. A node that has been the only member announces that it is deaf
+    /// until another member answers its first frame.
     pub(crate) fn note_deafness(
         &mut self,
         context: &Context,
@@ -197,6 +203,7 @@ impl Diagnostics {
         mac: MacAddr,
         says_deaf: bool,
     ) {
+        // Almost every received frame takes this path, so the path must be cheap.
         if self.problems.deaf.is_empty() && !says_deaf {
             return;
         }
@@ -206,19 +213,21 @@ impl Diagnostics {
         }
     }
 
-    /// Remembers a failed offer, which may still be answered. A paused member has answered already.
+    /// Remembers a failed offer, because the answer to it may still arrive. An offer to a paused member is not
+    /// remembered, because that member has already answered.
     pub(crate) fn note_failed_offer(&mut self, members: &Members, offer: Offer) {
         if members.peer(offer.to()).is_some_and(Peer::is_paused) {
             return;
         }
         let failed_offers = &mut self.problems.failed_offers;
         if failed_offers.len() == FAILED_OFFERS_MAX {
+            // An answer to an older offer is the least likely to arrive.
             failed_offers.pop_front();
         }
         failed_offers.push_back(offer);
     }
 
-    /// Reports a unicast answer that belongs to an offer that has failed.
+    /// If a unicast answer belongs to an offer that has already failed, reports that the answer is late.
     pub(crate) fn note_late_answer(
         &mut self,
         context: &Context,
@@ -232,8 +241,9 @@ impl Diagnostics {
             return;
         };
         let failed_offers = &mut self.problems.failed_offers;
+        // A later answer does not belong to the offer: its member may have received the token in another way.
         failed_offers.retain(|offer| context.now().since(offer.since()) < context.waiter_timeout());
-        // An earlier token of the chain comes from a heartbeat.
+        // An answer names the offered token or a later one. An earlier token of the chain comes from a heartbeat.
         let place = failed_offers.iter().position(|offer| {
             offer.to() == envelope.from
                 && token.same_chain(&offer.token())
@@ -248,29 +258,32 @@ impl Diagnostics {
         }
     }
 
-    /// Notes that a member has named a holder to this LOOSER. A LOOSER should soon hear the holder itself, or a new
-    /// one.
+    /// Notes that a member has named the holder `owner` to this node, which is LOOSER. A LOOSER should soon hear this
+    /// holder or a new holder.
     pub(crate) fn note_owner_unheard(
         &mut self,
         context: &Context,
         out: &mut Output,
         owner: MacAddr,
     ) {
+        // A member may not know yet that this node has lost the token.
         if context.is_own(owner) {
             return;
         }
         let now = context.now();
+        // Every heartbeat resets this time, so it measures a period without a heartbeat.
         let since = *self.problems.named_since.get_or_insert(now);
-        // Right after an election its first heartbeat may just be on its way.
+        // Right after an election, the holder's first heartbeat may still be on its way.
         if now.since(since) < context.waiter_timeout() * UNHEARD_TIMEOUTS {
             return;
         }
         let unheard_owners = &mut self.problems.unheard_owners;
         unheard_owners.retain(|&(at, _)| is_recent(context, at));
-        // The next owner is not heard for the same reason, so it is not reported again.
+        // If this node does not hear the next owner either, the reason is the same, so one report is enough.
         let is_news = unheard_owners.is_empty();
         unheard_owners.retain(|&(_, named)| named != owner);
         if unheard_owners.len() == UNHEARD_OWNERS_MAX {
+            // The list is in the order in which owners were last named, so the first one is the oldest.
             unheard_owners.remove(0);
         }
         unheard_owners.push((now, owner));
@@ -279,7 +292,7 @@ impl Diagnostics {
         }
     }
 
-    /// Handles TOKEN_IS_HERE, with the digest of its author's table.
+    /// Handles a TOKEN_IS_HERE. This frame contains the digest of its author's table.
     pub(crate) fn note_holder(
         &mut self,
         context: &Context,
@@ -296,8 +309,8 @@ impl Diagnostics {
         }
     }
 
-    /// Ends the problem for owners that are heard or gone, or that were not named for long. It is over when no owner is
-    /// left.
+    /// Removes the unheard owners that match `ends`, and those that no member has named for a long time. When no
+    /// unheard owner is left, reports the end of the problem.
     fn end_owners_unheard(
         &mut self,
         context: &Context,
@@ -338,12 +351,13 @@ impl Diagnostics {
             last: now,
             reported: false,
         });
+        // The report keeps its owner, so that the report of the end names the same owner.
         if difference.reported {
             difference.last = now;
             return;
         }
         if now.since(difference.last) >= waiter_timeout {
-            // In between, the tables may have been equal.
+            // During such a pause, the tables may have been equal.
             difference.since = now;
         }
         (difference.owner, difference.last) = (owner, now);
@@ -353,7 +367,7 @@ impl Diagnostics {
         }
     }
 
-    /// Ends the problems of members that were removed or have left.
+    /// Ends the problems that concern members that were removed or have left.
     pub(crate) fn on_members_gone(
         &mut self,
         context: &Context,
@@ -367,13 +381,14 @@ impl Diagnostics {
         self.end_owners_unheard(context, out, |mac| gone.contains(&mac));
     }
 
-    /// Forgets removed members. If they come back, they are new members.
+    /// Forgets removed members. If a removed member comes back, it counts as a new member.
     pub(crate) fn forget(&mut self, removed: &[MacAddr]) {
         self.duplicate_macs.forget(removed);
     }
 
-    /// Ends all problems, because the link went down.
+    /// Ends all problems that concern the link. Called when the link went down.
     pub(crate) fn note_link_lost(&mut self, out: &mut Output) {
+        // Shared addresses and members that are apart do not depend on this node's link, so they stay.
         let before = std::mem::take(&mut self.problems);
         let reachability = std::mem::take(&mut self.reachability);
         let one_way = std::mem::take(&mut self.one_way);
@@ -390,7 +405,7 @@ impl Diagnostics {
         let ended = send_failures.into_iter().chain(deaf).chain(unheard_owners);
         let reachability = reachability.problems().chain(self.silence_reports.reset());
         let all = ended.chain(difference).chain(reachability);
-        for problem in all.chain(one_way.reported()) {
+        for problem in all.chain(one_way.last_report()) {
             report(out, problem, true);
         }
     }

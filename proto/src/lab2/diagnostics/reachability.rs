@@ -1,4 +1,4 @@
-//! Reports of frames that do not get through between this node and the others: broadcasts and long frames.
+//! Reports about broadcasts and long frames that do not arrive at this node, or that do not arrive at other members.
 
 use std::time::Duration;
 
@@ -12,41 +12,43 @@ use crate::lab2::members::Members;
 use crate::lab2::{Diagnostic, Event};
 use crate::time::Instant;
 
-/// A node that owns no token hears a heartbeat within this many WAITER_TIMEOUTs, if broadcasts reach it. Where the
-/// token goes round, this node itself may send all heartbeats.
+/// If broadcasts reach a node that owns no token, the node hears a heartbeat within this number of WAITER_TIMEOUTs. The
+/// time in which this node is OWNER does not count, because this node may then have sent all heartbeats itself.
 const UNREACHED_TIMEOUTS: u32 = 4;
-/// After this many times the time after which a node is deaf, without any frame, earlier frames do not count.
+/// If no frame arrives for a certain time, earlier frames no longer count. This time is the time after which a node is
+/// deaf, multiplied by this factor.
 const GAP_FACTOR: u32 = 2;
 
-/// Observations, and which of them were reported.
+/// Observations, each with a note whether it was reported.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reachability {
-    /// Unicast frames that came without any broadcast.
+    /// The unicast frames that have arrived since the last broadcast frame.
     unicast_only: Option<UnicastOnly>,
     /// Whether this node is OWNER.
     owns: bool,
     /// Members that announce that broadcasts do not reach them.
     unreached: Vec<Statement>,
-    /// When a heartbeat or a PING was last refused as too long, with no data to drop.
+    /// The last time at which the interface refused a heartbeat or a PING as too long. The frame had no data that could
+    /// be dropped.
     refused: Option<Instant>,
-    /// The reported MTU that is too small.
+    /// The problem that an MTU is too small, if it was reported.
     small_mtu: Option<Diagnostic>,
-    /// Kinds of frames that were refused as too long, and when that was last reported.
+    /// The kinds of frames that the interface refused as too long. Each kind comes with the time of the last report.
     too_long: Vec<(Kind, Instant)>,
 }
 
-/// Unicast frames that came without any broadcast.
+/// The unicast frames that have arrived since the last broadcast frame.
 #[derive(Debug, Clone, Copy)]
 struct UnicastOnly {
     first: Instant,
     last: Instant,
-    /// When this node was last OWNER, or the first of the frames came.
+    /// The last time at which this node was OWNER. If it was not OWNER since `first`, this time is `first`.
     owned: Instant,
     reported: bool,
 }
 
 impl Reachability {
-    /// Returns all reported problems that last.
+    /// Returns all reported problems that still exist.
     pub(super) fn problems(&self) -> impl Iterator<Item = Diagnostic> {
         let unicast_only = self
             .unicast_only
@@ -70,7 +72,7 @@ impl Reachability {
 }
 
 impl Diagnostics {
-    /// Returns the present problems.
+    /// Returns the present problems of reachability.
     pub(super) fn reachability_problems(
         &self,
         context: &Context,
@@ -78,6 +80,7 @@ impl Diagnostics {
     ) -> impl Iterator<Item = Diagnostic> {
         self.reachability
             .problems()
+            // The last statement of a silent member may no longer be true.
             .filter(move |trouble| match trouble {
                 Diagnostic::MemberUnreached { mac } => {
                     !members.is_gone(context, *mac, members.silent_after(context))
@@ -86,7 +89,7 @@ impl Diagnostics {
             })
     }
 
-    /// Whether only unicast frames have reached this node for long.
+    /// Whether only unicast frames have reached this node for a long time.
     pub(crate) fn hears_no_broadcasts(&self) -> bool {
         self.reachability
             .unicast_only
@@ -96,12 +99,14 @@ impl Diagnostics {
     /// Notes whether the new state is OWNER.
     pub(crate) fn note_state(&mut self, context: &Context, owns: bool) {
         let before = std::mem::replace(&mut self.reachability.owns, owns);
+        // The time counts from the end of a tenure: only then does this node wait for heartbeats of others.
         if let Some(unicast_only) = self.reachability.unicast_only.as_mut().filter(|_| before) {
             unicast_only.owned = context.now();
         }
     }
 
-    /// Handles a received frame: whether broadcasts reach this node, and whether they reach its author.
+    /// Handles a received frame. The frame shows whether broadcasts reach this node, and whether broadcasts reach the
+    /// author of the frame.
     pub(crate) fn note_reach(
         &mut self,
         context: &Context,
@@ -115,6 +120,7 @@ impl Diagnostics {
             self.note_unicast(context, members, out);
         }
         let mac = envelope.from;
+        // A frame without a profile makes no statement, so it does not end one.
         let Some(profile) = profile.filter(|_| members.has(mac)) else {
             return;
         };
@@ -135,7 +141,8 @@ impl Diagnostics {
         }
     }
 
-    /// Forgets the unicast frames after a long silence, which shows nothing about broadcasts.
+    /// If no frame has arrived for a long time, forgets the unicast frames, because a silence proves nothing about
+    /// broadcasts.
     pub(super) fn forget_reach(&mut self, context: &Context, members: &Members, out: &mut Output) {
         let (now, silence) = (context.now(), members.silent_after(context));
         let unicast_only = self.reachability.unicast_only;
@@ -144,8 +151,8 @@ impl Diagnostics {
         }
     }
 
-    /// Handles a unicast frame: other members are there, and each of them broadcasts in a known time, an OWNER all the
-    /// time.
+    /// Handles a unicast frame. The frame shows that other members exist. Each member sends a broadcast within a known
+    /// time, and an OWNER broadcasts each heartbeat.
     fn note_unicast(&mut self, context: &Context, members: &Members, out: &mut Output) {
         let now = context.now();
         let begun = UnicastOnly {
@@ -158,18 +165,20 @@ impl Diagnostics {
         if !unicast_only.reported
             && now.since(unicast_only.last) > context.deaf_after() * GAP_FACTOR
         {
+            // During a pause without frames this node may have been cut off from all members.
             *unicast_only = begun;
         }
         unicast_only.last = now;
         if unicast_only.reported {
             return;
         }
-        // While this node is OWNER, it sends the heartbeats itself and hears none.
+        // While this node is OWNER, it sends the heartbeats itself and hears no others.
         let others_own = if self.reachability.owns {
             Duration::ZERO
         } else {
             now.since(unicast_only.owned)
         };
+        // The owner may be the slowest member of the ring, and then its heartbeats are the rarest.
         let longest = members.longest_waiter_timeout(context);
         let slowest = longest / context.constants().waiter_intervals;
         let silence = members
@@ -181,7 +190,8 @@ impl Diagnostics {
         }
     }
 
-    /// Reports a frame that was refused as too long, once in a while for each kind.
+    /// Reports that the interface refused a frame of this kind as too long. Repeats the report for the same kind only
+    /// after [`RECENT_TIMEOUTS`](super::RECENT_TIMEOUTS).
     pub(crate) fn note_too_long(&mut self, context: &Context, out: &mut Output, kind: Kind) {
         let now = context.now();
         let all = &mut self.reachability.too_long;
@@ -194,28 +204,32 @@ impl Diagnostics {
         out.event(Event::TooLong { kind, mtu });
     }
 
-    /// Notes that a heartbeat or a PING was refused as too long, and could not be shortened.
+    /// Notes that the interface refused a heartbeat or a PING as too long, although the frame could not be shorter.
     pub(crate) fn note_refused(&mut self, context: &Context, members: &Members, out: &mut Output) {
         self.reachability.refused = Some(context.now());
         self.compare_mtu(context, members, out);
     }
 
-    /// Forgets refused frames, because the interface has another MTU.
+    /// Forgets the refused frames. Called when the interface has another MTU.
     pub(crate) fn note_new_mtu(&mut self) {
         self.reachability.refused = None;
     }
 
-    /// Compares the smallest MTU with the length of a PING with a promise.
+    /// Compares the smallest MTU with the length of a PING that contains a promise. Reports when the MTU becomes too
+    /// small, and when it is large enough again.
     pub(super) fn compare_mtu(&mut self, context: &Context, members: &Members, out: &mut Output) {
         let before = self.reachability.small_mtu;
         let refused = self.reachability.refused;
         let refused = refused.is_some_and(|at| is_recent(context, at));
+        // The interface's refusal is stronger evidence than the announced MTUs.
         let (mtu, member) = if refused {
             (context.mtu(), None)
         } else {
             members.smallest_mtu(context)
         };
+        // A member whose promise does not fit cannot confirm a tenure, so the ring may have no quorum.
         let needed = PROMISE_LEN;
+        // Without a link, the MTU affects no member.
         let is_small = context.is_up() && (refused || mtu < needed);
         let small_mtu = is_small.then_some(Diagnostic::MtuTooSmall {
             mtu,
@@ -224,6 +238,7 @@ impl Diagnostics {
         });
         self.reachability.small_mtu = small_mtu;
         match (before, small_mtu) {
+            // A different member or MTU is news: one reported machine must not hide the next one.
             (before, Some(trouble)) if before != small_mtu => report(out, trouble, false),
             (Some(trouble), None) => report(out, trouble, true),
             _ => {}

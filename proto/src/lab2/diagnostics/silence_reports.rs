@@ -1,4 +1,4 @@
-//! Reports of members that fall silent or are heard again, and of a missing quorum.
+//! Reports of members that become silent or are heard again, and of a missing quorum.
 
 use ring_codec::MacAddr;
 
@@ -8,27 +8,29 @@ use crate::lab2::members::{Members, Peer};
 use crate::lab2::{Diagnostic, Event, SilentMembers};
 use crate::time::Instant;
 
-/// How often silent members are searched for in the time after which a member counts as silent.
+/// The node searches for silent members this many times within the time after which a member counts as silent.
 const SEARCHES_PER_SILENCE: u32 = 64;
-/// A node that has not searched for this fraction of that time did not run, and cannot know which members were silent.
+/// A divisor of the time after which a member counts as silent. If a node has not searched for the resulting time, the
+/// node was stalled, and cannot know which members were silent.
 const STALL_DIVISOR: u32 = 8;
-/// Up to this number, members that fall silent at about the same time are named one by one.
+/// If at most this number of members become silent at about the same time, reports name each of them.
 const NAMED_MAX: usize = 4;
 
-/// Times of the searches, and their results.
+/// The times of searches for silent members, and the results that were reported.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SilenceReports {
     last: Option<Instant>,
     next: Option<Instant>,
-    /// Since when this node has run without being stalled.
+    /// Time since which this node has run without being stalled.
     running_since: Option<Instant>,
-    /// Members that were last heard before this time are silent. It never goes back: a ring that grows gives its
-    /// members more time, but that does not revive members that were reported as silent.
+    /// Members that were last heard before this time are silent. This time never goes back. When the ring grows,
+    /// members may be silent for longer before they count as silent. But members that were reported as silent must not
+    /// count as heard again because of this longer time.
     alive: Instant,
-    /// Members that this node has never heard, and that others report as silent, sorted by MAC. Members that have left
-    /// are reported by none.
+    /// Members that this node has never heard, and that other members report as silent. The list is sorted by MAC. The
+    /// list contains no members that have left, because no reports name such members.
     reported: Vec<MacAddr>,
-    /// The reported lack of a quorum.
+    /// The problem that the ring has no quorum, if it was reported.
     no_quorum: Option<Diagnostic>,
 }
 
@@ -37,22 +39,25 @@ impl SilenceReports {
         self.no_quorum
     }
 
-    /// Starts over, because the link went down. Returns the problem that ends with it.
+    /// Forgets the reports. If a missing quorum was reported, returns this problem, because it ends now. Called when
+    /// the link went down.
     pub(super) fn reset(&mut self) -> Option<Diagnostic> {
         self.reported.clear();
         self.no_quorum.take()
     }
 
-    /// Whether a member is missing: it was not heard since `alive`, and has not left.
+    /// Whether a member is missing. A member is missing if this node has not heard it since `alive`, and the member has
+    /// not left.
     fn is_missing(&self, mac: MacAddr, peer: &Peer, alive: Instant) -> bool {
-        // This node may have been started after the member left. So a member that it has never heard is missing only if
-        // another member reports it.
+        // The member may have left before this node was started. So a member that this node has never heard is missing
+        // only if another member reports it.
         let is_known = peer.was_heard() || self.reported.binary_search(&mac).is_ok();
         is_known && !peer.has_left() && peer.silent_since() < alive
     }
 }
 
-/// Members with the same change. Only the first ones are named.
+/// The members that changed in the same way: all became silent, or all are heard again. If there are many such members,
+/// the report names only one of them.
 #[derive(Default)]
 struct MemberChanges {
     named: [(MacAddr, Instant); NAMED_MAX],
@@ -67,8 +72,10 @@ impl MemberChanges {
         self.count += 1;
     }
 
-    /// Returns the members to name, each with the number of others that are not named.
-    fn reported(&self) -> impl Iterator<Item = (MacAddr, Instant, usize)> {
+    /// Returns the members that the report names. With each member, returns the time of its change, and the number of
+    /// members that the report does not name.
+    fn reports(&self) -> impl Iterator<Item = (MacAddr, Instant, usize)> {
+        // When a switch fails, hundreds of members become silent at once. One line is then enough.
         let named = if self.count > NAMED_MAX {
             1
         } else {
@@ -81,7 +88,8 @@ impl MemberChanges {
 }
 
 impl Diagnostics {
-    /// Looks from time to time for changes without an input, such as silent members. Returns whether it was time.
+    /// Searches from time to time for changes that no input shows: for example, a member has become silent. Returns
+    /// whether a search was due.
     pub(crate) fn review_periodically(
         &mut self,
         context: &Context,
@@ -102,7 +110,8 @@ impl Diagnostics {
         true
     }
 
-    /// Reports members that have fallen silent or are heard again. Many at once share one report.
+    /// Reports members that have become silent or are heard again. If many members change at the same time, they share
+    /// one report.
     fn report_silent_members(
         &mut self,
         context: &Context,
@@ -114,38 +123,43 @@ impl Diagnostics {
         let gap = silence_reports.last.map(|last| now.since(last));
         silence_reports.last = Some(now);
         silence_reports.next = Some(now + silence / SEARCHES_PER_SILENCE);
-        // A stalled process has not heard the members, and must not report them.
+        // A stalled process has not heard the members, so it must not report them as silent.
         if gap.is_none_or(|gap| gap >= silence / STALL_DIVISOR) {
             silence_reports.running_since = Some(now);
         }
+        // While its link was down, this node also heard no members.
         let attends = silence_reports.running_since.max(context.up_since());
         let knows = context.is_up() && attends.is_some_and(|at| now.since(at) >= silence);
         silence_reports.alive = silence_reports.alive.max(now.before(silence));
-        // The others were heard meanwhile, or were forgotten.
+        // The removed entries are members that this node has heard in the meantime, or that have left or were
+        // forgotten.
         silence_reports
             .reported
             .retain(|&mac| is_only_named(members, mac));
         let (mut silent, mut back) = (MemberChanges::default(), MemberChanges::default());
         members.review_told_silent(context, |mac, peer| {
             let is_silent = silence_reports.is_missing(mac, peer, silence_reports.alive);
+            // A member that seems silent stays unreported until this node has listened for long enough.
             if is_silent == peer.is_told_silent() || is_silent && !knows {
                 return peer.is_told_silent();
             }
             if is_silent {
                 silent.add(mac, peer.silent_since());
+            // A member that has left was reported as leaving, so it does not count as heard again.
             } else if !peer.has_left() {
                 back.add(mac, peer.silent_since());
             }
             is_silent
         });
-        for (mac, seen, others) in silent.reported() {
+        for (mac, seen, others) in silent.reports() {
             let quiet = now.since(seen);
             out.event(Event::MemberSilent { mac, quiet, others });
         }
-        for (mac, _, others) in back.reported() {
+        for (mac, _, others) in back.reports() {
             out.event(Event::MemberAlive { mac, others });
         }
-        // A node knows that a majority is missing only after it has listened for long enough.
+        // A node knows that a majority is missing only after it has listened for long enough. A report that exists
+        // stays.
         let before = silence_reports.no_quorum;
         let trouble = self.no_quorum_problem(context, members);
         let trouble = trouble.filter(|_| knows || before.is_some());
@@ -153,7 +167,7 @@ impl Diagnostics {
         report_change(out, before, trouble);
     }
 
-    /// Notes a member that another member's card names as silent.
+    /// Notes that the card of another member names the member `mac` as silent.
     pub(super) fn note_reported(&mut self, members: &Members, mac: MacAddr) {
         let reported = &mut self.silence_reports.reported;
         if is_only_named(members, mac)
@@ -163,13 +177,14 @@ impl Diagnostics {
         }
     }
 
-    /// Returns the lack of a quorum, if fewer members are present than a quorum needs.
+    /// Returns the problem of a missing quorum if fewer members are present than a quorum needs. Otherwise returns
+    /// `None`.
     fn no_quorum_problem(&self, context: &Context, members: &Members) -> Option<Diagnostic> {
-        let expected = members.expected(context).unwrap_or(0);
+        let expected = members.expected_size(context).unwrap_or(0);
         let ring = members.ring_size(context);
         let silent: SilentMembers = self.silent_members(context, members).collect();
         let present = members.present_members(context);
-        // If no member expects a number, members that have left on purpose are not missing.
+        // If no member expects a number, a ring whose members have left on purpose is not a problem.
         let is_missing = expected > 0 || silent.count() > 0;
         (is_missing && present < ring / 2 + 1).then_some(Diagnostic::NoQuorum {
             present,
@@ -179,8 +194,8 @@ impl Diagnostics {
         })
     }
 
-    /// Returns the silent members, without this node, in the order of the table. For a member that was never heard, the
-    /// time counts from the first table that listed it.
+    /// Returns the silent members in the order of the table, without this node. If a member was never heard, its
+    /// silence is measured from the first table that listed the member.
     pub(crate) fn silent_members(
         &self,
         context: &Context,
@@ -194,7 +209,7 @@ impl Diagnostics {
     }
 }
 
-/// Whether only tables have named a member, and it has not left.
+/// Whether this node knows a member only from tables. Returns `false` for a member that has left.
 fn is_only_named(members: &Members, mac: MacAddr) -> bool {
     let peer = members.peer(mac);
     peer.is_some_and(|peer| !peer.was_heard() && !peer.has_left())

@@ -1,13 +1,14 @@
-//! A short list of silent members, for reports.
+//! A list of silent members for reports. The list names only some of the members.
 
 use ring_codec::MacAddr;
 
-/// How many members are named.
+/// The maximum number of members that the list names.
 const NAMED_MAX: usize = 4;
 
-/// Silent members: the first four by address, and the number of the others.
+/// The addresses of the first four silent members, and the number of the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SilentMembers {
+    // A ring may have thousands of silent members. An array keeps the report short and `Copy`.
     named: [Option<MacAddr>; NAMED_MAX],
     others: usize,
 }
@@ -26,17 +27,17 @@ impl FromIterator<MacAddr> for SilentMembers {
 
 impl SilentMembers {
     /// Returns the named members.
-    pub fn named(&self) -> impl Iterator<Item = MacAddr> {
+    pub fn addresses(&self) -> impl Iterator<Item = MacAddr> {
         self.named.iter().flatten().copied()
     }
 
-    /// Returns how many members are not named.
+    /// Returns the number of silent members that the list does not name.
     pub const fn others(&self) -> usize {
         self.others
     }
 
-    /// Returns the number of all members.
+    /// Returns the number of all silent members.
     pub fn count(&self) -> usize {
-        self.named().count() + self.others
+        self.addresses().count() + self.others
     }
 }

@@ -1,5 +1,6 @@
-//! The strongest known token with its holder and data, and the number of this node's last chain. Only this module
-//! changes the state that must survive a restart, so each change is stored.
+//! The strongest known token with its holder and data, and the number of this node's last chain. The token and the
+//! number must survive a restart. Only this module changes the token and the number, so it can note each change that
+//! must be stored.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -11,14 +12,17 @@ use crate::lab2::StoredState;
 use crate::lab2::machine::{Context, Writer};
 use crate::time::{Instant, nanos};
 
-/// How far a wall clock may raise a token's progress above the known one.
+/// The maximum amount by which a wall clock may raise a new token's progress above the known progress.
 const CLOCK_LEAD_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// The year 2001, in nanoseconds since 1970. A token of less progress was not raised by a clock, and tells no time.
+/// The year 2001, in nanoseconds since 1970. No clock has raised the progress of a token that has less progress than
+/// this, so such a progress is not a time.
 const CLOCK_PROGRESS_MIN: u64 = 1_000_000_000_000_000_000;
-/// The year 2116, in nanoseconds since 1970: the most that a wall clock gives. Half of all progress is left then.
+/// The year 2116, in nanoseconds since 1970. A wall clock never raises progress above this value. So half of the range
+/// of progress stays free.
 const CLOCK_PROGRESS_MAX: u64 = 1 << 62;
 
-/// `known`, the strongest token seen, with its holder and data; currentMyTokenNumber and heardAboutToken.
+/// Three values of the protocol: `known` (the strongest token seen, with its holder and data), currentMyTokenNumber and
+/// heardAboutToken.
 #[derive(Debug, Clone)]
 pub(crate) struct BestToken {
     token: Option<Token>,
@@ -28,24 +32,25 @@ pub(crate) struct BestToken {
     own_number: u32,
     /// heardAboutToken.
     heard: Option<Instant>,
-    /// When the token was last strengthened, or heard of as alive.
+    /// The last time at which `token` became stronger, or at which its holder was heard.
     last_alive: Option<Instant>,
-    /// The member that is heard to hold the token.
+    /// The member that was last heard to hold the token.
     owner: Option<MacAddr>,
-    /// When a broadcast TOKEN_IS_HERE was last heard or sent.
+    /// The time at which a broadcast TOKEN_IS_HERE was last heard or sent.
     last_heartbeat: Option<Instant>,
-    /// Whether it must be stored.
+    /// Whether the token and the number have changes that must be stored.
     unstored: bool,
-    /// The token and the number that were stored last.
+    /// The token and the number as they were last stored.
     stored: (Option<Token>, u32),
 }
 
 impl BestToken {
-    /// Creates the state from the stored one. Holder and data are not stored.
+    /// Creates the state of a node that starts from `stored`. The stored state contains no holder and no data.
     pub(crate) fn new(stored: &StoredState) -> Self {
         Self {
             token: stored.known,
             holder: author_of(stored.known),
+            // Room for the longest data, so that a hop allocates no memory.
             data: Vec::with_capacity(DATA_LEN_MAX),
             own_number: stored.my_token_number,
             heard: None,
@@ -74,39 +79,41 @@ impl BestToken {
         self.data.extend_from_slice(data);
     }
 
-    /// Returns the member that is heard to hold the token.
+    /// Returns the member that was last heard to hold the token.
     pub(crate) const fn owner(&self) -> Option<MacAddr> {
         self.owner
     }
 
-    /// Notes the member that is heard to hold the token. Returns whether it has changed.
+    /// Records the member that was last heard to hold the token. Returns whether this member differs from the
+    /// previously recorded member.
     pub(crate) fn set_owner(&mut self, owner: Option<MacAddr>) -> bool {
         std::mem::replace(&mut self.owner, owner) != owner
     }
 
-    /// Returns when a broadcast TOKEN_IS_HERE was last heard or sent.
+    /// Returns the time at which a broadcast TOKEN_IS_HERE was last heard or sent.
     pub(crate) const fn last_heartbeat(&self) -> Option<Instant> {
         self.last_heartbeat
     }
 
     /// Notes that a broadcast TOKEN_IS_HERE was heard or sent.
     pub(crate) fn note_heartbeat(&mut self, at: Instant) {
+        // A frame that waited in the queue may be older than a heartbeat that this node has sent meanwhile.
         self.last_heartbeat = self.last_heartbeat.max(Some(at));
     }
 
-    /// Forgets the last heartbeat, because the link was down since.
+    /// Forgets the last heartbeat. Called when the link has been down since this heartbeat.
     pub(crate) fn forget_heartbeat(&mut self) {
         self.last_heartbeat = None;
     }
 
-    /// Whether `token` is stronger than the known one.
+    /// Whether `token` is stronger than the known token.
     pub(crate) fn is_outdone_by(&self, token: &Token) -> bool {
         self.token
             .is_none_or(|known| token.is_stronger_than(&known))
     }
 
-    /// Takes a token that is at least as strong as the known one. Returns whether it is stronger: then it must be
-    /// stored.
+    /// Replaces the known token by a token that is at least as strong. Returns whether the new token is stronger and
+    /// therefore must be stored.
     pub(crate) fn learn(
         &mut self,
         now: Instant,
@@ -115,7 +122,7 @@ impl BestToken {
         data: Option<&[u8]>,
     ) -> bool {
         let stronger = self.is_outdone_by(&token);
-        // The holder of an equal token may have changed the data.
+        // For an equal token, the holder may have changed the data.
         if stronger || self.token == Some(token) {
             self.token = Some(token);
             self.holder = holder;
@@ -124,24 +131,27 @@ impl BestToken {
             }
         }
         if stronger {
-            // Frames may name it soon, and a restart must not forget it.
+            // The next frames may name this token, so this node must still know it after a restart.
             self.unstored = true;
             self.last_alive = Some(now);
         }
         stronger
     }
 
-    /// Uses up a chain number. It is stored, so that it is never used again.
+    /// Notes that a chain number is used. The node stores the number, so that it never uses this number for another
+    /// chain.
     fn take_number(&mut self, number: u32) {
         self.own_number = number;
         self.unstored = true;
     }
 
     const fn next_number(&self) -> u32 {
+        // After 2^32 chains the numbers repeat, but the tokens still differ in their progress.
         self.own_number.wrapping_add(1)
     }
 
-    /// Mints a token of a new chain that is stronger than all known ones. Its progress is `least` or more.
+    /// Mints a token of a new chain. The new token is stronger than all known tokens, and its progress is at least
+    /// `least`.
     pub(crate) fn mint(&mut self, author: MacAddr, least: u64) -> Token {
         let number = self.next_number();
         self.take_number(number);
@@ -153,7 +163,7 @@ impl BestToken {
         }
     }
 
-    /// Returns this node's candidate: (`known.progress` + 1, its MAC address, currentMyTokenNumber + 1).
+    /// Returns this node's candidate: (`known.progress` + 1, this node's MAC address, currentMyTokenNumber + 1).
     pub(crate) fn candidate(&self, context: &Context) -> Token {
         Token {
             progress: self
@@ -164,14 +174,15 @@ impl BestToken {
         }
     }
 
-    /// Creates the token of a candidate that no member has objected to. Also returns by how much the wall clock is
-    /// ahead, if that is too much.
+    /// Creates the token of this node's candidate, to which no member has objected. If the wall clock is too far ahead
+    /// of the known progress, also returns the lead of the clock.
     pub(crate) fn create_token(
         &mut self,
         wall: u64,
         candidate: Token,
     ) -> (Token, Option<Duration>) {
-        // A token that could not be sent is created again as it was, even if the wall clock was set meanwhile.
+        // If the first heartbeat could not be sent, the same token is created again, even if the wall clock was set
+        // meanwhile.
         let again =
             |known: &Token| known.same_chain(&candidate) && known.progress >= candidate.progress;
         let before = self.token.filter(again);
@@ -186,10 +197,11 @@ impl BestToken {
         (token, ahead)
     }
 
-    /// Returns the lowest progress that the wall clock asks for, and by how much the clock is too far ahead.
+    /// Returns the progress that a new token gets from the wall clock. If the wall clock is too far ahead of the known
+    /// progress, also returns the lead of the clock.
     fn clock_floor(&self, wall: u64) -> (u64, Option<Duration>) {
         let known = self.token.map_or(0, |known| known.progress);
-        // Without a known time there is no way to see that the clock is wrong.
+        // If the known token shows no time, this node cannot see that its clock is wrong.
         let most = if known < CLOCK_PROGRESS_MIN {
             CLOCK_PROGRESS_MAX
         } else {
@@ -202,21 +214,22 @@ impl BestToken {
     }
 
     /// Returns heardAboutToken.
-    pub(crate) const fn heard(&self) -> Option<Instant> {
+    pub(crate) const fn last_heard(&self) -> Option<Instant> {
         self.heard
     }
 
-    /// Notes that the token was heard of.
+    /// Notes that this node has heard about the token at this time.
     pub(crate) fn note_heard(&mut self, at: Instant) {
+        // `at` is the time of arrival, which may be earlier than the last handover of this node.
         self.heard = self.heard.max(Some(at));
     }
 
-    /// Notes that a holder of the token was heard.
+    /// Notes that the holder of the strongest known token was heard.
     pub(crate) fn note_alive(&mut self, now: Instant) {
         self.last_alive = Some(now);
     }
 
-    /// Whether a holder of the token was heard recently.
+    /// Whether the holder of the strongest known token was heard recently.
     pub(crate) fn is_known_alive(&self, context: &Context) -> bool {
         let lately = alive_for(context);
         self.last_alive
@@ -232,7 +245,7 @@ impl BestToken {
         }
     }
 
-    /// Returns whether the state must be stored, and counts it as stored until it changes.
+    /// Returns whether the state has changes that must be stored. From now on, these changes count as stored.
     pub(crate) fn take_unstored(&mut self) -> bool {
         std::mem::take(&mut self.unstored)
     }
@@ -242,22 +255,24 @@ impl BestToken {
         self.unstored = true;
     }
 
-    /// Notes that the present state was stored.
+    /// Notes that the present state is stored now.
     pub(crate) fn note_stored(&mut self) {
         self.stored = (self.token, self.own_number);
     }
 
     /// Forgets a token that could not be stored.
     pub(crate) fn restore(&mut self) {
+        // The number is not restored, because a number that is skipped does no harm.
         let (token, _) = self.stored;
         if self.token != token {
             self.token = token;
-            // The holder was not stored. The author is the best guess.
+            // The holder is not stored. The author of the token is the best guess.
             self.holder = author_of(token);
         }
     }
 
-    /// Times beyond the rules' limits count as equal. The stored state matters only while writes fail.
+    /// Writes the state. If a time is so old that all rules treat it alike, the snapshot does not distinguish it from
+    /// older times. The stored values are included only while writes fail, because they matter only then.
     pub(crate) fn snapshot(&self, writer: &mut Writer, context: &Context, is_unstored: bool) {
         let Self {
             token,
@@ -279,9 +294,10 @@ impl BestToken {
     }
 }
 
-/// Returns how long a token counts as alive after it was heard of.
+/// Returns how long a token counts as alive after its holder was last heard.
 fn alive_for(context: &Context) -> Duration {
     let constants = context.constants();
+    // The holder of a living token sends a heartbeat within this time, even if a handover delays the heartbeat.
     constants.heartbeat + 2 * constants.take_timeout
 }
 

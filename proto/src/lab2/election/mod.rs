@@ -1,4 +1,4 @@
-//! The strongest known token, its rivals, and the search of a LOOSER for a token. Start with `best_token`.
+//! The strongest known token, its rivals, and the search of a LOOSER for the token. Start with `best_token`.
 
 mod best_token;
 mod rivals;

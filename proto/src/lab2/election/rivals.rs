@@ -1,5 +1,5 @@
-//! Tokens that compete with the held one, and limits on answers about them. They outlast a tenure: a rival that goes
-//! round as fast as the token is answered by the next owner too.
+//! Tokens that compete with the held token, and limits on the answers to the owners of these tokens. This state is kept
+//! when a tenure ends. A rival that circulates as fast as this node's token can meet each owner of the token.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -11,39 +11,40 @@ use crate::lab2::tenure::Tenure;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// By how much a token gets ahead of a rival. It is more hops than news of a token are old.
+/// The number by which a token's progress gets ahead of a rival. A token makes fewer hops than this before all members
+/// have heard of it.
 pub(crate) const RIVAL_LEAD: u64 = 1 << 10;
 
-/// The latest rival, and throttles of answers and objections.
+/// The latest rival, and the limits on the rates of answers and objections.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rivals {
-    /// The token that must get ahead of a rival, and when the rival was last heard of.
+    /// The token that must get ahead of a rival, and the time at which this node last heard of the rival.
     ahead_of_rival: Option<(Instant, Token)>,
-    /// An OWNER's answers to weaker claims.
+    /// Limits how often an OWNER answers weaker claims.
     answers: Throttle,
-    /// A WAITER's objections to tokens that are weaker than the known one.
+    /// Limits how often a WAITER objects to tokens that are weaker than the known token.
     objections: Throttle,
 }
 
 impl Rivals {
-    /// Notes a rival, and decides whether this node's token must get ahead of it.
+    /// Notes the rival `theirs`, and decides whether this node's token must get ahead of the rival.
     pub(crate) fn note_rival(&mut self, now: Instant, theirs: Token, mine: Token) {
-        // Two tokens that go round equally fast may never meet: news of each is some hops old, and weaker than the
-        // other by then. If one gets ahead, all members that have heard of it refuse the other. Only one may, so the
-        // name decides.
+        // Two tokens that circulate equally fast may never meet. News of each token is some hops old, and by then
+        // weaker than the other token. If one token gets ahead, all members that have heard of it refuse the other.
+        // Only one of the two may get ahead, so their names decide.
         let name = |token: Token| (token.author, token.number);
-        // A rival that is far behind is refused without a lead.
+        // Members refuse a rival that is far behind even without a lead.
         let close = mine.progress.abs_diff(theirs.progress) < RIVAL_LEAD;
         if close && name(mine) < name(theirs) {
             self.ahead_of_rival = Some((now, mine));
         }
     }
 
-    /// Returns by how much the progress of `token`, the held one, grows at the next handover. It is more if a rival was
-    /// heard of less than `lately` ago.
+    /// Returns the number by which the progress of the held `token` grows at the next handover. The number is larger if
+    /// this node heard of a rival within the time `lately`.
     pub(crate) fn take_step(&mut self, now: Instant, token: Token, lately: Duration) -> u64 {
         let has_rival = |(at, mine): (_, Token)| mine.same_chain(&token) && now.since(at) < lately;
-        // One jump suffices for one rival, so the note is used up.
+        // One large step is enough for one rival, so the note is used up.
         if self.ahead_of_rival.take().is_some_and(has_rival) {
             RIVAL_LEAD
         } else {
@@ -51,20 +52,22 @@ impl Rivals {
         }
     }
 
-    /// Returns whether a claim to a weaker token needs no answer: it is an earlier tenure of this chain, or it follows
-    /// soon after an answered claim.
-    pub(crate) fn is_answered_claim(
+    /// Returns whether this node answers the claim of another node to a weaker token. If this function returns `true`,
+    /// the answer counts as sent. A claim needs no answer in two cases: its token is an earlier token of this chain, or
+    /// another claim was answered shortly before.
+    pub(crate) fn take_answer(
         &mut self,
         context: &Context,
         theirs: Token,
         tenure: &Tenure,
     ) -> bool {
-        // Answers may be overtaken by the token and be answered by the next OWNER. Unlimited, they would double every
-        // time.
+        // The token may overtake an answer, and then the next OWNER answers the answer. Without a limit, the number of
+        // answers would double each time.
         let own_chain = theirs.same_chain(&tenure.token());
         let overtaken = |before| theirs.is_stronger_than(&before);
         if own_chain && tenure.known_before().is_some_and(overtaken) {
-            return true;
+            // The token has overtaken a heartbeat of its last hops, whose author no longer holds it.
+            return false;
         }
         let constants = context.constants();
         let pause = if own_chain {
@@ -72,16 +75,17 @@ impl Rivals {
         } else {
             constants.take_timeout
         };
-        !self.answers.try_take(context.now(), pause)
+        self.answers.try_take(context.now(), pause)
     }
 
-    /// Returns whether an objection may be sent, at most one in a `period`. If so, it counts as sent.
-    pub(crate) fn may_object(&mut self, now: Instant, period: Duration) -> bool {
+    /// Returns whether this node may send an objection. At most one objection is sent per `period`. If it may be sent,
+    /// the objection counts as sent.
+    pub(crate) fn take_objection(&mut self, now: Instant, period: Duration) -> bool {
         self.objections.try_take(now, period)
     }
 
-    /// Ages count up to WAITER_TIMEOUT for a rival, to the longer pause for an answer, and to HEART_BEAT_PERIOD for an
-    /// objection.
+    /// Writes the state. The age of a rival is written only up to WAITER_TIMEOUT. The ages of answers and objections
+    /// are written only up to the minimum pause between two answers or objections.
     pub(crate) fn snapshot(&self, writer: &mut Writer, context: &Context) {
         let Self {
             ahead_of_rival,

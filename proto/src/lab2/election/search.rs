@@ -1,4 +1,4 @@
-//! A LOOSER's search for the token.
+//! The search of a LOOSER for the token.
 
 use std::hash::Hash;
 
@@ -8,32 +8,34 @@ use ring_codec::lab2::Token;
 use crate::lab2::machine::{Timer, Writer};
 use crate::timers::TimerKind;
 
-/// State of a LOOSER's search.
+/// The state of a LOOSER's search for the token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Search {
-    /// The candidate that has beaten this node's candidate since the last question.
+    /// The strongest candidate that has beaten this node's candidate since this node's last question.
     rival: Option<Token>,
-    /// The weaker candidate's node, which this node stands against when its turn comes.
+    /// A node with a weaker candidate. When this node's turn comes, it will stand for election against that node.
     opponent: Option<MacAddr>,
-    /// The timer that only waits for this node's turn.
+    /// The timer that has become due and now waits for this node's turn.
     delayed_timer: Option<Timer>,
 }
 
 impl Search {
-    /// Forgets the stronger candidate: a new question begins a new search.
+    /// Forgets the stronger candidate, because a new question begins a new search.
     pub(crate) fn forget_rival(&mut self) {
         self.rival = None;
     }
 
-    /// Notes a stronger candidate, which counts until the next question.
+    /// Notes that the candidate `theirs` is stronger than this node's candidate. The stronger candidate is remembered
+    /// until the next question.
     pub(crate) fn note_beaten(&mut self, theirs: Token) {
         self.rival = Some(theirs);
     }
 
-    /// Plans to stand against a weaker candidate, unless this node was beaten in this election. Returns whether the
-    /// caller must stand; a node that already waits for its turn need not.
+    /// Plans to stand for election against a weaker candidate. Does nothing if a stronger candidate has beaten this
+    /// node in this election. Returns whether the caller must stand for election now. If this node already waits for
+    /// its turn, the caller need not do anything.
     pub(crate) fn stand_against(&mut self, rival: MacAddr, mine: Token) -> bool {
-        // If each node stood again against every weaker one, an election would cost n² broadcasts.
+        // If each beaten node stood again against every weaker candidate, an election would cost n² broadcasts.
         let is_unbeaten = self.rival.is_none_or(|it| mine.is_stronger_than(&it));
         if is_unbeaten {
             self.opponent = Some(rival);
@@ -41,7 +43,7 @@ impl Search {
         is_unbeaten && self.delayed_timer != Some(Timer::Answer)
     }
 
-    /// Removes and returns the node that this node was to stand against.
+    /// Removes and returns the opponent: the node against which this node planned to stand.
     pub(crate) fn take_opponent(&mut self) -> Option<MacAddr> {
         self.opponent.take()
     }
@@ -49,15 +51,16 @@ impl Search {
     /// Cancels the election until the next question.
     pub(crate) fn skip_election(&mut self) {
         self.opponent = None;
+        // A question that waits for its turn is still to be asked.
         self.delayed_timer = self.delayed_timer.filter(|&timer| timer != Timer::Answer);
     }
 
-    /// Handles a timer. Returns whether it was waiting for this node's turn, which has come.
+    /// Handles a timer that is due. Returns whether the timer waited for this node's turn, which has come now.
     pub(crate) fn take_turn(&mut self, timer: Timer) -> bool {
         self.delayed_timer.take() == Some(timer)
     }
 
-    /// Delays this timer until this node's turn.
+    /// Lets this timer wait until this node's turn.
     pub(crate) fn delay_timer(&mut self, timer: Timer) {
         self.delayed_timer = Some(timer);
     }

@@ -8,12 +8,12 @@ use ring_codec::lab2::{MAX_NAME_LEN, RunOutcome, stamps::is_name};
 
 use crate::lab2::Grade;
 
-/// The most job names that a ring remembers.
+/// The maximum number of job names that a ring remembers.
 pub const STAMPS_MAX: usize = 32;
 
-/// A call may come early by this fraction of the period.
+/// A call may come early by at most the period divided by this number.
 const EARLY_CALL_DIVISOR: u32 = 100;
-/// The most by which a call may come early.
+/// A call may come early by at most this time.
 const EARLY_CALL_MAX: Duration = Duration::from_secs(60);
 
 /// A job's name: 1 to 32 printable ASCII characters without blanks.
@@ -21,19 +21,19 @@ const EARLY_CALL_MAX: Duration = Duration::from_secs(60);
 pub struct JobName([u8; MAX_NAME_LEN]);
 
 impl JobName {
-    /// Returns the name with this spelling; `None` if it is not valid.
+    /// Parses a name from a text. Returns `None` if the text is not a valid name.
     pub fn new(text: &str) -> Option<Self> {
         let mut name = [0; MAX_NAME_LEN];
         name.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
         Self::from_bytes(name)
     }
 
-    /// Returns the name that is encoded so in a frame or a file.
+    /// Decodes a name from the bytes in a frame or a file. Returns `None` if the bytes are not a valid name.
     pub fn from_bytes(name: [u8; MAX_NAME_LEN]) -> Option<Self> {
         is_name(&name).then_some(Self(name))
     }
 
-    /// Returns the encoding of frames and files.
+    /// Returns the encoding of the name in frames and files.
     pub const fn bytes(&self) -> &[u8; MAX_NAME_LEN] {
         &self.0
     }
@@ -52,115 +52,120 @@ impl fmt::Debug for JobName {
     }
 }
 
-/// The last run of a job, with the properties that all members share.
+/// The last run of a job. A stamp has only those properties of the run that are equal at all members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
     /// The job's name.
     pub name: JobName,
-    /// Progress of the token under which the run began.
+    /// The progress of the token under which the run began.
     pub progress: u64,
-    /// Distinguishes runs of equal progress.
+    /// A number that distinguishes runs under tokens of equal progress.
     pub run: u32,
-    /// The member that ran it.
+    /// The member that ran the job.
     pub runner: MacAddr,
-    /// How it ended.
+    /// The result of the run.
     pub outcome: RunOutcome,
-    /// How long the run counts.
+    /// The run counts for this time after its beginning.
     pub period: Duration,
 }
 
 /// A stamp as this node stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StoredStamp {
-    /// Its place, less than [`STAMPS_MAX`].
+    /// The place of the stamp in the file, a number below [`STAMPS_MAX`].
     pub place: u8,
     /// The run.
     pub stamp: Stamp,
-    /// When the run began, by this node's wall clock in nanoseconds since 1970.
+    /// The time at which this node's wall clock says that the run began, in nanoseconds since 1970.
     pub began: u64,
-    /// When the youngest earlier run began that this one has replaced.
+    /// The time at which the youngest of the replaced runs began. `None` if this stamp has replaced no other run.
     pub before: Option<u64>,
 }
 
 /// A request to run a job once in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OnceRequest {
-    /// The caller's number of the request.
+    /// A number by which the caller recognizes the request.
     pub id: u64,
     /// The job's name.
     pub name: JobName,
-    /// The period: no run begins within this time, less the [tolerance](Self::is_satisfied_by), after the last one began.
+    /// The period. After a run has begun, no other run begins within this time.
+    /// [`is_satisfied_by`](Self::is_satisfied_by) allows a small tolerance.
     pub every: Duration,
-    /// Whether a run does not count if it was lost or has failed.
+    /// Whether the job may run again if its last run was lost or has failed.
     pub retry: bool,
-    /// The grade of confirmations that must be reached before the run begins.
+    /// The grade that the tenure must have before the run begins.
     pub require: Grade,
 }
 
 impl OnceRequest {
-    /// Whether this run makes another one needless. It does not if the rest of its period is at most a hundredth of the
-    /// period and at most a minute.
+    /// Whether this run satisfies the request, so that no other run is needed now. A run no longer satisfies the
+    /// request when its period is almost over. The period counts as almost over when a hundredth of it is left, but at
+    /// most a minute.
     pub fn is_satisfied_by(&self, run: &RunView) -> bool {
-        // A scheduler does not call at exact times, and the stamp is some hops younger than its call.
+        // A scheduler does not call at exact times, and a stamp is written some hops after its call. Without a
+        // tolerance, a job that is called once per period would run in every second period.
         let tolerance = (self.every / EARLY_CALL_DIVISOR).min(EARLY_CALL_MAX);
         self.counted_age(run)
             .is_some_and(|age| age < self.every.saturating_sub(tolerance))
     }
 
-    /// Returns the time that is left of this run's period; zero if the run does not count.
+    /// Returns the remaining time of the period that began with this run. Returns zero if the run does not count.
     pub fn period_left(&self, run: &RunView) -> Duration {
         let age = self.counted_age(run).unwrap_or(self.every);
         self.every.saturating_sub(age)
     }
 
-    /// Returns the age of the youngest run that counts.
+    /// Returns the age of this run, or the age of the youngest run that it has replaced, whichever is smaller. The age
+    /// of a run that does not count is left out. Returns `None` if neither run counts.
     fn counted_age(&self, run: &RunView) -> Option<Duration> {
         let counts = match run.stamp.outcome {
             RunOutcome::Done => true,
+            // A run without a result may have done its work before its machine died, so only `retry` may repeat it.
             RunOutcome::Begun | RunOutcome::Failed => !self.retry,
             RunOutcome::Void => false,
         };
-        // The run that was replaced has happened too: on two sides of a split both may have begun in the period.
+        // A replaced run has happened too. On the two sides of a split, both runs may have begun in the period.
         let before = run.before.filter(|_| !self.retry);
         counts.then_some(run.age).into_iter().chain(before).min()
     }
 }
 
-/// A known run.
+/// A run that this node knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunView {
     /// The run.
     pub stamp: Stamp,
-    /// How long ago it began, as far as this node knows.
+    /// This node's measurement of the time since the run began.
     pub age: Duration,
-    /// How long ago the youngest earlier run began that this one has replaced.
+    /// The time since the youngest of the replaced runs began. `None` if this run has replaced no other run.
     pub before: Option<Duration>,
 }
 
-/// Progress of the latest requested job.
+/// The progress of the latest request for a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnceProgress {
-    /// The members are being asked, or are storing the stamp.
+    /// The node asks the members for stamps, or waits until enough members have stored the new stamp.
     Asking,
-    /// Enough members have stored the run's stamp: it begins.
+    /// Enough members have stored the stamp, so the run begins.
     Begun,
     /// The job has already run in this period.
     Ran(RunView),
-    /// The table is full of jobs whose periods are not over.
+    /// The run cannot be stamped, because the table is full of jobs whose periods are not over.
     Full,
-    /// The MTU is too small for a stamp.
+    /// The run cannot be stamped, because the smallest MTU is too small for a stamp.
     TooSmall,
 }
 
-/// How a requested job ended.
+/// The result of a job that was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunEnd {
-    /// It succeeded.
+    /// The job succeeded.
     Done,
-    /// It failed.
+    /// The job failed.
     Failed,
-    /// It began, and its result is not known.
+    /// The job has begun, but its result is unknown.
     Unknown,
-    /// It did not run.
+    /// The job did not run.
     NotRun,
 }

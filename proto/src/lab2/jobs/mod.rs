@@ -1,5 +1,5 @@
 //! The state machine of jobs that run once in a period (`docs/once.md`). [`Jobs::handle`] takes inputs, and
-//! [`Jobs::poll`] returns the actions that follow. It never decides about the token. Start with `once`.
+//! [`Jobs::poll`] returns the resulting actions. The jobs never influence which node has the token. Start with `once`.
 
 pub(super) mod job;
 mod once;
@@ -23,20 +23,22 @@ use crate::time::{Instant, Now};
 use once::OnceJob;
 use stamps::Stamps;
 
-/// Known stamps, and the request of this node's application.
+/// The known stamps, and the request of an application on this node.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Jobs {
     stamps: Stamps,
     once: Option<OnceJob>,
-    /// Serial number of the last question or announcement.
+    /// The serial number of the last question or announcement that this node has sent.
     serial: u32,
-    /// Announcements of all stamps, by any member.
+    /// Limits how often this node announces all its stamps. Announcements of other members count too.
     announcements: Throttle,
-    /// The announcement whose earlier parts lack a stamp that is known here.
+    /// The sender and the serial number of an announcement that has several parts. The parts that this node has
+    /// received lack a stamp that this node knows.
     incomplete_announcement: Option<(MacAddr, u32)>,
-    /// Answers to announcements.
+    /// Limits answers to announcements.
     answers: Throttle,
-    /// Whether an announcement is due, which must not answer the current frame.
+    /// Whether an announcement is due. The announcement waits for the next timeout, so that it does not count as an
+    /// answer to a frame.
     is_announcement_due: bool,
     actions: VecDeque<JobAction>,
 }
@@ -48,7 +50,7 @@ pub(crate) enum JobInput<'a> {
     Begin(OnceRequest),
     /// The job with this number has ended.
     End(u64, RunEnd),
-    /// STAMPS was received.
+    /// A STAMPS frame was received.
     Received {
         from: MacAddr,
         broadcast: bool,
@@ -56,13 +58,13 @@ pub(crate) enum JobInput<'a> {
         digest: u64,
         stamps: &'a [WireStamp],
     },
-    /// The link has accepted STAMPS.
+    /// The link has accepted a STAMPS frame.
     Sent(StampsFrame),
     /// The link has accepted a heartbeat.
     HeartbeatSent,
-    /// The time of [`JobAction::WakeAt`] has come.
+    /// The timer that [`JobAction::WakeAt`] has set is due.
     TimerFired,
-    /// The tenure or its grade may have changed.
+    /// The tenure, or the grade of the tenure, may have changed.
     TenureChanged,
 }
 
@@ -70,26 +72,26 @@ pub(crate) enum JobInput<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobAction {
     Send(MacAddr, StampsFrame),
-    /// Replaces the timer by one at this time.
+    /// Sets the timer to this time. If the timer is already set, the new time replaces the earlier one.
     WakeAt(Instant),
     /// Stops the timer.
     StopTimer,
     Report(Event),
 }
 
-/// State of the surrounding state machine.
+/// The parts of the surrounding state machine that affect the jobs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JobContext<'a> {
     pub(super) context: &'a Context,
     pub(super) members: &'a Members,
-    /// The held token, or the strongest known one; `None` while no frame may name it.
+    /// The held token. If this node holds none, the strongest known token. `None` while the node may not send frames.
     pub(super) known: Option<Token>,
-    /// The token under which a program may work, and its grade.
+    /// The token under which a program may work, and the grade of this token. `None` if no program may work.
     pub(super) usable: Option<(Token, Grade)>,
     pub(super) is_owner: bool,
     /// Whether stamps can be stored.
     pub(super) is_stored: bool,
-    /// How many more frames the current input may cause.
+    /// The number of further frames that the node may send because of the current input.
     pub(super) replies_left: usize,
 }
 
@@ -98,7 +100,7 @@ impl Jobs {
         self.stamps.load_stored(stored);
     }
 
-    /// Computes the ages of the stored stamps, when the time is known.
+    /// Computes the ages of the stored stamps. Called when the time is known.
     pub(crate) fn compute_ages(&mut self, now: Now) {
         self.stamps.compute_ages(now);
     }
@@ -108,18 +110,19 @@ impl Jobs {
         self.stamps.take_unstored(now)
     }
 
-    /// Notes whether the last stamp could be stored.
+    /// Notes whether the driver could store the last stamp.
     pub(crate) fn on_stored(&mut self, stored: StoreOutcome) {
         self.stamps.on_stored(stored);
     }
 
-    /// Whether no request is open, so that changes of the tenure do not matter.
+    /// Whether no request is open. Without an open request, changes of the tenure do not affect the jobs.
     pub(crate) const fn is_idle(&self) -> bool {
         self.once.is_none()
     }
 
-    /// Whether stamps may follow a heartbeat.
+    /// Whether this node may announce its stamps after it has sent a heartbeat.
     pub(crate) fn follows_heartbeats(&self) -> bool {
+        // A question contains all stamps, so while this node asks, an announcement would only repeat them.
         !self.stamps.is_empty() && !self.is_asking()
     }
 
@@ -149,7 +152,7 @@ impl Jobs {
         self.actions.pop_front()
     }
 
-    /// Continues a run under a minted token.
+    /// Continues the run under the token `minted`. This token replaces `old` in the same tenure.
     pub(crate) fn on_token_renamed(&mut self, old: Token, minted: Token) {
         if let Some(once) = &mut self.once {
             once.on_token_renamed(old, minted);
@@ -165,7 +168,8 @@ impl Jobs {
         self.actions.push_back(action);
     }
 
-    /// Whether the current input may cause another frame, in addition to the waiting ones.
+    /// Whether the node may send one more frame because of the current input. The frames that already wait in `actions`
+    /// count too.
     fn may_reply(&self, job_context: &JobContext<'_>) -> bool {
         let pending = self.actions.iter();
         let pending = pending.filter(|action| matches!(action, JobAction::Send(..)));

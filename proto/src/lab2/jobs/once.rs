@@ -1,5 +1,5 @@
-//! The holder's side of a job that runs once in a period. It asks the members for the last run, stamps a new one, and
-//! has them store the stamp before the run begins.
+//! The rules by which the holder runs a job once in a period. The holder asks the members for the last run, and then
+//! stamps a new run. The run begins when enough members have stored the stamp.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Purpose, RunOutcome, Token};
@@ -12,9 +12,9 @@ use crate::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum OncePhase {
-    /// The members are asked for their stamps.
+    /// The holder asks the members which stamps they have.
     Reading,
-    /// The members are asked to store this stamp.
+    /// The holder asks the members to store this new stamp.
     Writing(Stamp),
     /// The run has begun.
     Begun(Stamp),
@@ -23,19 +23,19 @@ pub(super) enum OncePhase {
     TooSmall,
 }
 
-/// The request of this node's application.
+/// The request of an application on this node.
 #[derive(Debug, Clone)]
 pub(super) struct OnceJob {
     pub(super) request: OnceRequest,
-    /// The token under which it runs.
+    /// The token under which the job runs.
     pub(super) token: Token,
     pub(super) phase: OncePhase,
     pub(super) since: Instant,
-    /// Whether a question has left since the stamps last changed.
+    /// Whether this node has sent a question since the stamps last changed.
     pub(super) asked: bool,
-    /// Serial number of the first question whose answers count.
+    /// The serial number of a question. Answers to earlier questions do not count.
     pub(super) first: u32,
-    /// Members that agree and since when, sorted by MAC.
+    /// The members that have agreed, each with the time of its last answer. The list is sorted by MAC.
     pub(super) agreements: Vec<(MacAddr, Instant)>,
 }
 
@@ -49,11 +49,14 @@ impl OnceJob {
 
 impl Jobs {
     pub(super) fn begin(&mut self, job_context: &JobContext<'_>, request: OnceRequest) {
+        // A node has one open request: a new one means that the caller has given the earlier one up.
         self.end(job_context, None, RunEnd::NotRun);
         self.announce_if_due(job_context);
+        // The token may have been lost since the caller was granted it. Then `once_progress` returns `None`.
         let Some((token, _)) = job_context.usable else {
             return;
         };
+        // No frame could carry the stamp, so the members would never agree.
         let phase = if job_context.stamps_per_frame() == 0 {
             OncePhase::TooSmall
         } else {
@@ -73,7 +76,7 @@ impl Jobs {
         }
     }
 
-    /// Ends the request, if it has this number or no number is given.
+    /// Ends the open request if `id` is its number, or if `id` is `None`.
     pub(super) fn end(&mut self, job_context: &JobContext<'_>, id: Option<u64>, end: RunEnd) {
         let is_meant = |once: &mut OnceJob| id.is_none_or(|id| id == once.request.id);
         let Some(once) = self.once.take_if(is_meant) else {
@@ -82,13 +85,15 @@ impl Jobs {
         self.push_action(JobAction::StopTimer);
         let stamp = match once.phase {
             OncePhase::Writing(stamp) => stamp,
+            // A begun run without a known result keeps its stamp, because its program may have worked.
             OncePhase::Begun(stamp) if end != RunEnd::Unknown => stamp,
             _ => return,
         };
         let outcome = match end {
             RunEnd::Done => RunOutcome::Done,
             RunEnd::Failed => RunOutcome::Failed,
-            // The stamp was announced, but its run never began: the next caller may run the job.
+            // The stamp was announced, but its run never began. As `void` it does not keep the next caller from running
+            // the job.
             RunEnd::Unknown | RunEnd::NotRun => RunOutcome::Void,
         };
         if self.stamps.end(&stamp, outcome) {
@@ -99,10 +104,11 @@ impl Jobs {
     fn ask_members(&mut self, job_context: &JobContext<'_>) {
         self.broadcast_stamps(job_context, Purpose::Ask);
         let soon = job_context.now() + Members::speaking_delay_max(job_context.context);
+        // If a question or its answers are lost, the node asks again after this time.
         self.push_action(JobAction::WakeAt(soon));
     }
 
-    /// Handles the timer: sends an announcement that is due, or asks again because too few members have answered.
+    /// Handles the timer: sends an announcement that is due, and asks again if too few members have agreed.
     pub(super) fn on_due(&mut self, job_context: &JobContext<'_>) {
         self.review(job_context);
         self.announce_if_due(job_context);
@@ -122,8 +128,10 @@ impl Jobs {
             return;
         };
         let asked = last.wrapping_sub(once.first);
-        // Serial numbers may wrap.
+        // Serial numbers may wrap, so only differences are compared.
         let is_answer = last.wrapping_sub(frame.serial) <= asked && asked <= u32::MAX / 2;
+        // An answer to a question of an earlier tenure may be about other stamps. A node that is not in the table does
+        // not count for a majority.
         if frame.token == once.token && is_answer && job_context.members.has(from) {
             match once.agreements.binary_search_by_key(&from, |&(mac, _)| mac) {
                 Ok(at) => once.agreements[at].1 = job_context.now(),
@@ -132,19 +140,20 @@ impl Jobs {
         }
     }
 
-    /// Discards the agreements, because the stamps have changed.
+    /// Discards the members' agreements to the earlier stamps. Called when the stamps have changed.
     pub(super) fn on_stamps_changed(&mut self, job_context: &JobContext<'_>) {
         if let Some(once) = &mut self.once {
             once.agreements.clear();
             once.asked = false;
-            // Earlier agreements were about other stamps.
+            // Answers to earlier questions are about other stamps.
             once.first = self.serial.wrapping_add(1);
         }
         if self.is_asking() {
-            // Other members may be about to send more stamps.
+            // Other members may be about to send more stamps, so the next question waits for them.
             let soon = job_context.now() + job_context.context.constants().take_timeout;
             self.push_action(JobAction::WakeAt(soon));
         } else if job_context.is_owner {
+            // An owner with new stamps announces them with its next heartbeat, so that all members learn them soon.
             self.announcements.reset();
         }
     }
@@ -154,14 +163,15 @@ impl Jobs {
         matches!(phase, Some(OncePhase::Reading | OncePhase::Writing(_)))
     }
 
-    /// Advances the request as far as possible. It ends with the tenure, or with the loss of the required grade.
+    /// Lets the request take all steps that are possible now. Ends the request if the tenure is over, or if the
+    /// required grade is lost before the run begins.
     pub(super) fn review(&mut self, job_context: &JobContext<'_>) {
         let Some(OnceJob { token, request, .. }) = self.once else {
             return;
         };
         let usable = job_context.usable.filter(|&(usable, _)| usable == token);
         let grade = usable.map(|(_, grade)| grade);
-        // A run that has begun is ended by its lock, not here.
+        // If the grade is lost after the run has begun, the end of its lock ends the run.
         if grade.is_none_or(|grade| self.is_asking() && grade < request.require) {
             return self.end(job_context, None, RunEnd::Unknown);
         }
@@ -193,7 +203,8 @@ impl Jobs {
             self.on_stamps_changed(job_context);
             self.push_action(JobAction::Report(Event::RunStamped { stamp }));
             if !self.may_reply(job_context) || self.stamps.len() > job_context.stamps_per_frame() {
-                // It would be too many answers to the current frame.
+                // The question may need more frames than the current input may cause, so it leaves at a timeout that is
+                // due at once.
                 self.push_action(JobAction::WakeAt(job_context.now()));
             } else {
                 self.ask_members(job_context);
@@ -201,7 +212,8 @@ impl Jobs {
         }
     }
 
-    /// Stamps a new run, unless the last one makes it needless. All stamps of the other members are known here.
+    /// Stamps a new run. If the last run satisfies the request, no new run is needed. When this function is called,
+    /// this node knows the stamps of all members that count.
     fn stamp_run(
         &mut self,
         job_context: &JobContext<'_>,
@@ -214,7 +226,8 @@ impl Jobs {
             return OncePhase::Ran;
         }
         let (progress, run) = match known {
-            // The new run must be the newest, even if a stronger token was lost.
+            // The new stamp must be newer than the known one, even if that one was written under a stronger token that
+            // was lost.
             Some(it) if it.stamp.progress >= token.progress => {
                 (it.stamp.progress, it.stamp.run.saturating_add(1))
             }
@@ -236,9 +249,10 @@ impl Jobs {
         }
     }
 
-    /// Whether enough members have stored exactly the stamps that are known here: a majority for a quorum, else all
-    /// members. After the time for which a silent owner is trusted, members that were not heard meanwhile do not count.
-    /// If no grade is required, no member is awaited after that time.
+    /// Whether enough members have stored exactly the stamps that this node knows. If a quorum is required, a majority
+    /// must have agreed. If no quorum is required, all members must have agreed. But when the duration of a promise has
+    /// passed, fewer agreements are enough. Then a member that was not heard in this time need not agree. If no grade
+    /// is required, then no member need agree.
     fn has_enough_agreements(&self, job_context: &JobContext<'_>) -> bool {
         let Some(once) = self.once.as_ref().filter(|once| once.asked) else {
             return false;
@@ -249,10 +263,12 @@ impl Jobs {
         let ring_size = members.ring_size(context);
         let duration = promise_duration(context, ring_size);
         let now = job_context.now();
+        // The clocks of two members may differ, so an agreement counts for a little less than a promise.
         let lasts = duration / 32 * 31;
         let is_fresh = |at: Instant| now.since(at) < lasts;
         if once.request.require == Grade::Quorum {
             let agreements = once.agreements.iter().filter(|&&(_, at)| is_fresh(at));
+            // The holder itself has the stamps, so it counts as one that agrees.
             return 1 + agreements.count() > ring_size / 2;
         }
         let has_agreed = |mac: MacAddr| {
@@ -262,13 +278,14 @@ impl Jobs {
         let lately = now.before(duration);
         let is_over = now.since(once.since) >= duration;
         members.others(context).all(|(mac, peer)| {
-            // By then, every present member has answered a heartbeat.
+            // By this time, every present member has answered a heartbeat.
             let is_silent = is_over && peer.last_seen().is_none_or(|seen| seen < lately);
             has_agreed(mac) || is_silent || is_over && once.request.require == Grade::Alone
         })
     }
 
-    /// Returns the number and progress of the latest request; `None` if there is none, or its token is no longer held.
+    /// Returns the number and the progress of the latest request. Returns `None` if there is no request, or if this
+    /// node no longer holds the token of the request.
     pub(crate) fn standing(&self, now: Instant) -> Option<(u64, OnceProgress)> {
         let once = self.once.as_ref()?;
         let standing = match once.phase {
@@ -281,16 +298,17 @@ impl Jobs {
         Some((once.request.id, standing))
     }
 
-    /// Whether this node has begun this run.
+    /// Whether this node has begun the run with this stamp.
     pub(crate) fn has_begun(&self, stamp: &Stamp) -> bool {
         let phase = self.once.as_ref().map(|once| once.phase);
         phase == Some(OncePhase::Begun(*stamp))
     }
 
-    /// Returns the known run that makes this request needless now.
+    /// Returns the last known run if it satisfies this request, so that no other run is needed now.
     pub(crate) fn met_by(&self, request: &OnceRequest, now: Instant) -> Option<RunView> {
         let run = self.last_run(request.name, now)?;
-        // A run that is about to begin may still be cancelled, and a request's own run does not count against it.
+        // A run that is about to begin may still be cancelled. And the run that this request itself has begun does not
+        // count.
         let is_unsure = self.once.as_ref().is_some_and(|once| match once.phase {
             OncePhase::Writing(_) => once.request.name == request.name,
             OncePhase::Begun(_) => once.request.id == request.id,

@@ -1,4 +1,4 @@
-//! The jobs' part of a [snapshot](crate::lab2::Lab2::snapshot).
+//! The part of a [snapshot](crate::lab2::Lab2::snapshot) for the jobs.
 
 use std::hash::Hash;
 
@@ -17,7 +17,7 @@ impl Jobs {
             incomplete_announcement,
             answers,
             is_announcement_due,
-            // Always empty between two inputs.
+            // The queue is always empty between two inputs.
             actions: _,
         } = self;
         let heartbeat = context.constants().heartbeat;

@@ -1,8 +1,8 @@
 //! The stamps: the last known run of each job (`docs/once.md`).
 //!
-//! Of two stamps of one name the newer counts. Tokens decide which is newer, never clocks, so all members' tables
-//! become equal in whatever order they are merged. Frames contain the age of a run, which each member measures by its
-//! own clock.
+//! If two stamps have the same name, only the newer one counts. The tokens of the runs decide which stamp is newer,
+//! never the clocks. So the tables of all members become equal, no matter in which order members merge tables. Frames
+//! contain the age of a run. Each member measures the age by its own clock.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -17,12 +17,13 @@ use crate::lab2::machine::Writer;
 use crate::lab2::{JobName, RunView, STAMPS_MAX, Stamp, StoredStamp};
 use crate::time::{Instant, Now, nanos};
 
-/// A received age counts as younger only if it is younger by more than this fraction of the period.
+/// Divisor of the period. A received age replaces a known age only if it is smaller by more than the period divided by
+/// this number.
 const YOUNGER_DIVISOR: u32 = 64;
-/// Length of the part of a stamp that all members share: all but the ages.
+/// Length of the part of a stamp that is equal at all members. This part has all fields except the two ages.
 const COMMON_LEN: usize = size_of::<lab2::Stamp>() - 2 * size_of::<u64>();
 
-/// Orders the runs of one job: the larger is the newer.
+/// Returns a key for the order of the runs of one job. A newer run has a larger key.
 const fn order_key(stamp: &Stamp) -> (u64, u32, MacAddr, RunOutcome, Duration) {
     let Stamp {
         name: _,
@@ -32,6 +33,7 @@ const fn order_key(stamp: &Stamp) -> (u64, u32, MacAddr, RunOutcome, Duration) {
         outcome,
         period,
     } = *stamp;
+    // `outcome` and `period` are part of the key, so that members also agree if two stamps of one run differ in them.
     (progress, run, runner, outcome, period)
 }
 
@@ -53,10 +55,11 @@ fn encode(stamp: &Stamp, age: u64, before: u64) -> lab2::Stamp {
 }
 
 fn hash(stamp: &Stamp) -> u64 {
+    // Ages differ from member to member, so they must not be part of the hash.
     xxh3_64(&encode(stamp, 0, 0).as_bytes()[..COMMON_LEN])
 }
 
-/// A stamp as a frame contains it.
+/// The content of a stamp in a frame.
 struct ReceivedStamp {
     stamp: Stamp,
     age: Option<Duration>,
@@ -89,13 +92,14 @@ impl ReceivedStamp {
     }
 }
 
-/// The age of a run, by this node's clock.
+/// The age of a run, as this node measures it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Age {
-    /// The age at the time [`at`](Self::at).
+    /// The age that the run had at the time [`at`](Self::at).
     then: Duration,
     at: Instant,
-    /// Whether it counts only from this node's start, because the wall clock has gone back since the run.
+    /// Whether the age is a guess. By the wall clock, the run began in the future, so the age counts from this node's
+    /// start.
     is_guess: bool,
 }
 
@@ -112,7 +116,7 @@ impl Age {
         self.then.saturating_add(now.since(self.at))
     }
 
-    /// Returns the encoded age.
+    /// Returns the age as frames encode it.
     fn encode(&self, now: Instant) -> u64 {
         if self.is_guess {
             NO_AGE
@@ -121,18 +125,21 @@ impl Age {
         }
     }
 
-    /// Returns the younger one of two ages, if they differ by more than the margin. A guess never wins.
+    /// Returns `other` if it is smaller than this age by more than `margin`. Otherwise returns this age. A guess never
+    /// replaces a measured age.
     fn younger_of(self, other: Self, now: Instant, margin: Duration) -> Self {
         let is_better = match (self.is_guess, other.is_guess) {
-            // A guess only says that the run is not older than this node's start.
+            // A guessed age is too small: it began with 0 at this node's start, although the run began earlier.
             (_, true) => false,
             (true, false) => true,
+            // If two clocks disagree, the smaller age counts, so that the next run comes later. The margin covers the
+            // delay of frames.
             (false, false) => other.now(now) + margin < self.now(now),
         };
         if is_better { other } else { self }
     }
 
-    /// Whether this age is better than the received one.
+    /// Whether a member that has sent the age `told` would replace `told` by this age.
     fn is_better_than(&self, told: Option<Duration>, now: Instant, margin: Duration) -> bool {
         !self.is_guess && told.is_none_or(|told| self.now(now) + margin < told)
     }
@@ -142,7 +149,7 @@ impl Age {
 pub(super) struct StampEntry {
     pub(super) stamp: Stamp,
     age: Age,
-    /// Age of the youngest run that this one has replaced.
+    /// The age of the youngest run that this run has replaced.
     before: Option<Age>,
 }
 
@@ -152,15 +159,16 @@ impl StampEntry {
         self.stamp.period.saturating_sub(self.age.now(now))
     }
 
-    /// Returns the age of the run; `None` if it never began.
+    /// Returns the age of the run. Returns `None` if the run never began.
     fn age_of_run(&self) -> Option<Age> {
         (self.stamp.outcome != RunOutcome::Void).then_some(self.age)
     }
 
-    /// Merges two entries of one job: the newer run stays, with the age of the youngest run that it replaces.
+    /// Merges two entries of the same job. The newer run stays. The result also contains the age of the youngest run
+    /// that was replaced.
     fn merged_with(self, other: Self, now: Instant, margin: Duration) -> Self {
         let is_same = is_same_run(&self.stamp, &other.stamp);
-        // Clocks decide nothing: they may be years off.
+        // Clocks may be wrong by years, so ages do not decide which run is newer.
         let is_newer = order_key(&other.stamp) > order_key(&self.stamp);
         let (mut next, displaced) = if is_newer {
             (other, self)
@@ -193,28 +201,28 @@ impl StampEntry {
 pub(super) struct MergeResult {
     /// Whether the table has changed.
     pub(super) changed: bool,
-    /// Whether this node knows something that the sender does not.
+    /// Whether this node knows a newer run than the sender, or a better age of a run.
     pub(super) knows_more: bool,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stamps {
-    /// Entries keep their places until they are replaced.
+    /// The entries of the table. An entry keeps its place until another entry replaces it.
     entries: Vec<StampEntry>,
-    /// Places of the entries to store.
+    /// The places of the entries that the driver must still store.
     unstored: Vec<u8>,
-    /// The place that is being stored.
+    /// The place of the entry that is being stored.
     storing: Option<u8>,
-    /// Stamps of an earlier run, until the time is known.
+    /// The stamps that an earlier process has stored. The stamps stay here until the wall clock's time is known.
     unaged: Vec<StoredStamp>,
     /// The sum of the hashes of all stamps.
     digest: u64,
-    /// The part of the table that is being sent, encoded.
+    /// The part of the table that was encoded for the next frame.
     wire: Vec<lab2::Stamp>,
 }
 
 impl Stamps {
-    /// Adds the stamps that an earlier run has stored.
+    /// Adds stamps that an earlier process of this node has stored.
     pub(super) fn load_stored(&mut self, stored: impl IntoIterator<Item = StoredStamp>) {
         self.unaged.extend(stored);
     }
@@ -227,7 +235,7 @@ impl Stamps {
         self.digest
     }
 
-    /// Returns the part that was encoded last.
+    /// Returns the part of the table that was encoded last.
     pub(super) fn encoded_part(&self) -> &[lab2::Stamp] {
         &self.wire
     }
@@ -244,8 +252,8 @@ impl Stamps {
         self.entries.iter().find(|entry| entry.stamp.name == name)
     }
 
-    /// Computes the ages of the stored stamps. If the wall clock says that a run began in the future, its age counts
-    /// from now on, until another member knows better.
+    /// Computes the ages of the stored stamps. If a run began in the future by the wall clock, its age counts from now
+    /// on, until another member sends an age.
     pub(super) fn compute_ages(&mut self, now: Now) {
         let age = |began| {
             let then = now.wall.checked_sub(began).map(Duration::from_nanos);
@@ -260,7 +268,7 @@ impl Stamps {
                     age: age(stored.began),
                     before: stored.before.map(age),
                 });
-                // The file has gaps, so the entry has moved and must be stored in its new place.
+                // If the file has gaps, the entry has moved, and must be stored in its new place.
                 if usize::from(stored.place) != self.len() - 1 {
                     self.unstored.extend(u8::try_from(self.len() - 1));
                 }
@@ -273,6 +281,7 @@ impl Stamps {
         let place = self.unstored.pop()?;
         self.storing = Some(place);
         let entry = self.entries.get(usize::from(place))?;
+        // The monotonic clock starts again with the machine, so the file contains times of the wall clock.
         let began = |age: Age| now.wall.saturating_sub(nanos(age.now(now.monotonic)));
         Some(StoredStamp {
             place,
@@ -282,11 +291,11 @@ impl Stamps {
         })
     }
 
-    /// Notes whether the last stamp could be stored. If not, it will be stored again.
+    /// Notes whether the last stamp could be stored. If the stamp could not be stored, schedules another attempt.
     pub(super) fn on_stored(&mut self, stored: StoreOutcome) {
         let place = self.storing.take();
         if let Some(place) = place.filter(|_| stored == StoreOutcome::Failed) {
-            // The next attempt stores it again.
+            // The place returns to the list, so that the next attempt stores the stamp again.
             self.unstored.push(place);
         }
     }
@@ -300,6 +309,7 @@ impl Stamps {
     ) -> MergeResult {
         let mut merged = MergeResult::default();
         for told in told.iter().filter_map(ReceivedStamp::read) {
+            // The age counts from now: the time that the frame was on its way is within the margin.
             let theirs = told.entry(now);
             let Some(at) = self.place_of(told.stamp.name) else {
                 merged.changed |= self.insert(theirs, now);
@@ -321,7 +331,8 @@ impl Stamps {
         merged
     }
 
-    /// Adds a run that begins now, or replaces an older one of its name. Returns whether it was added.
+    /// Adds a run that begins now. The run replaces an older run of the same name. Returns whether the run is in the
+    /// table.
     pub(super) fn put(&mut self, stamp: Stamp, now: Instant) -> bool {
         let entry = StampEntry {
             stamp,
@@ -336,8 +347,9 @@ impl Stamps {
         true
     }
 
-    /// Sets a run's outcome. Returns whether the run is known.
+    /// Sets the outcome of a run. Returns whether the table still has this run.
     pub(super) fn end(&mut self, stamp: &Stamp, outcome: RunOutcome) -> bool {
+        // Since the run began, a merge may have brought a newer stamp, which must keep its outcome.
         let found = self.entries.iter().position(|entry| entry.stamp == *stamp);
         let Some(at) = found else { return false };
         let mut entry = self.entries[at];
@@ -352,8 +364,8 @@ impl Stamps {
         self.len() < STAMPS_MAX || self.entries.iter().any(over)
     }
 
-    /// Adds an entry. In a full table it replaces the run that counts for the shortest time, if that is not the new
-    /// one.
+    /// Adds an entry. In a full table, the new entry replaces the entry whose run counts for the shortest time. If the
+    /// new entry itself would count for an even shorter time, it is not added. Returns whether the entry was added.
     fn insert(&mut self, entry: StampEntry, now: Instant) -> bool {
         if self.len() < STAMPS_MAX {
             self.digest = self.digest.wrapping_add(hash(&entry.stamp));
@@ -361,6 +373,8 @@ impl Stamps {
             self.entries.push(entry);
             return true;
         }
+        // All members must drop the same entry, or their tables would never become equal. So the name decides between
+        // equal times.
         let key = |entry: &StampEntry| (entry.time_left(now), entry.stamp.name);
         let places = self.entries.iter().enumerate();
         let first = places.min_by_key(|(_, entry)| key(entry));
@@ -371,6 +385,7 @@ impl Stamps {
         true
     }
 
+    /// Replaces an entry. Also updates the digest and the list of unstored entries.
     fn set(&mut self, at: usize, entry: StampEntry) {
         let before = hash(&self.entries[at].stamp);
         let after = hash(&entry.stamp);
@@ -405,7 +420,7 @@ impl Stamps {
             unstored,
             storing,
             unaged,
-            // It follows from the entries.
+            // The digest follows from the entries, and `wire` is filled again for each frame.
             digest: _,
             wire: _,
         } = self;

@@ -1,4 +1,4 @@
-//! STAMPS frames: questions, answers and announcements.
+//! The STAMPS frames: questions, answers and announcements.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{self, Purpose, STAMPS_PER_FRAME_MAX, Token};
@@ -11,7 +11,7 @@ use crate::time::Instant;
 
 /// The period of an owner's announcements, in HEART_BEAT_PERIODs.
 pub(super) const ANNOUNCEMENT_PERIODS: u32 = 64;
-/// Length of STAMPS without stamps, in bytes.
+/// The length of a STAMPS frame without stamps, in bytes.
 const STAMPS_HEADER_LEN: usize = 41;
 
 /// A STAMPS frame.
@@ -20,13 +20,13 @@ pub(crate) struct StampsFrame {
     pub(super) token: Token,
     pub(super) serial: u32,
     pub(super) purpose: Purpose,
-    /// Place of its first stamp in the table.
+    /// The place in the table of the first stamp of this frame.
     pub(super) first: usize,
 }
 
 impl StampsFrame {
-    /// Creates the description of a received frame.
-    pub(crate) const fn received(token: Token, serial: u32, purpose: Purpose) -> Self {
+    /// Creates the description of a STAMPS frame that was received.
+    pub(crate) const fn from_frame(token: Token, serial: u32, purpose: Purpose) -> Self {
         Self {
             token,
             serial,
@@ -36,7 +36,7 @@ impl StampsFrame {
     }
 }
 
-/// Returns how many stamps fit one frame, perhaps none.
+/// Returns the number of stamps that fit into one frame. It may be 0.
 fn stamps_per_frame(context: &Context, members: &Members) -> usize {
     let room = members
         .smallest_mtu(context)
@@ -55,8 +55,8 @@ impl JobContext<'_> {
         stamps_per_frame(self.context, self.members)
     }
 
-    /// Whether this node may agree. A restarted node, or one with a new address, may have agreed before, and must not
-    /// count twice.
+    /// Whether this node may agree to stamps. If the node was just restarted, or has a new address, it may have agreed
+    /// before. This node must not be counted twice.
     fn is_settled(&self) -> bool {
         let ring = self.members.ring_size(self.context);
         self.context
@@ -71,16 +71,17 @@ impl Jobs {
         }
     }
 
-    /// Schedules an announcement for the next wake-up, so that it answers no frame.
+    /// Schedules an announcement. The announcement waits for a timeout that is due at once, so that it does not count
+    /// as an answer to a frame.
     pub(super) fn schedule_announcement(&mut self, job_context: &JobContext<'_>) {
         self.is_announcement_due = true;
         self.push_action(JobAction::WakeAt(job_context.now()));
     }
 
-    /// Broadcasts all stamps.
+    /// Broadcasts all stamps, in as many frames as the MTU requires.
     pub(super) fn broadcast_stamps(&mut self, job_context: &JobContext<'_>, purpose: Purpose) {
         let each = job_context.stamps_per_frame();
-        // A frame names a token, and must carry at least one stamp.
+        // Every frame names a token. If not even one stamp fits a frame, announcements are impossible.
         let Some(token) = job_context.known.filter(|_| each > 0) else {
             return;
         };
@@ -88,6 +89,7 @@ impl Jobs {
         let serial = self.serial;
         let parts = self.stamps.len().div_ceil(each).max(1);
         for part in 1..=parts {
+            // A receiver can judge the whole table only after the last part, so only that part asks or announces.
             let purpose = if part < parts { Purpose::More } else { purpose };
             let frame = StampsFrame {
                 token,
@@ -99,7 +101,8 @@ impl Jobs {
         }
     }
 
-    /// Announces the stamps from time to time, after a heartbeat.
+    /// Announces all stamps, if no member has announced stamps for a while. Called after this node has sent a
+    /// heartbeat.
     pub(super) fn on_heartbeat_sent(&mut self, job_context: &JobContext<'_>) {
         let pause = job_context.context.constants().heartbeat * ANNOUNCEMENT_PERIODS;
         let is_due = self.announcements.is_allowed(job_context.now(), pause);
@@ -108,13 +111,14 @@ impl Jobs {
         }
     }
 
-    /// Handles the transmission of STAMPS.
+    /// Handles the report that the link has accepted this STAMPS frame.
     pub(super) fn on_sent(&mut self, job_context: &JobContext<'_>, frame: StampsFrame) {
         if matches!(frame.purpose, Purpose::Tell | Purpose::Ask) {
             self.announcements.record(job_context.now());
         }
         if let Some(once) = &mut self.once
             && frame.purpose == Purpose::Ask
+            // A frame with stamps from before the last change asks about other stamps, so it does not count.
             && frame.serial.wrapping_sub(once.first) <= u32::MAX / 2
         {
             once.asked = true;
@@ -122,7 +126,7 @@ impl Jobs {
         }
     }
 
-    /// Handles STAMPS of another member: a question, an answer or an announcement.
+    /// Handles a STAMPS frame of another member: a question, an answer or an announcement.
     pub(super) fn on_stamps(
         &mut self,
         job_context: &JobContext<'_>,
@@ -131,13 +135,14 @@ impl Jobs {
         (digest, stamps): (u64, &[lab2::Stamp]),
     ) {
         let now = job_context.now();
-        // A run may look younger by the time that its frame was on the way.
+        // A run looks younger by the time for which its frame was on the way.
         let grain = job_context.context.waiter_timeout();
         let merged = self.stamps.merge(stamps, now, grain);
         let this = (from, frame.serial);
         match frame.purpose {
             Purpose::More if merged.knows_more => self.incomplete_announcement = Some(this),
             Purpose::Tell | Purpose::Ask if broadcast => {
+                // One announcement in the ring is enough, so this node's own waits for another period.
                 self.announcements.record(now);
                 let lacked = self.incomplete_announcement.take() == Some(this);
                 let is_same = digest == self.stamps.digest();
@@ -165,7 +170,7 @@ impl Jobs {
         } = job_context;
         let rank = members.own_rank(context);
         let stride = answer_stride(members.ring_size(context));
-        // As with heartbeats, only some members of a large ring answer each question.
+        // In a large ring, only some members answer each question, as with heartbeats.
         if !frame.serial.wrapping_add(rank).is_multiple_of(stride) {
             return;
         }
@@ -179,8 +184,9 @@ impl Jobs {
             JobAction::Send(to, answer)
         };
         if agrees {
-            // Agreeing promises that the stamps survive a restart.
+            // A member that agrees must keep the stamps over a restart.
             let may_agree = job_context.is_settled() && job_context.is_stored;
+            // An announcement needs no agreement: only differences are of interest.
             if is_asked && may_agree && self.may_reply(job_context) {
                 self.push_action(answer(Purpose::Agree, 0));
             }
@@ -193,7 +199,8 @@ impl Jobs {
             return;
         }
         self.answers.record(now);
-        // Two frames at a time, continuing with the next question.
+        // At most two frames answer a question. The serial number decides which parts, so the next question gets the
+        // next parts.
         let parts = known.div_ceil(each);
         let begin = 2 * frame.serial as usize % parts;
         for part in begin..(begin + 2).min(parts) {
@@ -203,7 +210,7 @@ impl Jobs {
         }
     }
 
-    /// Encodes the stamps of a frame.
+    /// Encodes the stamps that a frame will contain.
     pub(crate) fn encode_stamps(
         &mut self,
         context: &Context,
@@ -211,13 +218,15 @@ impl Jobs {
         frame: &StampsFrame,
     ) {
         let count = match frame.purpose {
+            // An agreement is about the stamps of the question, so it repeats none.
             Purpose::Agree => 0,
             _ => stamps_per_frame(context, members),
         };
         self.stamps.encode_part(frame.first, count, context.now());
     }
 
-    /// Returns the message of a frame, with the stamps that were encoded for it.
+    /// Returns the message of a frame. The message contains the stamps that [`encode_stamps`](Self::encode_stamps) has
+    /// encoded.
     pub(crate) fn message(&self, frame: &StampsFrame) -> lab2::Message<'_> {
         lab2::Message::Stamps {
             token: frame.token,

@@ -1,4 +1,5 @@
-//! The time, the constants and the interface, which every rule may read. Only the `machine` folder changes them.
+//! The time, the constants and the interface of one node. Every rule may read this data. Only the code in the `machine`
+//! folder changes it.
 
 use std::time::Duration;
 
@@ -12,16 +13,16 @@ use crate::time::{Instant, Now, nanos};
 /// Time, constants and interface of one node.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
-    /// The constants that the node was started with. They are in force unless the node is apart.
+    /// The constants with which the node was started. The node uses these constants unless it is apart.
     configured: Constants,
     constants: Constants,
-    /// Cached, since every frame needs it.
+    /// The WAITER_TIMEOUT that follows from `constants`. This value is cached, because every frame needs it.
     waiter_timeout: Duration,
-    /// This node's profile under the configured constants, without its MTU.
+    /// The profile of this node, which follows from the configured constants and contains no MTU.
     profile: Profile,
     /// The time of the latest input.
     clock: Now,
-    /// The time of the first input, or of the last change of the address.
+    /// The time of the first input. If the address has changed since, the time of the last change.
     started: Option<Instant>,
     pub(super) link: Link,
 }
@@ -51,26 +52,31 @@ impl Context {
         }
     }
 
-    /// Moves the clock forward; it never goes back. Returns whether this is the first input.
+    /// Sets the clock to this time, but never sets it back. Returns whether this input is the first one.
     pub(super) fn advance(&mut self, to: Now) -> bool {
+        // The driver reads the clock once for a batch of frames, and again when answers have left the host. So this
+        // time may be earlier than that of the last input.
         let monotonic = self.clock.monotonic.max(to.monotonic);
         self.clock = Now {
             monotonic,
             wall: to.wall,
         };
         let is_first = self.started.is_none();
+        // The node starts with its first input, because the machine cannot read a clock when it is created.
         self.started.get_or_insert(monotonic);
         is_first
     }
 
-    /// Restarts the time since the start. The node may have promised something under its old address, so it must wait
-    /// again.
+    /// Counts the time since the start from now on. A promise under the old address may still hold, so the node must
+    /// not make another promise yet. Called when the address has changed.
     pub(super) fn restart_clock(&mut self) {
         self.started = Some(self.now());
     }
 
-    /// Replaces the constants in force. The profile still announces the configured ones.
+    /// Replaces the constants in force. The profile still announces the configured constants.
     pub(super) fn set_constants(&mut self, constants: Constants) {
+        // The profile keeps the configured times. If it announced the ring's times, this node would no longer count as
+        // apart.
         self.waiter_timeout = constants.waiter_timeout();
         self.constants = constants;
     }
@@ -83,11 +89,11 @@ impl Context {
         self.clock
     }
 
-    pub(crate) const fn started(&self) -> Option<Instant> {
+    pub(crate) const fn start_time(&self) -> Option<Instant> {
         self.started
     }
 
-    /// Whether the node has run for at least this time.
+    /// Whether at least this time has passed since the node started.
     pub(crate) fn has_run_for(&self, time: Duration) -> bool {
         self.started.is_some_and(|at| self.now().since(at) >= time)
     }
@@ -96,7 +102,7 @@ impl Context {
         &self.constants
     }
 
-    pub(crate) const fn configured(&self) -> &Constants {
+    pub(crate) const fn configured_constants(&self) -> &Constants {
         &self.configured
     }
 
@@ -104,13 +110,15 @@ impl Context {
         self.waiter_timeout
     }
 
-    /// Returns the time without any frame after which a node is deaf.
+    /// Returns a time. If a node receives no frame for this time, it is deaf.
     pub(crate) fn deaf_after(&self) -> Duration {
-        // Members that hear only their holder hear each other's questions within this time after the holder has died.
+        // After a holder's death, members that heard only the holder hear each other's questions within this time. With
+        // a shorter time all of them would count as deaf.
         self.waiter_timeout + self.constants.looser_answer_timeout()
     }
 
-    /// Returns this node's profile, before the members' shorter timeouts are added.
+    /// Returns this node's profile. The profile does not contain the shorter timeouts that other members announce. The
+    /// caller adds them.
     pub(crate) fn profile(&self) -> Profile {
         Profile {
             mtu: u16::try_from(self.mtu()).unwrap_or(u16::MAX),
@@ -123,7 +131,7 @@ impl Context {
         self.link.mac()
     }
 
-    /// Returns this node's address. Only valid once the link has been up.
+    /// Returns this node's address, or zero bytes if the link was never up.
     pub(crate) fn me(&self) -> MacAddr {
         self.link.mac().unwrap_or_default()
     }

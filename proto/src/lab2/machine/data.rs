@@ -1,4 +1,5 @@
-//! The application's data, which the token carries. They give way where they would cost the token.
+//! The application's data. The token carries these data. If a frame with the token and its data is too long, the node
+//! drops the data and keeps the token.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{DATA_LEN_MAX, HEARTBEAT_LEN, Kind};
@@ -7,7 +8,8 @@ use super::timer::Timer;
 use crate::lab2::{DataLimit, Diagnostic, Event, Lab2, State};
 
 impl Lab2 {
-    /// Returns how many bytes of data reach every member: a heartbeat with them fits the smallest known MTU.
+    /// Returns the maximum number of bytes of data in a heartbeat that reaches every member. This number follows from
+    /// the smallest known MTU.
     pub fn data_limit(&self) -> DataLimit {
         let (mtu, member) = self.members.smallest_mtu(&self.context);
         DataLimit {
@@ -17,13 +19,15 @@ impl Lab2 {
         }
     }
 
-    /// Changes the data and broadcasts them at once.
+    /// Changes the data and broadcasts them at once. If the data cannot be changed, reports an event with the reason.
     pub(super) fn set_data(&mut self, data: &[u8]) {
         let may_use = self.may_use_token();
         let limit = self.data_limit();
         if may_use && data.len() <= limit.len {
             self.known.set_data(data);
             if let Some(tenure) = self.role.tenure_mut() {
+                // A program that changes the data relies on the token. If the tenure still counted as unused, another
+                // owner could outbid it.
                 tenure.mark_used();
             }
             self.send_token_is_here(MacAddr::BROADCAST);
@@ -36,15 +40,17 @@ impl Lab2 {
         }
     }
 
-    /// Drops data that no longer reach all members, if this node is OWNER. Other members leave this to the OWNER.
+    /// If this node is OWNER, drops the data if they no longer fit the MTU of every member. A node that is not OWNER
+    /// leaves this to the OWNER.
     pub(super) fn fit_data(&mut self) {
         if self.state() == State::Owner && self.drop_long_data() {
-            // Not at once: the frame that shrank the MTU may have had its two answers.
+            // The heartbeat leaves at the next timeout, because the frame with the smaller MTU may have had its two
+            // answers.
             self.out.set(Timer::Heartbeat, self.context.now());
         }
     }
 
-    /// Drops data that do not reach all members. Returns whether it dropped any.
+    /// Drops the data if they do not fit the MTU of every member. Returns whether it dropped any data.
     pub(super) fn drop_long_data(&mut self) -> bool {
         let len = self.known.data().len();
         if len == 0 {
@@ -58,10 +64,13 @@ impl Lab2 {
         drops
     }
 
-    /// Handles a frame that the interface refused as too long: the MTU that the kernel reported is wrong.
+    /// Handles a refused frame. The interface refused the frame as too long, although the frame fits the MTU that the
+    /// kernel has reported.
     pub(super) fn on_too_long(&mut self, kind: Kind) {
         self.diagnostics
             .note_too_long(&self.context, &mut self.out, kind);
+        // Without its data, the next frame with the token may fit. If there are no data to drop, the MTU is too small
+        // for the ring's frames.
         let has_token = matches!(kind, Kind::TakeToken | Kind::TokenIsHere);
         if !(has_token && self.shorten()) && (has_token || kind == Kind::Ping) {
             self.diagnostics
@@ -69,7 +78,7 @@ impl Lab2 {
         }
     }
 
-    /// Drops all data, so that the next frame with the token fits. Returns whether there were any.
+    /// Drops all data of the token, so that the next frame with the token fits. Returns whether the token had data.
     fn shorten(&mut self) -> bool {
         let limit = DataLimit {
             len: 0,

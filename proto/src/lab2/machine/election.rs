@@ -1,4 +1,5 @@
-//! LOOSER, which asks for the token, and GENERATING, which stands for election.
+//! The rules of the states LOOSER and GENERATING. A LOOSER asks for the token, and a node in GENERATING stands for
+//! election.
 
 use std::time::Duration;
 
@@ -18,30 +19,31 @@ impl Lab2 {
         self.timer_in(Timer::Ask, self.context.constants().looser_timeout());
     }
 
-    /// Asks for the token, in this node's turn in a large ring.
+    /// Asks for the token. In a large ring, first waits for this node's turn to ask.
     pub(super) fn on_question_due(&mut self) {
         if !self.wait_for_turn(Timer::Ask) {
             self.ask_for_token();
         }
     }
 
-    /// Broadcasts WHERE_IS_TOKEN. [`on_question_sent`](Self::on_question_sent) continues when the link has accepted it.
+    /// Broadcasts WHERE_IS_TOKEN. When the link has accepted the frame, [`on_question_sent`](Self::on_question_sent)
+    /// continues.
     pub(super) fn ask_for_token(&mut self) {
         if let Some(search) = self.role.search_mut() {
             // Candidates of an earlier election may be dead by now.
             search.forget_rival();
             self.timer_in(Timer::Ask, self.context.constants().take_timeout);
-            // Answers to this broadcast would look like answers to the unicast probe.
+            // An answer to this broadcast would look like an answer to the unicast probe.
             self.fitness.forget_question();
             self.broadcast(Content::WhereIsToken);
         }
     }
 
-    /// Waits for answers to a question that was sent.
+    /// Starts to wait for answers. Called when the question has left.
     pub(super) fn on_question_sent(&mut self) {
         if let Some(search) = self.role.search_mut() {
-            // A question that could not be sent is repeated after TAKE_TIMEOUT: silence means nothing before it was
-            // sent.
+            // The wait begins only here, because silence means nothing before the question has left. A question that
+            // could not be sent is repeated after TAKE_TIMEOUT.
             search.take_opponent();
             self.await_answers();
             self.schedule_question();
@@ -53,15 +55,16 @@ impl Lab2 {
         self.timer_in(Timer::Answer, within);
     }
 
-    /// Counts another LOOSER's question as this node's own, if this node was about to ask.
+    /// If this node was about to ask, the question of another LOOSER counts as this node's own question.
     pub(super) fn on_question_overheard(&mut self, envelope: Envelope) {
-        // In a large ring, n members that all ask would get 8 n answers.
+        // If all n members of a large ring asked, they would get 8 n answers.
         let soon = self.context.now() + Members::speaking_delay_max(&self.context);
         let about_to_ask = self.out.due(Timer::Ask).is_some_and(|at| at <= soon);
         if envelope.broadcast
             && about_to_ask
             // A node that has just asked waits for its own answers.
             && !self.out.is_set(Timer::Answer)
+            // The first nine members always ask: if each of them relied on another one, no member might ask.
             && !self.speaking_delay().is_zero()
         {
             self.role = Role::Looser(Search::default());
@@ -69,7 +72,7 @@ impl Lab2 {
         }
     }
 
-    /// Cancels the election until the next question, because there was an answer.
+    /// Cancels the election until the next question, for example because a member has answered.
     pub(super) fn skip_election(&mut self) {
         if let Some(search) = self.role.search_mut() {
             search.skip_election();
@@ -81,12 +84,13 @@ impl Lab2 {
         self.members.speaking_delay(&self.context)
     }
 
-    /// Delays a timer of a LOOSER until this node's turn in a large ring. Returns whether it was delayed.
+    /// In a large ring, lets a timer of a LOOSER wait until this node's turn. Returns whether the timer must wait.
     fn wait_for_turn(&mut self, timer: Timer) -> bool {
         let turn = self.speaking_delay();
         let Some(search) = self.role.search_mut() else {
             return false;
         };
+        // A timer that has already waited for the turn must not wait again, or it would never act.
         if search.take_turn(timer) || turn.is_zero() {
             return false;
         }
@@ -95,7 +99,7 @@ impl Lab2 {
         true
     }
 
-    /// Handles the end of LOOSER_ANSWER_TIMEOUT: a LOOSER stands for election, and a candidate creates its token.
+    /// Handles the end of LOOSER_ANSWER_TIMEOUT. A LOOSER then stands for election, and a candidate creates its token.
     pub(super) fn on_answer_timeout(&mut self) {
         match self.role {
             Role::Looser(_) => self.stand_for_election(),
@@ -105,12 +109,12 @@ impl Lab2 {
     }
 
     fn stand_for_election(&mut self) {
-        // If the next question is due before this node's turn, it is put off: a node that stands does not ask.
+        // A node that stands for election does not ask. So a question that is due before this node's turn is postponed.
         let until = self.context.now() + self.speaking_delay();
         if self.out.due(Timer::Ask).is_some_and(|at| at <= until) {
             self.schedule_question();
         }
-        // A node that must own nothing asks, but leaves the election to the others.
+        // A node that must not own the token asks for the owner, but leaves the election to the others.
         if !self.may_own() {
             return self.skip_election();
         }
@@ -120,7 +124,7 @@ impl Lab2 {
         let candidate = self.known.candidate(&self.context);
         let search = self.role.search_mut();
         if let Some(rival) = search.and_then(Search::take_opponent) {
-            // The broadcast may not reach the rival, so it also gets a unicast.
+            // The broadcast may not reach the rival, so the rival also gets a unicast frame.
             self.broadcast(Content::Candidacy(candidate, Reason::WeakerCandidate));
             self.send(rival, Content::GeneratingToken(candidate));
         } else {
@@ -128,8 +132,8 @@ impl Lab2 {
         }
     }
 
-    /// Stands against a candidate that is weaker than this node's, or sleeps. In a large ring it waits for its turn,
-    /// because many nodes may be stronger.
+    /// Stands for election if this node's candidate is stronger than `theirs`. Otherwise waits until the next question.
+    /// In a large ring, the node first waits for its turn, because many nodes may have a stronger candidate.
     pub(super) fn consider_candidacy(&mut self, rival: MacAddr, theirs: Token) {
         let mine = self.known.candidate(&self.context);
         if !self.may_own() || !mine.is_stronger_than(&theirs) {
@@ -148,18 +152,21 @@ impl Lab2 {
         }
     }
 
-    /// Enters GENERATING, once the candidate was announced to all.
+    /// Enters GENERATING. Called when the link has accepted the broadcast of the candidate.
     pub(super) fn on_candidacy_sent(&mut self, candidate: Token, reason: Reason) {
+        // Before the link reported the frame, a TOKEN_IS_HERE may have made this node WAITER.
         if self.state() == State::Looser {
             self.change_role(Role::Generating(candidate), reason, Some(candidate));
             self.await_answers();
         }
     }
 
-    /// Creates the token, which no member has objected to, and broadcasts it.
-    /// [`on_first_heartbeat_sent`](Self::on_first_heartbeat_sent) continues when the link has accepted the first
+    /// Creates the token of this node's candidate, to which no member has objected. Broadcasts the token.
+    /// [`on_first_heartbeat_sent`](Self::on_first_heartbeat_sent) continues after the link has accepted the first
     /// heartbeat.
     fn create_token(&mut self, candidate: Token) {
+        // Only now does the clock count. If it were part of the candidate, the node with the fastest clock would win
+        // every election.
         let wall = self.context.clock().wall;
         let (token, ahead) = self.known.create_token(wall, candidate);
         if let Some(by) = ahead {
@@ -167,17 +174,17 @@ impl Lab2 {
             self.diagnostics
                 .note_event(&self.context, &mut self.out, trouble);
         }
-        // With data that do not fit all MTUs the first heartbeat would fail, and this node would be elected again and
+        // If the data did not fit an MTU, the first heartbeat would fail, and this node would be elected again and
         // again.
         self.drop_long_data();
         // The token must be stored before its first heartbeat leaves.
         self.learn(token, self.me(), None);
-        // If the link refuses the heartbeat, it is repeated after TAKE_TIMEOUT.
+        // If the link refuses the heartbeat, the node repeats it after TAKE_TIMEOUT.
         self.timer_in(Timer::Answer, self.context.constants().take_timeout);
         self.broadcast(Content::FirstHeartbeat(token));
     }
 
-    /// Enters OWNER, once the first heartbeat was sent.
+    /// Enters OWNER, because the first heartbeat has left.
     pub(super) fn on_first_heartbeat_sent(&mut self, token: Token) {
         if self.state() == State::Generating {
             self.begin_tenure(Tenure::from_minted(token), Reason::Elected);

@@ -1,4 +1,4 @@
-//! Begins and ends the times in which this node must not own the token.
+//! The rules for times in which this node must not own the token: how such a time begins, and how it ends.
 
 use super::outbox::Content;
 use super::timer::Timer;
@@ -10,11 +10,13 @@ impl Lab2 {
         self.fitness.may_own()
     }
 
-    /// Pauses or resumes this node, and announces that.
+    /// Pauses or resumes this node, and announces the change.
     pub(super) fn set_paused(&mut self, paused: bool) {
         if !paused {
+            // An operator who resumes an unfit node has repaired the network, so the node does not wait for its probe.
             self.recover();
         }
+        // A node that shuts down already hands the token over and refuses offers, and LEAVING must be its last frame.
         if self.fitness.is_paused() == paused || self.is_shutting_down() {
             return;
         }
@@ -56,11 +58,12 @@ impl Lab2 {
         }
     }
 
-    /// Undoes everything that depends on a failed write: no frame tells of it, and an OWNER or candidate becomes
-    /// LOOSER.
+    /// Undoes a change that could not be stored. Drops the frames that depend on the change. If this node is OWNER or a
+    /// candidate, it becomes LOOSER.
     fn undo_unstored(&mut self) {
-        // After a restart this node would accept tokens that it has handed over, and reuse numbers (section 2). An
-        // offered token stays with its giver; one that was created here is lost, as if this node had died.
+        // Without the stored state, a restarted node would accept tokens that it has handed over, and reuse numbers
+        // (section 2). A token that was offered to this node stays with its giver. A token that was created here is
+        // lost, as if this node had died.
         self.out.outbox.drop_all(Content::needs_storage);
         self.known.restore();
         if matches!(self.state(), State::Owner | State::Generating) {
@@ -69,7 +72,8 @@ impl Lab2 {
         }
     }
 
-    /// Retries a failed write, and announces once whether this node may own the token.
+    /// Retries a failed write. Announces whether this node may own the token, unless it has already announced this
+    /// state.
     pub(super) fn on_store_due(&mut self) {
         if self.fitness.is_unstored() {
             self.known.store_again();
@@ -80,13 +84,14 @@ impl Lab2 {
         }
     }
 
-    /// Gives up the token because no member takes it, although members are heard and ask for it. They elect another
-    /// owner.
+    /// Gives up the token, because no member takes it from this node, although this node hears members that ask for it.
+    /// The other members elect another owner.
     pub(super) fn become_unfit(&mut self) {
         // Unicast frames from or to this node are lost. If it kept the token, the locks of all others would time out.
         self.fitness.mark_unfit();
         self.event(Event::FitnessChanged { unfit: true });
-        // The token is not handed over: no member takes it. The others elect an owner after WAITER_TIMEOUT.
+        // The node does not try to hand the token over first, because no member takes it. The others elect an owner
+        // after WAITER_TIMEOUT.
         self.enter_looser(Reason::NoTaker, self.token());
         self.schedule_question();
         self.schedule_probe();
@@ -97,8 +102,8 @@ impl Lab2 {
         self.timer_in(Timer::Probe, self.context.waiter_timeout() * 4);
     }
 
-    /// Asks the holder by unicast where the token is: its unicast answer proves that unicast frames arrive again.
-    /// Without a holder this node may own again at once.
+    /// Asks the holder by unicast where the token is. An answer by unicast shows that unicast frames arrive again. If
+    /// this node knows no holder, it counts as fit at once.
     pub(super) fn on_probe_due(&mut self) {
         let holder = self.known.owner();
         let holder = holder.filter(|&owner| !self.context.is_own(owner));
@@ -109,12 +114,14 @@ impl Lab2 {
                 self.fitness.note_question(holder);
                 self.send(holder, Content::WhereIsToken);
             }
+            // Either the holder has answered, or no owner is heard. In the second case every node may have given the
+            // token up, and none could be elected.
             _ => self.recover(),
         }
     }
 
-    /// Shortens the time to the next probe, since no owner is heard. If all nodes have let go, only this makes an owner
-    /// again.
+    /// Schedules the next probe for an earlier time. Called when this node hears no owner. If every node has given up
+    /// the token, a node can own it again only after such a probe.
     pub(super) fn shorten_probe(&mut self) {
         let soon = self.context.now() + self.context.waiter_timeout();
         let due = self.out.due(Timer::Probe);
@@ -123,7 +130,7 @@ impl Lab2 {
         }
     }
 
-    /// Ends the state of being unfit, and announces that.
+    /// Ends the state in which this node is unfit, and announces the end.
     fn recover(&mut self) {
         if self.fitness.recover() {
             self.out.stop(Timer::Probe);
@@ -134,22 +141,23 @@ impl Lab2 {
         }
     }
 
-    /// Whether the operator has paused this node: it takes part, but owns nothing.
+    /// Whether an operator has paused this node. A paused node takes part in the ring, but does not own the token.
     pub fn is_paused(&self) -> bool {
         self.fitness.is_paused()
     }
 
-    /// Whether the state file can be written. A node that cannot write it owns nothing.
+    /// Whether the state file can be written. If the state file cannot be written, this node does not own the token.
     pub fn is_stored(&self) -> bool {
         !self.fitness.is_unstored()
     }
 
-    /// Whether this node owns nothing because no member takes the token from it.
+    /// Whether this node is unfit: no member takes the token from it, so it does not own the token.
     pub fn is_unfit(&self) -> bool {
         self.fitness.is_unfit()
     }
 
-    /// Whether this node's timeouts are so far from the ring's that it neither elects nor owns.
+    /// Whether this node is apart, because its timeouts differ too much from the ring's. Such a node takes part in no
+    /// election, and does not own the token.
     pub fn is_apart(&self) -> bool {
         self.fitness.is_apart()
     }

@@ -1,4 +1,5 @@
-//! Grades of this node's tenure, and its promises to other owners: the state machine around [`Confidence`].
+//! The grade of this node's tenure, and this node's promises to other owners. [`Confidence`] has the rules. This file
+//! connects the rules with the other parts.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{self, Backing, Digest, Token};
@@ -11,8 +12,8 @@ use crate::lab2::{Grade, Lab2, State};
 use crate::time::Instant;
 
 impl Lab2 {
-    /// Answers a heartbeat with PING, and with a promise if this node has promised nothing to another holder. Returns
-    /// whether it did.
+    /// Answers a heartbeat with PING. The PING contains a promise, unless an earlier promise to another holder forbids
+    /// it. Returns whether it answered.
     pub(super) fn answer_heartbeat(
         &mut self,
         envelope: Envelope,
@@ -21,8 +22,8 @@ impl Lab2 {
     ) -> bool {
         let (context, out) = (&self.context, &mut self.out);
         let known = self.known.token();
-        // A promise holds until it ends, even if this node knows a stronger token of another owner: otherwise a machine
-        // that was alone could take the holder's majority ("Differences" in docs/protocol.md).
+        // A promise holds until its end, even if this node learns of a stronger token of another owner. Otherwise a
+        // machine that was isolated could take the holder's majority away ("Differences" in docs/protocol.md).
         let is_bound = known.is_some_and(|known| !known.same_chain(&token))
             && self.confidence.is_bound_to(context, token, envelope.from);
         let may_confirm = self.role.state() == State::Waiter && (known == Some(token) || is_bound);
@@ -30,6 +31,8 @@ impl Lab2 {
             return false;
         }
         let heartbeat = (envelope, token, beat);
+        // A restarted node waits for at most 10 × its own WAITER_TIMEOUT before it promises again. So a node that is
+        // apart, which uses the ring's longer times, must not promise for longer.
         let limits = (digest, self.fitness.is_apart());
         self.confidence
             .answer_heartbeat(context, &mut self.members, out, heartbeat, limits)
@@ -50,86 +53,94 @@ impl Lab2 {
         }
     }
 
-    /// Computes the grade of the tenure, and until when it holds.
+    /// Computes the grade of the tenure, and the time at which this grade ends.
     pub(super) fn review_grade(&mut self) {
         self.out.stop(Timer::Grade);
-        let Some(tenure) = self.role.unoffered() else {
+        let Some(tenure) = self.role.unoffered_tenure() else {
             return;
         };
         let (token, before) = (tenure.token(), self.grade());
         let lease = self.lease_until();
         let (context, members) = (&self.context, &self.members);
         self.confidence
-            .review(context, members, &mut self.out, (token, lease));
+            .recompute_grade(context, members, &mut self.out, (token, lease));
+        // A job that requires a grade must not begin after the grade is lost.
         if self.grade() != before {
             self.review_jobs();
         }
     }
 
-    /// Ends a grade whose promises have ended. Every input calls this first, so that no rule relies on an old grade.
+    /// If the promises of the grade have ended, computes the grade again. Every input first calls this function, so
+    /// that no rule relies on an old grade.
     pub(super) fn expire_grade(&mut self) {
         if self.out.take_due(Timer::Grade, self.context.now()) {
             self.review_grade();
         }
     }
 
-    /// Computes the grade again if the ring has another size than at the last time: the majority may be larger.
+    /// If the size of the ring has changed, computes the grade again, because the majority may have become larger.
     pub(super) fn review_ring_size(&mut self) {
         if (self.confidence).is_other_ring_size(&self.context, &self.members) {
             self.review_grade();
         }
     }
 
-    /// Asks the members to confirm the tenure before the next heartbeat is due, if it may ask.
+    /// If the node may ask now, asks the members to confirm the tenure before the next heartbeat is due.
     pub(super) fn ask_to_confirm(&mut self) {
         let (context, members) = (&self.context, &self.members);
-        let tenure = self.role.unoffered();
+        let tenure = self.role.unoffered_tenure();
         if tenure.is_some_and(|it| (self.confidence).may_ask_now(context, members, it.token())) {
             self.send_token_is_here(MacAddr::BROADCAST);
         }
     }
 
-    /// Returns how the tenure of this node is backed; `None` if there is none, or its token is offered.
+    /// Returns the backing of this node's tenure. Returns `None` if the node has no tenure, or if it offers the token
+    /// to another member.
     pub(super) fn backing(&self) -> Option<Backing> {
         let tenure = self.role.tenure()?;
         self.confidence.backing(&self.context, tenure)
     }
 
     fn current_grade(&self) -> Option<(Grade, Instant)> {
-        let tenure = self.role.unoffered().filter(|_| self.may_use_token())?;
+        let tenure = self
+            .role
+            .unoffered_tenure()
+            .filter(|_| self.may_use_token())?;
         self.confidence.grade(tenure.token())
     }
 
-    /// Returns the grade of the token that this node holds; [`Grade::Alone`] if it holds none.
+    /// Returns the grade of the token that this node holds. Returns [`Grade::Alone`] if this node holds no token.
     pub fn grade(&self) -> Grade {
         self.current_grade()
             .map_or(Grade::Alone, |(grade, _)| grade)
     }
 
-    /// Returns when the [grade](Self::grade) ends if no member confirms the tenure again; `None` if it is
-    /// [`Grade::Alone`].
+    /// Returns the time at which the [grade](Self::grade) ends if no member confirms the tenure again. Returns `None`
+    /// if the grade is [`Grade::Alone`].
     pub fn grade_until(&self) -> Option<Instant> {
         self.current_grade().map(|(_, until)| until)
     }
 
-    /// Returns how many members confirm this node's tenure. The node itself counts if it is free to confirm.
+    /// Returns the number of members that confirm this node's tenure. This node counts as a confirming member if it is
+    /// free to confirm the tenure.
     pub fn votes(&self) -> Votes {
         let token = self.role.tenure().map(Tenure::token);
         self.confidence.votes(&self.context, &self.members, token)
     }
 
-    /// Returns how many other members must confirm a [`Grade::AllHeard`]: all that were heard lately.
+    /// Returns the number of other members that must confirm the tenure for the grade [`Grade::AllHeard`]. These are
+    /// all members that were heard recently.
     pub fn count_recently_heard(&self) -> usize {
         Confidence::heard_lately(&self.context, &self.members)
     }
 
-    /// Whether a lock that was granted under this token is still good, as far as the tenure decides.
+    /// Whether a lock of this token is still valid, because the tenure in which the token was granted still lasts.
     pub fn is_lock_good(&self, token: Token) -> bool {
-        self.role.unoffered().is_some() && self.has_held(token)
+        self.role.unoffered_tenure().is_some() && self.has_held(token)
     }
 
-    /// Whether this is the token held, or one that it has replaced in the same tenure. It may be offered to a
-    /// successor.
+    /// Whether this token is the held token, or an earlier token of the same tenure that the held token has replaced.
+    /// Also `true` while this node offers the held token to a successor.
     pub fn has_held(&self, token: Token) -> bool {
         self.role.tenure().is_some_and(|tenure| {
             let held = tenure.token();
@@ -137,10 +148,11 @@ impl Lab2 {
         })
     }
 
-    /// Returns the first token of the tenure. It differs from [the token held](Self::token) if this node has outbid
-    /// another owner. A lock that was granted under it, or under any later token of the tenure, is still good.
+    /// Returns the first token of the tenure. This token differs from [the held token](Self::token) if this node has
+    /// outbid another owner. If a lock was granted under the first token or a later token of the tenure, the lock is
+    /// still valid.
     pub fn tenure_began_with(&self) -> Option<Token> {
-        let tenure = self.role.unoffered()?;
+        let tenure = self.role.unoffered_tenure()?;
         Some(self.confidence.first_token(tenure.token()))
     }
 }

@@ -1,4 +1,4 @@
-//! OWNER: the handover of the token to exactly one successor ("Passing" in `docs/protocol.md`).
+//! The handover of the token from an OWNER to exactly one successor ("Passing" in `docs/protocol.md`).
 
 use std::time::Duration;
 
@@ -13,25 +13,26 @@ use crate::lab2::tenure::{Offer, OfferOutcome, Role, Tenure};
 use crate::lab2::{Event, Lab2, Reason};
 
 impl Lab2 {
-    /// Whether the token could go on: there is another member, and no work here.
+    /// Whether this node can hand the token over: the ring has another member, and no program on this node works.
     pub(super) fn can_hand_over(&self) -> bool {
         // A deaf node would not hear the acknowledgement, and would mint without need.
-        self.role.unoffered().is_some()
+        self.role.unoffered_tenure().is_some()
             && self.members.len() > 1
             && !self.is_deaf()
             && (!self.local_work.has_work() || self.must_hand_over())
     }
 
-    /// Whether the token must go on, even if a program here works.
+    /// Whether this node must hand the token over, even if a program on this node works.
     pub(super) fn must_hand_over(&self) -> bool {
         !self.may_own() || self.is_shutting_down()
     }
 
-    /// Offers the token to the next successor. Returns whether it was offered, or will be.
+    /// Offers the token to the next successor. Returns whether the node has offered the token, or will offer it later.
     pub(super) fn hand_over(&mut self) -> bool {
         let tenure = self.role.tenure_mut();
         if let Some(last) = tenure.and_then(Tenure::take_interrupted_round) {
-            // By now the other members have waited for longer than any work here.
+            // The round was interrupted to wait for objections. The other members have waited since, so work here does
+            // not stop the round.
             return self.offer_to_next(last, true);
         }
         if !self.can_hand_over() {
@@ -51,16 +52,17 @@ impl Lab2 {
         }
     }
 
-    /// Offers the token to `to`, or to the next successor, even if a program here works.
+    /// Offers the token to `to`, even if a program on this node works. If `to` is not given, offers the token to the
+    /// next successor.
     pub(super) fn yield_to(&mut self, to: Option<MacAddr>) {
-        if self.role.unoffered().is_none() {
+        if self.role.unoffered_tenure().is_none() {
             return;
         }
         match to {
             None => {
                 self.offer_to_next(self.me(), false);
             }
-            // An unknown address would never answer, and the token would be minted again for nothing.
+            // An unknown address would never answer, so this node would mint a new token for no reason.
             Some(to) if to == self.me() || !self.members.has(to) => {}
             Some(to) => {
                 self.offer_to(to);
@@ -68,8 +70,8 @@ impl Lab2 {
         }
     }
 
-    /// Offers the token to this member. Returns whether it was offered. The offer is stored before it leaves, and
-    /// [`on_offer_sent`](Self::on_offer_sent) continues when the link has accepted it.
+    /// Offers the token to this member. Returns whether the token was offered. The offer is stored before it leaves.
+    /// [`on_offer_sent`](Self::on_offer_sent) continues after the link has accepted the frame.
     fn offer_to(&mut self, to: MacAddr) -> bool {
         if self.wait_for_objections() {
             return false;
@@ -85,14 +87,15 @@ impl Lab2 {
             self.event(Event::ProgressExhausted);
             return false;
         };
-        // The progress must be stored before the frame leaves, or a restart could offer it a second time.
+        // The progress must be stored before the frame leaves. Otherwise this node could offer the same token again
+        // after a restart.
         self.learn(token, self.me(), None);
         self.send(to, Content::TakeToken(token));
         true
     }
 
-    /// Offers the token to the next member after `last` in ring order. Returns whether it was offered; when the round
-    /// is over this node stays OWNER.
+    /// Offers the token to the member that follows `last` in ring order. Returns whether the token was offered. If no
+    /// member is left in the round, the round is over, and this node stays OWNER.
     fn offer_to_next(&mut self, last: MacAddr, minted: bool) -> bool {
         let waits = self.wait_for_objections();
         let Some(tenure) = self.role.tenure_mut() else {
@@ -102,10 +105,11 @@ impl Lab2 {
             tenure.interrupt_round(minted.then_some(last));
             return false;
         }
-        // The giver does not hear a member that it has passed over. Without this rule such a member would never get the
-        // token while others want it.
+        // A giver passes over a member that it does not hear. Without this rule, that member would never get the token
+        // while others want it.
         let context = &self.context;
         let giver = tenure.suspected_giver();
+        // A member goes before its turn only at the start of a round, which is after this node in ring order.
         let giver = giver.filter(|_| last == context.me());
         let passed_over = giver.and_then(|giver| self.members.find_passed_over(context, giver));
         tenure.set_passed_over(passed_over);
@@ -118,32 +122,34 @@ impl Lab2 {
         false
     }
 
-    /// Keeps the token until the next round, because no member is left to offer it to.
+    /// Keeps the token until the next round. Called when the round has no member left.
     fn keep_token(&mut self, minted: bool) {
         if minted {
+            // The members have heard of the failed offers, but not of the minted token. So the node does not wait for
+            // the next heartbeat.
             self.send_token_is_here(MacAddr::BROADCAST);
         }
-        // There is no successor, and a shutdown must end.
+        // No member takes the token, and a shutdown must end.
         if self.is_shutting_down() {
             return self.leave();
         }
-        // Without a pause, a round without a taker would be a busy loop.
+        // Without a pause, a round in which no member takes the token would be a busy loop.
         let pause = if minted && self.members.has_wanting() {
             self.context.constants().take_timeout
         } else {
             self.round_pause()
         };
         if let Some(tenure) = self.role.tenure_mut() {
-            // Otherwise each piece of work here would start another round at once.
+            // Without a new hold, each piece of work here would start another round at once.
             tenure.set_hold_until(self.context.now() + pause);
         }
         self.timer_in(Timer::Handover, pause);
     }
 
-    /// Returns the pause between two rounds without a taker. A node that must own nothing does not wait for a long
-    /// IDLE_HOLD.
+    /// Returns the pause before the next round if no member has taken the token in a round.
     pub(super) fn round_pause(&self) -> Duration {
         let constants = self.context.constants();
+        // IDLE_HOLD may be endless, and a node that must not own the token would keep it from all others.
         let rests = if self.must_hand_over() {
             constants.idle_hold.min(constants.heartbeat)
         } else {
@@ -160,9 +166,9 @@ impl Lab2 {
         match tenure.on_offer_sent(&self.context, (to, token), accepted) {
             OfferOutcome::Begun => {
                 self.learn(token, to, None);
-                // The offer serves the member's request. A request from now on is a new one.
+                // The offer serves the member's request. A WANT_TOKEN from now on is a new request.
                 self.members.set_wants(to, false);
-                // This node may still have work: a token that the operator yields is given away with work left.
+                // This node may still have work, because an operator can yield the token while a program here works.
                 self.resume_request();
             }
             OfferOutcome::Repeated => {}
@@ -176,13 +182,13 @@ impl Lab2 {
         self.await_answer(attempts);
     }
 
-    /// Waits for the answer to the given number of TAKE_TOKENs.
+    /// Starts to wait for the answer. Called after the last of `attempts` TAKE_TOKENs.
     pub(super) fn await_answer(&mut self, attempts: u32) {
         let within = self.context.constants().answer_timeout(attempts);
         self.timer_in(Timer::Take, within);
     }
 
-    /// Repeats an offer that was not answered within TAKE_TIMEOUT, or gives the member up.
+    /// Repeats an offer that was not answered in time. After the last attempt, the handover has failed.
     pub(super) fn on_take_timeout(&mut self) {
         let Some(offer) = self.role.offer() else {
             return;
@@ -201,25 +207,30 @@ impl Lab2 {
 
     fn on_offer_not_sent(&mut self, offer: Offer) {
         let last = self.resume_after(offer.to());
+        // No TAKE_TOKEN has left, so no other node can hold this chain, and the token need not be minted again.
         if self.give_member_up(&offer, last, None) {
             self.offer_to_next(last, false);
         }
     }
 
-    /// Mints a new chain after a failed handover, and goes on with it.
+    /// Mints a new chain after a failed handover, and continues the tenure with that token.
     pub(super) fn on_handover_failed(&mut self, offer: Offer) {
-        // The member may hold the old chain or not. Two holders of one chain would both be right (section 2).
+        // The member may have taken the token, so this node must give the old chain up. Two holders of one chain would
+        // have equal rights (section 2).
         let Some(&tenure) = self.role.tenure() else {
             return;
         };
         let last = self.resume_after(offer.to());
         let minted = self.mint(offer.token().progress + 1);
         let renewed = tenure.with_token(&self.context, minted);
+        // If this node was unsure of the old token, members may object to the minted one too. They object only to a
+        // heartbeat.
         if renewed.is_unsure() {
             self.out.set(Timer::Heartbeat, self.context.now());
         }
         self.role = Role::Owner(renewed);
-        // The new chain does not show that the tenures of the old one, and so promises for them, are over.
+        // The failed offer ends all tenures of the old chain, and the promises for them. The new chain does not show
+        // this, so a broadcast names the failed offer.
         self.confidence
             .release_promise(&self.context, offer.token());
         self.broadcast(Content::TokenWasHereRecently(offer.token(), self.me()));
@@ -227,19 +238,19 @@ impl Lab2 {
         if self.give_member_up(&offer, last, Some(minted)) {
             self.offer_to_next(last, true);
         } else {
-            // Before the work begins, as when the token comes with an offer.
+            // If the previous holder still waits, it must hear from this node before work begins here.
             self.acknowledge();
         }
     }
 
-    /// Notes that a member has not taken the token. Returns whether the token goes on to other members.
+    /// Notes that a member has not taken the token. Returns whether this node must offer the token to other members.
     fn give_member_up(&mut self, offer: &Offer, last: MacAddr, minted: Option<Token>) -> bool {
         let to = offer.to();
         let in_a_row = self.members.note_failure(to);
         if let Some(tenure) = self.role.tenure_mut()
             && let Some(since) = tenure.note_failure(offer.since())
         {
-            // After a mass failure, a round must not spend a handover on each dead member.
+            // After many members have died at once, a round must not spend one handover on each of them.
             self.members.set_doubt(since);
         }
         self.event(Event::HandoverFailed {
@@ -247,34 +258,38 @@ impl Lab2 {
             in_a_row,
             minted,
         });
-        // If no member can take the token from here, keeping it would stop all others.
+        // If no member can take the token from this node, the others must elect an owner. They do so only after this
+        // node has given the token up.
         if self.record_failed_offer(offer) {
             self.become_unfit();
             return false;
         }
-        // By now the other members have waited for longer than any work here.
-        let is_wanted = self.members.has_wanting_after(&self.context, last);
+        // A member that wants the token has waited through the failed handover, so it has priority over work here.
+        let is_wanted = self.members.next_wanting(&self.context, last).is_some();
         is_wanted || !self.local_work.has_work() || self.must_hand_over() || self.is_in_doubt()
     }
 
-    /// Notes a failed handover. Returns whether this node must let go of the token: for WAITER_TIMEOUT every member
-    /// that it hears has failed to take the token, although members ask for it.
+    /// Notes a failed handover. Returns whether this node must give the token up ("Letting go"): no member takes the
+    /// token, although some members ask for it.
     fn record_failed_offer(&mut self, offer: &Offer) -> bool {
         let tenure = self.role.tenure_mut();
         let since = tenure.map(|tenure| tenure.record_failed_offer(offer));
         since.is_some_and(|since| {
+            // A few lost frames are no reason to give the token up. So failures do not count if they last for a short
+            // time, or if a possible successor has not failed.
             self.is_in_doubt() && self.members.have_all_failed(&self.context, since)
         })
     }
 
     fn is_in_doubt(&self) -> bool {
+        // A node that shuts down gives the token up anyway, after at most one round.
         let (now, waiter_timeout) = (self.context.now(), self.context.waiter_timeout());
         let tenure = self.role.tenure();
         tenure.is_some_and(|it| it.is_in_doubt(now, waiter_timeout)) && !self.is_shutting_down()
     }
 
-    /// Outbids the owner of a stronger token, if this tenure is better backed: mints a token that is stronger still and
-    /// continues the tenure with it. Returns whether it did.
+    /// Outbids the owner of a stronger token, if this node's tenure has the better backing. Mints an even stronger
+    /// token, and continues the tenure with it. Returns whether this node has outbid the other owner.
     pub(super) fn try_outbid(
         &mut self,
         tenure: &Tenure,
@@ -286,24 +301,26 @@ impl Lab2 {
             return false;
         }
         let old = tenure.token();
+        // The other token may have moved some hops before its holder hears of this one. The lead covers those hops.
         let minted = self.mint(other.progress.saturating_add(RIVAL_LEAD));
-        // The members' promises are for this node, so they hold for the new token too.
+        // The members have made their promises to this node, so the promises hold for the new token too.
         self.confidence.continue_tenure(&self.context, old, minted);
-        // The run goes on: its program still works under a lock of this tenure.
+        // A run of `once` continues, because its program still works under a lock of this tenure.
         self.jobs.on_token_renamed(old, minted);
         self.continue_tenure(tenure, minted);
         self.on_heartbeat_due();
         true
     }
 
-    /// Mints a token that is stronger than a token that has outgrown this one. If the other token is alive, its holder
-    /// gives way.
+    /// Mints a token that is stronger than `other`. The token `other` is stronger than the held token. If the holder of
+    /// `other` is alive, it gives way to the minted token.
     pub(super) fn mint_beyond(&mut self, tenure: &Tenure, other: Token) {
-        // A node that knows the other token would refuse this one, which would be lost.
+        // A member that knows the other token would refuse an offer of this one, and the token would be lost.
         let held = tenure.token();
         if !other.is_stronger_than(&held) || other.same_chain(&held) {
             return;
         }
+        // At the end of progress, a minted token cannot have more progress than `other`, so it may be refused too.
         if !self.try_outbid(tenure, other, None) && other.progress < PROGRESS_MAX {
             let minted = self.mint(other.progress + 2);
             self.continue_tenure(tenure, minted);
@@ -311,18 +328,20 @@ impl Lab2 {
         }
     }
 
-    /// Completes the handover: a token at least as strong as the offered one was reported at `holder`.
+    /// Completes the handover. A frame has shown that `holder` has a token that is at least as strong as the offered
+    /// token.
     pub(super) fn on_handover_complete(&mut self, heard: Token, holder: MacAddr) {
         let Some(offer) = self.role.offer() else {
             return;
         };
         let (to, token) = (offer.to(), offer.token());
+        // A token of another chain also ends the handover, but does not show that the member has taken the offered one.
         if heard.same_chain(&token) {
             self.members.note_success(to);
             let latency = self.context.now().since(offer.since());
             self.event(Event::HandedOver { to, latency });
         }
-        // The token is alive at the successor, so WAITER_TIMEOUT begins now.
+        // The successor holds the token, so WAITER_TIMEOUT begins now.
         self.known.note_heard(self.context.now());
         // The new owner may have missed the WANT_TOKEN that was sent during the handover.
         self.out.stop(Timer::Want);
@@ -330,13 +349,15 @@ impl Lab2 {
         self.set_owner(Some(holder));
     }
 
-    /// Handles WANT_TOKEN: an idle OWNER hands over at once, unless the member has just failed to take the token.
+    /// Handles WANT_TOKEN. An OWNER without work hands the token over at once, unless the member has just failed to
+    /// take the token.
     pub(super) fn on_want_token(&mut self, envelope: Envelope) {
-        // A paused member does not ask. A restarted one may never have said that it is no longer paused.
+        // A paused member sends no WANT_TOKEN, so this member is not paused. If it was restarted, it may not have
+        // announced the end of the pause.
         self.members.set_paused(envelope.from, false);
         self.members.set_wants(envelope.from, true);
         if let Some(tenure) = self.role.tenure_mut() {
-            // An owner lets go only if members really want the token.
+            // An owner gives the token up only if a member has asked for it.
             tenure.note_asked();
         }
         if self.can_hand_over() && self.is_handover_urgent() {

@@ -1,4 +1,4 @@
-//! [`Subject`] for [`Lab2`]: the view of the simulator and the model checker.
+//! [`Inspect`] for [`Lab2`]. The simulator and the model checker use this trait to look at the state machine.
 
 use ring_codec::lab2::card::Version;
 use ring_codec::lab2::{Digest, Token};
@@ -9,7 +9,7 @@ use crate::lab2::{
 };
 use crate::time::Instant;
 
-/// A version, so that simulated nodes send cards, as daemons do.
+/// A version for simulated nodes. With a version, these nodes send cards, as daemons do.
 const VERSION: Version = Version {
     major: 1,
     minor: 0,

@@ -1,5 +1,5 @@
-//! Invariants of the state machine. With debug assertions they are checked after each input, so that simulator, fuzzer
-//! and model checker fail at the cause.
+//! Invariants of the state machine. Builds with debug assertions check them after each input. So the simulator, the
+//! fuzzer and the model checker stop at the first input after which an invariant is broken.
 
 use super::{Lab2, Timer};
 use crate::invariants::{Invariant, check};
@@ -8,7 +8,7 @@ use crate::lab2::{Grade, State};
 
 impl Lab2 {
     /// # Panics
-    /// If an invariant does not hold.
+    /// Panics if an invariant does not hold.
     pub(super) fn check_invariants(&self) {
         check(self, INVARIANTS);
     }
@@ -17,7 +17,7 @@ impl Lab2 {
         self.state() == state
     }
 
-    /// Whether the link is up and the node has not left.
+    /// Whether this node is active: the link is up, and the node has not left.
     fn is_active(&self) -> bool {
         self.context.is_up() && !self.has_left()
     }
@@ -117,7 +117,7 @@ mod tests {
         it.role = Role::Owner(tenure);
     }
 
-    /// Returns an OWNER of a ring of one, whose grade is quorum.
+    /// Returns an OWNER that is the only member of its ring. The grade of its tenure is quorum.
     fn alone() -> Rig {
         let constants = Constants {
             expect: Some(1),
@@ -129,13 +129,14 @@ mod tests {
         rig
     }
 
-    fn finished() -> Rig {
+    fn finished_rig() -> Rig {
         let mut rig = Rig::looser();
         rig.command(Command::ShutDown);
         rig
     }
 
-    /// For each invariant, in their order: a state machine, and a change that breaks the invariant.
+    /// One case for each invariant, in the order of the invariants. A case has a function that creates a state machine,
+    /// and a change that breaks the invariant.
     const SPOILT: &[BrokenCase<Rig, Lab2>] = &[
         (Rig::waiter, |it| it.context.link = Link::NeverUp),
         (Rig::owner, |it| it.known = BestToken::new(&BLANK)),
@@ -154,7 +155,9 @@ mod tests {
         (Rig::waiter, |it| _ = it.fitness.set_unstored(true)),
         (Rig::waiter, |it| it.fitness.mark_unfit()),
         (alone, |it| it.out.stop(Timer::Grade)),
-        (finished, |it| it.out.set(Timer::Handover, it.context.now())),
+        (finished_rig, |it| {
+            it.out.set(Timer::Handover, it.context.now());
+        }),
         (Rig::waiter, |it| it.members = Members::new(9)),
         (Rig::waiter, |it| it.members.spoil()),
     ];

@@ -1,4 +1,4 @@
-//! The state machine around [`Jobs`](crate::lab2::jobs::Jobs), the jobs that run once in a period.
+//! Connects the other parts of the state machine with [`Jobs`](crate::lab2::jobs::Jobs), which run once in a period.
 
 use std::time::Duration;
 
@@ -11,10 +11,14 @@ use crate::lab2::jobs::{JobAction, JobContext, JobInput};
 use crate::lab2::{Lab2, OnceProgress, OnceRequest, RunView, Stamp, State};
 
 impl Lab2 {
-    /// Passes an input to the jobs, and carries out their actions.
+    /// Passes an input to the jobs, and executes their actions.
     pub(super) fn handle_job_input(&mut self, input: JobInput<'_>) {
         let may_send_heartbeat_early = self.context.is_up() && !self.has_left();
-        let usable = self.role.unoffered().filter(|_| self.may_use_token());
+        // An offered token may already have a new owner, so no job may run under it.
+        let usable = self
+            .role
+            .unoffered_tenure()
+            .filter(|_| self.may_use_token());
         let usable = usable.map(|tenure| (tenure.token(), self.grade()));
         let job_context = JobContext {
             context: &self.context,
@@ -36,9 +40,10 @@ impl Lab2 {
         }
     }
 
-    /// Tells the jobs that the tenure or its grade may have changed.
+    /// Tells the jobs that the tenure, or the grade of the tenure, may have changed.
     #[inline]
     pub(super) fn review_jobs(&mut self) {
+        // Every hop comes here, and almost no node has an open request.
         if !self.jobs.is_idle() {
             self.handle_job_input(JobInput::TenureChanged);
         }
@@ -51,26 +56,27 @@ impl Lab2 {
         }
     }
 
-    /// Returns the longest time for which members that answer, or that are gone, delay a job.
+    /// Returns the maximum delay of a job, provided that each member of the ring either answers or is gone.
     pub fn job_delay_max(&self) -> Duration {
         let ring = self.members.ring_size(&self.context);
-        // Reading and writing each take as long as a promise. The third one is for lost frames and changes meanwhile.
+        // Reading takes at most as long as a promise lasts, and so does writing. The third such time is for lost frames
+        // and for stamps that change meanwhile.
         promise_duration(&self.context, ring).saturating_mul(3)
     }
 
-    /// Returns the number and the progress of the latest requested job; `None` if there is none, or if its token is no
-    /// longer held.
+    /// Returns the number and the progress of the latest request for a job. Returns `None` if there is no request, or
+    /// if this node no longer holds the token of the request.
     pub fn once_progress(&self) -> Option<(u64, OnceProgress)> {
         self.jobs.standing(self.context.now())
     }
 
-    /// Whether the tenure of this run is over, although no member has reported how the run ended. The report may be on
-    /// its way.
+    /// Whether the tenure of this run is over, and no member has reported the result of the run. The report may still
+    /// be on its way.
     pub fn is_run_over(&self, stamp: &Stamp) -> bool {
         let Some(token) = self.token().filter(|it| it.progress > stamp.progress) else {
             return false;
         };
-        // An owner that has outbid another one continues the run under the token that it has minted.
+        // If an owner has outbid another owner, it continues the run under the token that it has minted.
         let goes_on = if self.is_own(stamp.runner) {
             self.jobs.has_begun(stamp)
         } else {
@@ -79,7 +85,7 @@ impl Lab2 {
         stamp.outcome == RunOutcome::Begun && !goes_on
     }
 
-    /// Returns the known run that makes this request needless now.
+    /// Returns the known run that satisfies this request, so that no other run is needed now.
     pub fn find_sufficient_run(&self, request: &OnceRequest) -> Option<RunView> {
         self.jobs.met_by(request, self.context.now())
     }

@@ -1,4 +1,4 @@
-//! Link state: the interface comes up, goes down, or changes.
+//! The state of the link, and the effects of an interface that comes up, goes down or changes.
 
 use std::hash::Hash;
 
@@ -15,12 +15,12 @@ use crate::lab2::tenure::Role;
 use crate::lab2::{Event, Lab2, Reason, State};
 use crate::time::Instant;
 
-/// The interface, as of the last link event.
+/// The interface at the time of the last link event.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Link {
-    /// Not even this node's address is known.
+    /// The link has never been up, so this node does not even know its address.
     NeverUp,
-    /// Frames cannot be sent. Holds the properties of the last time that it was up.
+    /// Frames cannot be sent. Contains the properties that the interface had when the link was last up.
     Down(Interface),
     Up(Interface),
 }
@@ -39,7 +39,8 @@ impl Link {
         matches!(self, Self::Up(_))
     }
 
-    /// Returns the interface's properties, or those of the last time that it was up.
+    /// Returns the interface's properties. While the link is down, returns the properties that the interface had when
+    /// the link was last up.
     const fn interface(&self) -> Option<&Interface> {
         match self {
             Self::NeverUp => None,
@@ -69,7 +70,7 @@ impl Link {
             mac,
             ip,
             mtu,
-            // Only reports and grants depend on it.
+            // Only reports and grants of locks depend on this time.
             since: _,
         }) = self.interface()
         {
@@ -77,7 +78,7 @@ impl Link {
         }
     }
 
-    /// Goes down. Returns whether it was up.
+    /// Marks the link as down. Returns whether the link was up before.
     fn go_down(&mut self) -> bool {
         let Self::Up(interface) = *self else {
             return false;
@@ -95,6 +96,8 @@ impl Lab2 {
         match link {
             LinkState::Down => self.on_link_down(),
             LinkState::Up { mac, ip, mtu } => {
+                // A node with another address is another member, so it cannot keep the token, its requests or its
+                // promises.
                 if !self.is_own(mac) {
                     self.on_link_down();
                     if self.is_finished() {
@@ -123,12 +126,15 @@ impl Lab2 {
         let Some(before) = before else {
             return self.on_link_came_up();
         };
+        // Each member is the authority on its own ip, so no other frame would correct the tables.
         if moved {
             self.event(Event::MemberMoved { mac, ip });
             self.broadcast(Content::Ping);
         }
         if before.mtu != mtu {
             self.diagnostics.note_new_mtu();
+            // If the MTU is smaller now, longer frames of the members do not arrive, so the node announces it at once.
+            // WHERE_IS_TOKEN is shorter than PING.
             self.broadcast(if Members::is_mtu_too_small_for_ping(&self.context) {
                 Content::WhereIsToken
             } else {
@@ -138,13 +144,13 @@ impl Lab2 {
         }
     }
 
-    /// Starts over after the link has come up: the node asks for the token at once.
+    /// Begins the search for the token after the link has come up. The node asks at once.
     fn on_link_came_up(&mut self) {
         self.members.on_link_up(self.context.up_since());
         if self.fitness.is_unfit() {
             self.timer_in(Timer::Probe, self.context.waiter_timeout());
         }
-        // Heartbeats from before the link went down say nothing about the present owner.
+        // A heartbeat from before the interruption says nothing about the present owner.
         self.known.forget_heartbeat();
         self.ask_for_token();
         self.request_token();
@@ -153,14 +159,16 @@ impl Lab2 {
         }
     }
 
-    /// Gives up everything that needs the link: the node is a silent LOOSER until the link is back.
+    /// Makes the node a LOOSER that sends nothing until the link is back.
     fn on_link_down(&mut self) {
         if !self.context.link.go_down() {
             return;
         }
-        // An OWNER cannot keep the token alive without heartbeats, so it must not keep it.
+        // Frames from before the interruption may be wrong when the link is back, so they are dropped.
         self.out.outbox.clear();
         self.diagnostics.note_link_lost(&mut self.out);
+        // An OWNER without heartbeats would be replaced, so it gives the token up. A LOOSER does not change its state,
+        // but begins a new search.
         if self.state() == State::Looser {
             self.role = Role::Looser(Search::default());
             self.set_owner(None);
@@ -168,24 +176,25 @@ impl Lab2 {
             self.enter_looser(Reason::LinkLost, self.token());
         }
         self.review_jobs();
-        // Nothing can be sent or heard, so no deadline has a meaning.
+        // The node can neither send nor hear, so no deadline has a meaning.
         self.out.stop_all();
         if self.is_shutting_down() {
             self.finish();
         }
     }
 
-    /// Takes a new address, and leaves the ring under the old one.
+    /// Adopts a new address. Under its old address, the node leaves the ring.
     fn adopt_address(&mut self, mac: MacAddr) {
         if let Some(old) = self.context.mac() {
             self.members.leave_address(&self.context, old);
-            // Otherwise the others would wait for a member that no longer exists.
+            // Without LEAVING, the others would wait for a member that no longer exists.
             self.broadcast(Content::LeavingOld(old));
-            // The node may have promised something under its old address. It must not be counted twice.
+            // The node may have given a promise under its old address. A new promise would count it twice.
             self.context.restart_clock();
             self.diagnostics.note_new_address();
         }
-        // This node's own old profile must not bind it as if it were another member's.
+        // If the table has a profile under the new address, it is this node's own. It must not count as another
+        // member's.
         if self.members.forget_profile(mac) {
             self.review_constants();
         }

@@ -1,4 +1,5 @@
-//! Members that come, leave, pause or change their profile, and the effects on the token.
+//! The rules for members that come, leave, pause or change their profile. The rules include the effects of these
+//! changes on the token.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Backing, Digest, Profile};
@@ -13,7 +14,8 @@ use crate::lab2::{Event, Lab2, Reason, State};
 use crate::time::Instant;
 
 impl Lab2 {
-    /// Notes the author of a frame. In a full table it replaces the member that has been silent longest.
+    /// Notes the author of a frame. If the author is new, adds it to the table. If the table is full, an OWNER replaces
+    /// the member that has been silent longest.
     pub(super) fn note_author(&mut self, envelope: Envelope, only_wants: bool) {
         let mac = envelope.from;
         let mut author = self.members.note_author(envelope, only_wants);
@@ -27,13 +29,14 @@ impl Lab2 {
         }
     }
 
-    /// Forgets failed handovers if the frame's author was away: its absence explains the failures.
+    /// Forgets failed handovers if the author of the frame was away. The author's absence explains why the handovers
+    /// failed.
     pub(super) fn note_return(&mut self, author: MacAddr) {
         let tenure = self.role.tenure_mut();
         let Some(tenure) = tenure.filter(|tenure| tenure.has_failed_offers()) else {
             return;
         };
-        // A member that is here answers a heartbeat within this time.
+        // A member that hears this node answers a heartbeat within this time.
         let while_away = promise_duration(&self.context, self.members.len());
         let since = self.context.now().before(while_away);
         let peer = self.members.peer(author);
@@ -42,7 +45,7 @@ impl Lab2 {
         }
     }
 
-    /// Reports a new member. An OWNER that was the only member can hand the token over now.
+    /// Reports a new member. An OWNER that was the only member can hand the token over from now on.
     pub(super) fn on_member_added(&mut self, mac: MacAddr) {
         let members = self.members.len();
         self.event(Event::MemberAdded { mac, members });
@@ -50,7 +53,7 @@ impl Lab2 {
     }
 
     fn make_room(&mut self) -> bool {
-        // If each node chose for itself, tables would differ.
+        // If each node chose which member to remove, the tables would differ.
         if self.state() != State::Owner {
             return false;
         }
@@ -61,19 +64,20 @@ impl Lab2 {
         })
     }
 
-    /// Removes members, given in the order of their addresses.
+    /// Removes these members. `macs` must be sorted by address.
     fn remove(&mut self, macs: &[MacAddr], announce: bool) {
         if macs.is_empty() {
             return;
         }
         self.members.remove(&self.context, macs, announce);
+        // Without this, memory would grow with every address that was ever in the table.
         self.diagnostics.forget(macs);
         self.on_members_gone(macs);
         let members = self.members.len();
         for &mac in macs {
             self.event(Event::MemberForgotten { mac, members });
         }
-        // The median changes with the members that take part.
+        // The ring's timeouts are medians over the present members, so they may have changed.
         self.review_constants();
     }
 
@@ -83,7 +87,7 @@ impl Lab2 {
         self.review_constants();
     }
 
-    /// Removes a silent member at the operator's request, on all nodes.
+    /// Removes a silent member at an operator's request, on this node and by broadcast on all others.
     pub(super) fn forget(&mut self, mac: MacAddr) {
         let silence = self.members.silent_after(&self.context);
         if self.members.is_gone(&self.context, mac, silence) {
@@ -92,8 +96,8 @@ impl Lab2 {
         }
     }
 
-    /// Removes members that have been silent for `--forget-after`, if this node is OWNER, and sends announcements that
-    /// are due.
+    /// Sends the announcements that are due. If this node is OWNER, first removes the members that have been silent for
+    /// `--forget-after`.
     pub(super) fn review_members(&mut self) {
         if self.state() == State::Owner {
             let forgotten = self.members.take_expired(&self.context);
@@ -103,9 +107,10 @@ impl Lab2 {
         self.members.announce_mtu(&self.context, &mut self.out);
     }
 
-    /// Handles FORGET: removes the members that are named. A node that is named itself broadcasts PING, to show that it
-    /// exists.
+    /// Handles FORGET: removes the members that it names. If FORGET names this node, this node broadcasts PING to show
+    /// that it exists.
     pub(super) fn on_forget(&mut self, members: &[MacAddr]) {
+        // The author may not hear a member that this node hears. Such a member stays.
         let gone = self.members.select_gone(&self.context, members);
         self.remove(&gone, false);
         if members.contains(&self.me()) {
@@ -113,7 +118,7 @@ impl Lab2 {
         }
     }
 
-    /// Handles PING: takes its author's ip, and compares the tables.
+    /// Handles PING: learns its author's ip, and compares the tables.
     pub(super) fn on_ping(&mut self, envelope: Envelope, digest: Digest, ip: [u8; 16]) {
         let (context, out) = (&self.context, &mut self.out);
         if let Some(before) = self.members.learn_ip(envelope.from, ip) {
@@ -125,7 +130,8 @@ impl Lab2 {
             .compare_with_asker(context, out, state, (envelope, digest));
     }
 
-    /// Handles LEAVING. An offer to the member fails at once: the giver need not wait for its timeouts.
+    /// Handles LEAVING. If this node has offered the token to the leaving member, the handover fails at once, without
+    /// waiting for timeouts.
     pub(super) fn on_leaving(&mut self, envelope: Envelope) {
         let mac = envelope.from;
         self.members.leave(mac);
@@ -139,14 +145,15 @@ impl Lab2 {
         }
     }
 
-    /// Handles the paused flag of a PING: an offer to a paused member fails at once.
+    /// Handles the paused flag of a PING. If this node has offered the token to a member that is paused, the handover
+    /// fails at once.
     pub(super) fn on_paused(&mut self, from: MacAddr, paused: bool) {
         self.members.set_paused(from, paused);
         if let Some(offer) = self.role.offer()
             && paused
             && offer.to() == from
-            // Only once a period: if a paused node and one that wants the token share an address, offers and failures
-            // would follow each other without a pause.
+            // The limit is for two nodes with one address, a paused one and one that wants the token. Without it,
+            // offers and failures would follow each other without a pause.
             && self.members.allow_paused_failure(&self.context, from)
         {
             self.on_handover_failed(offer);
@@ -155,11 +162,12 @@ impl Lab2 {
         }
     }
 
-    /// Handles a profile, and adapts the data and the deadlines to it.
+    /// Handles a profile. Adapts this node's data and deadlines to the profile.
     pub(super) fn on_profile(&mut self, envelope: Envelope, profile: Profile) {
         let profile = (envelope.from, profile);
         let change = (self.members).learn_profile(&self.context, &mut self.out, profile);
-        // An equal profile can still change something: it binds again if its member was silent.
+        // A profile can be equal to the last one and still change the rules, because the profile of a silent member
+        // does not count.
         if change == ProfileChange::Same {
             return;
         }
@@ -170,7 +178,7 @@ impl Lab2 {
         self.shorten_deadlines(envelope.at);
     }
 
-    /// Moves the next heartbeat and the lease of an OWNER forward, to match a shorter failure timeout of a member.
+    /// Brings the next heartbeat and the end of the lease forward, if a member has announced a shorter failure timeout.
     fn shorten_deadlines(&mut self, heard: Instant) {
         if self.state() != State::Owner {
             return;
@@ -180,20 +188,21 @@ impl Lab2 {
         let waiter_timeout = self.members.shortest_waiter_timeout(context);
         let period = self.members.heartbeat_period(context);
         let deadlines = [
-            // The lease counts no earlier than from the frame that named the shorter timeout: until then the member
-            // waited for longer.
+            // The lease counts at the earliest from the frame that announced the shorter timeout. Until then, the
+            // member waited for longer.
             (Timer::Lease, last_heartbeat.max(heard) + waiter_timeout),
             (Timer::Heartbeat, last_heartbeat + period),
         ];
         for (timer, at) in deadlines {
+            // A longer timeout changes nothing before the next heartbeat: the running deadlines are still safe.
             if self.out.due(timer).is_some_and(|due| at < due) {
                 self.out.set(timer, at.max(context.now()));
             }
         }
     }
 
-    /// Computes the ring's timeouts, and which members are apart from them. A node that is apart uses the ring's
-    /// timeouts.
+    /// Computes the timeouts of the ring, and decides which members are apart. If this node itself is apart, it uses
+    /// the timeouts of the ring.
     pub(super) fn review_constants(&mut self) {
         self.members.update_ring_times(&self.context);
         // A lock with a quorum must not end because other members were restarted with a longer heartbeat.
@@ -210,7 +219,8 @@ impl Lab2 {
         self.diagnostics.note_apart(&mut self.out, apart_members);
     }
 
-    /// Whether a program here works under a quorum. It may finish its work before this node is apart.
+    /// Whether a program on this node works, and the backing of the tenure is a quorum. While such work lasts, this
+    /// node does not yet count as apart.
     fn has_work_under_quorum(&self) -> bool {
         self.local_work.has_work() && self.backing() == Some(Backing::Quorum)
     }
@@ -219,28 +229,29 @@ impl Lab2 {
         let constants = if apart {
             self.members.ring_constants(&self.context)
         } else {
-            self.context.configured().clone()
+            self.context.configured_constants().clone()
         };
         if constants == *self.context.constants() {
             return;
         }
         self.context.set_constants(constants);
         match self.state() {
-            // The running timers were set with the old constants.
+            // The running timer was set with the old constants.
             State::Waiter => self.restart_waiter_timeout(),
-            // Nothing is asked while the link is down.
+            // While the link is down, the node asks no question.
             State::Looser if self.context.is_up() => self.schedule_question(),
             State::Looser | State::Owner | State::Generating => {}
         }
     }
 
-    /// Gives up the token or the candidacy of a node that is apart, and schedules the announcement.
+    /// If this node is apart, gives up the token or the candidacy. Schedules the announcement of the change. Called
+    /// when this node has become apart, or is no longer apart.
     fn on_apart_changed(&mut self, apart: bool) {
         if !self.context.is_up() || self.is_shutting_down() {
             return;
         }
         if apart {
-            // The node may have decided to stand for election a moment ago, and its announcement waits in the outbox.
+            // The outbox may still hold a frame that would make this node a candidate or OWNER.
             let stands = |it| matches!(it, Content::Candidacy(..) | Content::FirstHeartbeat(_));
             self.out.outbox.drop_all(stands);
             if matches!(self.state(), State::Owner | State::Generating) {
@@ -250,7 +261,7 @@ impl Lab2 {
                 self.schedule_question();
             }
         }
-        // The announcement leaves at the next wake-up, which is due at once: the frame in hand may have had its two
+        // The announcement leaves at a timeout that is due at once, because the current frame may have had its two
         // answers.
         self.out.set(Timer::Store, self.context.now());
     }

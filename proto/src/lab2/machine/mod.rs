@@ -1,23 +1,24 @@
-//! The state machine: it owns the parts, passes each the inputs that concern it, and applies the consequences. Only
-//! this folder uses more than one part. Start with `Machine for Lab2` below, then read `receive` and `token_messages`.
+//! The state machine, which consists of several parts. This folder passes each input to the parts that need it, and
+//! applies the consequences. Code outside this folder belongs to one part, and does not use the fields of other parts.
+//! Start with `Machine for Lab2` below, then read `receive` and `token_messages`.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `context`, `link` | the time, the constants and the interface |
-//! | `receive` | received frames: which count, their common effects, the dispatch by kind |
-//! | `token_messages` | messages about the token, in every state |
+//! | `context`, `link` | the time, the constants and the interface of the node |
+//! | `receive` | received frames: whether a frame counts, the effects of all frames, and the code for each kind |
+//! | `token_messages` | the effects of messages about the token, in every state |
 //! | `transitions` | transitions between the states |
-//! | `waiter` | WAITER: the time after which the owner counts as dead |
+//! | `waiter` | WAITER: the timeout after which the owner counts as dead |
 //! | `owner`, `handover` | OWNER: heartbeats, lease and handover |
 //! | `election` | LOOSER and GENERATING: questions and elections |
 //! | `requests`, `data` | requests of the application |
-//! | `grades` | grades and promises |
+//! | `grades` | grades of the tenure, and promises |
 //! | `membership` | members that come, leave, pause or change |
-//! | `fitness`, `shutdown` | times without the right to own, and the end |
-//! | `jobs` | the state machine around the jobs of `once` |
-//! | `transmit`, `output`, `outbox`, `timer` | frames to send, events and timers |
+//! | `fitness`, `shutdown` | the times in which the node must not own the token; the shutdown |
+//! | `jobs` | the connection of the jobs of `once` with the other parts |
+//! | `transmit`, `output`, `outbox`, `timer` | outgoing frames, events and timers |
 //! | `view`, `inspect` | read access for status, tests and simulator |
-//! | `snapshot`, `invariants` | the state as bytes, and the invariants |
+//! | `snapshot`, `invariants` | the state as bytes, and the invariants of the state machine |
 
 mod context;
 mod data;
@@ -68,13 +69,13 @@ use crate::timers::TimerKind;
 use crate::{LinkState, Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
 use shutdown::Shutdown;
 
-/// The Lab2 state machine of one node. See [the contract](crate#contract) of its calls.
+/// The Lab2 state machine of one node. [The contract](crate#contract) describes how to call it.
 #[derive(Debug, Clone)]
 pub struct Lab2 {
     context: Context,
     role: Role,
     known: BestToken,
-    /// Rivals of the held token. They outlast a tenure.
+    /// The rivals of the held token, which are kept when the tenure ends.
     rivals: Rivals,
     local_work: LocalWork,
     fitness: Fitness,
@@ -87,7 +88,7 @@ pub struct Lab2 {
 }
 
 impl Lab2 {
-    /// Creates a state machine whose link is down, from the state that an earlier run has stored.
+    /// Creates a state machine from the state that an earlier process has stored. Its link is down.
     pub fn new(constants: Constants, durable: StoredState) -> Self {
         Self {
             members: Members::new(constants.max_members),
@@ -105,7 +106,7 @@ impl Lab2 {
         }
     }
 
-    /// Adds the stamps that an earlier run has stored. Call this before any input.
+    /// Adds the stamps that an earlier process has stored. Call this function before any input.
     pub fn with_stamps(mut self, stored: impl IntoIterator<Item = StoredStamp>) -> Self {
         self.jobs.load_stored(stored);
         self
@@ -117,7 +118,7 @@ impl Lab2 {
         self
     }
 
-    /// Returns this node's address. Only valid once the link has been up.
+    /// Returns this node's address, or zero bytes if the link was never up.
     fn me(&self) -> MacAddr {
         self.context.me()
     }
@@ -144,6 +145,7 @@ impl Lab2 {
 
     fn advance(&mut self, now: Now) {
         if self.context.advance(now) {
+            // The stored stamps have wall-clock times, and the first input brings the first reading of the clock.
             self.jobs.compute_ages(self.context.clock());
         }
     }
@@ -168,20 +170,21 @@ impl Lab2 {
         }
     }
 
-    /// Asks the holder of a large ring for the members that are missing here.
+    /// Asks the holder for the members that this node's table lacks. Only a large ring needs this question.
     fn ask_for_table(&mut self) {
         if self.state() == State::Waiter {
             self.members.ask_for_table(&self.context, &mut self.out);
         }
     }
 
-    /// Applies the rules that depend on the state after an input.
+    /// Applies the rules that depend on the state after the input.
     fn review_after_input(&mut self) {
         self.diagnostics
             .review_hearing(&self.context, &self.members, &mut self.out);
         self.review_periodically();
         self.review_ring_size();
         self.review_jobs();
+        // The input may have ended the tenure, and a node that shuts down waits only for the end of its tenure.
         self.leave_if_free();
         self.resume_request();
     }
@@ -190,12 +193,13 @@ impl Lab2 {
         self.check_invariants();
     }
 
-    /// Looks from time to time for changes without an input: silent members, and a changed clock.
+    /// Looks from time to time for changes that no input reports: members have become silent, or the clock was set.
     fn review_periodically(&mut self) {
         let (context, out) = (&self.context, &mut self.out);
         if !(self.diagnostics).review_periodically(context, &mut self.members, out) {
             return;
         }
+        // If all members have this node's profile, no member can be apart, and the medians need no computation.
         if !self.members.is_uniform() {
             self.review_constants();
         }
@@ -216,11 +220,11 @@ impl Machine for Lab2 {
 
     fn handle_message(&mut self, now: Now, (): (), frame: &[u8], age: Duration) {
         self.advance(now);
-        // Sending the answers to earlier frames took time while this frame waited.
+        // The driver may have read the clock before earlier frames were answered, and this frame waited meanwhile.
         let age = age + self.context.now().since(now.monotonic);
         self.expire_lease();
         self.expire_grade();
-        // Section 5 allows two answers to a frame, so that no frame can start an avalanche.
+        // Section 5 allows two answers to each frame, so that no frame can start an avalanche.
         self.out.begin_frame_input();
         self.receive(frame, age);
         self.review_after_input();
@@ -232,7 +236,7 @@ impl Machine for Lab2 {
         self.out.begin_other_input();
         self.expire_lease();
         self.expire_grade();
-        // No frame may follow LEAVING.
+        // A command could cause a frame, and no frame may follow LEAVING.
         if self.has_left() {
             return;
         }
@@ -266,9 +270,12 @@ impl Machine for Lab2 {
     fn handle_timeout(&mut self, now: Now) {
         self.advance(now);
         self.out.begin_other_input();
-        // At a timeout no frame waits, so silence is real.
+        // At a timeout no received frame waits, so the node has really heard nothing. A process that was stalled has
+        // frames to read first.
         self.members.update_deafness(&self.context);
         for &timer in Timer::ALL {
+            // The order is that of the enum: an earlier timer may stop a later one, for example an expired lease the
+            // heartbeat.
             if self.out.take_due(timer, self.context.now()) {
                 self.fire(timer);
             }
@@ -305,7 +312,7 @@ impl Machine for Lab2 {
     fn poll_durable(&mut self) -> Option<StoredState> {
         let may_try = self.known.take_unstored();
         if self.fitness.is_unstored() && !may_try {
-            // `on_store_due` retries it.
+            // `on_store_due` asks for the next attempt. A failing disk must not be written to after every input.
             return None;
         }
         let stamp = self.jobs.take_unstored(self.context.clock());

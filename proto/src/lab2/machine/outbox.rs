@@ -1,4 +1,4 @@
-//! Frames that wait for the driver, and frames whose outcome it has not reported yet.
+//! Two kinds of frames: those that wait for the driver, and those whose outcome the driver has not reported yet.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -11,10 +11,10 @@ use crate::Ticket;
 use crate::lab2::Reason;
 use crate::lab2::jobs::StampsFrame;
 
-/// The most frames that answer one received frame (section 5 of `docs/protocol.md`).
+/// The maximum number of frames that answer one received frame (section 5 of `docs/protocol.md`).
 pub(crate) const REPLIES_MAX: usize = 2;
 
-/// A frame to send. Its remaining fields are read when it is encoded.
+/// A frame to send. The other fields of the frame get their values when the frame is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Outgoing {
     /// A member, or [`MacAddr::BROADCAST`].
@@ -27,7 +27,7 @@ pub(crate) struct Outgoing {
 pub(crate) enum Content {
     TakeToken(Token),
     TokenIsHere(Token),
-    /// The broadcast TOKEN_IS_HERE that makes a candidate OWNER.
+    /// The first broadcast TOKEN_IS_HERE of a candidate, which makes the candidate OWNER.
     FirstHeartbeat(Token),
     Ping,
     /// PING with a promise, in answer to a heartbeat.
@@ -35,10 +35,12 @@ pub(crate) enum Content {
     TokenWasHereRecently(Token, MacAddr),
     WhereIsToken,
     GeneratingToken(Token),
-    /// The broadcast GENERATING_TOKEN that makes a LOOSER GENERATING, with the reason for the event.
+    /// The broadcast GENERATING_TOKEN that makes a LOOSER a candidate (GENERATING). The event about this change names
+    /// the reason.
     Candidacy(Token, Reason),
-    /// Part of the table, from this place on.
+    /// A part of the table.
     RingMembers {
+        /// Place of the part's first member in the table.
         first: usize,
     },
     WantToken,
@@ -46,7 +48,8 @@ pub(crate) enum Content {
     /// LEAVING under an earlier address of this node.
     LeavingOld(MacAddr),
     Stamps(StampsFrame),
-    /// FORGET of the members that [are listed](crate::lab2::members::Members::forget_list) when it is encoded.
+    /// FORGET. When FORGET is encoded, it names the members that [are
+    /// listed](crate::lab2::members::Members::forget_list) at that time.
     Forget,
 }
 
@@ -69,7 +72,7 @@ impl Content {
 }
 
 impl Content {
-    /// Whether it names a token or a stamp, which must be stored first.
+    /// Whether the frame names a token or a stamp. The token or stamp must be stored before the frame leaves.
     pub(crate) const fn needs_storage(self) -> bool {
         match self {
             Self::TakeToken(_)
@@ -91,10 +94,11 @@ impl Content {
     }
 }
 
-/// Room for the frames of one input. Beyond it the queues would allocate.
+/// Number of frames for which the queues have room at first. If an input causes more frames, the queues allocate
+/// memory.
 const QUEUE_CAPACITY: usize = 8;
 
-/// A queue, first in, first out.
+/// A queue of frames. The first frame that enters is the first that leaves.
 #[derive(Debug, Clone)]
 pub(crate) struct Outbox {
     waiting: VecDeque<Outgoing>,
@@ -119,7 +123,7 @@ impl Outbox {
         self.waiting.pop_front()
     }
 
-    /// Drops waiting frames that match.
+    /// Drops the waiting frames whose content matches.
     pub(crate) fn drop_all(&mut self, is_one: fn(Content) -> bool) {
         self.waiting.retain(|outgoing| !is_one(outgoing.content));
     }
@@ -128,7 +132,7 @@ impl Outbox {
         self.waiting.clear();
     }
 
-    /// Notes that the driver has the frame, and returns the ticket for its report.
+    /// Notes that the driver has taken the frame. Returns the ticket with which the driver reports the outcome.
     pub(crate) fn dispatch(&mut self, outgoing: Outgoing) -> Ticket {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -144,18 +148,19 @@ impl Outbox {
         } = self;
         waiting.hash(writer);
         for (ticket, outgoing) in in_flight {
-            // Only differences matter: tickets are compared only with each other.
+            // Tickets are only compared with each other, so only their differences matter.
             (next_ticket - ticket, outgoing).hash(writer);
         }
         in_flight.len().hash(writer);
     }
 
-    /// Removes and returns the frame of a ticket.
+    /// Removes and returns the frame to which a ticket belongs.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a ticket is good for one report"
     )]
     pub(crate) fn complete(&mut self, ticket: Ticket) -> Option<Outgoing> {
+        // The contract names no order of the reports, so the frame need not be the first one.
         let at = self
             .in_flight
             .iter()

@@ -1,4 +1,4 @@
-//! Results of an input for the driver: timers, frames and events.
+//! The results of an input: timers, frames and events.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -12,16 +12,18 @@ use crate::lab2::{Event, State};
 use crate::time::Instant;
 use crate::timers::{TimerKind, Timers};
 
-/// Room for the events of one input. Beyond it the queue would allocate.
+/// Number of events for which the queue has room at first. Only an input with more events makes the queue allocate
+/// memory.
 const EVENT_CAPACITY: usize = 128;
 
-/// Timers, frames and events. The driver drains it after every input.
+/// The timers, frames and events that inputs cause. The driver takes them after every input.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     timers: Timers<{ timer::COUNT }>,
     pub(super) outbox: Outbox,
     events: VecDeque<Event>,
-    /// How many more frames the current input may cause; `usize::MAX` if it is no frame.
+    /// The number of further frames that the current input may cause. `usize::MAX` if the input is not a received
+    /// frame.
     replies_left: usize,
 }
 
@@ -35,12 +37,12 @@ impl Output {
         }
     }
 
-    /// Begins an input that is a frame: it may cause [`REPLIES_MAX`] frames.
+    /// Begins an input that is a received frame. Such an input may cause at most [`REPLIES_MAX`] frames.
     pub(super) fn begin_frame_input(&mut self) {
         self.replies_left = REPLIES_MAX;
     }
 
-    /// Begins an input that is no frame: it may cause any number of frames.
+    /// Begins any other input. Such an input may cause any number of frames.
     pub(super) fn begin_other_input(&mut self) {
         self.replies_left = usize::MAX;
     }
@@ -49,7 +51,7 @@ impl Output {
         self.replies_left
     }
 
-    /// Whether the current input is a frame, whose answers are limited.
+    /// Whether the current input is a received frame. The number of answers to it is limited.
     pub(super) const fn is_replying(&self) -> bool {
         self.replies_left <= REPLIES_MAX
     }
@@ -71,7 +73,7 @@ impl Output {
         self.timers.stop_all();
     }
 
-    /// Stops the timers that do not outlive the entry into this state.
+    /// Stops the timers that must not keep running in this state. Called when the node enters a state.
     pub(super) fn enter(&mut self, state: State) {
         self.timers
             .retain(|timer: Timer| timer.outlives_entry(state));
@@ -81,12 +83,12 @@ impl Output {
         self.timers.is_set(timer)
     }
 
-    /// Returns when a timer is due; `None` if it is not set.
+    /// Returns the time at which a timer is due. Returns `None` if the timer is not set.
     pub(crate) fn due(&self, timer: Timer) -> Option<Instant> {
         self.timers.due(timer)
     }
 
-    /// Stops a timer that is due. Returns whether it was.
+    /// Stops the timer if it is due. Returns whether it was due.
     pub(super) fn take_due(&mut self, timer: Timer, now: Instant) -> bool {
         self.timers.take_due(timer, now)
     }
@@ -96,6 +98,7 @@ impl Output {
     }
 
     pub(crate) fn send(&mut self, to: MacAddr, content: Content) {
+        // Some callers do not check the limit first, so the count may already be 0.
         self.replies_left = self.replies_left.saturating_sub(1);
         self.outbox.push(Outgoing { to, content });
     }
@@ -112,13 +115,14 @@ impl Output {
         self.events.pop_front()
     }
 
-    /// Writes the timers as remaining times, with overdue ones as due.
+    /// Writes each timer as the time until it is due. An overdue timer counts as due now.
     pub(super) fn snapshot(&self, writer: &mut Writer) {
         let Self {
             timers,
             outbox,
             events,
-            replies_left: _, // every input sets it again
+            // Every input sets it again.
+            replies_left: _,
         } = self;
         events.len().hash(writer);
         for &timer in Timer::ALL {

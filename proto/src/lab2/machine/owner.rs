@@ -1,4 +1,4 @@
-//! OWNER: heartbeats, the lease, acknowledgements, and the time of the next handover.
+//! The rules of an OWNER: heartbeats, the lease, acknowledgements, and the time of the next handover.
 
 use std::time::Duration;
 
@@ -13,27 +13,29 @@ use crate::lab2::{Diagnostic, Lab2, Reason};
 use crate::time::Instant;
 
 impl Lab2 {
-    /// Accepts a TAKE_TOKEN, unless this node is shutting down or must own nothing.
+    /// Accepts a TAKE_TOKEN, unless this node is shutting down or must not own the token.
     pub(super) fn accept_offer(&mut self, envelope: Envelope, token: Token, data: &[u8]) {
         if self.is_shutting_down() {
-            // It would have to hand the token over again, perhaps to the same giver without end. The giver stays OWNER
-            // meanwhile.
+            // The node would have to hand the token over again, possibly to the same giver, and its shutdown would take
+            // longer. Without an answer, the giver stays OWNER.
             return;
         }
         if !self.may_own() {
+            // The PING announces that this node is paused, so the giver need not wait for its timeouts.
             return self.send_ping(envelope.from);
         }
-        // Heartbeats of tokens between this one and the offered one were overtaken on their way.
+        // The offered token may have overtaken heartbeats of the hops since the known token. When they arrive, they
+        // need no answer.
         let known_before = self.known.token();
         self.learn(token, self.me(), None);
         self.known.set_data(data);
-        // A member that hands the token over has had its turn.
+        // A member that hands the token over has had the token that it wanted.
         self.members.set_wants(envelope.from, false);
         let valid_for = self.members.offer_valid_for(&self.context, envelope.from);
         let tenure =
             Tenure::from_offer(token, known_before, envelope.from, envelope.at + valid_for);
         self.begin_tenure(tenure, Reason::TokenTaken);
-        // The giver may not know a smaller MTU that this node knows.
+        // This node may know a smaller MTU than the giver did.
         self.fit_data();
         self.schedule_acknowledgement();
         if self.is_heartbeat_due() || self.may_send_heartbeat_early() {
@@ -42,10 +44,10 @@ impl Lab2 {
         self.schedule_handover();
     }
 
-    /// Schedules the next handover: at once if another member wants the token, otherwise IDLE_HOLD after the token
-    /// came, and never while a program works.
+    /// Schedules the next handover. If another member wants the token, the handover is due at once. Otherwise it is due
+    /// IDLE_HOLD after the token came. While a program on this node works, schedules no handover.
     pub(super) fn schedule_handover(&mut self) {
-        let Some(tenure) = self.role.unoffered() else {
+        let Some(tenure) = self.role.unoffered_tenure() else {
             return;
         };
         let hold_until = tenure.hold_until();
@@ -53,35 +55,36 @@ impl Lab2 {
         if is_over || self.context.constants().idle_hold.is_zero() || self.is_handover_urgent() {
             self.hand_over();
         } else if self.can_hand_over() {
-            // A hop at another time than the heartbeat would wake all members once more.
+            // A hop at about the time of a heartbeat moves to that time, so that the members wake up only once.
             let at = self.heartbeat_close_to(hold_until).unwrap_or(hold_until);
             self.out.set(Timer::Handover, at);
         }
     }
 
-    /// Schedules a handover after a pause, if one is possible and none is scheduled.
+    /// If a handover is possible and none is scheduled, schedules a handover after a pause.
     pub(super) fn schedule_idle_handover(&mut self) {
         if self.can_hand_over() && !self.out.is_set(Timer::Handover) {
             self.timer_in(Timer::Handover, self.round_pause());
         }
     }
 
-    /// Whether IDLE_HOLD is over, so that the token goes on as soon as no program here works. WANT_TOKEN of another
-    /// member may have been lost.
+    /// Whether IDLE_HOLD is over. If so, this node hands the token over as soon as no program on this node works. The
+    /// node does this even if no member has asked for the token, because a WANT_TOKEN may have been lost.
     pub fn is_hold_over(&self, now: Instant) -> bool {
-        let tenure = self.role.unoffered();
+        let tenure = self.role.unoffered_tenure();
         let is_over = tenure.is_some_and(|tenure| tenure.is_hold_over(&self.context, now));
-        // A lone or deaf owner has no successor, so it keeps the token.
+        // An owner that is the only member, or deaf, has no successor and keeps the token.
         is_over && self.members.len() > 1 && !self.is_deaf()
     }
 
-    /// Hands over a token whose IDLE_HOLD is over. A heartbeat that is due as well waits: it is the successor's.
+    /// Hands the token over. Called when IDLE_HOLD has ended. If a heartbeat is due at the same time, the heartbeat
+    /// waits, because the successor will send one.
     pub(super) fn on_handover_due(&mut self) {
         let Some(tenure) = self.role.tenure() else {
             return;
         };
-        // A heartbeat sent just before the token would be outdated when it arrives. It leaves from here only if no
-        // member takes the token, or if the first offer could not be sent.
+        // A heartbeat that is sent just before the offer is outdated when it arrives. So it leaves only if no member
+        // takes the token, or if the first offer could not be sent.
         let was_going_on = tenure.has_next_progress();
         let speaks = self.out.take_due(Timer::Heartbeat, self.context.now());
         let goes_on = self.hand_over() && !was_going_on;
@@ -92,55 +95,58 @@ impl Lab2 {
         }
     }
 
-    /// Returns when the next heartbeat is due, if that is close to `then`. A hop and a heartbeat at one time wake the
-    /// members up only once.
+    /// Returns the time of the next heartbeat if this time is close to `then`. If a hop and a heartbeat happen at the
+    /// same time, the members wake up only once.
     fn heartbeat_close_to(&self, then: Instant) -> Option<Instant> {
         let constants = self.context.constants();
         let at = self.out.due(Timer::Heartbeat)?;
-        // A heartbeat that is being sent counts as due again until it has left.
+        // While a heartbeat is being sent, its timer is already set for the next attempt.
         let is_leaving = at == self.context.now() + constants.take_timeout;
         let apart = at.since(then).max(then.since(at));
         let most = constants.idle_hold.min(constants.heartbeat) / 2;
         (apart <= most && !is_leaving).then_some(at)
     }
 
-    /// Whether the next heartbeat may leave now, because the token has come and will stay for IDLE_HOLD.
+    /// Whether the next heartbeat may leave before it is due. It may leave early if it is nearly due, and the token
+    /// stays on this node for a while.
     fn may_send_heartbeat_early(&self) -> bool {
         let rests = !self.local_work.has_work() && !self.is_handover_urgent();
         rests && self.heartbeat_close_to(self.context.now()).is_some()
     }
 
-    /// Whether the token goes on without waiting for IDLE_HOLD.
+    /// Whether this node should hand the token over at once, without waiting for IDLE_HOLD.
     pub(super) fn is_handover_urgent(&self) -> bool {
         self.must_hand_over() || self.is_wanted()
     }
 
-    /// Acknowledges the token at once, or shortly before the giver would repeat its offer.
+    /// Acknowledges the token at once if the token stays on this node. If the token will soon move on, schedules the
+    /// acknowledgement for a time before the giver repeats its offer.
     fn schedule_acknowledgement(&mut self) {
-        // If the token goes on before that, the acknowledgement may become needless, so it waits. With work, it leaves
-        // at once: if this process were stopped meanwhile, the giver would mint, and offer the token to others.
+        // While the acknowledgement waits, the token may come back around the ring, and then the acknowledgement is not
+        // needed. With work here it leaves at once. If this process were stopped before the acknowledgement left, the
+        // giver would mint and offer the token to others.
         let constants = self.context.constants();
         let take_timeout = constants.take_timeout;
         let goes_on_soon = !self.local_work.has_work()
             && (self.is_handover_urgent() || constants.idle_hold <= take_timeout / 4);
-        // With a short IDLE_HOLD, or a member that wants the token, it leaves before the giver would repeat its offer.
         if goes_on_soon {
-            // It is due within a quarter; the rest is for the delay of the wake-up.
+            // The acknowledgement is due after a quarter of TAKE_TIMEOUT at the latest. The difference is for a late
+            // wake-up.
             self.timer_in(Timer::Acknowledge, take_timeout / 5);
         } else {
             self.acknowledge();
         }
     }
 
-    /// Acknowledges the token to the previous holder: with the held token, or with the known one if the token has gone
-    /// on.
+    /// Acknowledges the token to the previous holder. The frame names the held token, or the known token if the token
+    /// has moved on.
     pub(super) fn acknowledge(&mut self) {
         self.out.stop(Timer::Acknowledge);
         let Some(owed) = self.role.take_unacknowledged() else {
             return;
         };
         match &self.role {
-            // This node offers the token and wants it again: TOKEN_IS_HERE would cancel its WANT_TOKEN.
+            // This node offers the token and has asked for it again. TOKEN_IS_HERE would cancel its WANT_TOKEN.
             Role::Owner(tenure) if tenure.offer().is_some() && self.local_work.has_work() => {
                 self.send_token_was_here(owed.to());
             }
@@ -148,7 +154,7 @@ impl Lab2 {
             Role::Waiter(_) => {
                 self.send_token_was_here(owed.to());
                 let late = owed.lateness(self.context.now());
-                // The token has gone on, so this node cannot be unsure of it. People should still learn that
+                // The token has moved on, so this node cannot be unsure of it. The report tells people that
                 // TAKE_TIMEOUT is too short.
                 if !late.is_zero() {
                     self.note_taken_late(Some(late), Some(self.known.holder()));
@@ -164,21 +170,22 @@ impl Lab2 {
         last.is_none_or(|at| self.context.now().since(at) >= period)
     }
 
-    /// Returns how long a heartbeat waits for an offer to be taken. No member's WAITER_TIMEOUT may end meanwhile.
+    /// Returns the maximum time that a heartbeat may wait for the end of a handover.
     fn heartbeat_delay_max(&self) -> Duration {
         let period = self.members.heartbeat_period(&self.context);
+        // With a longer wait, the WAITER_TIMEOUT of a member that has a shorter one could end.
         self.context.constants().take_timeout.min(period)
     }
 
-    /// Broadcasts TOKEN_IS_HERE. [`on_heartbeat_sent`](Self::on_heartbeat_sent) continues when the link has accepted
-    /// it; until then it is repeated after TAKE_TIMEOUT.
+    /// Broadcasts TOKEN_IS_HERE, and repeats it every TAKE_TIMEOUT until the link accepts it. Then
+    /// [`on_heartbeat_sent`](Self::on_heartbeat_sent) continues.
     pub(super) fn on_heartbeat_due(&mut self) {
         let Some(tenure) = self.role.tenure() else {
             return;
         };
         let now = self.context.now();
-        // Where the token goes round fast, each giver waits here until the token is back: its heartbeat would be
-        // outdated. If the offer is not taken in time, the heartbeat is still right.
+        // During a handover the heartbeat waits, because it would name a token that has just moved on. If the member
+        // does not take the token in time, the heartbeat is right and leaves.
         let taken_by = tenure
             .offer()
             .map(|it| it.since() + self.heartbeat_delay_max());
@@ -190,7 +197,8 @@ impl Lab2 {
         }
     }
 
-    /// Restarts heartbeat and lease after a broadcast TOKEN_IS_HERE: all members' WAITER_TIMEOUTs begin again.
+    /// Restarts the heartbeat period and the lease, because the frame restarts the WAITER_TIMEOUT of every member.
+    /// Called after this node has broadcast TOKEN_IS_HERE.
     pub(super) fn on_heartbeat_sent(&mut self) {
         self.on_ack_sent(MacAddr::BROADCAST, true);
         let Some(tenure) = self.role.tenure_mut() else {
@@ -216,13 +224,14 @@ impl Lab2 {
             // A ring of one waits for no answer.
             self.review_grade();
         }
-        // A lone node would announce its stamps to no member.
+        // If this node is the only member, no other node could receive its stamps.
         if self.members.len() > 1 {
             self.announce_stamps();
         }
     }
 
-    /// Handles the outcome of a frame that acknowledges the token, sent to its giver or to all.
+    /// Handles the outcome of a frame that acknowledges the token. This node sent the frame either to the giver or to
+    /// all members.
     pub(super) fn on_ack_sent(&mut self, to: MacAddr, accepted: bool) {
         let tenure = self.role.tenure_mut();
         if tenure.is_some_and(|tenure| tenure.on_ack_sent(to, accepted)) {
@@ -230,7 +239,7 @@ impl Lab2 {
         }
     }
 
-    /// Handles the report that all frames sent before have left the host.
+    /// Handles the report that all frames that were sent have left the host.
     pub(super) fn on_flushed(&mut self) {
         let Some(tenure) = self.role.tenure_mut() else {
             return;
@@ -240,19 +249,20 @@ impl Lab2 {
             FlushEffect::Late(late) => self.on_unsure(Some(late)),
             FlushEffect::AnnouncementLeft => self.on_announcement_left(),
         }
+        // TAKE_TIMEOUT begins again now: the member had no chance to answer before the offer left the host.
         let tenure = self.role.tenure_mut();
         if let Some(attempts) = tenure.and_then(Tenure::take_flushed_offer) {
             self.await_answer(attempts);
         }
     }
 
-    /// Announces a token that this node is unsure of. `late` is the delay of the acknowledgement; `None` if it was not
-    /// sent.
+    /// Announces the held token, because this node is unsure of it. `late` is the time by which the acknowledgement was
+    /// too late. `None` if the acknowledgement could not be sent.
     fn on_unsure(&mut self, late: Option<Duration>) {
-        // Members object to a heartbeat of a weaker token, and another owner has heartbeats of its own. So the
-        // heartbeat leaves at once, and no program relies on the token until all had time to object.
+        // Members object to a heartbeat of a weaker token, and another owner answers it. So the heartbeat leaves at
+        // once, and no program may rely on the token until all members had time to object.
         let offered_to = self.role.offer().map(|offer| offer.to());
-        // During an offer the heartbeat waits anyway: it would be the successor's.
+        // During a handover the heartbeat waits anyway, because the successor will send it.
         if offered_to.is_none() {
             self.out.set(Timer::Heartbeat, self.context.now());
         }
@@ -265,7 +275,8 @@ impl Lab2 {
             .note_recurring_event(&self.context, &mut self.out, trouble);
     }
 
-    /// Goes on with the token after all members were told that this node, which is unsure of it, holds it.
+    /// Continues the interrupted round. If no round was interrupted, schedules the next handover. Called when the
+    /// announcement of an unsure token has left.
     fn on_announcement_left(&mut self) {
         let Some(tenure) = self.role.tenure_mut() else {
             return;
@@ -280,12 +291,14 @@ impl Lab2 {
         }
     }
 
-    /// Whether a handover must wait, because members may still object to the token. If so, it is scheduled.
+    /// Returns whether a handover must wait, because members may still object to the token. If it must wait, schedules
+    /// the handover for later.
     pub(super) fn wait_for_objections(&mut self) -> bool {
-        // A successor would be sure of the token.
+        // A successor would not know that the token is unsure, and would grant it at once.
         let tenure = self.role.tenure();
         match tenure.map(|tenure| tenure.objections(&self.context)) {
             None | Some(ObjectionPeriod::Over) => false,
+            // The announcement is still to leave. `on_announcement_left` continues, so no timer is needed.
             Some(ObjectionPeriod::NotStarted) => true,
             Some(ObjectionPeriod::Until(at)) => {
                 self.out.set(Timer::Handover, at);
@@ -294,28 +307,30 @@ impl Lab2 {
         }
     }
 
-    /// Gives the token up if no heartbeat could be sent for WAITER_TIMEOUT: the others may have elected another owner.
-    /// Every input calls this first, so that a process that was stopped never acts as an owner when it wakes up.
+    /// Gives up the token if this node could send no heartbeat for WAITER_TIMEOUT. In this time the other members may
+    /// have elected another owner. Every input first calls this function. So a process that was stalled does not act as
+    /// an owner after the stall.
     pub(super) fn expire_lease(&mut self) {
         if self.out.take_due(Timer::Lease, self.context.now()) {
             self.on_lease_expired();
         }
     }
 
-    /// The question waits for the next timeout, because frames that wait in the socket may name the owner.
+    /// Gives the token up at the end of the lease.
     pub(super) fn on_lease_expired(&mut self) {
         if self.role.tenure().is_some() {
             self.enter_looser(Reason::LeaseExpired, self.token());
+            // The question waits for the next timeout, because frames that wait in the socket may name the owner.
             self.out.set(Timer::Ask, self.context.now());
         }
     }
 
-    /// Sends TOKEN_IS_HERE with the held token; sends nothing if there is none.
+    /// If this node holds a token, sends TOKEN_IS_HERE with this token.
     pub(super) fn send_token_is_here(&mut self, to: MacAddr) {
         if let Some(tenure) = self.role.tenure() {
             let token = tenure.token();
             self.send(to, Content::TokenIsHere(token));
-            // TOKEN_IS_HERE cancels this node's own WANT_TOKEN at all members, so it is repeated.
+            // All members take TOKEN_IS_HERE as the end of this node's request, so the node repeats WANT_TOKEN.
             if to == MacAddr::BROADCAST && self.out.is_set(Timer::Want) {
                 self.out.set(Timer::Want, self.context.now());
             }

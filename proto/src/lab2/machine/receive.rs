@@ -1,4 +1,5 @@
-//! Received frames: which of them count, the effects common to all, and the dispatch by kind of message.
+//! Received frames. The code checks whether a frame counts, applies the effects that all frames have, and then handles
+//! the frame according to its kind.
 
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ impl Lab2 {
             from: frame.author,
             broadcast: frame.destination == MacAddr::BROADCAST,
             at: self.context.now().before(age),
-            // Only the profile of a broadcast heartbeat announces it.
+            // Only the profile of a broadcast heartbeat announces a backing.
             backing: frame.profile.and_then(|profile| profile.backing()),
         };
         if self.note_frame(envelope, &frame) {
@@ -48,16 +49,16 @@ impl Lab2 {
         if frame.author == me {
             return Err(DropReason::OwnFrame);
         }
-        // The link may be in promiscuous mode.
+        // An interface in promiscuous mode also receives frames for other nodes.
         if frame.destination != me && !broadcast {
             return Err(DropReason::NotForUs);
         }
         if let Message::TakeToken { .. } = frame.message {
-            // Several members would accept it, and own one token.
+            // Several members would accept a broadcast offer, and all own the same token.
             if broadcast {
                 return Err(DropReason::BroadcastTakeToken);
             }
-            // By now its giver has repeated the offer, or given this node up and minted.
+            // By now the giver has repeated the offer, or has given this node up and minted.
             if age > self.members.offer_valid_for(&self.context, frame.author) {
                 return Err(DropReason::StaleOffer);
             }
@@ -65,8 +66,8 @@ impl Lab2 {
         Ok(frame)
     }
 
-    /// Applies the parts of a frame that do not depend on its message. Returns whether the message counts: one of an
-    /// author that hears nobody does not.
+    /// Applies the effects of a frame that are the same for all kinds of messages. Returns whether the message of the
+    /// frame counts. If the author hears no member, some kinds of messages do not count.
     fn note_frame(&mut self, envelope: Envelope, frame: &Frame<'_>) -> bool {
         let (from, message) = (envelope.from, &frame.message);
         let says_deaf = frame.profile.is_some_and(|profile| profile.is_deaf());
@@ -78,14 +79,16 @@ impl Lab2 {
             let kind = message.kind();
             Event::Received { kind }
         });
-        // This comes before the message: an author that is new or back changes the effect of its message.
+        // These effects come first, because the effects of the message depend on them: the author may be new, or may
+        // have been away.
         self.note_return(from);
         self.note_author(envelope, matches!(message, Message::WantToken));
         self.note_heard(envelope, message, says_deaf);
         let reach = (envelope, frame.profile.as_ref());
         self.diagnostics
             .note_reach(&self.context, &self.members, &mut self.out, reach);
-        // A deaf author's profile counts: perhaps it is deaf only because the others' frames do not fit its MTU.
+        // A deaf author's profile counts too. The author may be deaf because the frames of the others do not fit its
+        // MTU.
         if let Some(profile) = frame.profile {
             self.on_profile(envelope, profile);
         }
@@ -98,7 +101,8 @@ impl Lab2 {
         !ignored
     }
 
-    /// Notes that this node hears, whether the author is deaf, and whether the frame answers a probe.
+    /// Notes three facts about a frame that this node has heard: when it arrived, whether its author is deaf, and
+    /// whether it answers a probe.
     fn note_heard(&mut self, envelope: Envelope, message: &Message<'_>, says_deaf: bool) {
         let (context, out, from) = (&self.context, &mut self.out, envelope.from);
         let was_deaf = self.members.note_heard(context, envelope.at);
@@ -106,7 +110,7 @@ impl Lab2 {
             self.diagnostics
                 .note_deafness(context, out, from, says_deaf);
         }
-        // A deaf owner has offered the token to no member, and no timer is set.
+        // While this node was deaf, it offered the token to no member, and it may have no timer for a handover.
         if was_deaf {
             self.schedule_idle_handover();
         }
@@ -118,17 +122,20 @@ impl Lab2 {
             self.diagnostics
                 .note_late_answer(&self.context, &mut self.out, envelope, message);
             if self.fitness.note_answer(from) {
-                // The node may own at the next wake-up: announcing it now could be a third answer to this frame.
+                // The node announces at the next timeout that it may own again. An announcement now could be a third
+                // answer to this frame.
                 self.out.set(Timer::Probe, self.context.now());
             }
         }
     }
 
-    /// Sends PING to a deaf owner or asker, so that it hears somebody. Unanswered, it would stand for election, and its
-    /// token would destroy the owner's.
+    /// Sends PING to a deaf member that is an owner or asks for the token. So the deaf member hears a member. Without
+    /// an answer, the deaf member would stand for election, and its new token would destroy the owner's token.
     fn greet_deaf(&mut self, deaf: MacAddr) {
         let context = &self.context;
-        if self.members.is_follower(context, deaf) && self.members.allow_ping(context, deaf) {
+        // If all members answered, each frame of a deaf node would cost n frames.
+        if self.members.counts_as_follower(context, deaf) && self.members.allow_ping(context, deaf)
+        {
             self.send_ping(deaf);
         }
     }
@@ -149,7 +156,7 @@ impl Lab2 {
                 promise,
                 paused,
             } => {
-                // A pending offer goes out first; the table uses the replies that are left.
+                // If the pause makes an offer fail, the next offer uses the two answers first. The table gets the rest.
                 self.on_paused(from, paused);
                 self.on_ping(envelope, digest, ip);
                 if let Some(promise) = promise {
@@ -157,6 +164,7 @@ impl Lab2 {
                 }
             }
             Message::TokenWasHereRecently { token, .. } if envelope.broadcast => {
+                // As a broadcast, this message announces a failed offer. It answers no question of this node.
                 self.confidence.release_promise(&self.context, token);
             }
             Message::TokenWasHereRecently { token, holder } => {
@@ -181,7 +189,7 @@ impl Lab2 {
             } => self.handle_job_input(JobInput::Received {
                 from,
                 broadcast: envelope.broadcast,
-                frame: StampsFrame::received(token, serial, purpose),
+                frame: StampsFrame::from_frame(token, serial, purpose),
                 digest,
                 stamps,
             }),

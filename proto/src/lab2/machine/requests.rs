@@ -1,4 +1,4 @@
-//! Requests for the token, for the work of applications here.
+//! Requests for the token. If an application on this node has work that needs the token, this node sends a request.
 
 use super::outbox::Content;
 use super::timer::Timer;
@@ -6,7 +6,7 @@ use crate::lab2::Lab2;
 
 impl Lab2 {
     pub(super) fn on_work_wanted(&mut self) {
-        // The token would only have to be handed over again.
+        // A node that shuts down would have to hand the token over again at once.
         if self.is_shutting_down() {
             return;
         }
@@ -14,18 +14,19 @@ impl Lab2 {
         let tenure = self.role.tenure_mut();
         if let Some(tenure) = tenure.filter(|tenure| tenure.offer().is_none()) {
             tenure.mark_used();
-            // Before the work begins, as when the token comes with an offer.
+            // If the previous holder still waits, it must hear from this node before work begins here.
             self.acknowledge();
-            // Work keeps the token here.
+            // The token stays here until the work is done.
             self.out.stop(Timer::Handover);
         } else {
             self.request_token();
         }
     }
 
-    /// Ends the work. The token goes on at once only if a member wants it or IDLE_HOLD is over.
+    /// Ends the work. The token then moves on at once only if another member wants it, or if IDLE_HOLD is over.
     pub(super) fn on_work_done(&mut self) {
-        // A program that locks again soon would otherwise wait for a whole rotation each time.
+        // If the token always moved on after work, a program that soon locks again would wait for a whole rotation each
+        // time.
         let was_at_work = self.local_work.end();
         self.out.stop(Timer::Want);
         if was_at_work {
@@ -33,13 +34,13 @@ impl Lab2 {
         }
     }
 
-    /// Requests the token again if it was lost or handed over with work left. Called at the end of each input, which
-    /// may have brought another token.
+    /// Requests the token again if an application still has work, but the token was lost or handed over. This function
+    /// is called at the end of each input, because the input may have replaced the token.
     pub(super) fn resume_request(&mut self) {
         if !self.may_resume_request() {
             return;
         }
-        // A frame that has had its two answers must not cause a third one.
+        // If the current frame has had its two answers, WANT_TOKEN waits for the next timeout.
         if self.out.may_reply() {
             self.request_token();
         } else {
@@ -47,9 +48,11 @@ impl Lab2 {
         }
     }
 
-    /// Requests the token again at the next wake-up, which is due at once. Called where no frame is being handled.
+    /// Schedules a new request for the token. The request leaves at a timeout that is due at once. Called after this
+    /// node has sent a frame.
     pub(super) fn schedule_request(&mut self) {
-        // Otherwise WANT_TOKEN would count as an answer to the next frame, which may be garbage.
+        // If WANT_TOKEN were queued now, it might leave after the next received frame. It would look like an answer,
+        // even to an invalid frame.
         if self.may_resume_request() {
             self.out.set(Timer::Want, self.context.now());
         }
@@ -59,19 +62,20 @@ impl Lab2 {
         !self.is_shutting_down() && !self.out.is_set(Timer::Want) && self.may_request()
     }
 
-    /// Broadcasts WANT_TOKEN, and repeats it every HEART_BEAT_PERIOD until the token is here. A giver requests it too:
-    /// its handover may take longer than a rotation of the others.
+    /// Broadcasts WANT_TOKEN, and repeats this frame every HEART_BEAT_PERIOD until this node has the token. A node that
+    /// is handing the token over requests the token too, because the handover may take longer than a rotation among the
+    /// other members.
     pub(super) fn request_token(&mut self) {
         if !self.may_request() {
             return;
         }
         self.broadcast(Content::WantToken);
         let (now, waiter_timeout) = (self.context.now(), self.context.waiter_timeout());
-        // Broadcasts may not reach the holder, which keeps the token indefinitely if its IDLE_HOLD is infinite. So it
-        // gets a unicast every WAITER_TIMEOUT.
+        // Broadcasts may not reach the holder. If its IDLE_HOLD is endless, it would keep the token indefinitely. So
+        // the node also asks by unicast, every WAITER_TIMEOUT.
         let is_late = self.local_work.note_request(now, waiter_timeout);
         let holder = self.known.owner();
-        // A giver still counts as the holder itself.
+        // During a handover, this node still counts as the holder, and it must not send a frame to itself.
         let holder = holder.filter(|&owner| !self.context.is_own(owner));
         if let Some(holder) = holder
             && is_late
@@ -83,12 +87,13 @@ impl Lab2 {
         self.timer_in(Timer::Want, self.context.constants().heartbeat);
     }
 
-    /// Whether WANT_TOKEN may be sent. A paused node would not take the token, and a deaf one would not hear of it.
+    /// Whether this node may send WANT_TOKEN. A paused node would not take the token. A deaf node would not hear the
+    /// offer of the token.
     fn may_request(&self) -> bool {
         self.local_work.has_work()
             && self.may_own()
             && !self.is_deaf()
             && self.context.is_up()
-            && self.role.unoffered().is_none()
+            && self.role.unoffered_tenure().is_none()
     }
 }

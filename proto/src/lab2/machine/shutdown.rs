@@ -1,4 +1,4 @@
-//! Shutdown: the node hands the token over, sends LEAVING, and is finished.
+//! The shutdown of a node: it hands the token over and sends LEAVING.
 
 use ring_codec::MacAddr;
 
@@ -10,15 +10,15 @@ use crate::lab2::{Lab2, State};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Shutdown {
     No,
-    /// The token, if there is one, is being handed over.
+    /// The shutdown has begun. If this node has the token, it now hands the token over.
     Wanted,
-    /// LEAVING waits to be sent.
+    /// The LEAVING frame waits to be sent.
     Leaving,
     Finished,
 }
 
 impl Lab2 {
-    /// Begins the shutdown. An OWNER hands the token over first.
+    /// Begins the shutdown. If this node is OWNER, it first hands the token over.
     pub(super) fn shut_down(&mut self) {
         if self.shutdown != Shutdown::No {
             return;
@@ -28,12 +28,13 @@ impl Lab2 {
             self.finish();
         } else if self.can_hand_over() {
             self.hand_over();
-        } else if self.role.unoffered().is_some() {
+        // An owner without a successor has no handover to wait for. During a handover, `leave_if_free` leaves later.
+        } else if self.role.unoffered_tenure().is_some() {
             self.leave();
         }
     }
 
-    /// Sends LEAVING if the node is shutting down and has no token.
+    /// Sends LEAVING if the node is shutting down and is not OWNER.
     pub(super) fn leave_if_free(&mut self) {
         if self.state() != State::Owner {
             self.leave();
@@ -44,7 +45,7 @@ impl Lab2 {
         self.shutdown != Shutdown::No
     }
 
-    /// Whether LEAVING was sent or is waiting to be sent. No frame may follow it.
+    /// Whether LEAVING was sent or waits to be sent. No frame may follow LEAVING.
     pub(super) fn has_left(&self) -> bool {
         matches!(self.shutdown, Shutdown::Leaving | Shutdown::Finished)
     }
@@ -53,7 +54,7 @@ impl Lab2 {
     pub(super) fn leave(&mut self) {
         if self.shutdown == Shutdown::Wanted {
             if !self.out.may_reply() {
-                // The current frame has had its two answers.
+                // The current frame has had its two answers, so LEAVING waits for a timeout that is due at once.
                 let again = if self.state() == State::Owner {
                     Timer::Handover
                 } else {
@@ -61,15 +62,17 @@ impl Lab2 {
                 };
                 return self.out.set(again, self.context.now());
             }
-            if self.state() == State::Waiter && self.role.unacknowledged().is_some() {
+            if self.state() == State::Waiter && self.role.pending_ack().is_some() {
                 if self.out.is_replying() {
-                    // The acknowledgement answers another frame than the current one.
+                    // The acknowledgement answers an earlier frame. Together with LEAVING it could be a third answer to
+                    // the current one.
                     return self.out.set(Timer::Acknowledge, self.context.now());
                 }
+                // Without the acknowledgement, the giver would think that its offer has failed, and would mint.
                 self.acknowledge();
             }
             self.shutdown = Shutdown::Leaving;
-            // A timer could send a frame after LEAVING, and the members would take the node for alive.
+            // A timer could cause a frame after LEAVING, and the members would think that the node is alive.
             self.out.stop_all();
             self.send(MacAddr::BROADCAST, Content::Leaving);
         }
@@ -80,7 +83,8 @@ impl Lab2 {
         self.out.stop_all();
     }
 
-    /// Whether a [`Command::ShutDown`](crate::lab2::Command::ShutDown) is complete: no frame is left to send.
+    /// Whether the shutdown after [`Command::ShutDown`](crate::lab2::Command::ShutDown) is complete, so that no frame
+    /// is left to send.
     pub fn is_finished(&self) -> bool {
         self.shutdown == Shutdown::Finished
     }

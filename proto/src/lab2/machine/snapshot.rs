@@ -1,11 +1,13 @@
-//! The state that decides a state machine's future, as bytes. Two state machines of one ring with equal snapshots
-//! behave equally from then on, so a model checker recognizes a state.
+//! Encodes the state of a state machine as bytes. The bytes contain everything that affects the future of the state
+//! machine. If two state machines of one ring have equal snapshots, they behave in the same way from then on. So a
+//! model checker can recognize a state that it has explored before.
 //!
-//! Points in time are written as the time that is left or has passed. An age is cut off where no rule asks for more.
-//! Constants are left out, since all members share them, and so is everything that only people see.
+//! A point in time is written as a duration: the time until this point, or the time since. If all rules treat ages
+//! above a limit alike, a larger age is written as the limit. The constants are left out, because all members share
+//! them. Data that only people see are also left out.
 //!
-//! Every structure is destructured in full, without `..`. So a new field does not compile before its effect on the
-//! future was decided.
+//! Every structure is destructured in full, without `..`. So if a field is added, the code does not compile until its
+//! author has decided whether the field affects the future.
 
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
@@ -14,7 +16,8 @@ use crate::lab2::Lab2;
 use crate::time::Instant;
 
 impl Lab2 {
-    /// Returns the state that decides the future, as bytes. Only equality has a meaning: the encoding may change.
+    /// Returns the state that decides the future, as bytes. Compare snapshots only for equality, because the encoding
+    /// may change.
     pub fn snapshot(&self) -> Vec<u8> {
         let Self {
             context,
@@ -26,13 +29,14 @@ impl Lab2 {
             members,
             confidence,
             jobs,
-            // Only people and applications see it; no rule reads it.
+            // Only people and applications see the reports, and no rule reads them.
             diagnostics: _,
             shutdown,
             out,
         } = self;
         let mut writer = Writer {
-            now: context.now(), // every input sets the wall clock again
+            // Every input sets the wall clock again, so the wall clock is left out.
+            now: context.now(),
             bytes: Vec::with_capacity(512),
         };
         context.link.snapshot(&mut writer);
@@ -50,7 +54,7 @@ impl Lab2 {
     }
 }
 
-/// A [`Hasher`] that keeps all bytes that are hashed into it.
+/// A [`Hasher`] that only stores all the bytes that it gets.
 pub(crate) struct Writer {
     pub(crate) now: Instant,
     bytes: Vec<u8>,
@@ -62,18 +66,21 @@ impl Hasher for Writer {
     }
 
     fn finish(&self) -> u64 {
+        // The bytes are the result: two states with one hash would look like one state.
         0
     }
 }
 
 impl Writer {
-    /// Writes a time of which rules only ask whether it is at most `limit` ago.
+    /// Writes a time. The rules ask only whether this time is at most `limit` ago. So an earlier time is written like
+    /// `None`.
     pub(crate) fn within(&mut self, stamp: Option<Instant>, limit: Duration) {
         let age = stamp.map(|at| self.now.since(at));
         age.filter(|&age| age <= limit).hash(self);
     }
 
-    /// Writes a time whose age counts up to `limit`. It differs from `None` at any age.
+    /// Writes the age of a time, but at most `limit`. A time that is older than `limit` differs from `None`. In
+    /// contrast, `within` writes such a time like `None`.
     pub(crate) fn age_up_to(&mut self, stamp: Option<Instant>, limit: Duration) {
         stamp.map(|at| self.now.since(at).min(limit)).hash(self);
     }

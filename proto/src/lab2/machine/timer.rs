@@ -3,20 +3,22 @@
 use crate::lab2::State;
 use crate::timers::TimerKind;
 
-/// The timers. Those that are due together fire in this order.
+/// The timers. If several timers are due at the same time, they fire in the order of this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// End of the lease: an OWNER that could send no heartbeat may have been replaced.
+    /// End of the lease. An OWNER that could send no heartbeat during its lease may have been replaced.
     Lease,
-    /// End of the members' promises to an OWNER.
+    /// End of the promises of members to an OWNER.
     Grade,
     /// Time to acknowledge a TAKE_TOKEN to the previous holder.
     Acknowledge,
-    /// Time to hand the token over. It fires before `Heartbeat`, which is then the successor's to send.
+    /// Time to hand the token over. This timer fires before `Heartbeat`, because after a handover the successor sends
+    /// the heartbeat.
     Handover,
     /// Time to broadcast TOKEN_IS_HERE.
     Heartbeat,
-    /// Time to repeat TAKE_TOKEN or to give the member up. It fires after `Heartbeat`, which the offer would overtake.
+    /// Time to repeat TAKE_TOKEN, or to count the handover as failed. This timer fires after `Heartbeat`, because a
+    /// heartbeat after the offer would be outdated.
     Take,
     /// End of WAITER_TIMEOUT.
     Waiter,
@@ -39,14 +41,15 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    /// Whether the timer keeps running when this state is entered. Other timers belong to the state that is left, or
-    /// are set again.
+    /// Whether the timer keeps running when the node enters this state. Timers that do not keep running belong to the
+    /// previous state, or are set again.
     pub(crate) const fn outlives_entry(self, entered: State) -> bool {
         match self {
-            // Work goes on waiting in every state but OWNER.
+            // Work waits for the token in every state but OWNER.
             Self::Want => !matches!(entered, State::Owner),
-            // The token may go on and come back before the previous holder is told.
+            // The token may move on before the acknowledgement or an announcement of stamps has left.
             Self::Acknowledge | Self::Stamps => matches!(entered, State::Owner | State::Waiter),
+            // These duties do not depend on the state.
             Self::Store | Self::Probe | Self::Members => true,
             Self::Lease
             | Self::Grade

@@ -1,4 +1,4 @@
-//! Messages about the token, in every state (`docs/protocol.md`, "States").
+//! The effects of messages about the token, in every state (`docs/protocol.md`, "States").
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Token};
@@ -9,7 +9,7 @@ use crate::lab2::tenure::{Role, Tenure};
 use crate::lab2::{Lab2, Reason};
 
 impl Lab2 {
-    /// Handles TOKEN_IS_HERE: a heartbeat, an acknowledgement or an answer.
+    /// Handles TOKEN_IS_HERE, which is a heartbeat, an acknowledgement, or an answer.
     pub(super) fn on_token_is_here(
         &mut self,
         envelope: Envelope,
@@ -18,7 +18,7 @@ impl Lab2 {
     ) {
         let gave_way = self.on_token_claimed(envelope, token, data);
         let answered = self.answer_heartbeat(envelope, (token, beat), digest);
-        // The other owner should know that this node is there, and now follows it.
+        // The other owner does not know yet that this node follows it.
         if gave_way && !answered {
             self.send_ping(envelope.from);
         }
@@ -31,18 +31,18 @@ impl Lab2 {
             .note_holder(context, &mut self.members, out, claim);
     }
 
-    /// Applies another node's claim to a token. Returns whether this OWNER has given way: then the other must learn
-    /// that.
+    /// Handles a frame in which another node claims that it holds a token. Returns whether this node was OWNER and has
+    /// given way. After a node has given way, the caller informs the other owner.
     fn on_token_claimed(&mut self, envelope: Envelope, token: Token, data: &[u8]) -> bool {
         let now = self.context.now();
         if envelope.broadcast {
             self.known.note_heartbeat(envelope.at);
         }
-        // A holder has what it asked for.
+        // A member that holds a token no longer wants it.
         self.members.set_wants(envelope.from, false);
         let gives_way = match self.role {
             Role::Owner(tenure) => {
-                // During a handover the offered token counts, because the successor may hold it already.
+                // During a handover the offered token is compared, because the successor may already hold it.
                 let offer = tenure.offer().map(|offer| offer.token());
                 if offer.is_some_and(|offered| !offered.is_stronger_than(&token)) {
                     self.on_handover_complete(token, envelope.from);
@@ -59,13 +59,13 @@ impl Lab2 {
             }
             Role::Waiter(_) => false,
         };
-        // The holder's data belong to its token: they replace the ones that are known for an older one.
+        // The frame contains the data of the holder's token. They replace the data that belong to an older token.
         self.learn(token, envelope.from, Some(data));
         self.known.note_heard(envelope.at);
         self.restart_waiter_timeout();
         self.set_owner(Some(envelope.from));
-        // If a stronger token is known but no longer heard of, its holder cannot object, so this node does. A weaker
-        // token of the same chain was only overtaken on its way.
+        // This node may know a stronger token. If its holder was not heard for a while, the holder cannot object, so
+        // this node objects. A weaker token of the same chain needs no objection: its heartbeat was overtaken.
         let stronger = |known: &Token| known.is_stronger_than(&token);
         match self.known.token().filter(stronger) {
             None => self.known.note_alive(now),
@@ -73,7 +73,7 @@ impl Lab2 {
                 let heartbeat = self.context.constants().heartbeat;
                 if !token.same_chain(&known)
                     && !self.known.is_known_alive(&self.context)
-                    && self.rivals.may_object(now, heartbeat)
+                    && self.rivals.take_objection(now, heartbeat)
                 {
                     self.send_token_was_here(envelope.from);
                 }
@@ -82,12 +82,14 @@ impl Lab2 {
         gives_way
     }
 
-    /// Decides between this OWNER and another one. Returns whether this node gives way. Otherwise it answers, or waits
-    /// for the other's next heartbeat.
+    /// Decides whether this OWNER keeps its token, or gives way to the author of a claim. Returns whether this node
+    /// gives way. A node that does not give way outbids the author, answers the claim, or waits for the author's next
+    /// heartbeat.
     fn resolve_claim(&mut self, tenure: &Tenure, envelope: Envelope, token: Token) -> bool {
         let (held, rival) = (tenure.token(), (envelope, token));
         if self.is_stronger_claim(token, envelope.from, held) {
             let is_offered = tenure.offer().is_some();
+            // The successor may already hold an offered token, so this node must not mint in its place.
             if !is_offered && self.try_outbid(tenure, token, envelope.backing) {
                 return false;
             }
@@ -96,19 +98,21 @@ impl Lab2 {
                 return false;
             }
             self.become_waiter(Reason::StrongerToken, token);
-            // If this node's token has just been offered, its taker defends it.
+            // If this node has just offered its token, the member that took it can object.
             self.known.note_alive(self.context.now());
             return true;
         }
         let (confidence, context) = (&mut self.confidence, &self.context);
-        // This node's answers do not reach the better backed owner, which would have outbid it by now.
+        // If this node's answers reached the better backed owner, that owner would have outbid this one by now. They do
+        // not, so this node gives way.
         if confidence.must_give_way(context, tenure, rival) {
             self.become_waiter(Reason::BetterBackedOwner, token);
             return true;
         }
         self.note_rival(token, held);
-        if !self.rivals.is_answered_claim(&self.context, token, tenure) {
+        if self.rivals.take_answer(&self.context, token, tenure) {
             self.send_token_is_here(envelope.from);
+            // Members that have heard the weaker claim must learn of the stronger token too.
             self.send_token_is_here(MacAddr::BROADCAST);
         }
         false
@@ -118,7 +122,7 @@ impl Lab2 {
         self.rivals.note_rival(self.context.now(), theirs, mine);
     }
 
-    /// Handles TAKE_TOKEN: an offer, or a duplicate of one.
+    /// Handles TAKE_TOKEN: an offer, or a copy of an earlier offer.
     pub(super) fn on_take_token(&mut self, envelope: Envelope, token: Token, data: &[u8]) {
         match self.role {
             Role::Owner(tenure) => self.on_take_token_as_owner(envelope, token, data, &tenure),
@@ -127,12 +131,15 @@ impl Lab2 {
             {
                 self.accept_offer(envelope, token, data);
             }
+            // The offer is late or a copy. The giver must learn that the token has moved on, or it would count a
+            // failure.
             Role::Waiter(_) => self.send_token_was_here(envelope.from),
             Role::Looser(_) | Role::Generating(_) => {}
         }
     }
 
-    /// Handles an offer to an OWNER. During a handover it is compared with the token that this node has offered.
+    /// Handles an offer of a token to this node while it is OWNER. If this node is handing its token over, the offer is
+    /// compared with the token that this node has offered. Otherwise it is compared with the held token.
     fn on_take_token_as_owner(
         &mut self,
         envelope: Envelope,
@@ -140,11 +147,12 @@ impl Lab2 {
         data: &[u8],
         tenure: &Tenure,
     ) {
-        // If a giver took a token that is weaker than its own offer, two tokens could go round in a ring of two without
-        // end.
+        // If a giver took a token that is weaker than the one it offers, two tokens could circulate in a ring of two
+        // indefinitely.
         let held = tenure.token();
         match tenure.offer().map(|offer| offer.token()) {
-            // The offer itself came back, as a copy or a forgery. Accepting it would make two equal tokens.
+            // This node's own offer came back, as a copy or a forgery. If the node accepted it, two nodes would hold
+            // equal tokens.
             Some(offered) if offered == token => {
                 self.on_handover_complete(token, envelope.from);
                 self.send_token_was_here(envelope.from);
@@ -172,8 +180,8 @@ impl Lab2 {
         }
     }
 
-    /// Handles TOKEN_WAS_HERE_RECENTLY to this node: an answer to a question, a candidacy or a late offer, or an
-    /// objection to a weaker token.
+    /// Handles a TOKEN_WAS_HERE_RECENTLY that was sent to this node. The frame answers a question, a candidate or a
+    /// late offer, or it objects to a weaker token.
     pub(super) fn on_token_was_here(&mut self, token: Token, holder: MacAddr) {
         self.learn(token, holder, None);
         match self.role {
@@ -181,12 +189,14 @@ impl Lab2 {
                 Some(offer) if !offer.token().is_stronger_than(&token) => {
                     self.on_handover_complete(token, holder);
                 }
+                // The successor decides what happens to the offered token, so this node neither mints nor gives way.
                 Some(_) => {}
                 None if tenure.is_replaced_by(&self.context, token) => {
                     self.become_waiter(Reason::StrongerToken, token);
                     self.set_owner(Some(holder));
                 }
-                // The holder of the stronger token has been silent, or it would have objected itself.
+                // A member objects only if it has not heard the stronger token's holder for a while, so that token may
+                // be lost.
                 None => self.mint_beyond(&tenure, token),
             },
             Role::Looser(_) => {
@@ -194,7 +204,7 @@ impl Lab2 {
                 self.diagnostics
                     .note_owner_unheard(&self.context, &mut self.out, holder);
             }
-            // A token exists, so a new one would be a rival.
+            // A token exists, so a new token would be its rival.
             Role::Generating(_) => self.stand_down(Reason::TokenWasHere, token),
             Role::Waiter(_) => {}
         }
@@ -205,16 +215,16 @@ impl Lab2 {
         match self.role {
             Role::Owner(_) => self.send_token_is_here(envelope.from),
             Role::Waiter(_) if envelope.broadcast => self.answer_as_follower(envelope.from),
-            // The asker believes that this node is OWNER. It was, not long ago, and its answer shows that unicast
-            // frames arrive.
+            // The asker believes that this node is OWNER, because it was OWNER not long ago. The answer shows the asker
+            // that unicast frames arrive.
             Role::Waiter(_) => self.send_token_was_here(envelope.from),
-            // A LOOSER knows no owner, so it has no answer.
+            // A LOOSER knows no owner, so it cannot answer.
             Role::Looser(_) => self.on_question_overheard(envelope),
             Role::Generating(_) => {}
         }
     }
 
-    /// Handles GENERATING_TOKEN of another candidate.
+    /// Handles a GENERATING_TOKEN that another candidate has sent.
     pub(super) fn on_generating_token(&mut self, envelope: Envelope, theirs: Token) {
         match self.role {
             Role::Owner(_) => {
@@ -222,7 +232,7 @@ impl Lab2 {
                 self.send_token_is_here(MacAddr::BROADCAST);
             }
             Role::Waiter(_) => self.answer_as_follower(envelope.from),
-            // That election is over by now.
+            // The election of a stale frame is over.
             Role::Looser(_) if self.is_stale(envelope) => {}
             Role::Looser(_) => self.consider_candidacy(envelope.from, theirs),
             Role::Generating(mine) if theirs.is_stronger_than(&mine) => {
@@ -230,25 +240,27 @@ impl Lab2 {
                 self.note_beaten(theirs);
             }
             Role::Generating(mine) => {
+                // The weaker candidate may not have heard this node's broadcast.
                 self.send(envelope.from, Content::GeneratingToken(mine));
             }
         }
     }
 
-    /// Whether a frame has waited for too long to be news, because this process was stopped.
+    /// Whether a frame has waited for too long. In this time, the election to which the frame belongs has ended. A
+    /// frame can wait for so long if this process was stalled.
     fn is_stale(&self, envelope: Envelope) -> bool {
         let age = self.context.now().since(envelope.at);
         age >= self.context.constants().looser_answer_timeout()
     }
 
-    /// Whether another node's token wins against this node's (section 2).
+    /// Whether the token `theirs` of another node wins against this node's token `mine` (section 2).
     fn is_stronger_claim(&self, theirs: Token, holder: MacAddr, mine: Token) -> bool {
         theirs.is_stronger_than(&mine) || (theirs == mine && holder < self.me())
     }
 
-    /// Answers with the strongest known token, if this node is one of the eight that follow the asker.
+    /// Sends the strongest known token to the asker, if this node is one of the eight members that follow the asker.
     fn answer_as_follower(&mut self, asker: MacAddr) {
-        if self.members.is_follower(&self.context, asker) {
+        if self.members.counts_as_follower(&self.context, asker) {
             self.send_token_was_here(asker);
         }
     }

@@ -9,12 +9,12 @@ use crate::lab2::tenure::{Role, Tenure};
 use crate::lab2::{Event, Lab2, Reason, State};
 
 impl Lab2 {
-    /// Changes the state, and reports it as an event.
+    /// Changes the state, and reports the change as an event.
     pub(super) fn change_role(&mut self, role: Role, reason: Reason, token: Option<Token>) {
         let from = self.state();
-        if let Some(tenure) = self.role.unoffered() {
-            // A program here may continue until its grade ends. Until then this node must not help another owner to a
-            // quorum.
+        if let Some(tenure) = self.role.unoffered_tenure() {
+            // A program here may continue until the grade of the tenure ends. Until then, this node must not help
+            // another owner to a quorum.
             self.confidence.keep_own_vote(&self.context, tenure.token());
         }
         self.role = role;
@@ -25,7 +25,8 @@ impl Lab2 {
             self.out.enter(to);
         }
         if to != State::Owner {
-            // Requests that came after a failure count in the next tenure.
+            // A member that failed in this tenure may be offered the token in the next one, if it has asked for it
+            // since.
             self.members.end_tenure();
         }
         self.event(Event::StateChanged {
@@ -36,10 +37,11 @@ impl Lab2 {
         });
     }
 
-    /// Enters OWNER.
+    /// Makes this node OWNER. `tenure` contains the token that this node owns from now on.
     pub(super) fn begin_tenure(&mut self, tenure: Tenure, reason: Reason) {
         let now = self.context.now();
-        // The others' WAITER_TIMEOUTs began with the last heartbeat that all could hear.
+        // The WAITER_TIMEOUTs of the other members began with the last broadcast heartbeat, so the lease counts from
+        // there too.
         let heard = self.known.last_heartbeat();
         let trusted_since = heard.filter(|_| !self.is_heartbeat_due()).unwrap_or(now);
         let period = self.members.heartbeat_period(&self.context);
@@ -54,7 +56,7 @@ impl Lab2 {
         self.members.schedule_forget(&self.context, &mut self.out);
     }
 
-    /// Continues the tenure under a token that was minted here.
+    /// Continues the tenure under a token that this node has minted.
     pub(super) fn continue_tenure(&mut self, tenure: &Tenure, token: Token) -> Tenure {
         let renewed = tenure.with_token(&self.context, token);
         self.change_role(Role::Owner(renewed), Reason::StrongerToken, Some(token));
@@ -66,8 +68,8 @@ impl Lab2 {
         self.on_question_due();
     }
 
-    /// Turns a candidate back into a LOOSER, which is quiet for LOOSER_TIMEOUT so that the others can end their
-    /// election.
+    /// Makes a candidate LOOSER again. The node then sends nothing for LOOSER_TIMEOUT, so that the other members can
+    /// finish their election.
     pub(super) fn stand_down(&mut self, reason: Reason, token: Token) {
         self.enter_looser(reason, Some(token));
         self.schedule_question();
@@ -78,7 +80,7 @@ impl Lab2 {
         self.set_owner(None);
     }
 
-    /// Notes the member that is heard to hold the token.
+    /// Notes which member this node hears as the holder of the token.
     pub(super) fn set_owner(&mut self, owner: Option<MacAddr>) {
         if self.known.set_owner(owner) {
             let token = self.token();
@@ -86,7 +88,7 @@ impl Lab2 {
         }
     }
 
-    /// Replaces `known` by a stronger token.
+    /// If `token` is at least as strong as the known token, replaces `known` with its holder and data.
     pub(super) fn learn(&mut self, token: Token, holder: MacAddr, data: Option<&[u8]>) {
         let context = &self.context;
         if self.known.learn(context.now(), token, holder, data) {
@@ -95,9 +97,11 @@ impl Lab2 {
         }
     }
 
-    /// Mints a token of a new chain that is stronger than all known ones. Its progress is `least` or more.
+    /// Mints a token of a new chain. The new token is stronger than all known tokens, and its progress is at least
+    /// `least`.
     pub(super) fn mint(&mut self, least: u64) -> Token {
         let token = self.known.mint(self.me(), least);
+        // The token must be stored before any frame names it.
         self.learn(token, self.me(), None);
         token
     }

@@ -1,4 +1,4 @@
-//! Encoding of outgoing frames, and the effects of their transmission.
+//! Encodes outgoing frames, and applies the effects of sending them.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{self, ETHERNET_HEADER_LEN, Frame, Message, Profile};
@@ -13,10 +13,10 @@ impl Lab2 {
     pub(super) fn next_frame(&mut self, buf: &mut [u8]) -> Option<Transmit> {
         loop {
             let outgoing = self.out.outbox.pop()?;
-            // The digest is in many frames, so it is computed at most once per change.
+            // Many frames contain the digest, so the node computes it at most once per change of the table.
             self.members.update_hash();
             let author = match outgoing.content {
-                // Members know the old address only as this author.
+                // LEAVING is about its author, so it must come from the old address.
                 Content::LeavingOld(old) => old,
                 _ => self.me(),
             };
@@ -41,12 +41,13 @@ impl Lab2 {
                     ticket,
                 });
             }
-            // Losing the frame is better than losing the daemon.
+            // In a release build, one lost frame is better than a daemon that ends.
             debug_assert!(false, "a frame that cannot be encoded: {outgoing:?}");
         }
     }
 
-    /// Numbers a broadcast heartbeat; `None` for other frames, and while no promises are asked for.
+    /// If the frame is a broadcast heartbeat, gives it a number and returns the number. Returns `None` for other
+    /// frames, and while the node asks for no promises.
     fn number_heartbeat(&mut self, outgoing: Outgoing) -> Option<u32> {
         let Outgoing { to, content } = outgoing;
         match content {
@@ -59,7 +60,7 @@ impl Lab2 {
         }
     }
 
-    /// Returns the message of a frame, as of now.
+    /// Returns the message of a frame, with the values of this moment.
     fn message(&self, content: Content, beat: Option<u32>) -> Message<'_> {
         let digest = self.members.digest();
         let data = self.known.data();
@@ -106,8 +107,7 @@ impl Lab2 {
         }
     }
 
-    /// Adds this node's profile and card to the frames that carry them. They are left out where they do not fit the
-    /// MTU.
+    /// Adds this node's profile and card to a frame, if frames of this kind have them and if they fit the MTU.
     fn add_profile_and_card<'a>(&'a self, outgoing: Outgoing, frame: Frame<'a>) -> Frame<'a> {
         let Outgoing { to, content } = outgoing;
         let (context, members) = (&self.context, &self.members);
@@ -115,16 +115,16 @@ impl Lab2 {
         let is_ping = matches!(content, Content::Ping | Content::Promise(_));
         let speaks_to_all = to == MacAddr::BROADCAST && Profile::may_follow(kind);
         if !is_ping && !speaks_to_all {
+            // A frame of a hop carries no profile and no card, so that a hop does not become slower.
             return frame;
         }
-        // A hop carries neither, so that it costs nothing more.
         let is_deaf = members.is_deaf(context);
         let with = Frame {
             profile: Some(members.own_profile(context, self.flags(content, is_deaf))),
             ..frame
         };
-        // A member with a smaller MTU would not get the frame at all. A deaf node ignores that: the others must learn
-        // that it is deaf.
+        // A frame with a profile may be too long for a member with a smaller MTU. A deaf node adds the profile all the
+        // same, because the others must learn that it is deaf.
         let mtu = if is_deaf {
             context.mtu()
         } else {
@@ -141,7 +141,7 @@ impl Lab2 {
         }
     }
 
-    /// Returns the profile's flags. In a heartbeat they also tell the backing of the tenure.
+    /// Returns the profile's flags. In a heartbeat, the flags also announce the backing of the tenure.
     fn flags(&self, content: Content, is_deaf: bool) -> u8 {
         let deaf = if is_deaf { Profile::DEAF } else { 0 };
         let unreached = if self.diagnostics.hears_no_broadcasts() {
@@ -152,6 +152,7 @@ impl Lab2 {
         let flags = deaf | unreached;
         let backing = match content {
             Content::TokenIsHere(_) => self.backing(),
+            // The node is still a candidate, so it has no tenure from which the backing could follow.
             Content::FirstHeartbeat(_) if !self.local_work.has_work() => {
                 Some(lab2::Backing::Unused)
             }
@@ -160,7 +161,7 @@ impl Lab2 {
         backing.map_or(flags, |backing| Profile::with_backing(flags, backing))
     }
 
-    /// Handles the outcome of a transmission.
+    /// Handles the outcome of a frame that the driver has tried to send.
     pub(super) fn on_sent(&mut self, ticket: Ticket, sent: SendOutcome) {
         let Some(Outgoing { to, content }) = self.out.outbox.complete(ticket) else {
             return;
@@ -178,7 +179,7 @@ impl Lab2 {
         let refused = !accepted && self.context.is_up();
         self.diagnostics
             .note_send_result(&self.context, &mut self.out, refused);
-        // A frame without a profile is no sign of life.
+        // Members expect a broadcast that can carry a profile from time to time. Other frames do not postpone it.
         if accepted && to == MacAddr::BROADCAST && Profile::may_follow(kind) {
             self.members.note_broadcast(self.context.now());
         }
@@ -187,15 +188,15 @@ impl Lab2 {
         self.schedule_request();
     }
 
-    /// Enters the state that a frame announces, only once the link has accepted the frame ("States" in
-    /// docs/protocol.md).
+    /// Applies the effects of a frame after the link has accepted or refused the frame. If a frame announces a new
+    /// state, this state begins only if the link has accepted the frame ("States" in docs/protocol.md).
     fn on_content_sent(&mut self, to: MacAddr, content: Content, accepted: bool) {
         match content {
             Content::TakeToken(token) => self.on_offer_sent(to, token, accepted),
             Content::TokenIsHere(_) if to == MacAddr::BROADCAST && accepted => {
                 self.on_heartbeat_sent();
             }
-            // This broadcast says that an offer has failed. It acknowledges nothing.
+            // This broadcast announces a failed offer. It is not an acknowledgement.
             Content::TokenWasHereRecently(..) if to == MacAddr::BROADCAST => {}
             Content::TokenIsHere(_) | Content::TokenWasHereRecently(..) => {
                 self.on_ack_sent(to, accepted);
@@ -206,7 +207,7 @@ impl Lab2 {
             }
             Content::WhereIsToken if accepted => self.on_question_sent(),
             Content::Stamps(stamps) if accepted => self.handle_job_input(JobInput::Sent(stamps)),
-            // The node ends even if the frame could not be sent: the members notice its silence.
+            // The node ends even if LEAVING could not be sent. The members will notice its silence.
             Content::Leaving => self.finish(),
             Content::Forget => self.members.on_forget_sent(),
             _ => {}

@@ -1,4 +1,4 @@
-//! Read access to the state machine, for status and tests.
+//! Read access to the state machine, for the status and for tests.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use crate::lab2::tenure::Tenure;
 use crate::lab2::{Constants, Diagnostic, Difference, HolderProgram, Lab2, State};
 use crate::time::Instant;
 
-/// Whether a member takes part.
+/// The kind of a member's presence in the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Presence {
-    /// It was heard recently.
+    /// The member was heard recently.
     Alive,
-    /// It was not heard recently, or never.
+    /// The member was not heard for a while, or never.
     Silent,
-    /// It has sent LEAVING, and no frame since.
+    /// The member has sent LEAVING, and no frame since.
     Left,
-    /// It is heard, and says that it hears no member.
+    /// This node hears the member, and the member announces that it hears no other member.
     Deaf,
-    /// It is heard, but owns nothing.
+    /// This node hears the member, but the member announces that it does not take the token.
     Paused,
 }
 
@@ -41,31 +41,33 @@ impl Presence {
 /// A member, as people see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberView {
-    /// Its MAC address.
+    /// MAC address of the member.
     pub mac: MacAddr,
-    /// Its IP address: IPv6, IPv4 mapped, or `::`.
+    /// IP address of the member: IPv6, IPv4 mapped to IPv6, or `::` if it has none.
     pub ip: [u8; 16],
-    /// How many more rotations pass it over.
+    /// Number of further rotations in which this node skips the member.
     pub penalty: u32,
-    /// Whether it takes part, but owns nothing.
+    /// Whether the member is paused: it takes part in the ring, but does not take the token.
     pub paused: bool,
-    /// Whether it takes part.
+    /// Presence of the member in the ring.
     pub presence: Presence,
-    /// When its last frame came; `None` if none has. For this node itself, the present.
+    /// Time at which the member's last frame arrived; `None` if no frame has arrived. For this node itself, the time is
+    /// the present.
     pub last_seen: Option<Instant>,
-    /// The options that differ from this node's although all members must agree; `None` if none do.
+    /// Options of the member that differ from this node's options, although they must be equal. `None` if all of them
+    /// are equal.
     pub differs: Option<Difference>,
-    /// Its version, if it has announced one.
+    /// Version of the member's program, if the member has announced it.
     pub version: Option<Version>,
 }
 
 impl Lab2 {
-    /// Whether an address is this node's.
+    /// Whether this address belongs to this node.
     pub fn is_own(&self, mac: MacAddr) -> bool {
         self.context.is_own(mac)
     }
 
-    /// Returns the constants in force.
+    /// Returns the constants that the node uses now.
     pub fn constants(&self) -> &Constants {
         self.context.constants()
     }
@@ -75,27 +77,29 @@ impl Lab2 {
         self.role.state()
     }
 
-    /// Returns the token held, or the strongest known one if none is held.
+    /// Returns the held token, or the strongest known token if the node holds none.
     pub fn token(&self) -> Option<Token> {
         let held = self.role.tenure().map(Tenure::token);
         held.or(self.known.token())
     }
 
-    /// Whether the node is OWNER and may use the token: it does not offer the token, has not left, and may own it.
+    /// Whether the node may use its token. Four conditions must hold: the node is OWNER, it has not offered the token,
+    /// it has not left, and it may own the token.
     pub fn may_use_token(&self) -> bool {
-        !self.has_left() && self.may_own() && self.role.unoffered().is_some()
+        !self.has_left() && self.may_own() && self.role.unoffered_tenure().is_some()
     }
 
-    /// Returns the token if an application may be granted it now: the node [may use it](Self::may_use_token), and no
-    /// other application relies on an earlier one any longer ([`reliable_from`](Self::reliable_from)).
+    /// Returns the token if the node may now grant it to an application. Two conditions must hold: the node [may use
+    /// the token](Self::may_use_token), and no other application still relies on an earlier token
+    /// ([`reliable_from`](Self::reliable_from)).
     pub fn grantable_token(&self, now: Instant) -> Option<Token> {
         let settled = self.reliable_from().is_some_and(|at| at <= now);
         self.token().filter(|_| settled && self.may_use_token())
     }
 
-    /// Returns from when on an application may rely on the token; `None` if the link was never up.
+    /// Returns the time from which an application may rely on the token. Returns `None` if the link was never up.
     pub fn reliable_from(&self) -> Option<Instant> {
-        // An owner that this node has never heard may have told its application to rely on its token for the longest
+        // An owner that this node has never heard may have granted its token to an application, for at most the longest
         // WAITER_TIMEOUT of all members. And the giver of a token that was acknowledged too late may have minted
         // another one.
         let context = &self.context;
@@ -105,14 +109,14 @@ impl Lab2 {
         Some(unsettled.map_or(settled, |until| until.max(settled)))
     }
 
-    /// Returns until when no other application is granted the token held here, whatever happens to this node; `None` if
-    /// no token is held.
+    /// Returns the end of the lease. Before this time no other node grants a token, whatever happens to this node.
+    /// Returns `None` if this node holds no token.
     pub fn lease_until(&self) -> Option<Instant> {
         let held = self.role.tenure().is_some();
         self.out.due(Timer::Lease).filter(|_| held)
     }
 
-    /// Whether another member has asked for the token and has not had it since.
+    /// Whether another member has asked for the token and has not yet got it.
     pub fn is_wanted(&self) -> bool {
         self.members.is_wanted(&self.context)
     }
@@ -127,14 +131,15 @@ impl Lab2 {
         self.known.data()
     }
 
-    /// Returns heardAboutToken: when the token was last heard of.
+    /// Returns heardAboutToken, the time at which the node last heard of the token.
     pub fn heard_about_token(&self) -> Option<Instant> {
-        self.known.heard()
+        self.known.last_heard()
     }
 
     /// Returns the member table in the order of MAC addresses.
     pub fn members(&self) -> impl ExactSizeIterator<Item = MemberView> {
         let (context, members) = (&self.context, &self.members);
+        // The limit is the same for all members, so it is computed once.
         let alive = context.now().before(members.silent_after(context));
         members.in_order().map(move |(member, peer)| {
             let mac = member.mac;
@@ -146,6 +151,7 @@ impl Lab2 {
             };
             let presence = if peer.has_left() {
                 Presence::Left
+            // A node does not hear itself, so its own entry would look silent.
             } else if !own && !peer.was_heard_since(alive) {
                 Presence::Silent
             } else if self.diagnostics.is_reported_deaf(context, members, mac) {
@@ -173,41 +179,42 @@ impl Lab2 {
         })
     }
 
-    /// Returns how many members take part, this node included, as far as it can tell.
+    /// Returns the number of members that take part, as far as this node knows. The node itself counts.
     pub fn present_members(&self) -> usize {
         self.members.present_members(&self.context)
     }
 
-    /// Returns the largest number of members that any member expects; 0 if no member expects a number.
+    /// Returns the largest expected number of members that any member has announced. Returns 0 if no member expects a
+    /// number.
     pub fn expected_members(&self) -> usize {
-        self.members.expected(&self.context).unwrap_or(0)
+        self.members.expected_size(&self.context).unwrap_or(0)
     }
 
-    /// Returns the silent members in the order of the table. For a member that was never heard, the time counts from
-    /// the first table that listed it.
+    /// Returns the silent members in the order of the table. If a member was never heard, its silence is measured from
+    /// the first table that listed the member.
     pub fn silent_members(&self) -> impl Iterator<Item = MacAddr> {
         self.diagnostics
             .silent_members(&self.context, &self.members)
     }
 
-    /// Whether this node announces to be deaf: it has heard no frame for a certain time.
+    /// Whether this node announces that it is deaf, because it has heard no frame for a certain time.
     pub fn is_deaf(&self) -> bool {
         self.members.is_deaf(&self.context)
     }
 
-    /// Returns the shortest WAITER_TIMEOUT in the ring, as far as this node knows. This long after its last heartbeat
-    /// an OWNER may be replaced.
+    /// Returns the shortest WAITER_TIMEOUT in the ring, as far as this node knows. When an OWNER has sent no heartbeat
+    /// for this time, the other members may replace it.
     pub fn shortest_waiter_timeout(&self) -> Duration {
         self.members.shortest_waiter_timeout(&self.context)
     }
 
-    /// Returns the present problems.
+    /// Returns the problems that exist now.
     pub fn problems(&self) -> impl Iterator<Item = Diagnostic> {
         let own = (self.token(), self.is_apart());
         self.diagnostics.problems(&self.context, &self.members, own)
     }
 
-    /// Returns the program that holds the token, as its owner has announced.
+    /// Returns the program that holds the token, as the owner has announced it.
     pub fn work(&self) -> Option<&HolderProgram> {
         if self.state() == State::Owner {
             self.diagnostics.own_work()

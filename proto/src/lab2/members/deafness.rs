@@ -1,5 +1,5 @@
-//! Whether this node hears other members, and which frames of deaf members are ignored (`docs/protocol.md`, "Deaf
-//! members").
+//! The rules that decide whether this node is deaf, and which frames of deaf members it ignores (`docs/protocol.md`,
+//! "Deaf members").
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Message;
@@ -8,63 +8,69 @@ use super::Members;
 use crate::lab2::machine::Context;
 use crate::time::Instant;
 
-/// Times of the frames that reach this node.
+/// Times at which this node has received frames.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Hearing {
     pub(super) last: Option<Instant>,
-    /// When this node was last deaf, or its link came up.
+    /// The later of two times: the last time at which this node was deaf, and the time at which its link came up.
     pub(super) since: Option<Instant>,
-    /// Whether no frame had come for too long when all waiting frames were read.
+    /// Whether this node had received no frame for too long when it last checked. The node checks only after it has
+    /// read all waiting frames.
     pub(super) deaf: bool,
 }
 
 impl Members {
-    /// Whether this node announces to be deaf: it has heard no frame for a certain time.
+    /// Whether this node announces that it is deaf, because it has received no frame for
+    /// [`deaf_after`](Context::deaf_after).
     pub(crate) fn is_deaf(&self, context: &Context) -> bool {
-        // Without a link there is nothing to announce.
+        // Without a link this node cannot send the announcement.
         context.is_up() && self.hearing.deaf
     }
 
     fn has_heard_nothing(&self, context: &Context) -> bool {
         let quiet = self.hearing.last.map(|at| context.now().since(at));
+        // Before the link was first up, there is no start of the silence, so the node is not deaf.
         quiet.is_some_and(|quiet| quiet >= context.deaf_after())
     }
 
-    /// Decides whether this node is deaf. Called where no frame waits: a process that was stopped has not read the
-    /// frames that came meanwhile.
+    /// Decides whether this node is deaf. The caller must first read all waiting frames. A process that was stopped has
+    /// not yet read the frames that arrived during the stop.
     pub(crate) fn update_deafness(&mut self, context: &Context) {
         self.hearing.deaf = self.has_heard_nothing(context);
     }
 
-    /// Starts over, because the link came up.
+    /// Discards the times of earlier frames, because the link came up.
     pub(crate) fn on_link_up(&mut self, since: Option<Instant>) {
         self.hearing = Hearing {
+            // The silence counts from the moment when the link came up, or the node would be deaf at once.
             last: since,
             since,
             deaf: false,
         };
     }
 
-    /// Whether this node has heard frames for long enough to know which members are silent.
+    /// Whether this node has heard frames for long enough that it can tell which members are silent.
     pub(super) fn knows_silent_members(&self, context: &Context) -> bool {
         let since = self.hearing.since.filter(|_| !self.is_deaf(context));
         since.is_some_and(|since| context.now().since(since) >= self.silent_after(context))
     }
 
-    /// Notes a received frame. Returns whether this node was deaf until then.
+    /// Notes a received frame. Returns whether this node was deaf before it received this frame.
     pub(crate) fn note_heard(&mut self, context: &Context, at: Instant) -> bool {
         let has_heard_nothing = self.has_heard_nothing(context);
+        // This node may read an older frame after a newer frame.
         self.hearing.last = self.hearing.last.max(Some(at));
         self.hearing.deaf = false;
         if has_heard_nothing {
             self.hearing.since = self.hearing.last;
-            // Members that still believe this node to be deaf take no offer from it, so it must announce itself.
+            // Members that still consider this node deaf accept no offer from it. So its next answer to a heartbeat
+            // must be a broadcast, which all of them hear.
             self.silence.forget_broadcast();
         }
         has_heard_nothing
     }
 
-    /// Notes whether a member announces to be deaf. Returns whether it is a member.
+    /// Notes whether a member announces that it is deaf. Returns whether the address is a member's.
     pub(crate) fn set_deaf(&mut self, mac: MacAddr, deaf: bool) -> bool {
         let peer = self.table.peer_mut(mac);
         peer.is_some_and(|peer| {
@@ -73,10 +79,11 @@ impl Members {
         })
     }
 
-    /// Whether a frame is ignored because its author is deaf.
+    /// Whether this node ignores a frame because the author of the frame is deaf.
     pub(crate) fn is_ignored(&self, from: MacAddr, message: &Message<'_>, says_deaf: bool) -> bool {
-        // Its author knows nothing of other owners and candidates, and hears no answer to its offers.
+        // The author does not know of other owners and candidates, and hears no answer to its offers.
         match message {
+            // TAKE_TOKEN has no profile, so only an earlier frame of its author can have announced deafness.
             Message::TakeToken { .. } => self.peer(from).is_some_and(|peer| peer.deaf),
             Message::TokenIsHere { .. }
             | Message::GeneratingToken { .. }

@@ -1,5 +1,5 @@
-//! Rules that keep the members of a large ring from answering all at once (`docs/protocol.md`, "Large rings"). They do
-//! not delay a ring of nine or fewer members.
+//! Rules for large rings, which ensure that not all members answer at the same time (`docs/protocol.md`, "Large
+//! rings"). The rules do not delay a ring of nine or fewer members.
 
 use std::time::Duration;
 
@@ -8,28 +8,31 @@ use ring_codec::MacAddr;
 use super::Members;
 use crate::lab2::machine::Context;
 
-/// How many members answer a question: those that follow the asker in ring order. The same number of members after the
-/// first one in the order of MAC addresses speak without delay.
+/// At most this number of members answer a question: the members that follow the asker in ring order. In the order of
+/// MAC addresses, the first member and this number of members after it send without a delay.
 const FOLLOWERS_MAX: usize = 8;
-/// The largest ring in which each member asks the holder for its table, and gets it.
+/// The largest small ring. In a small ring, each member asks the holder for its table, and the holder sends the table
+/// to this member.
 const SMALL_RING_MAX: usize = FOLLOWERS_MAX + 1;
-/// For this many WAITER_TIMEOUTs a member that only a table names counts as a follower.
+/// If only a table has named a member, the member counts as a follower for this number of WAITER_TIMEOUTs.
 const HEARSAY_TIMEOUTS: u32 = 4;
 
 impl Members {
-    /// Whether the ring is too large for each member to be sent the table.
+    /// Whether the ring is too large to send the table to each member separately.
     pub(crate) fn is_large(&self) -> bool {
         self.len() > SMALL_RING_MAX
     }
 
-    /// Returns the longest delay of a member.
+    /// Returns the longest delay of any member.
     pub(crate) fn speaking_delay_max(context: &Context) -> Duration {
         context.constants().heartbeat / 4
     }
 
-    /// Returns how long this node delays a frame that other members may be about to send as well. The delay grows with
-    /// the number of members before it. If it hears such a frame meanwhile, it need not send its own.
+    /// Returns the time by which this node delays a frame if other members may be about to send the same frame. The
+    /// delay is longer if more members come before this node. If this node hears such a frame from another member
+    /// during the delay, it need not send its own frame.
     pub(crate) fn speaking_delay(&self, context: &Context) -> Duration {
+        // The first nine members have no delay, so small rings and most elections are not slower.
         let behind = self.table.rank(context.me()).saturating_sub(FOLLOWERS_MAX);
         let members = u32::try_from(self.len()).unwrap_or(u32::MAX);
         let behind = u32::try_from(behind).unwrap_or(u32::MAX);
@@ -38,11 +41,13 @@ impl Members {
         slot.min(context.constants().heartbeat / 100) * behind
     }
 
-    /// Whether this node is one of the members that follow a member in ring order. Silent members do not count.
-    pub(crate) fn is_follower(&mut self, context: &Context, mac: MacAddr) -> bool {
+    /// Whether this node must answer `mac`, because it is one of the members that follow `mac` in ring order. Silent
+    /// members do not count.
+    pub(crate) fn counts_as_follower(&mut self, context: &Context, mac: MacAddr) -> bool {
         let now = context.now();
         let since = now.before(self.silent_after(context));
-        // A table may name hundreds of dead members. If they counted for long, nobody might answer.
+        // A table may name hundreds of dead members. If they counted for long, all followers might be dead, and no
+        // member would answer.
         let named_since = now.before(context.waiter_timeout() * HEARSAY_TIMEOUTS);
         let table = &mut self.table;
         let places = table.places_between(mac, context.me());

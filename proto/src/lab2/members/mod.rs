@@ -1,5 +1,6 @@
-//! The members of the ring: their table, their profiles, their silence, and the order in which they are offered the
-//! token. No code here decides about the token. Start with `table` and `peer`.
+//! The members of the ring. The module has the table and the profiles of the members. It also knows since when members
+//! are silent, and in which order this node offers the token to them. This module never decides who owns the token.
+//! Start with `table` and `peer`.
 
 mod deafness;
 mod large_ring;
@@ -35,17 +36,17 @@ use table_broadcast::TableBroadcast;
 #[derive(Debug, Clone)]
 pub(crate) struct Members {
     table: Table,
-    /// The ring's timeouts; `None` if all members have the same profile as this node.
+    /// The timeouts of the ring. `None` if all members have the same profile as this node.
     ring_times: Option<RingTimes>,
     hearing: Hearing,
     silence: Silence,
     table_broadcast: TableBroadcast,
-    /// Broadcast PINGs that correct this node's entry in another table.
+    /// Limits how often this node broadcasts PING to correct its entry in the tables of other members.
     corrections: Throttle,
 }
 
 impl Members {
-    /// Creates a table without members that holds at most `max`.
+    /// Creates an empty table for at most `max` members.
     pub(crate) fn new(max: usize) -> Self {
         Self {
             table: Table::new(max),
@@ -69,7 +70,7 @@ impl Members {
         self.table.find(mac).map(|at| &self.table.peers()[at])
     }
 
-    /// Returns all members except this node, in the order of the table.
+    /// Returns all members other than this node, in the order of the table.
     pub(crate) fn others(
         &self,
         context: &Context,
@@ -84,6 +85,7 @@ impl Members {
     pub(crate) fn in_order(&self) -> impl ExactSizeIterator<Item = (&Member, &Peer)> {
         let order = self.table.sorted_places();
         (0..self.len()).map(move |at| {
+            // The list of places is empty if the table is sorted, because a rank is then also a place.
             let at = order.get(at).copied().unwrap_or(at);
             (&self.table.members()[at], &self.table.peers()[at])
         })
@@ -94,7 +96,7 @@ impl Members {
         self.table.digest()
     }
 
-    /// Computes the hash if the table has changed, so that [`digest`](Self::digest) need not.
+    /// If the table has changed, computes its hash. So [`digest`](Self::digest) need not compute the hash each time.
     pub(crate) fn update_hash(&mut self) {
         self.table.update_hash();
     }
@@ -103,7 +105,7 @@ impl Members {
         self.table.differs(digest)
     }
 
-    /// Returns how many members come before this node in the order of MAC addresses.
+    /// Returns the number of members that come before this node in the order of MAC addresses.
     pub(crate) fn own_rank(&self, context: &Context) -> u32 {
         u32::try_from(self.table.rank(context.me())).unwrap_or(u32::MAX)
     }
@@ -112,14 +114,14 @@ impl Members {
         self.table.set_wants(mac, wants);
     }
 
-    /// Notes whether a member announces that it owns nothing.
+    /// Notes whether a member announces that it is paused.
     pub(crate) fn set_paused(&mut self, mac: MacAddr, paused: bool) {
         if let Some(peer) = self.table.peer_mut(mac) {
             peer.paused = paused;
         }
     }
 
-    /// Updates, for each other member, whether people were told that it is silent.
+    /// Updates a flag for each other member: whether this node has reported the member as silent.
     pub(crate) fn review_told_silent(
         &mut self,
         context: &Context,
@@ -134,17 +136,19 @@ impl Members {
         }
     }
 
-    /// Returns the version that a member has announced; `None` if it has announced none. `own` is this node's.
+    /// Returns the version that a member has announced; `None` if the member has announced none. `own` is the version
+    /// of this node.
     pub(crate) fn version_of(&self, mac: MacAddr, own: Option<Version>) -> Option<Version> {
         self.table.version_of(mac, own)
     }
 
-    /// Notes the version that a member has announced; `None` stands for this node's version.
+    /// Notes the version that a member has announced. `None` means that the member has the same version as this node.
     pub(crate) fn set_version(&mut self, mac: MacAddr, other: Option<Version>) {
         self.table.set_version(mac, other);
     }
 
-    /// Notes a failed handover to a member. Returns how many have failed in a row.
+    /// Notes a failed handover to a member. Returns how many handovers to this member have failed without a success in
+    /// between.
     pub(crate) fn note_failure(&mut self, mac: MacAddr) -> u32 {
         self.table.note_failure(mac)
     }
@@ -168,7 +172,7 @@ impl Members {
 
 #[cfg(test)]
 impl Members {
-    /// Makes a count of the table wrong, to test the invariant.
+    /// Makes one count of the table wrong, so that a test can check the invariant.
     pub(crate) fn spoil(&mut self) {
         self.table.heard += 1;
     }

@@ -1,45 +1,47 @@
-//! Data that this node keeps about each member, and sends to no one.
+//! Data that this node keeps about each member. The node never sends this data.
 //!
-//! A simulated ring of 10,000 nodes has 10,000 tables of 10,000 members. So the data of every member are small, and
-//! data that only few members have are stored separately.
+//! A simulated ring of 10,000 nodes has 10,000 tables of 10,000 members. So [`Peer`] is small, and [`Notes`] exist only
+//! for the few members that need them.
 
 use crate::penalty::Penalty;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// Data of every member: 24 bytes.
+/// Data that every member has, in 24 bytes.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "properties that know nothing of each other"
+    reason = "each property is independent of the others"
 )]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Peer {
-    /// When its last frame came, in nanoseconds; if none has, when a table first named it.
+    /// Time of the member's last frame, in nanoseconds. If this node has received no frame of the member, this is the
+    /// time at which a table first named the member.
     pub(super) seen: u64,
-    /// Whether a frame of it has come.
+    /// Whether this node has received a frame of the member.
     pub(super) heard: bool,
     pub(super) penalty: Penalty,
-    /// Whether it has sent WANT_TOKEN and has not had the token since.
+    /// Whether the member has sent WANT_TOKEN and has not had the token since then.
     pub(super) wants: bool,
-    /// Whether it is new and must still be sent PING.
+    /// Whether this node must still send a PING to this member, because the member is new.
     pub(super) owed_ping: bool,
-    /// Whether it has announced itself that it has no IP address.
+    /// Whether the member itself has announced that it has no IP address.
     pub(super) has_no_ip: bool,
-    /// Whether it has wanted the token since before this node's last tenure ended.
+    /// Whether the member already wanted the token when this node's last tenure ended, and still wants it.
     pub(super) overdue: bool,
-    /// Whether it has announced that it owns nothing.
+    /// Whether the member has announced that it is paused.
     pub(super) paused: bool,
-    /// Whether it has failed to take the token in this tenure, and has sent only WANT_TOKEN since.
+    /// Whether the member has failed to take the token in this tenure. Any frame of the member except WANT_TOKEN clears
+    /// this flag.
     pub(super) failed: bool,
-    /// Whether it has announced that it is deaf.
+    /// Whether the member has announced that it is deaf.
     pub(super) deaf: bool,
-    /// Whether it has sent LEAVING, and no frame since.
+    /// Whether LEAVING is the last frame that the member has sent.
     pub(super) left: bool,
-    /// Whether it has [`Notes`].
+    /// Whether the member has [`Notes`].
     pub(super) has_notes: bool,
-    /// Whether people were told that it is silent.
+    /// Whether this node has reported the member as silent.
     pub(super) told_silent: bool,
-    /// Whether it has announced its version.
+    /// Whether the member has announced its version.
     pub(super) told_version: bool,
 }
 
@@ -60,57 +62,58 @@ impl Peer {
         self.told_silent
     }
 
-    /// Returns for how many more turns it is passed over.
+    /// Returns the number of turns in which this node will still skip the member.
     pub(crate) const fn penalty(&self) -> u32 {
         self.penalty.skips()
     }
 
-    /// Returns when its last frame came; `None` if only tables have named it.
+    /// Returns the time of the member's last frame; `None` if only tables have named the member.
     pub(crate) fn last_seen(&self) -> Option<Instant> {
         self.heard.then(|| self.silent_since())
     }
 
-    /// Returns since when it is silent.
+    /// Returns the time at which this node last heard the member, or first read its name in a table.
     pub(crate) fn silent_since(&self) -> Instant {
         Instant::from_nanos(self.seen)
     }
 
-    /// Whether it can own the token, as far as it has announced.
+    /// Whether the member can own the token: it has announced neither a pause nor deafness.
     pub(super) const fn may_own(&self) -> bool {
         !self.paused && !self.deaf
     }
 
-    /// Whether it may be offered the token now. It must have been heard at `since` or later.
+    /// Whether this node may now offer the token to the member. One condition is that this node has heard the member at
+    /// `since` or later.
     pub(crate) fn is_eligible(&self, since: Instant) -> bool {
         self.may_own() && self.penalty.skips() == 0 && self.was_heard_since(since)
     }
 
-    /// Whether it has left, or was not heard at `alive` or later.
+    /// Whether the member is gone: it has left, or this node has not heard it since `alive`.
     pub(crate) fn is_gone(&self, alive: Instant) -> bool {
         self.left || !self.was_heard_since(alive)
     }
 
-    /// Whether a frame of it has come at `since` or later.
+    /// Whether this node has received a frame of the member at `since` or later.
     pub(crate) fn was_heard_since(&self, since: Instant) -> bool {
         self.last_seen().is_some_and(|seen| seen >= since)
     }
 }
 
-/// Data of the few members whose tables or addresses differed from this node's.
+/// Data about a member whose table or address has differed from this node's. Few members have such data.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Notes {
-    /// PINGs to it, because its digest differs.
+    /// Limits how often this node sends PING to the member because their tables differ.
     pub(super) pings: Throttle,
-    /// RING_MEMBERS in answer to its PING.
+    /// Limits how often this node answers a PING of the member with RING_MEMBERS.
     pub(super) answers: Throttle,
-    /// RING_MEMBERS in answer to its RING_MEMBERS.
+    /// Limits how often this node answers RING_MEMBERS of the member with RING_MEMBERS.
     pub(super) returns: Throttle,
-    /// Since when another table has had another IP address for it.
+    /// The time since which the table of another member has had a different IP address for this member.
     pub(super) disputed_since: Option<Instant>,
-    /// RING_MEMBERS to it, because its IP address is disputed.
+    /// Limits how often this node sends RING_MEMBERS to the member because its IP address is disputed.
     pub(super) disputes: Throttle,
-    /// Offers to it that failed because it is paused.
+    /// Limits how often an offer to the member may fail because the member is paused.
     pub(super) refusals: Throttle,
-    /// Place in the table where the next RING_MEMBERS to it begins.
+    /// The next RING_MEMBERS to the member begins at this place of the table.
     pub(super) cursor: usize,
 }

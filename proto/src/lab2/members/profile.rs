@@ -1,4 +1,4 @@
-//! Profiles of the members, and the limits that follow from them (`docs/protocol.md`, "Profiles").
+//! The profiles of the members, and the limits that follow from the profiles (`docs/protocol.md`, "Profiles").
 
 use std::time::Duration;
 
@@ -10,44 +10,48 @@ use crate::lab2::machine::{Context, Output};
 use crate::lab2::{Constants, Difference, Event, MemberOptions};
 use crate::time::nanos;
 
-/// The smallest MTU that Linux allows, in bytes. Smaller values of profiles count as this.
+/// The smallest MTU that Linux allows, in bytes. If a profile contains a smaller MTU, it counts as this MTU.
 const MTU_MIN: usize = 68;
-/// The shortest WAITER_TIMEOUT that a profile can impose on an OWNER.
+/// A profile of another member cannot force a shorter WAITER_TIMEOUT than this on an OWNER.
 const WAITER_TIMEOUT_MIN: Duration = Duration::from_millis(2);
-/// A member that is not heard for this long does not count for the ring's timeouts, however long its heartbeat is.
+/// A member that was silent for longer than this does not count for the ring's timeouts, even if its heartbeat period
+/// is very long.
 const SILENCE_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// The effect of a profile.
+/// Tells how a received profile differs from the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProfileChange {
-    /// It equals this node's profile, as before.
+    /// The profile equals this node's profile, and so did the previous one.
     Same,
-    /// It differs from this node's, but not from the member's last one.
+    /// The profile differs from this node's profile, but is the same as the member's previous profile.
     Repeated,
-    /// It differs from the member's last one.
+    /// The profile is not the same as the member's previous profile.
     Changed,
 }
 
 impl Members {
-    /// Returns the profiles that differ from this node's, of members that take part. A member with a longer heartbeat
-    /// may be silent for longer.
+    /// Returns the profiles of members that are not silent. Profiles that equal this node's profile are left out. If a
+    /// member has a longer heartbeat period, it may be silent for longer.
     fn current_profiles(&self, context: &Context) -> impl Iterator<Item = (MacAddr, Profile)> {
         self.table.profiles().filter(|(mac, profile)| {
+            // A node that has not listened for long enough cannot tell which members are silent, so all profiles count.
             !self.is_profile_expired(context, *mac, profile) || !self.knows_silent_members(context)
         })
     }
 
-    /// Returns the profiles of members that have not left and are not silent. Silence is judged by each member's own
-    /// heartbeat, since this node's heartbeat changes when it is apart.
+    /// Returns the profiles of members that have not left and are not silent. The heartbeat period of the member itself
+    /// decides whether the member is silent. This node's period is not used, because it changes when this node is
+    /// apart.
     pub(super) fn present_profiles(
         &self,
         context: &Context,
     ) -> impl Iterator<Item = (MacAddr, Profile)> {
+        // A profile may contain any value. Without a limit a member could count as present indefinitely.
         let most = context
             .constants()
             .waiter_timeout()
             .saturating_mul(APART_FACTOR);
-        // A fast member that is apart uses the ring's timeouts, so it sends less often than its profile says.
+        // A fast member that is apart uses the ring's timeouts, so it sends less often than its profile announces.
         let least = nanos(Constants::default().waiter_timeout());
         self.table.profiles().filter(move |&(mac, profile)| {
             let theirs = Duration::from_nanos(profile.patience.max(least)).min(most);
@@ -60,7 +64,8 @@ impl Members {
         })
     }
 
-    /// Returns the profiles whose timeouts count. A member that is apart never owns, so its profile does not.
+    /// Returns the profiles whose timeouts count. If a member is apart, its profile does not count, because such a
+    /// member never owns the token.
     fn binding_profiles(&self, context: &Context) -> impl Iterator<Item = Profile> {
         let profiles = self.current_profiles(context).map(|(_, profile)| profile);
         profiles.filter(|profile| !self.is_apart(profile))
@@ -74,11 +79,12 @@ impl Members {
             context,
             mac,
             self.silent_after(context)
+                // The slower of the two heartbeats decides: a slow member sends its signs of life less often.
                 .max(Self::silent_after_in_small_ring(heartbeat)),
         )
     }
 
-    /// Returns this node's profile, with these flags.
+    /// Returns this node's profile, with `flags` as its flags.
     pub(crate) fn own_profile(&self, context: &Context, flags: u8) -> Profile {
         let shortest = Self::shortest_with(
             context,
@@ -87,23 +93,27 @@ impl Members {
         );
         Profile {
             flags,
+            // The field has only timeouts that members announced as their own: a repeated value would outlive its
+            // author.
             shortest: nanos(shortest),
             ..context.profile()
         }
     }
 
-    /// Returns the MTU that frames to all must fit.
+    /// Returns the MTU that broadcast frames must fit.
     pub(crate) fn broadcast_mtu(&self, context: &Context) -> usize {
         let (smallest, _) = self.smallest_mtu(context);
         context.mtu().min(smallest.max(MTU_MIN))
     }
 
-    /// Whether this node's MTU is too small for a PING with a profile. WHERE_IS_TOKEN is shorter, and announces it.
+    /// Whether this node's MTU is too small for a PING with a profile. A node with such an MTU announces its MTU in
+    /// WHERE_IS_TOKEN, because this frame is shorter than PING.
     pub(crate) fn is_mtu_too_small_for_ping(context: &Context) -> bool {
         context.mtu() < PING_LEN + Profile::LEN
     }
 
-    /// Whether a promise fits this node's MTU and that of its receiver, or of all members.
+    /// Whether a PING with a promise fits this node's MTU and the receiver's MTU. The receiver may be the broadcast
+    /// address, which stands for all members.
     pub(crate) fn does_promise_fit(&self, context: &Context, to: MacAddr) -> bool {
         let theirs = if to == MacAddr::BROADCAST {
             self.smallest_mtu(context).0
@@ -114,7 +124,8 @@ impl Members {
         context.mtu().min(theirs) >= PROMISE_LEN
     }
 
-    /// Handles a member's profile. It is stored only if it differs from this node's; in a healthy ring none does.
+    /// Handles a member's profile. Stores the profile only if it differs from this node's profile. In a healthy ring,
+    /// all profiles are equal.
     pub(crate) fn learn_profile(
         &mut self,
         context: &Context,
@@ -122,10 +133,12 @@ impl Members {
         (mac, profile): (MacAddr, Profile),
     ) -> ProfileChange {
         let profile = Profile {
+            // Flags change from frame to frame, so two profiles that differ only in flags are equal.
             flags: 0,
             ..profile
         };
         let remembered = (profile != context.profile()).then_some(profile);
+        // Almost every frame of a healthy ring takes this path, which needs no lookup.
         if remembered.is_none() && self.is_uniform() {
             return ProfileChange::Same;
         }
@@ -146,7 +159,8 @@ impl Members {
         }
     }
 
-    /// Forgets the profile of an address that this node now has. Returns whether there was one.
+    /// Forgets the profile of an address, because the address now belongs to this node. Returns whether a profile was
+    /// stored for the address.
     pub(crate) fn forget_profile(&mut self, mac: MacAddr) -> bool {
         self.table.set_profile(mac, None)
     }
@@ -156,8 +170,8 @@ impl Members {
         self.table.profiles.is_empty()
     }
 
-    /// Returns the difference between a member's options and this node's, of those that must agree; `None` if there is
-    /// none.
+    /// Returns the difference between the options of a member and this node's options. Compares only options that must
+    /// be equal on all members. Returns `None` if these are equal.
     pub(crate) fn difference_to(&self, context: &Context, mac: MacAddr) -> Option<Difference> {
         let theirs = self.table.profile_of(mac)?;
         let own = context.profile();
@@ -175,13 +189,13 @@ impl Members {
         })
     }
 
-    /// Returns the shortest WAITER_TIMEOUT in the ring, as far as this node knows. This long after its last heartbeat
-    /// an OWNER may be replaced.
+    /// Returns the shortest WAITER_TIMEOUT in the ring, as far as this node knows. When an OWNER has sent no heartbeat
+    /// for this time, the ring may replace it.
     pub(crate) fn shortest_waiter_timeout(&self, context: &Context) -> Duration {
         if self.is_uniform() {
             return context.waiter_timeout();
         }
-        // The member may have learned of a timeout from a third one, which is apart.
+        // The shortest timeout that a member announces may be the timeout of a third member, which is apart.
         let counts = |&shortest: &u64| !self.is_too_short(shortest);
         let own = self
             .binding_profiles(context)
@@ -200,21 +214,22 @@ impl Members {
         })
     }
 
-    /// Returns the longest WAITER_TIMEOUT in the ring, as far as this node knows. The last OWNER may have told its
-    /// application to rely on its token for that long.
+    /// Returns the longest WAITER_TIMEOUT of any member, as far as this node knows. An application of the last OWNER
+    /// may rely on its token for this time.
     pub(crate) fn longest_waiter_timeout(&self, context: &Context) -> Duration {
         let own = context.waiter_timeout();
-        // Silent members count too: one may be dead while its application still runs.
+        // Silent members also count: the daemon of a member may be dead while its application still runs.
         let others = self.table.profiles.values();
         let longest = others.map(|profile| profile.patience).max();
         longest.map_or(own, |longest| {
+            // Otherwise one member with a timeout of a day would stop all grants on a restarted node for a day.
             let most = own.saturating_mul(APART_FACTOR);
             own.max(Duration::from_nanos(longest).min(most))
         })
     }
 
-    /// Returns the period of an OWNER's heartbeats. It suits the shortest WAITER_TIMEOUT, but no profile can make an
-    /// OWNER flood the segment.
+    /// Returns the period of an OWNER's heartbeats. The period is so short that it suits the shortest WAITER_TIMEOUT in
+    /// the ring. But the period has a lower limit, so that no profile can make an OWNER flood the network segment.
     pub(crate) fn heartbeat_period(&self, context: &Context) -> Duration {
         let own = context.constants().heartbeat;
         if self.is_uniform() {
@@ -225,14 +240,16 @@ impl Members {
         own.min(often_enough.max(WAITER_TIMEOUT_MIN / 2))
     }
 
-    /// Returns how long an offer of this giver is valid: the giver's TAKE_TIMEOUT, or this node's if that is shorter.
+    /// Returns how long an offer of this giver is valid. This is the TAKE_TIMEOUT of the giver or of this node,
+    /// whichever is shorter.
     pub(crate) fn offer_valid_for(&self, context: &Context, giver: MacAddr) -> Duration {
         let own = context.constants().take_timeout;
         let theirs = self.table.profile_of(giver);
         theirs.map_or(own, |profile| own.min(Duration::from_nanos(profile.take)))
     }
 
-    /// Returns the smallest known MTU, and its member; `None` for this node.
+    /// Returns the smallest known MTU, and the member that has this MTU. Returns `None` as the member if this node has
+    /// the smallest MTU.
     pub(crate) fn smallest_mtu(&self, context: &Context) -> (usize, Option<MacAddr>) {
         let others = self.current_profiles(context);
         let smallest = others
@@ -241,6 +258,7 @@ impl Members {
         let own = (context.mtu(), None);
         smallest.map_or(
             own,
+            // If both are equal, this node's MTU counts: then the report need not name another machine.
             |other| {
                 if other.0 < context.mtu() { other } else { own }
             },

@@ -1,5 +1,6 @@
-//! The ring's timeouts, and members whose timeouts are too far from them (`docs/protocol.md`, "Members that are
-//! apart"). Such a member uses the ring's timeouts, but neither elects nor owns. All members find it by the same rule.
+//! The ring's timeouts, and the members that are apart. A member is apart if its timeouts differ too much from the
+//! ring's (`docs/protocol.md`, "Members that are apart"). A member that is apart uses the ring's timeouts, but takes
+//! part in no election and does not own the token. All members apply the same rule.
 
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use crate::time::nanos;
 /// A member is apart if its WAITER_TIMEOUT or TAKE_TIMEOUT differs from the ring's by more than this factor.
 pub(crate) const APART_FACTOR: u32 = 10;
 
-/// The ring's WAITER_TIMEOUT and TAKE_TIMEOUT in nanoseconds: the medians over all members that take part.
+/// The WAITER_TIMEOUT and the TAKE_TIMEOUT of the ring, in nanoseconds. Each of the two values is the median over all
+/// present members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct RingTimes {
     waiter_timeout: u64,
@@ -22,11 +24,13 @@ pub(super) struct RingTimes {
 }
 
 impl RingTimes {
-    /// Computes the medians of (WAITER_TIMEOUT, TAKE_TIMEOUT) pairs, one per member. Of an even number the middle value
-    /// that is nearer to the default counts, so that all members find the same.
+    /// Computes the medians of WAITER_TIMEOUT and TAKE_TIMEOUT. `times` has one pair of timeouts per member. If the
+    /// number of members is even, there are two middle values. The median is the middle value that is nearer to the
+    /// default. So all members compute the same median.
     fn median_of(times: &mut [(u64, u64)]) -> Self {
         let usual = Constants::default();
         times.sort_unstable_by_key(|&(waiter_timeout, _)| waiter_timeout);
+        // The two medians may come from different members: each timeout has its own order.
         let waiter_timeout = median(times.iter().map(|&(it, _)| it), usual.waiter_timeout());
         times.sort_unstable_by_key(|&(_, take)| take);
         let take_timeout = median(times.iter().map(|&(_, it)| it), usual.take_timeout);
@@ -36,13 +40,14 @@ impl RingTimes {
         }
     }
 
-    /// Whether a member with this profile is apart.
+    /// Whether a member that has this profile is apart.
     fn is_apart(&self, profile: &Profile) -> bool {
         differ_by_factor(profile.patience, self.waiter_timeout)
             || differ_by_factor(profile.take, self.take_timeout)
     }
 
-    /// Whether a WAITER_TIMEOUT is too short to be that of a member that owns.
+    /// Whether a member with this WAITER_TIMEOUT is apart because the timeout is too short. Such a member never owns
+    /// the token.
     fn is_too_short(&self, waiter_timeout: u64) -> bool {
         waiter_timeout < self.waiter_timeout
             && differ_by_factor(waiter_timeout, self.waiter_timeout)
@@ -53,13 +58,14 @@ fn differ_by_factor(one: u64, other: u64) -> bool {
     one.max(other) > one.min(other).saturating_mul(APART_FACTOR.into())
 }
 
-/// Returns the median of `times`, which are sorted and not empty.
+/// Returns the median of `times`. The slice must be sorted, and must not be empty.
 fn median(times: impl ExactSizeIterator<Item = u64>, usual: Duration) -> u64 {
     let (len, usual) = (times.len(), u128::from(nanos(usual)));
     let mut both = times.skip((len - 1) / 2).take(2 - len % 2);
     let shorter = both.next().unwrap_or_default();
     let longer = both.next().unwrap_or(shorter);
-    // The one that needs the smaller factor to become the default.
+    // The median is the middle value that needs the smaller factor to become the default. The products compare these
+    // factors without a division.
     let (short, long) = (u128::from(shorter), u128::from(longer));
     let (down, up) = (
         short.min(usual) * long.max(usual),
@@ -69,19 +75,20 @@ fn median(times: impl ExactSizeIterator<Item = u64>, usual: Duration) -> u64 {
 }
 
 impl Members {
-    /// Whether a member with this profile is apart. Its timeouts bind no other member, since it never owns.
+    /// Whether a member with this profile is apart. The timeouts of a member that is apart do not affect other members,
+    /// because such a member never owns the token.
     pub(crate) fn is_apart(&self, profile: &Profile) -> bool {
         self.ring_times
             .is_some_and(|ring_times| ring_times.is_apart(profile))
     }
 
-    /// Whether a WAITER_TIMEOUT is too short to be that of a member that owns.
+    /// Whether a WAITER_TIMEOUT is so short that its member is apart, and so never owns the token.
     pub(super) fn is_too_short(&self, waiter_timeout: u64) -> bool {
         self.ring_times
             .is_some_and(|ring_times| ring_times.is_too_short(waiter_timeout))
     }
 
-    /// Returns, in order, the members that take part and are apart.
+    /// Returns the present members that are apart, sorted by MAC.
     pub(crate) fn apart_members(&self, context: &Context) -> Vec<MacAddr> {
         if self.ring_times.is_none() {
             return Vec::new();
@@ -98,12 +105,15 @@ impl Members {
     pub(crate) fn update_ring_times(&mut self, context: &Context) {
         self.ring_times = (!self.is_uniform()).then(|| {
             let own = context.profile();
-            let silence = self.silent_after_for(context.configured().heartbeat);
+            // This uses the configured heartbeat, because the present heartbeat follows the ring while this node is
+            // apart.
+            let silence = self.silent_after_for(context.configured_constants().heartbeat);
             // Members without a stored profile agree with this node.
             let agree = self.others(context).filter(|&(mac, _)| {
                 let differs = self.table.profile_of(mac).is_some();
                 !differs && !self.is_gone(context, mac, silence)
             });
+            // This node itself is the additional member.
             let agree = agree.count() + 1;
             let others = self
                 .present_profiles(context)
@@ -114,17 +124,18 @@ impl Members {
         });
     }
 
-    /// Returns the constants of a node that is apart, with the ring's timeouts.
+    /// Returns the constants that this node uses while it is apart, with the ring's timeouts.
     pub(crate) fn ring_constants(&self, context: &Context) -> Constants {
-        // With its own timeouts it would disturb the ring by its questions, or be bound for too long by its promises.
-        let mut constants = context.configured().clone();
+        // With its own timeouts, this node would disturb the ring by its questions, or its promises would last too
+        // long.
+        let mut constants = context.configured_constants().clone();
         if let Some(ring_times) = self.ring_times {
             let heartbeat =
                 Duration::from_nanos(ring_times.waiter_timeout) / constants.waiter_intervals;
             // Profiles may contain any value.
             constants.heartbeat = heartbeat.clamp(HEARTBEAT_MIN, PERIOD_MAX);
             let take = Duration::from_nanos(ring_times.take_timeout).max(TAKE_TIMEOUT_MIN);
-            // The two medians need not come from one member.
+            // The two medians may come from different members, so TAKE_TIMEOUT may be longer than the heartbeat period.
             constants.take_timeout = take.min(constants.heartbeat);
         }
         constants

@@ -1,4 +1,5 @@
-//! Silent members: when a member counts as silent, and how it is removed (`docs/protocol.md`, "Silent members").
+//! The rules by which a member counts as silent, and the rules by which a silent member is removed (`docs/protocol.md`,
+//! "Silent members").
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -11,37 +12,38 @@ use crate::lab2::machine::{Content, Context, Output, Timer, Writer};
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// Each member broadcasts at least once in this many heartbeat periods, or in as many as there are members, if that is
-/// more.
+/// Each member broadcasts at least once in this number of heartbeat periods. In a ring with more members than this
+/// number, the number of periods equals the number of members.
 const SIGN_OF_LIFE_PERIODS: usize = 64;
-/// For this many WAITER_TIMEOUTs, tables do not bring back a removed member.
+/// For this number of WAITER_TIMEOUTs after the removal of a member, tables do not bring the member back.
 const TOMBSTONE_TIMEOUTS: u32 = 16;
 
 /// Length of a FORGET payload without members, in bytes.
 const FORGET_HEADER_LEN: usize = 10;
 
-/// Times about the silence of members and of this node.
+/// Data about silence: which members this node has not heard, and when this node itself was silent.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Silence {
-    /// When this node last broadcast a frame that shows that it is alive.
+    /// Time of this node's last broadcast that shows that this node is alive.
     last_broadcast: Option<Instant>,
-    /// After failed handovers: only members heard at this time or later are offered the token.
+    /// If several handovers in a row have failed, the time of the first of them. While this time is set, this node
+    /// offers the token only to members that it has heard at this time or later.
     doubted_since: Option<Instant>,
-    /// When this OWNER last looked for members to remove.
+    /// Time at which this node, as OWNER, last searched for members that must be removed.
     last_sweep: Option<Instant>,
-    /// Members that the waiting FORGET names.
+    /// The members that the next FORGET names. This FORGET waits in the send queue.
     forget_list: Vec<MacAddr>,
-    /// Announcements of an MTU that is too small for PING.
+    /// Limits how often this node announces that its MTU is too small for PING.
     mtu_announcements: Throttle,
 }
 
 impl Silence {
-    /// Forgets the last broadcast, so that the next answer to a heartbeat is one.
+    /// Forgets the last broadcast, so that the next answer to a heartbeat is a broadcast.
     pub(super) fn forget_broadcast(&mut self) {
         self.last_broadcast = None;
     }
 
-    /// Writes ages, which count up to `silence`.
+    /// Writes ages. All ages that are larger than `silence` are written as the same value.
     pub(super) fn snapshot(&self, writer: &mut Writer, silence: Duration) {
         let Self {
             last_broadcast,
@@ -64,60 +66,64 @@ impl Members {
         self.silence.last_broadcast = Some(now);
     }
 
-    /// Returns the members that the waiting FORGET names.
+    /// Returns the members that the FORGET in the send queue names.
     pub(crate) fn forget_list(&self) -> &[MacAddr] {
         &self.silence.forget_list
     }
 
-    /// Handles the outcome of FORGET.
+    /// Clears the list after FORGET was sent or refused.
     pub(crate) fn on_forget_sent(&mut self) {
         self.silence.forget_list.clear();
     }
 
-    /// Returns after how long a member with this heartbeat counts as silent in a small ring.
+    /// Returns the time after which a member counts as silent in a small ring. `heartbeat` is the heartbeat period of
+    /// the member.
     pub(crate) fn silent_after_in_small_ring(heartbeat: Duration) -> Duration {
         let periods = u32::try_from(SIGN_OF_LIFE_PERIODS * 2).unwrap_or(u32::MAX);
         heartbeat.saturating_mul(periods)
     }
 
-    /// Returns the longest time between two broadcasts of a member that hears heartbeats.
+    /// Returns the longest time between two broadcasts of a member, provided that the member hears heartbeats.
     fn sign_of_life_period(&self, context: &Context) -> Duration {
         self.sign_of_life_period_for(context.constants().heartbeat)
     }
 
     fn sign_of_life_period_for(&self, heartbeat: Duration) -> Duration {
-        // In a large ring, one broadcast per period in all keeps the load constant.
+        // In a large ring, all members together send one such broadcast per heartbeat period, so the load does not grow
+        // with the ring.
         let periods = self.count_heard().max(SIGN_OF_LIFE_PERIODS);
         let periods = u32::try_from(periods).unwrap_or(u32::MAX);
         heartbeat.saturating_mul(periods)
     }
 
-    /// Returns after how long a member with this heartbeat counts as silent.
+    /// Returns the time after which a member counts as silent. `heartbeat` is the heartbeat period of the member.
     pub(crate) fn silent_after_for(&self, heartbeat: Duration) -> Duration {
-        // One broadcast may be lost.
+        // The factor 2 allows for one lost broadcast.
         self.sign_of_life_period_for(heartbeat).saturating_mul(2)
     }
 
-    /// Returns after how long a member counts as silent.
+    /// Returns the time after which a member counts as silent.
     pub(crate) fn silent_after(&self, context: &Context) -> Duration {
         self.sign_of_life_period(context).saturating_mul(2)
     }
 
-    /// Returns the time at or after which a member must have been heard to be offered the token.
+    /// Returns a time. This node offers the token only to members that it has heard at this time or later.
     pub(crate) fn eligible_since(&self, context: &Context) -> Instant {
         let alive = context.now().before(self.silent_after(context));
         let doubted_since = self.silence.doubted_since;
         doubted_since.map_or(alive, |doubted_since| alive.max(doubted_since))
     }
 
-    /// Stops offers to members that were not heard since `since`, the start of the failed handovers.
+    /// Stops offers to members that this node has not heard since `since`, the time at which the first failed handover
+    /// began.
     pub(crate) fn set_doubt(&mut self, since: Instant) {
-        // Thousands of members may be dead. A member that is alive is heard soon.
+        // Thousands of members may be dead, and each offer to a dead member costs time. This node soon hears every
+        // member that is alive.
         self.silence.doubted_since = Some(since);
     }
 
-    /// Returns the receiver of a PING that answers a heartbeat: the holder, or all members if this node has not
-    /// broadcast for long.
+    /// Returns the receiver of a PING that answers a heartbeat. The receiver is the holder. If this node has sent no
+    /// broadcast for long, the receiver is all members.
     pub(crate) fn ping_receiver(&self, context: &Context, holder: MacAddr) -> MacAddr {
         let most = self.sign_of_life_period(context);
         let quiet = self
@@ -126,7 +132,8 @@ impl Members {
             .map(|at| context.now().since(at));
         let is_due = quiet.is_none_or(|quiet| {
             quiet >= most / 2 && {
-                // Members broadcast at different times, by their rank.
+                // The rank spreads the broadcasts of the members over half of the period, so they do not all send at
+                // once.
                 let rank = self.own_rank(context);
                 let members = u32::try_from(self.table.len().max(1)).unwrap_or(u32::MAX);
                 let turn = most / 2 / members * rank.min(members);
@@ -136,14 +143,14 @@ impl Members {
         if is_due { MacAddr::BROADCAST } else { holder }
     }
 
-    /// Whether another member has left, or was not heard for `silence`.
+    /// Whether a member other than this node is gone: it has left, or this node has not heard it for `silence`.
     pub(crate) fn is_gone(&self, context: &Context, mac: MacAddr, silence: Duration) -> bool {
         let alive = context.now().before(silence);
         let peer = self.peer(mac);
         mac != context.me() && peer.is_some_and(|peer| peer.is_gone(alive))
     }
 
-    /// Removes members, given in the order of their addresses, and adds their tombstones.
+    /// Removes members and adds tombstones for them. `macs` must be sorted.
     pub(crate) fn remove(&mut self, context: &Context, macs: &[MacAddr], announce: bool) {
         self.table.remove(macs);
         let now = context.now();
@@ -151,21 +158,26 @@ impl Members {
         self.table.removed.add(macs, now, until, announce);
     }
 
-    /// Schedules the removal of silent members and due announcements, after a heartbeat.
+    /// Schedules the removal of silent members, and the announcements that are due. Called after this node has sent a
+    /// heartbeat.
     pub(crate) fn on_heartbeat_sent(&mut self, context: &Context, out: &mut Output) {
         let now = context.now();
+        // The first heartbeat only starts the first period: a node that has just been started does not know which
+        // members are silent.
         let last = *self.silence.last_sweep.get_or_insert(now);
         let rested = now.since(last) >= self.sign_of_life_period(context);
         if rested && context.constants().forget.is_some() {
-            // Not at once: a frame that was answered with this heartbeat has had its answers.
+            // The timer delays the search. A received frame may have caused this heartbeat, and then it already has all
+            // its answers.
             out.set(Timer::Members, now);
         }
         self.schedule_forget(context, out);
         self.schedule_mtu_announcement(context, out);
     }
 
-    /// Schedules the announcement of an MTU that is too small for PING. It is repeated, for newcomers and for members
-    /// that were on the other side of a split: until they know it, their tokens do not arrive here.
+    /// Schedules the announcement of an MTU that is too small for PING. This node repeats the announcement, because new
+    /// members and members from the other side of a split have not received it. Until such members know the MTU, their
+    /// tokens do not arrive at this node.
     pub(crate) fn schedule_mtu_announcement(&self, context: &Context, out: &mut Output) {
         if Self::is_mtu_too_small_for_ping(context) && self.is_mtu_due(context) {
             out.set(Timer::Members, context.now());
@@ -186,7 +198,8 @@ impl Members {
         }
     }
 
-    /// Schedules FORGET if a member still names a removed one, even if the token goes on before the next heartbeat.
+    /// If another member still names a removed member, schedules FORGET. The schedule ensures that FORGET is sent even
+    /// if this node hands the token over before its next heartbeat.
     pub(crate) fn schedule_forget(&self, context: &Context, out: &mut Output) {
         let now = context.now();
         if self
@@ -198,7 +211,8 @@ impl Members {
         }
     }
 
-    /// Returns the members to remove, which have been silent for `--forget-after`: as many as one FORGET names.
+    /// Returns the members that must be removed, because they have been silent for `--forget-after`. Returns no more
+    /// members than one FORGET can name.
     pub(crate) fn take_expired(&mut self, context: &Context) -> Vec<MacAddr> {
         let Some(after) = context.constants().forget else {
             return Vec::new();
@@ -206,6 +220,7 @@ impl Members {
         let now = context.now();
         let (rests, after) = (
             self.sign_of_life_period(context),
+            // A short `--forget-after` must not remove members that are alive and only send rarely.
             after.max(self.silent_after(context)),
         );
         if !self.knows_silent_members(context)
@@ -221,16 +236,16 @@ impl Members {
         let others = self.others(context);
         let silent = others.filter(|(_, peer)| now.since(peer.silent_since()) >= after);
         let macs: Vec<MacAddr> = silent.map(|(mac, _)| mac).take(most).collect();
-        // If more are left, the next heartbeat continues.
+        // If the list is full, more members may have expired, and the search continues with the next heartbeat.
         if macs.len() < most {
             self.silence.last_sweep = Some(now);
         }
         macs
     }
 
-    /// Broadcasts FORGET of removed members that others may still list.
+    /// Broadcasts FORGET for removed members that may still be in the tables of other members.
     pub(crate) fn broadcast_forget(&mut self, context: &Context, out: &mut Output) {
-        // The waiting FORGET reads the list when it is encoded.
+        // A FORGET in the send queue reads the list only when it is encoded, so the list must not change before then.
         if !self.silence.forget_list.is_empty() || !context.is_up() {
             return;
         }
@@ -242,16 +257,18 @@ impl Members {
         }
     }
 
-    /// Returns how many members one FORGET can name.
+    /// Returns the number of members that one FORGET can name.
     fn forgotten_per_frame(&self, context: &Context) -> usize {
         let (mtu, _) = self.smallest_mtu(context);
         let fitting = mtu.saturating_sub(FORGET_HEADER_LEN) / size_of::<MacAddr>();
         fitting.clamp(1, FORGOTTEN_PER_FRAME_MAX)
     }
 
-    /// Returns, in order, the members of a FORGET that have left or were not heard for WAITER_TIMEOUT.
+    /// Returns those members of a FORGET that have left, or that this node has not heard for WAITER_TIMEOUT. The result
+    /// is sorted by MAC.
     pub(crate) fn select_gone(&self, context: &Context, members: &[MacAddr]) -> Vec<MacAddr> {
-        // If one frame that only this node has heard kept the member, tables would differ until it is silent here too.
+        // If the time of silence decided, one frame that only this node has heard would keep the member. The tables
+        // would differ until the member is silent for this node too.
         let mut gone: Vec<MacAddr> = members.to_vec();
         gone.retain(|&mac| self.is_gone(context, mac, context.waiter_timeout()));
         gone.sort_unstable();
@@ -259,7 +276,7 @@ impl Members {
         gone
     }
 
-    /// Returns the member that has been silent longest, to be replaced in a full table.
+    /// Returns the member that has been silent longest. If the table is full, a new member replaces this member.
     pub(crate) fn longest_silent_member(&self, context: &Context) -> Option<MacAddr> {
         let alive = context.now().before(self.silent_after(context));
         let gone = self.others(context).filter(|(_, peer)| peer.is_gone(alive));
@@ -267,12 +284,12 @@ impl Members {
         longest.map(|(mac, _)| mac)
     }
 
-    /// Returns the silent member that this node's card names in this heartbeat period.
+    /// Returns one silent member. This node's cards name this member during the current heartbeat period.
     pub(crate) fn next_silent_member(&self, context: &Context) -> Option<MacAddr> {
         let members = self.table.members().iter().zip(self.table.peers());
         let silent = members.filter(|(_, peer)| peer.told_silent && !peer.left);
         let count = silent.clone().count();
-        // The time selects the member, so no position has to be stored.
+        // The time selects the member, so this node need not store a position.
         let period = context.constants().heartbeat.as_nanos().max(1);
         let turn = u128::from(context.now().as_nanos()) / period;
         let place = usize::try_from(turn.checked_rem(count as u128)?).ok()?;

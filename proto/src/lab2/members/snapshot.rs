@@ -1,4 +1,4 @@
-//! The members' part of a [snapshot](crate::lab2::Lab2::snapshot).
+//! The part of a [snapshot](crate::lab2::Lab2::snapshot) that describes the members.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -49,7 +49,7 @@ fn write_hearing(
 ) {
     let Hearing { last, since, deaf } = hearing;
     writer.age_up_to(*last, deaf_after);
-    // Only rules about forgetting read it.
+    // Only the rules about forgetting read this time.
     writer.age_up_to(since.filter(|_| forgets), silence);
     deaf.hash(writer);
 }
@@ -67,9 +67,10 @@ fn write_table(
         max,
         notes,
         profiles,
-        // Only people see it.
+        // Versions are only for people, so no rule depends on them.
         versions: _,
-        // These follow from the other fields: tables of model checkers are small, and so always sorted.
+        // The next values follow from the other fields. The tables of a model checker are small, so they are always
+        // sorted.
         hash: _,
         sorted_len: _,
         latest: _,
@@ -88,6 +89,7 @@ fn write_table(
     }
     let now = writer.now;
     writer.age_up_to(announcements.last(), heartbeat);
+    // An expired tombstone has no effect, even if the list still has it.
     for Tombstone {
         mac,
         until,
@@ -103,7 +105,7 @@ fn write_table(
     profiles.hash(writer);
 }
 
-/// Silence matters for members that were heard, removal for all.
+/// Writes a member's data. If a member was never heard, its age is written only if the ring forgets silent members.
 fn write_peer(
     writer: &mut Writer,
     peer: &Peer,
@@ -112,7 +114,7 @@ fn write_peer(
 ) {
     let Peer {
         penalty,
-        seen: _, // which the method tells in full
+        seen: _, // `silent_since` below writes this time
         wants,
         overdue,
         owed_ping,
@@ -123,12 +125,13 @@ fn write_peer(
         left,
         has_notes,
         heard,
-        // Only people see these.
+        // Both flags are only for people, so no rule depends on them.
         told_silent: _,
         told_version: _,
     } = peer;
     (penalty, wants, owed_ping, has_no_ip, paused, failed, left).hash(writer);
     (has_notes, heard, deaf, overdue).hash(writer);
+    // Beyond the longest time that any rule compares, all ages have the same effect.
     let asked_of = forget.map_or(silence, |forget| forget.max(silence));
     let since = Some(peer.silent_since()).filter(|_| *heard || forget.is_some());
     writer.age_up_to(since, asked_of.max(waiter_timeout));
@@ -145,6 +148,7 @@ fn write_notes(writer: &mut Writer, notes: &Notes, heartbeat: Duration, waiter_t
         cursor,
     } = notes;
     cursor.hash(writer);
+    // An action that is allowed again has no history, so only times within the period count.
     for allow_once_a_period in [pings, answers, returns, disputes, refusals] {
         writer.within(allow_once_a_period.last(), heartbeat);
     }

@@ -1,4 +1,5 @@
-//! The choice of the successor: members in ring order, beginning after the last one that was offered the token.
+//! The choice of the successor. The candidates are the members in ring order. The first candidate follows the last
+//! member to which this node offered the token.
 
 use std::ops::Range;
 
@@ -11,8 +12,9 @@ use crate::lab2::machine::Context;
 use crate::time::Instant;
 
 impl Members {
-    /// Returns the member that is offered the token after `last`: `passed_over`, or else the next one that wants the
-    /// token, or else the next eligible one.
+    /// Returns the next member to which this node offers the token. The result is `passed_over`, if it is given.
+    /// Otherwise it is the next member after `last` that wants the token, or else the next eligible member after
+    /// `last`.
     pub(crate) fn next_successor(
         &mut self,
         context: &Context,
@@ -24,23 +26,19 @@ impl Members {
             .or_else(|| self.next_eligible(context, last))
     }
 
-    /// Returns whether a member after `last` wants the token.
-    pub(crate) fn has_wanting_after(&mut self, context: &Context, last: MacAddr) -> bool {
-        self.next_wanting(context, last).is_some()
-    }
-
-    /// Returns a member between `giver` and this node in ring order that has wanted the token for a whole rotation.
+    /// Returns a member that has wanted the token for a whole rotation. In ring order, this member is between `giver`
+    /// and this node.
     pub(crate) fn find_passed_over(
         &mut self,
         context: &Context,
         giver: MacAddr,
     ) -> Option<MacAddr> {
-        // The giver does not hear it. Otherwise it would have had its turn before this node.
+        // The giver does not hear this member. If it did, the member would have had its turn before this node.
         self.find_wanting(context, giver, |mac, peer| peer.overdue && mac != giver)
     }
 
-    /// Returns the next eligible member after `last` that wants the token.
-    fn next_wanting(&mut self, context: &Context, last: MacAddr) -> Option<MacAddr> {
+    /// Returns the next member after `last` that is eligible and wants the token.
+    pub(crate) fn next_wanting(&mut self, context: &Context, last: MacAddr) -> Option<MacAddr> {
         self.find_wanting(context, last, |_, _| true)
     }
 
@@ -50,6 +48,7 @@ impl Members {
         last: MacAddr,
         matches: impl Fn(MacAddr, &Peer) -> bool,
     ) -> Option<MacAddr> {
+        // Usually no member wants the token, and then there is no need to search the table.
         if !self.has_wanting() {
             return None;
         }
@@ -64,14 +63,15 @@ impl Members {
         found.map(|place| table.members[place % table.len()].mac)
     }
 
-    /// Returns the next eligible member after `last`. Penalized members on the way have one turn less to wait.
+    /// Returns the next eligible member after `last`. If this node passes over members that have a penalty, reduces the
+    /// penalty of each by one turn.
     fn next_eligible(&mut self, context: &Context, last: MacAddr) -> Option<MacAddr> {
         let since = self.eligible_since(context);
         let table = &mut self.table;
         for place in table.places_between(last, context.me()) {
             let at = place % table.len();
             let peer = &mut table.peers[at];
-            // `pass_over` counts down the penalty, so it must come last.
+            // `take_skip` counts down the penalty, so it must come last: only a real turn counts.
             if peer.may_own() && peer.was_heard_since(since) && !peer.penalty.take_skip() {
                 return Some(table.members[at].mac);
             }
@@ -79,18 +79,18 @@ impl Members {
         None
     }
 
-    /// Whether a member may be offered the token now.
+    /// Whether this node may offer the token to a member now.
     pub(crate) fn is_eligible(&self, context: &Context, mac: MacAddr) -> bool {
         self.peer(mac)
             .is_some_and(|peer| peer.is_eligible(self.eligible_since(context)))
     }
 
-    /// Whether a member wants the token, including penalized ones.
+    /// Whether at least one member wants the token. Members with a penalty count too.
     pub(crate) fn has_wanting(&self) -> bool {
         self.table.wanting > 0
     }
 
-    /// Whether an eligible other member wants the token.
+    /// Whether another member wants the token and is eligible.
     pub(crate) fn is_wanted(&self, context: &Context) -> bool {
         let since = self.eligible_since(context);
         self.has_wanting()
@@ -99,7 +99,8 @@ impl Members {
                 .any(|(_, peer)| peer.wants && peer.is_eligible(since))
     }
 
-    /// Whether handovers have failed at every other member that was heard since then and may own, and there is one.
+    /// Whether handovers to all possible successors have failed. Possible successors are the other members that were
+    /// heard at `since` or later and may own the token. Returns false if there are none.
     pub(crate) fn have_all_failed(&self, context: &Context, since: Instant) -> bool {
         let others = self.others(context);
         let mut able = others.filter(|(_, peer)| peer.may_own() && peer.was_heard_since(since));
@@ -108,13 +109,15 @@ impl Members {
 }
 
 impl Table {
-    /// Returns the places of the members after `last` and before `me` in ring order. Places beyond the end of the table
-    /// continue from its start.
+    /// Returns the places of the members that come after `last` and before `me` in ring order. A place can be beyond
+    /// the end of the table. The caller takes each place modulo the length of the table, so such places begin at the
+    /// start of the table.
     pub(super) fn places_between(&mut self, last: MacAddr, me: MacAddr) -> Range<usize> {
         self.sort();
         let len = self.members.len();
         let after = self.members.partition_point(|member| member.mac <= last);
         let until = self.rank(me);
+        // `last` may be this node itself, or a member that was removed.
         let count = (until + len - after) % len.max(1);
         after..after + count
     }

@@ -17,26 +17,27 @@ use crate::throttle::Throttle;
 const RING_MEMBERS_HEADER_LEN: usize =
     FRAME_LEN_MAX - ETHERNET_HEADER_LEN - MEMBERS_PER_FRAME_MAX * size_of::<Member>();
 
-/// For this many WAITER_TIMEOUTs a member that is heard may correct its disputed IP address.
+/// If this node hears a member whose IP address is disputed, the member may correct the address for this number of
+/// WAITER_TIMEOUTs.
 const DISPUTE_TIMEOUTS: u32 = 4;
 
-/// Whether the table knows a frame's author.
+/// Result of the search for the author of a frame in the member table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AuthorStatus {
     Known,
     New,
-    /// It is unknown, and the table is full.
+    /// The author is not in the table, and the table is full.
     NoRoom,
 }
 
 impl Members {
-    /// Notes the author of a frame, which may only ask for the token.
+    /// Notes the author of a frame. `only_wants` tells whether the frame does nothing but ask for the token.
     pub(crate) fn note_author(&mut self, envelope: Envelope, only_wants: bool) -> AuthorStatus {
         self.table.removed.mark_returned(envelope.from);
         let (at, author) = match self.table.insert(envelope.from) {
             Insertion::Known(at) => (at, AuthorStatus::Known),
             Insertion::New(at) => {
-                // A unicast comes from a node that knows this one already.
+                // The author of a unicast frame already knows this node, so it needs no PING.
                 self.table.peer_at(at).owed_ping = envelope.broadcast && !self.is_large();
                 (at, AuthorStatus::New)
             }
@@ -46,7 +47,8 @@ impl Members {
         author
     }
 
-    /// Answers a new member's broadcast with PING, or its next one if the frame has had its two answers.
+    /// If a new member has sent a broadcast, answers the broadcast with PING. If the broadcast has already got its two
+    /// answers, this node sends PING after a later broadcast of the member.
     pub(crate) fn greet(&mut self, context: &Context, out: &mut Output, envelope: Envelope) {
         if !envelope.broadcast || !out.may_reply() {
             return;
@@ -55,23 +57,24 @@ impl Members {
         let Some(peer) = self.table.peer_mut(envelope.from) else {
             return;
         };
-        // In a large ring, the holder's table introduces the members.
+        // In a large ring, the holder's table introduces the members to each other.
         if std::mem::take(&mut peer.owed_ping) && !is_large {
             self.send_ping(context, out, envelope.from);
         }
     }
 
-    /// Notes that a member was sent another frame that greets it.
+    /// Notes that this node has greeted a member, with a PING or with another frame that has the same effect.
     pub(crate) fn note_greeted(&mut self, mac: MacAddr) {
         if let Some(peer) = self.table.peer_mut(mac) {
             peer.owed_ping = false;
         }
     }
 
-    /// Takes a member's IP address from its PING. Returns the previous one if it differs.
+    /// Stores a member's IP address from the member's PING. If the member had another address before, returns the
+    /// previous address.
     pub(crate) fn learn_ip(&mut self, mac: MacAddr, ip: [u8; 16]) -> Option<[u8; 16]> {
         let at = self.table.find(mac)?;
-        // Then another member's table must not fill it in.
+        // If the member itself has announced that it has no address, another member's table must not add one.
         self.table.peer_at(at).has_no_ip = ip == NO_IP;
         let before = self.table.members()[at].ip;
         self.table.set_ip(at, ip).then_some(before)
@@ -89,7 +92,8 @@ impl Members {
         Some(self.table.members()[at].ip)
     }
 
-    /// Sends an OWNER's table to a member whose PING has another digest. Other nodes note that it asks.
+    /// If this node is OWNER, and the digest in a member's PING differs from its own digest, sends the table to the
+    /// member. If this node is not OWNER, only notes that the member has asked.
     pub(crate) fn compare_with_asker(
         &mut self,
         context: &Context,
@@ -97,7 +101,7 @@ impl Members {
         state: State,
         (envelope, digest): (Envelope, Digest),
     ) {
-        // The author of a frame that did not fit the table has no notes, and so no limit on answers.
+        // An author that did not fit the table has no notes, so its answers would have no limit.
         if !self.has(envelope.from) {
         } else if state != State::Owner {
             self.on_ping_overheard(out, envelope, digest);
@@ -110,7 +114,8 @@ impl Members {
         }
     }
 
-    /// Sends PING to a holder whose table differs. In a small ring an OWNER does this too.
+    /// If the table of a holder differs from this node's table, sends PING to the holder. In a small ring, this node
+    /// sends the PING even while it is OWNER.
     pub(crate) fn compare_with_holder(
         &mut self,
         context: &Context,
@@ -121,7 +126,8 @@ impl Members {
     ) {
         let asks = match state {
             State::Waiter => true,
-            // Where a handover takes longer than a rotation, all members are OWNER all the time.
+            // If frames take longer than the members hold the token, all members are OWNER whenever they receive a
+            // frame. If an OWNER never asked, their tables would never become equal.
             State::Owner => !self.is_large() && out.may_reply(),
             State::Looser | State::Generating => false,
         };
@@ -143,7 +149,8 @@ impl Members {
         out.send(to, Content::Ping);
     }
 
-    /// Handles RING_MEMBERS: merges the tables, and returns this node's table if they still differ.
+    /// Handles RING_MEMBERS. Merges the received table into this node's table. If the tables still differ, sends this
+    /// node's table to the author.
     pub(crate) fn on_ring_members(
         &mut self,
         context: &Context,
@@ -152,6 +159,7 @@ impl Members {
         envelope: Envelope,
         (digest, members): (Digest, &[Member]),
     ) {
+        // The merge comes first, because the digests must not differ only because of members that this frame adds.
         let disputed = self.merge(context, out, envelope, members);
         let me = context.me();
         if members
@@ -165,11 +173,13 @@ impl Members {
         }
         if envelope.broadcast {
             self.on_table_part(context, out, state, envelope, digest, members);
-            if !self.is_follower(context, envelope.from) {
+            // All members hear a broadcast part. If all returned their tables, each part would cost two frames per
+            // member.
+            if !self.counts_as_follower(context, envelope.from) {
                 return;
             }
         }
-        // The rest of a long table may be on its way.
+        // A full frame may be followed by the rest of a long table, so this node does not compare yet.
         let more_to_come =
             members.len() == MEMBERS_PER_FRAME_MAX && self.table.size() < digest.size;
         if !more_to_come && self.table.differs(digest) {
@@ -177,7 +187,8 @@ impl Members {
         }
     }
 
-    /// Merges a received table. Returns a third member with different IP addresses in the two tables.
+    /// Merges a received table. If the two tables have different IP addresses for a member, this node may have to ask
+    /// this member. Returns the first such member.
     fn merge(
         &mut self,
         context: &Context,
@@ -189,6 +200,7 @@ impl Members {
         let mut disputed = None;
         let mut next = 0;
         for offered in members {
+            // Both tables are sorted, so the next member of the frame is usually at the next place.
             match self.table.find_place(offered.mac, next) {
                 Ok(at) => {
                     next = at + 1;
@@ -200,14 +212,14 @@ impl Members {
                         disputed = disputed.or(is_disputed.then_some(held.mac));
                     }
                 }
-                // Without tombstones a forgotten member would wander from table to table without end.
+                // Without tombstones, tables would pass a forgotten member from node to node indefinitely.
                 Err(at) if !self.table.removed.block_return(offered.mac, now) => {
                     next = at + 1;
                     let mac = offered.mac;
                     let event = match self.table.insert_at(at, *offered) {
                         Insertion::Full => Event::TableFull { author: mac },
                         Insertion::New(at) | Insertion::Known(at) => {
-                            // Its time until it is forgotten counts from here on.
+                            // The time until the member is forgotten counts from now.
                             self.table.peer_at(at).seen = now.as_nanos();
                             Event::MemberAdded {
                                 mac,
@@ -223,7 +235,8 @@ impl Members {
         disputed
     }
 
-    /// Chooses between two IP addresses of a third member. Returns whether that member must be asked.
+    /// Chooses between two IP addresses that two tables have for one member. Also returns whether this node must ask
+    /// the member which address is right.
     fn choose_ip(
         &mut self,
         context: &Context,
@@ -233,11 +246,13 @@ impl Members {
         offered: &Member,
     ) -> ([u8; 16], bool) {
         let own_word = held.mac == envelope.from && offered.ip != NO_IP;
+        // The author of the frame knows its own address. And any address is better than none, unless the member itself
+        // announced that it has none.
         if own_word || held.ip == NO_IP && !self.table.peers()[at].has_no_ip {
             return (offered.ip, false);
         }
         if offered.ip == NO_IP {
-            // The member has received this broadcast itself, and will correct it.
+            // The member has received this broadcast too, and corrects the entry itself.
             return (held.ip, !envelope.broadcast);
         }
         let now = context.now();
@@ -245,6 +260,7 @@ impl Members {
         let long_ago = now.before(waiter_timeout);
         let seen = self.table.peers()[at].last_seen();
         let heard_lately = seen.is_some_and(|seen| seen >= long_ago);
+        // A member that is heard gets more time, because it can still announce the right address.
         let decides_by = if heard_lately {
             now.before(waiter_timeout * DISPUTE_TIMEOUTS)
         } else {
@@ -254,7 +270,8 @@ impl Members {
             let since = *notes.disputed_since.get_or_insert(now);
             since <= decides_by
         });
-        // The member may be dead, or may not know how to decide. Then all members must choose the same address.
+        // The member may be dead, or may never announce which address is right. Then all members must choose the same
+        // address, or their tables stay different.
         let ip = if lasts {
             held.ip.max(offered.ip)
         } else {
@@ -263,7 +280,8 @@ impl Members {
         (ip, true)
     }
 
-    /// Sends a member this node's table, from its entry on, so that it corrects a wrong IP address.
+    /// Sends a part of this node's table to a member. The part begins with the entry of this member, so that the member
+    /// can correct a wrong IP address.
     fn ask_ip_owner(
         &mut self,
         context: &Context,
@@ -271,7 +289,7 @@ impl Members {
         mac: MacAddr,
         envelope: Envelope,
     ) {
-        // A part begins at a place, and places change when the table is sorted.
+        // A later sort would change the place at which the part begins.
         self.table.sort();
         let Some(first) = self.table.find(mac) else {
             return;
@@ -279,13 +297,14 @@ impl Members {
         if out.may_reply() && self.allow_once_a_period(context, mac, |notes| &mut notes.disputes) {
             out.send(mac, Content::RingMembers { first });
             if envelope.broadcast && out.may_reply() {
-                // Perhaps the member does not decide, and this node is not one of the eight that answer the author.
+                // The member may not correct the address, and this node may not be one of the eight that answer the
+                // author. In that case, only this frame shows the author the other address.
                 out.send(envelope.from, Content::RingMembers { first });
             }
         }
     }
 
-    /// Broadcasts PING, because a table has a wrong IP address for this node or does not list it.
+    /// Broadcasts PING. Called when another table does not list this node, or has a wrong IP address for this node.
     pub(crate) fn correct_own_entry(&mut self, context: &Context, out: &mut Output) {
         let (now, heartbeat) = (context.now(), context.constants().heartbeat);
         if out.may_reply() && self.corrections.try_take(now, heartbeat) {
@@ -293,9 +312,10 @@ impl Members {
         }
     }
 
-    /// Handles LEAVING: the member is passed over until it is heard again.
+    /// Handles LEAVING. From now on, this node skips the member until it hears the member again.
     pub(crate) fn leave(&mut self, mac: MacAddr) {
         self.set_wants(mac, false);
+        // If the member comes back, it may have been restarted without the pause.
         self.set_paused(mac, false);
         self.table.set_profile(mac, None);
         if let Some(at) = self.table.find(mac) {
@@ -304,32 +324,34 @@ impl Members {
         }
     }
 
-    /// Marks this node's old address as left: no node answers there.
+    /// Notes that the member with this node's old address has left, because no node answers at the old address.
     pub(crate) fn leave_address(&mut self, context: &Context, old: MacAddr) {
         if let Some(at) = self.table.find(old) {
             self.table.set_left(at, true);
             let peer = self.table.peer_at(at);
-            // The address will not answer, so no offer must go there.
+            // No node answers at this address, so this node must not offer the token to it.
             peer.penalty.on_departure();
+            // The old address was never a frame's author here, so its silence must count from now.
             peer.seen = context.now().as_nanos();
         }
     }
 
-    /// Adds this node under its address. Returns whether the address is new.
+    /// Adds this node to the table under its new address. Returns whether the address is new.
     pub(crate) fn adopt_address(&mut self, mac: MacAddr) -> bool {
         if let Insertion::New(_) = self.table.insert_own(mac) {
             return true;
         }
         if let Some(at) = self.table.find(mac) {
-            // The address is used again.
+            // This node has returned to an address that it had left before.
             self.table.peer_at(at).penalty.on_heard();
             self.table.set_left(at, false);
         }
         false
     }
 
-    /// Sends the table in as many frames as the current frame may be answered with, once a period for each cause. The
-    /// next call continues where this one ended.
+    /// Sends the table to a member. Sends as many frames as this node may still send in answer to the current frame.
+    /// Does so at most once per period for each cause. The next call continues with the part that follows the last sent
+    /// part.
     fn send_table(
         &mut self,
         context: &Context,
@@ -353,7 +375,7 @@ impl Members {
         }
     }
 
-    /// Returns the part of the table that begins at `first` and fits one frame.
+    /// Returns the part of the table that begins at place `first`. The part is as long as fits into one frame.
     pub(crate) fn table_part(&self, context: &Context, first: usize) -> &[Member] {
         let members = self.table.members();
         let first = first.min(members.len());
@@ -363,12 +385,13 @@ impl Members {
 
     pub(super) fn members_per_frame(&self, context: &Context) -> usize {
         let (mtu, _) = self.smallest_mtu(context);
+        // A frame must reach every member, also the member with the smallest MTU.
         let fitting = mtu.saturating_sub(RING_MEMBERS_HEADER_LEN) / size_of::<Member>();
         fitting.clamp(1, MEMBERS_PER_FRAME_MAX)
     }
 
-    /// Returns whether an action for a member is allowed, once a period. If so, it counts as done. It is never allowed
-    /// for a member that is not in the table.
+    /// Returns whether an action for a member is allowed now. Each action is allowed once per period. If this function
+    /// allows the action, the action counts as done. For an address that is not in the table, no action is allowed.
     fn allow_once_a_period(
         &mut self,
         context: &Context,
@@ -381,12 +404,14 @@ impl Members {
         notes.is_some_and(|notes| what(notes).try_take(now, heartbeat))
     }
 
-    /// Returns whether a member may be sent PING because its table differs, once a period. If so, it counts as sent.
+    /// Returns whether this node may send PING to a member because their tables differ. One such PING is allowed per
+    /// period. If the PING is allowed, it counts as sent.
     pub(crate) fn allow_ping(&mut self, context: &Context, mac: MacAddr) -> bool {
         self.allow_once_a_period(context, mac, |notes| &mut notes.pings)
     }
 
-    /// Returns whether an offer to a paused member may fail, once a period. If so, it counts as failed.
+    /// Returns whether an offer may fail because its member is paused. One such failure is allowed per period. If the
+    /// failure is allowed, the offer counts as failed.
     pub(crate) fn allow_paused_failure(&mut self, context: &Context, mac: MacAddr) -> bool {
         self.allow_once_a_period(context, mac, |notes| &mut notes.refusals)
     }

@@ -1,4 +1,4 @@
-//! The member table: a vector sorted by MAC, and the data that this node keeps about each member.
+//! The member table: a vector of members sorted by MAC, and the data that this node keeps about each member.
 
 use std::collections::BTreeMap;
 
@@ -11,36 +11,38 @@ use super::peer::{Notes, Peer};
 use super::tombstones::Tombstones;
 use crate::time::Instant;
 
-/// Above this size new members are appended unsorted, and sorted in when the order is read or [`UNSORTED_MAX`] are
-/// unsorted. A sorted insert would move half of the table for each new member.
+/// A table with at most this number of members is always sorted. A larger table appends new members. It sorts them when
+/// a function needs the order, or when [`UNSORTED_MAX`] members are unsorted. A sorted insertion would move half of the
+/// table for each new member.
 const SORTED_MEMBERS_MAX: usize = 512;
-/// The most unsorted members.
+/// When this number of members is unsorted, the table sorts them.
 const UNSORTED_MAX: usize = 128;
 
-/// All members by MAC, with the digest of their encodings.
+/// All members, and a hash of their encodings.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
-    /// In wire format, so that the hash and RING_MEMBERS read them in place.
+    /// The members in wire format. So they need not be copied for the hash or for RING_MEMBERS.
     pub(super) members: Vec<Member>,
-    /// How many are sorted. The few after them are in the order in which they came.
+    /// Number of sorted members. Behind the sorted members stand a few unsorted members, in the order of their
+    /// insertion.
     pub(super) sorted_len: usize,
-    /// `peers[i]` belongs to `members[i]`.
+    /// Data of the members: `peers[i]` belongs to `members[i]`.
     pub(super) peers: Vec<Peer>,
-    /// Notes of the peers that have some, by MAC.
+    /// Notes about members, by MAC. Few members have notes.
     pub(super) notes: BTreeMap<MacAddr, Notes>,
-    /// Profiles that differ from this node's, by MAC.
+    /// The profiles that differ from the profile of this node, by MAC.
     pub(super) profiles: BTreeMap<MacAddr, Profile>,
-    /// Versions that differ from this node's, by MAC.
+    /// The versions that differ from the version of this node, by MAC.
     pub(super) versions: BTreeMap<MacAddr, Version>,
-    /// ringMembersHash; `None` after a change, until it is needed.
+    /// The ringMembersHash. `None` if the table has changed since the hash was last computed.
     pub(super) hash: Option<u64>,
     pub(super) max: usize,
-    /// Place of the latest frame's author, which is mostly the next one looked up. Any value is valid.
+    /// Place of the author of the latest frame. The next lookup is usually for the same member. Any value is valid.
     pub(super) latest: usize,
     pub(super) wanting: usize,
-    /// How many peers have failed in this tenure.
+    /// Number of members whose flag `failed` is set.
     pub(super) failed: usize,
-    /// How many peers were heard and have not left since.
+    /// Number of members that were heard and have not left since they were last heard.
     pub(super) heard: usize,
     /// Members that were removed recently.
     pub(super) removed: Tombstones,
@@ -51,7 +53,7 @@ pub(super) struct Table {
 pub(super) enum Insertion {
     /// Added at this place.
     New(usize),
-    /// Present already, at this place.
+    /// The member was already in the table, at this place.
     Known(usize),
     Full,
 }
@@ -79,8 +81,8 @@ impl Table {
         self.members.len()
     }
 
-    /// Returns the size and hash of the table. Computes the hash if the table has changed since
-    /// [`update_hash`](Self::update_hash).
+    /// Returns the size and hash of the table. If the table has changed since the last
+    /// [`update_hash`](Self::update_hash), computes the hash.
     pub(super) fn digest(&self) -> Digest {
         Digest {
             size: self.size(),
@@ -99,6 +101,7 @@ impl Table {
 
     /// Returns whether a table with this digest is different.
     pub(super) fn differs(&mut self, digest: Digest) -> bool {
+        // Different sizes need no hash, which costs time in a large table.
         if digest.size != self.size() {
             return true;
         }
@@ -106,7 +109,7 @@ impl Table {
         digest != self.digest()
     }
 
-    /// Computes the hash if the members have changed, so that [`digest`](Self::digest) need not.
+    /// Computes the hash if the members have changed, so that [`digest`](Self::digest) does not compute it each time.
     pub(super) fn update_hash(&mut self) {
         if self.hash.is_none() {
             self.sort();
@@ -114,7 +117,7 @@ impl Table {
         }
     }
 
-    /// Sorts all members. Places change.
+    /// Sorts all members. The sort changes the places of members.
     pub(super) fn sort(&mut self) {
         if self.sorted_len == self.len() {
             return;
@@ -123,7 +126,7 @@ impl Table {
         let peers = self.peers.split_off(self.sorted_len);
         let mut unsorted: Vec<(Member, Peer)> = unsorted.into_iter().zip(peers).collect();
         unsorted.sort_unstable_by_key(|(member, _)| member.mac);
-        // From the back, so that each member is moved only once.
+        // The merge starts at the back, so that it moves each member only once.
         let (mut from, mut to) = (self.sorted_len, self.sorted_len + unsorted.len());
         let (member, peer) = unsorted[0];
         self.members.resize(to, member);
@@ -142,7 +145,8 @@ impl Table {
         self.sorted_len = self.members.len();
     }
 
-    /// Returns the places of all members in order; empty if all are sorted.
+    /// Returns the places of all members in the order of their MAC addresses. Returns an empty list if the table is
+    /// sorted.
     pub(super) fn sorted_places(&self) -> Vec<usize> {
         if self.sorted_len == self.len() {
             return Vec::new();
@@ -152,7 +156,7 @@ impl Table {
         order
     }
 
-    /// Returns the members, which are in order after [`sort`](Self::sort).
+    /// Returns the members. Only after [`sort`](Self::sort) are the members in order.
     pub(super) fn members(&self) -> &[Member] {
         &self.members
     }
@@ -165,7 +169,7 @@ impl Table {
         self.find_place(mac, self.latest).ok()
     }
 
-    /// Returns how many members come before `mac` in order.
+    /// Returns how many members have a smaller address than `mac`.
     pub(super) fn rank(&self, mac: MacAddr) -> usize {
         let (sorted, unsorted) = self.members.split_at(self.sorted_len);
         let before = unsorted.iter().filter(|member| member.mac < mac);
@@ -180,7 +184,8 @@ impl Table {
         self.find(mac).map(|at| &mut self.peers[at])
     }
 
-    /// Returns the notes of a member, created if absent; `None` if it is no member.
+    /// Returns the notes about a member. Creates the notes if the member has none. Returns `None` if `mac` is not in
+    /// the table.
     pub(super) fn notes_mut(&mut self, mac: MacAddr) -> Option<&mut Notes> {
         let peer = self.find(mac).map(|at| &mut self.peers[at])?;
         peer.has_notes = true;
@@ -196,10 +201,11 @@ impl Table {
         self.profiles.get(&mac).copied()
     }
 
-    /// Stores a member's profile; `None` stands for one that is unknown or equals this node's. Returns whether it has
-    /// changed.
+    /// Stores a member's profile. `None` means that the profile is unknown, or that it equals this node's profile.
+    /// Returns whether this call has changed the stored profile.
     pub(super) fn set_profile(&mut self, mac: MacAddr, profile: Option<Profile>) -> bool {
         let before = match profile {
+            // Forged authors must not fill the map: the limit of the table is also the limit of the map.
             Some(_) if self.find(mac).is_none() => return false,
             Some(profile) => self.profiles.insert(mac, profile),
             None => self.profiles.remove(&mac),
@@ -207,7 +213,8 @@ impl Table {
         before != profile
     }
 
-    /// Returns the version that a member has announced; `None` if it has announced none. `own` is this node's.
+    /// Returns the version that a member has announced; `None` if the member has announced none. `own` is this node's
+    /// version.
     pub(super) fn version_of(&self, mac: MacAddr, own: Option<Version>) -> Option<Version> {
         let at = self.find(mac).filter(|&at| self.peers[at].told_version)?;
         let other = self.versions.get(&self.members[at].mac);
@@ -226,7 +233,7 @@ impl Table {
         }
     }
 
-    /// Adds a member, if it is absent and the table is not full.
+    /// Adds a member if it is absent and the table is not full.
     pub(super) fn insert(&mut self, mac: MacAddr) -> Insertion {
         match self.find_place(mac, self.latest) {
             Ok(at) => {
@@ -239,7 +246,7 @@ impl Table {
 
     /// Adds this node if it is absent, even to a full table.
     pub(super) fn insert_own(&mut self, mac: MacAddr) -> Insertion {
-        // A node that is not in its own table would have no place in ring order.
+        // A node that is not in its table would have no place in ring order.
         let max = std::mem::replace(&mut self.max, usize::MAX);
         let inserted = self.insert(mac);
         self.max = max;
@@ -257,6 +264,7 @@ impl Table {
             if self.peers[at].has_notes
                 && let Some(notes) = self.notes_mut(mac)
             {
+                // A new address ends the dispute about the previous addresses.
                 notes.disputed_since = None;
             }
         }
@@ -284,7 +292,8 @@ impl Table {
         Insertion::New(self.rank(member.mac))
     }
 
-    /// Returns the place of a member, or the place to insert it. `hint` is its likely place.
+    /// Returns the place of a member. If the member is not in the table, the error is the place at which to insert it.
+    /// `hint` is a guess of the member's place.
     pub(super) fn find_place(&self, mac: MacAddr, hint: usize) -> Result<usize, usize> {
         if self
             .members
@@ -296,6 +305,7 @@ impl Table {
         let (sorted, unsorted) = self.members.split_at(self.sorted_len);
         sorted
             .binary_search_by_key(&mac, |member| member.mac)
+            // The unsorted part is short, so a linear search is cheap.
             .or_else(|place| {
                 let at = unsorted.iter().position(|member| member.mac == mac);
                 at.map(|at| self.sorted_len + at).ok_or(place)
@@ -305,7 +315,7 @@ impl Table {
     /// Notes whether a member wants the token.
     pub(super) fn set_wants(&mut self, mac: MacAddr, wants: bool) {
         if !wants && self.wanting == 0 {
-            // No member wants it, as in a plain rotation. This saves the lookup.
+            // If no member wants the token, as in a plain rotation, this saves the lookup.
             return;
         }
         let Some(at) = self.find(mac) else { return };
@@ -315,15 +325,16 @@ impl Table {
             _ => return,
         }
         self.peers[at].wants = wants;
-        // Overdue counts from this request on.
+        // The member becomes overdue only by tenures that end after this request.
         self.peers[at].overdue = false;
     }
 
-    /// Notes a frame of the member at a place. It is eligible at once, unless it only asks for a token that it has just
-    /// not taken.
+    /// Notes that this node has received a frame of the member at the place `at`. The frame makes the member eligible
+    /// at once. There is one exception: a WANT_TOKEN has no such effect if the member has failed to take the token in
+    /// this tenure.
     pub(super) fn note_heard(&mut self, at: usize, arrived: Instant, only_wants: bool) {
         let peer = &mut self.peers[at];
-        // A delayed frame must not make the member look silent again.
+        // A delayed frame must not move the time back.
         peer.seen = if peer.heard {
             peer.seen.max(arrived.as_nanos())
         } else {
@@ -333,6 +344,7 @@ impl Table {
             self.heard += 1;
         }
         (peer.heard, peer.left) = (true, false);
+        // Otherwise a member that asks again and again, but never takes the token, would get every offer.
         if peer.failed && only_wants {
             return;
         }
@@ -342,7 +354,7 @@ impl Table {
         }
     }
 
-    /// Notes whether the member at a place has left.
+    /// Notes whether the member at the place `at` has left.
     pub(super) fn set_left(&mut self, at: usize, left: bool) {
         let peer = &mut self.peers[at];
         if peer.heard && peer.left != left {
@@ -355,7 +367,7 @@ impl Table {
         self.peers.iter().filter(|peer| peer.left).count()
     }
 
-    /// Notes that a member has not taken the token. Returns how many handovers to it have failed in a row.
+    /// Notes that a member has not taken the token. Returns how many handovers to this member have failed in a row.
     pub(super) fn note_failure(&mut self, mac: MacAddr) -> u32 {
         self.set_wants(mac, false);
         let Some(at) = self.find(mac) else { return 0 };
@@ -367,9 +379,10 @@ impl Table {
         peer.penalty.failures()
     }
 
-    /// Notes the end of this node's tenure. A member that has failed in it and asked again is eligible in the next one.
-    /// A member that wants the token is overdue.
+    /// Notes the end of this node's tenure. If a member has failed in this tenure and has asked for the token again, it
+    /// is eligible in the next tenure. If a member wants the token, it becomes overdue.
     pub(super) fn end_tenure(&mut self) {
+        // A plain rotation changes nothing here. The early return saves a pass over the table in each hop.
         if self.failed == 0 && self.wanting == 0 {
             return;
         }
@@ -383,10 +396,11 @@ impl Table {
         self.failed = 0;
     }
 
-    /// Removes members, given in the order of their addresses, with all their data.
+    /// Removes members with all their data. `macs` must be sorted.
     pub(super) fn remove(&mut self, macs: &[MacAddr]) {
         self.sort();
         let goes = |mac: &MacAddr| macs.binary_search(mac).is_ok();
+        // One pass moves each remaining member at most once, however many members leave.
         let mut kept = 0;
         for at in 0..self.members.len() {
             let (member, peer) = (self.members[at], self.peers[at]);
@@ -409,11 +423,11 @@ impl Table {
     }
 
     pub(super) fn size(&self) -> u32 {
-        // `Constants::check` bounds the table far below 2^32.
+        // `Constants::check` limits the table to far fewer than 2^32 members.
         u32::try_from(self.members.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether the sorted part is in order and the counts are right.
+    /// Whether the sorted part of the table is sorted, and the counts are correct.
     pub(super) fn is_sound(&self) -> bool {
         let (sorted, unsorted) = self.members.split_at(self.sorted_len);
         let count = |is: fn(&Peer) -> bool| self.peers.iter().filter(|peer| is(peer)).count();

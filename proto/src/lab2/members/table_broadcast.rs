@@ -1,5 +1,5 @@
-//! Table synchronization in a large ring: the holder broadcasts its table part by part, as long as a member reports a
-//! different one (`docs/protocol.md`, "Large rings").
+//! Table synchronization in a large ring (`docs/protocol.md`, "Large rings"). While a member reports a different table,
+//! the holder broadcasts its table part by part.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Member};
@@ -10,18 +10,20 @@ use crate::lab2::envelope::Envelope;
 use crate::lab2::machine::{Content, Context, Output, Timer};
 use crate::throttle::Throttle;
 
-/// State of the broadcast of a table. All members keep it, so that the next holder continues where the last one ended.
+/// State of the broadcast of a table. All members keep this state. So when the token moves on, the next holder can
+/// continue with the next part.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TableBroadcast {
-    /// Digest of the latest table that was broadcast or named with the token.
+    /// Digest of the table in the latest broadcast part or TOKEN_IS_HERE.
     pub(super) digest: Digest,
-    /// The last member of the latest part, and the holder that has sent it.
+    /// Last member of the latest part.
     pub(super) last_member: MacAddr,
+    /// Holder that has sent the latest part.
     pub(super) sender: MacAddr,
-    /// How many parts were sent in this period.
+    /// Number of parts that all holders together have sent in this period.
     pub(super) parts: usize,
     pub(super) periods: Throttle,
-    /// Questions because of a TOKEN_IS_HERE.
+    /// Limits how often this node asks a holder after a TOKEN_IS_HERE with a different digest.
     pub(super) questions: Throttle,
 }
 
@@ -39,7 +41,8 @@ impl TableBroadcast {
 }
 
 impl Members {
-    /// Schedules a question to a holder whose table differs, in this node's turn.
+    /// Schedules a question to a holder, because the holder's table differs from this node's table. The question waits
+    /// for this node's turn.
     pub(super) fn schedule_table_question(
         &mut self,
         context: &Context,
@@ -48,41 +51,44 @@ impl Members {
     ) {
         self.table_broadcast.digest = digest;
         let (now, heartbeat) = (context.now(), context.constants().heartbeat);
+        // A question that already waits asks for the newest digest, so a second one is not needed.
         if !out.is_set(Timer::Compare) && self.table_broadcast.questions.try_take(now, heartbeat) {
             out.set(Timer::Compare, now + self.speaking_delay(context));
         }
     }
 
-    /// Asks for the holder's table, if the tables still differ. The broadcast PING also introduces this node to all
-    /// members.
+    /// Asks for the holder's table by a broadcast PING, if the tables still differ. The PING also makes this node known
+    /// to all members.
     pub(crate) fn ask_for_table(&mut self, context: &Context, out: &mut Output) {
         if self.table.differs(self.table_broadcast.digest) {
-            // This PING corrects a wrong entry as well, so no other one is needed in this period.
+            // This PING also corrects a wrong entry of this node, so no second PING is needed in this period.
             self.corrections.record(context.now());
             out.broadcast(Content::Ping);
         }
     }
 
-    /// Cancels this node's question, because another member asks the same and the holder's answer goes to all.
+    /// Cancels this node's question. Another member has asked the same question, and the holder broadcasts its answer.
     pub(super) fn on_ping_overheard(
         &mut self,
         out: &mut Output,
         envelope: Envelope,
         digest: Digest,
     ) {
+        // A PING with the holder's digest asks no question, so it gets no answer.
         if envelope.broadcast && digest != self.table_broadcast.digest {
             out.stop(Timer::Compare);
         }
     }
 
-    /// Broadcasts up to two more parts of the table. In one HEART_BEAT_PERIOD all holders together send at most as many
-    /// parts as the table has.
+    /// Broadcasts up to two more parts of the table. In one HEART_BEAT_PERIOD, all holders together send at most the
+    /// number of parts that the table has.
     pub(super) fn broadcast_parts(&mut self, context: &Context, out: &mut Output) {
         let part = self.members_per_frame(context);
+        // The parts are ranges of the sorted table.
         self.table.sort();
         for _ in 0..out.replies_left() {
             self.count_part(context);
-            // More would repeat members within one period.
+            // More parts would repeat members within one period.
             if self.table_broadcast.parts > self.table.len().div_ceil(part) {
                 return;
             }
@@ -90,6 +96,7 @@ impl Members {
             let after = self
                 .table
                 .members()
+                // The search uses the address instead of the place, because the tables of two holders may differ.
                 .partition_point(|it| it.mac <= last_member);
             let first = if after < self.table.len() { after } else { 0 };
             if let Some(last) = self.table_part(context, first).last() {
@@ -102,7 +109,7 @@ impl Members {
         }
     }
 
-    /// Notes a part of the holder's table that was merged.
+    /// Notes a part of the holder's table, after the merge.
     pub(super) fn on_table_part(
         &mut self,
         context: &Context,
@@ -116,7 +123,8 @@ impl Members {
             return;
         };
         let me = context.me();
-        // The parts of one holder follow each other without gaps, and begin again after the last one.
+        // The parts of one holder follow each other without gaps, and begin again after the last part. So a node
+        // between two parts is missing in the table.
         let begin = self.table_broadcast.last_member;
         let has_come_by = if self.table_broadcast.sender != envelope.from {
             first.mac < me && me < last.mac
@@ -137,7 +145,7 @@ impl Members {
         ) = (last.mac, envelope.from);
         out.stop(Timer::Compare);
         if state == State::Waiter && self.is_large() && self.table.differs(digest) {
-            // More parts may be on their way.
+            // More parts may be on their way, so this node asks again only after a pause.
             let pause = context.constants().heartbeat / 100;
             out.set(
                 Timer::Compare,

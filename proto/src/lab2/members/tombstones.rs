@@ -1,4 +1,5 @@
-//! Tombstones: members that were removed from the table. For a while, tables of other members do not bring them back.
+//! Tombstones of members that were removed from the table. A tombstone has an expiry time. Until this time, the tables
+//! of other members do not bring the removed member back.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -8,16 +9,16 @@ use ring_codec::MacAddr;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// The most tombstones. If there are more, the latest are kept.
+/// The maximum number of tombstones. If more members are removed, the list keeps the tombstones that expire last.
 const TOMBSTONES_MAX: usize = 4096;
 
-/// A removed member.
+/// Record of a removed member.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tombstone {
     pub(super) mac: MacAddr,
-    /// Until when tables do not bring it back.
+    /// Time until which tables do not bring the member back.
     pub(super) until: Instant,
-    /// Whether its removal must be announced, because some members have missed it.
+    /// Whether this node must announce the removal again, because some members have missed it.
     pub(super) is_unannounced: bool,
 }
 
@@ -25,7 +26,7 @@ pub(super) struct Tombstone {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tombstones {
     pub(super) entries: Vec<Tombstone>,
-    /// FORGET broadcasts.
+    /// Limit on FORGET broadcasts.
     pub(super) announcements: Throttle,
 }
 
@@ -53,9 +54,10 @@ impl Tombstones {
         self.entries.sort_unstable_by_key(|entry| entry.mac);
     }
 
-    /// Returns whether a member that a table names must stay away. Then its removal is announced again, because the
-    /// table's owner has missed it.
+    /// Returns whether a tombstone forbids adding a member that another member's table names. If a tombstone forbids
+    /// it, this node will announce the removal again.
     pub(super) fn block_return(&mut self, mac: MacAddr, now: Instant) -> bool {
+        // Usually there are no tombstones, but a table names many members.
         if self.entries.is_empty() {
             return false;
         }
@@ -63,27 +65,28 @@ impl Tombstones {
         let entry = found.ok().map(|at| &mut self.entries[at]);
         let entry = entry.filter(|entry| entry.until > now);
         entry.is_some_and(|entry| {
-            // The sender of the table has missed FORGET.
+            // The sender of the table has missed the FORGET.
             entry.is_unannounced = true;
             true
         })
     }
 
-    /// Deletes the tombstone of a member that is heard.
+    /// Deletes the tombstone of a member that this node hears again.
     pub(super) fn mark_returned(&mut self, mac: MacAddr) {
         if !self.entries.is_empty() {
             self.entries.retain(|entry| entry.mac != mac);
         }
     }
 
-    /// Whether a removal must be announced, at most once a period.
+    /// Whether this node must now announce a removal. Announcements are allowed once per period.
     pub(super) fn has_unannounced(&self, now: Instant, period: Duration) -> bool {
         let mut open = self.entries.iter();
         self.announcements.is_allowed(now, period)
             && open.any(|entry| entry.is_unannounced && entry.until > now)
     }
 
-    /// Returns the next removals to announce, at most `most`. They count as announced.
+    /// Returns removals that this node must announce, but no more than `most`. These removals count as announced from
+    /// now on.
     pub(super) fn take_unannounced(&mut self, most: usize, now: Instant) -> Vec<MacAddr> {
         self.announcements.record(now);
         let open = |entry: &&mut Tombstone| entry.is_unannounced && entry.until > now;

@@ -1,7 +1,8 @@
-//! Acknowledgement of a taken token, and tokens that were acknowledged too late.
+//! The acknowledgement of a token that this node has taken, and the rules for a late acknowledgement.
 //!
-//! A giver that hears of the acknowledgement too late may have given this node up and minted. So the owner is unsure:
-//! it broadcasts that it holds the token, and a member that knows a stronger token objects.
+//! If the acknowledgement is late, the giver may have given this node up and minted another token. After a late
+//! acknowledgement, this node is unsure of its token. An unsure owner broadcasts that it holds the token. Every member
+//! that knows a stronger token then objects.
 
 use std::time::Duration;
 
@@ -12,54 +13,57 @@ use super::Tenure;
 use crate::lab2::machine::Context;
 use crate::time::Instant;
 
-/// State of the first acknowledgement of a taken token.
+/// The state of the first acknowledgement of a token that this node has taken.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ack {
-    /// It left in time, or none is needed.
+    /// The acknowledgement left in time, or the token needs no acknowledgement.
     Settled,
-    /// It must leave by this time, as TOKEN_IS_HERE to the giver or to all. After that the giver may have given this
-    /// node up.
+    /// The acknowledgement must leave by this time. The acknowledgement is a TOKEN_IS_HERE to the giver or to all
+    /// members. After this time, the giver may have given this node up.
     Due(Instant),
-    /// The link has accepted it. It is not known yet whether it left in time.
+    /// The link has accepted the acknowledgement. The node does not know yet whether the acknowledgement left by this
+    /// time.
     Sent(Instant),
-    /// It left too late or not at all: another node may hold a newer token, and no program relies on this one.
+    /// The acknowledgement left too late or not at all. Another node may hold a newer token, so no program may rely on
+    /// the token of this node.
     Unsure(Announcement),
 }
 
-/// State of the broadcast that lets the members object to an unsure token.
+/// The state of the broadcast with which an unsure owner announces its token, so that members can object.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Announcement {
     Pending,
-    /// The link has accepted the broadcast. It is not known yet when it left.
+    /// The link has accepted the broadcast. The node does not know yet when the broadcast left.
     Accepted,
-    /// The broadcast had left by this time.
+    /// By this time, the broadcast had left the host.
     Left(Instant),
 }
 
-/// An acknowledgement that was put off.
+/// An acknowledgement that this node still owes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PendingAck {
     to: MacAddr,
-    /// The latest time for it; `None` if the giver was told already.
+    /// The time by which the acknowledgement must leave. `None` if it is already known whether an acknowledgement left
+    /// in time.
     by: Option<Instant>,
 }
 
-/// The effect of the report that all sent frames have left.
+/// The effect of the report that all frames that were sent have left the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlushEffect {
     Nothing,
-    /// The owner is unsure from now on. Holds the delay of the acknowledgement.
+    /// The acknowledgement left too late. The duration tells how late. From now on, the owner is unsure of its token.
     Late(Duration),
-    /// All members were told that an unsure owner holds the token.
+    /// The broadcast in which an unsure owner announces its token has left the host.
     AnnouncementLeft,
 }
 
-/// State of the time in which members may object to an unsure token.
+/// The state of the period in which members may object, after an unsure owner has announced its token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ObjectionPeriod {
     Over,
     Until(Instant),
-    /// The members were not told yet.
+    /// The announcement has not left yet.
     NotStarted,
 }
 
@@ -68,18 +72,20 @@ impl PendingAck {
         self.to
     }
 
-    /// Returns by how much it is late.
+    /// Returns how late the acknowledgement is at the time `now`.
     pub(crate) fn lateness(&self, now: Instant) -> Duration {
         self.by.map_or(Duration::ZERO, |by| now.since(by))
     }
 }
 
 impl Ack {
-    /// Returns the state after the token was replaced by a minted one, which no member has heard of. The giver of the
-    /// old token still waits.
+    /// Returns the state of the acknowledgement after this node has minted a token that replaces the taken token. The
+    /// giver still waits for the acknowledgement of the taken token.
     pub(super) fn after_minting(self, context: &Context) -> Self {
         let objected = context.constants().objection_period();
         match self {
+            // The members had time to object to the old token and did not, so no objection to the minted one is to be
+            // expected.
             Self::Unsure(Announcement::Left(left)) if left + objected <= context.now() => {
                 Self::Settled
             }
@@ -91,8 +97,8 @@ impl Ack {
 }
 
 impl Tenure {
-    /// Returns the acknowledgement that the previous holder waits for.
-    pub(super) fn owed(&self) -> Option<PendingAck> {
+    /// Returns the acknowledgement that this node still owes the previous holder.
+    pub(super) fn owed_ack(&self) -> Option<PendingAck> {
         let by = match self.ack {
             Ack::Due(by) | Ack::Sent(by) => Some(by),
             Ack::Settled | Ack::Unsure(_) => None,
@@ -100,28 +106,29 @@ impl Tenure {
         self.unacknowledged.map(|to| PendingAck { to, by })
     }
 
-    /// Notes that the previous holder was told.
+    /// Notes that this node no longer owes the previous holder an acknowledgement.
     pub(crate) fn note_acknowledged(&mut self) {
         self.unacknowledged = None;
     }
 
-    /// Handles the outcome of a frame that tells the giver, sent to it or to all. Returns whether the owner is unsure
-    /// from now on, because the giver could not be told.
+    /// Handles the outcome of an acknowledgement that was sent to the giver or to all members. Returns whether the
+    /// owner is unsure now, because the frame could not be sent to the giver.
     pub(crate) fn on_ack_sent(&mut self, to: MacAddr, accepted: bool) -> bool {
         let Ack::Due(by) = self.ack else {
             return false;
         };
-        // A broadcast TOKEN_IS_HERE tells the giver as well.
+        // A broadcast TOKEN_IS_HERE informs the giver too.
         let is_giver = self.giver == Some(to);
         if accepted && (is_giver || to == MacAddr::BROADCAST) {
             self.ack = Ack::Sent(by);
+        // A failed broadcast changes nothing, because it is repeated, and the giver may still get a unicast in time.
         } else if is_giver {
             self.ack = Ack::Unsure(Announcement::Pending);
         }
         matches!(self.ack, Ack::Unsure(_))
     }
 
-    /// Whether the time matters at which the last frames left.
+    /// Whether this node needs a report that its last frames have left the host.
     pub(crate) fn awaits_flush(&self) -> bool {
         matches!(self.ack, Ack::Sent(_) | Ack::Unsure(Announcement::Accepted))
             || self.offer.is_some_and(|offer| offer.awaits_flush)
@@ -131,12 +138,13 @@ impl Tenure {
     pub(crate) fn on_flushed(&mut self, context: &Context) -> FlushEffect {
         let now = context.now();
         match self.ack {
-            // The giver waits for TAKE_TIMEOUT, and may have minted after that.
+            // After this time, the giver may have given this node up and minted.
             Ack::Due(by) | Ack::Sent(by) if by < now => {
                 self.ack = Ack::Unsure(Announcement::Pending);
                 FlushEffect::Late(now.since(by))
             }
             Ack::Unsure(Announcement::Accepted) => {
+                // The time counts from here, because the frame may have left long after the link accepted it.
                 self.ack = Ack::Unsure(Announcement::Left(now));
                 FlushEffect::AnnouncementLeft
             }
@@ -148,34 +156,37 @@ impl Tenure {
         }
     }
 
-    /// Notes that the link has accepted a broadcast TOKEN_IS_HERE.
+    /// Notes that the link has accepted a broadcast TOKEN_IS_HERE. This broadcast announces a token of which this node
+    /// is unsure.
     pub(crate) fn on_announced(&mut self) {
         if let Ack::Unsure(announcement @ Announcement::Pending) = &mut self.ack {
             *announcement = Announcement::Accepted;
         }
     }
 
-    /// Whether the owner is unsure of the token, or was and no member has objected.
+    /// Whether the owner is unsure of its token. Also true after the time for objections has ended without an
+    /// objection.
     pub(crate) const fn is_unsure(&self) -> bool {
         matches!(self.ack, Ack::Unsure(_))
     }
 
-    /// Extends the hold of the token for work that waits here: IDLE_HOLD counts from the end of the unsure time.
+    /// Extends the time for which this node holds the token, because work waits here. While the owner is unsure of
+    /// its token, no program may rely on the token. So IDLE_HOLD is measured from the end of the unsure time.
     pub(crate) fn extend_hold_for_work(&mut self, context: &Context) {
         let constants = context.constants();
         let sure_at = context.now() + constants.objection_period();
         self.hold_until = self.hold_until.max(sure_at + constants.idle_hold);
     }
 
-    /// Returns until when the token must not be offered.
+    /// Returns the period in which members may object to the token. In this period, the token must not be offered.
     pub(crate) fn objections(&self, context: &Context) -> ObjectionPeriod {
-        // A successor would be sure of the token, and would not listen to objections.
+        // A successor would not know that the token is unsure, and would not wait for objections.
         let left = match self.ack {
             Ack::Unsure(Announcement::Left(left)) => left,
             Ack::Unsure(_) => return ObjectionPeriod::NotStarted,
             Ack::Settled | Ack::Due(_) | Ack::Sent(_) => return ObjectionPeriod::Over,
         };
-        // An objection needs one way there and back.
+        // The announcement must reach a member, and the member's objection must come back.
         let answered = left + context.constants().take_timeout;
         if answered <= context.now() {
             ObjectionPeriod::Over
@@ -184,20 +195,23 @@ impl Tenure {
         }
     }
 
-    /// Returns until when, at least, no program relies on the token; `None` if one may now.
+    /// Returns the time before which no program may rely on the token. Returns `None` if the token was acknowledged in
+    /// time.
     pub(crate) fn unsettled_until(&self, context: &Context) -> Option<Instant> {
         let since = match self.ack {
             Ack::Settled => return None,
             Ack::Unsure(Announcement::Left(left)) => left,
+            // The announcement has not left yet, or is not needed yet. If it is needed, it leaves now at the earliest.
             Ack::Due(_) | Ack::Sent(_) | Ack::Unsure(_) => context.now(),
         };
         Some(since + context.constants().objection_period())
     }
 
-    /// Whether the giver minted the stronger token to replace this one. Then it is the right one.
+    /// Whether the giver minted the token `other` to replace the token of this node. An owner whose token was replaced
+    /// in this way gives way to `other`.
     pub(crate) fn is_replaced_by(&self, context: &Context, other: Token) -> bool {
-        // The giver minted because this node was too late, so its chain is the right one. Any other token that a member
-        // objects with has not been heard of for a while.
+        // The giver minted because this node was late, so the minted chain is the right one. If a member objects with
+        // any other token, that token was not heard of for a while, and may be lost.
         let is_unsure = self.is_unsure() && self.unsettled_until(context) > Some(context.now());
         let is_the_givers = self.giver == Some(other.author);
         is_unsure

@@ -1,4 +1,4 @@
-//! The reasons for which a node must not own the token.
+//! The reasons why a node must not own the token.
 
 use std::hash::Hash;
 
@@ -6,38 +6,40 @@ use ring_codec::MacAddr;
 
 use crate::lab2::machine::Writer;
 
-/// All reasons for which a node must not own the token.
+/// All reasons why this node may not own the token at present.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "reasons that know nothing of each other"
+    reason = "the reasons are independent of each other"
 )]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Fitness {
-    /// By the operator's command (`docs/protocol.md`, "Pausing").
+    /// Whether an operator has paused the node (`docs/protocol.md`, "Pausing").
     paused: bool,
-    /// The state file cannot be written.
+    /// Whether the state file cannot be written.
     unstored: bool,
-    /// Its timeouts are too far from the ring's ("Members that are apart").
+    /// Whether the node's timeouts are too far from the ring's ("Members that are apart").
     apart: bool,
-    /// No member takes the token from it ("Letting go"); with the state of the check whether unicast frames arrive.
+    /// The check whether unicast frames arrive again. `None` if the node is fit. A node becomes unfit because no member
+    /// takes the token from it ("Letting go").
     probe: Option<Probe>,
-    /// Whether the members were last told that it is unstored or apart.
+    /// Whether this node last announced to the members that it must not own the token because it cannot write its state
+    /// file or is apart.
     announced: bool,
 }
 
-/// State of the check whether unicast frames arrive.
+/// The state of the check whether unicast frames arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Probe {
     /// No question is open.
     Idle,
-    /// This member was asked by unicast.
+    /// The node has asked this member by unicast, and has no answer yet.
     Asked(MacAddr),
     Answered,
 }
 
 impl Fitness {
     pub(crate) const fn may_own(&self) -> bool {
-        // The reasons are independent: ending one must not end another.
+        // The reasons are independent. For example, a node that can store again may still be paused.
         !(self.paused || self.unstored || self.apart || self.probe.is_some())
     }
 
@@ -61,42 +63,45 @@ impl Fitness {
         self.paused = paused;
     }
 
-    /// Sets whether the state file cannot be written. Returns whether this has changed.
+    /// Notes whether writing the state file fails. Returns whether the value has changed.
     pub(crate) fn set_unstored(&mut self, unstored: bool) -> bool {
         std::mem::replace(&mut self.unstored, unstored) != unstored
     }
 
-    /// Sets whether the node is apart. Returns whether it was before.
+    /// Notes whether the node is apart. Returns whether the node was apart before.
     pub(crate) fn set_apart(&mut self, apart: bool) -> bool {
         std::mem::replace(&mut self.apart, apart)
     }
 
-    /// Returns whether the members must be told that the node is unstored or apart, or no longer is. They count as
-    /// told.
+    /// Returns whether the node must announce a change to the members. Two conditions count: its state file cannot be
+    /// written, or it is apart. A change is the beginning or the end of these conditions. The announcement counts as
+    /// sent from now on.
     pub(crate) fn take_change(&mut self) -> bool {
+        // A pause and an unfit node are announced where they begin and end, so only these two reasons wait for the
+        // timer.
         let withheld = self.unstored || self.apart;
         std::mem::replace(&mut self.announced, withheld) != withheld
     }
 
-    /// Notes that no member takes the token from this node.
+    /// Notes that no member takes the token from this node, so the node is unfit.
     pub(crate) fn mark_unfit(&mut self) {
         self.probe = Some(Probe::Idle);
     }
 
-    /// Notes that unicast frames arrive again. Returns whether the node was unfit.
+    /// Makes the node fit again. Returns whether the node was unfit before.
     pub(crate) fn recover(&mut self) -> bool {
         self.probe.take().is_some()
     }
 
-    /// Notes that this member is asked by unicast.
+    /// Notes that the node asks this member by unicast.
     pub(crate) fn note_question(&mut self, holder: MacAddr) {
         self.probe = Some(Probe::Asked(holder));
     }
 
-    /// Notes an answer to this node. Returns whether it comes from the member that was asked. Later frames of that
-    /// member do not count.
+    /// Notes a unicast answer to this node. Returns whether the answer comes from the member that the node has asked.
+    /// Only the first answer of this member counts.
     pub(crate) fn note_answer(&mut self, from: MacAddr) -> bool {
-        // Only a unicast answer to a unicast question proves that both directions work.
+        // Only a unicast answer to a unicast question proves that unicast frames arrive in both directions.
         let is_answer = self.probe == Some(Probe::Asked(from));
         if is_answer {
             self.probe = Some(Probe::Answered);
@@ -108,7 +113,8 @@ impl Fitness {
         self.probe == Some(Probe::Answered)
     }
 
-    /// Cancels the open question. A broadcast question follows, and its answers only show that broadcasts leave.
+    /// Cancels the question by unicast, because a question by broadcast follows. An answer to the broadcast would not
+    /// show that unicast frames leave this node.
     pub(crate) fn forget_question(&mut self) {
         if let Some(probe) = &mut self.probe {
             *probe = Probe::Idle;

@@ -1,4 +1,4 @@
-//! The handover of the token to exactly one successor.
+//! The state of a handover of the token to exactly one successor.
 
 use std::time::Duration;
 
@@ -9,16 +9,17 @@ use super::Tenure;
 use crate::lab2::machine::Context;
 use crate::time::Instant;
 
-/// After this many failed handovers in a row, only members that are heard from then on are offered the token.
+/// After this number of failed handovers in a row, this node offers the token to fewer members. Only members that it
+/// has heard since the first of these handovers get an offer.
 const DOUBT_FAILURES: u32 = 3;
-/// An OWNER lets go of the token only after at least this many failed handovers in a row.
+/// The minimum number of failed handovers in a row before an OWNER gives the token up.
 const LET_GO_FAILURES: u32 = 4;
 
-/// An offer that the interface did not send.
+/// An offer that the interface has not sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnsentOffer {
     pub(super) to: MacAddr,
-    /// How often in a row it was not sent.
+    /// The number of attempts in a row that failed, because the interface did not send the frame.
     pub(super) times: u32,
     pub(super) at: Instant,
 }
@@ -28,11 +29,11 @@ pub(super) struct UnsentOffer {
 pub(crate) struct Offer {
     pub(super) to: MacAddr,
     pub(super) token: Token,
-    /// How many TAKE_TOKENs the link has accepted.
+    /// The number of TAKE_TOKENs of this handover that the link has accepted.
     pub(super) attempts: u32,
-    /// When the link accepted the first one.
+    /// The time at which the link accepted the first TAKE_TOKEN of this handover.
     pub(super) since: Instant,
-    /// Whether the last one was just accepted, and it is not known yet when it left.
+    /// Whether the link has accepted a TAKE_TOKEN, but it is not yet known when the frame left the host.
     pub(super) awaits_flush: bool,
 }
 
@@ -49,43 +50,43 @@ impl Offer {
         self.attempts
     }
 
-    /// Returns when the first TAKE_TOKEN was sent.
+    /// Returns the time at which the first TAKE_TOKEN was sent.
     pub(crate) const fn since(&self) -> Instant {
         self.since
     }
 }
 
-/// Consecutive failed handovers in this tenure.
+/// Handovers of this tenure that have failed in a row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FailureStreak {
-    /// Start of the first of them.
+    /// The time at which the first failed handover began.
     pub(super) since: Instant,
     pub(super) count: u32,
 }
 
-/// Failed handovers since the last success.
+/// Handovers that have failed since the last success.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FailedOffers {
-    /// Start of the first of them.
+    /// The time at which the first failed handover began.
     pub(super) since: Instant,
     pub(super) count: u32,
-    /// Whether a member has asked for the token meanwhile.
+    /// Whether a member has asked for the token since the first failed handover.
     pub(super) is_asked: bool,
 }
 
-/// The effect of a TAKE_TOKEN's outcome.
+/// The effect of an attempt to send TAKE_TOKEN.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OfferOutcome {
     /// The handover begins.
     Begun,
-    /// The handover goes on, and its answer is awaited.
+    /// The handover continues, and this node waits for an answer.
     Repeated,
-    /// The interface did not send the first offer. It is repeated after TAKE_TIMEOUT.
+    /// The interface did not send the first TAKE_TOKEN. This node tries again after TAKE_TIMEOUT.
     NotSent,
-    /// The handover has failed: the interface has not sent the repetitions.
+    /// The handover has failed, because the interface did not send any of the repeated TAKE_TOKENs.
     Failed(Offer),
-    /// No TAKE_TOKEN was sent for as long as a handover takes. So nobody can have the token, and it may go to another
-    /// member.
+    /// The interface has sent no TAKE_TOKEN for as long as a handover takes. So no other node can have the token, and
+    /// this node may offer it to another member.
     NotOffered(Offer),
 }
 
@@ -94,11 +95,12 @@ impl Tenure {
         self.offer
     }
 
-    /// Returns the token to offer, with its progress raised by a step; `None` if no progress is left. The step is
-    /// decided only once, so that a repeated offer is the same.
+    /// Returns the token to offer. The progress of the offered token is larger than the progress of the held token by
+    /// the step that `step` returns. Returns `None` if the progress is already at its maximum. The step is computed
+    /// only once per held token. So repeated offers contain the same token.
     pub(crate) fn prepare_offer(&mut self, step: impl FnOnce(Token) -> u64) -> Option<Token> {
         let Token { progress, .. } = self.token;
-        // A handover needs a larger progress, and there is none. Only a forged frame can lead here.
+        // A handover needs a larger progress, and this is the largest one. Only a forged frame can cause this.
         if progress >= PROGRESS_MAX {
             return None;
         }
@@ -112,12 +114,13 @@ impl Tenure {
         })
     }
 
-    /// Whether the progress of the next offer was decided.
+    /// Whether the progress of the next offered token is already decided.
     pub(crate) const fn has_next_progress(&self) -> bool {
         self.next_progress.is_some()
     }
 
-    /// Handles the outcome of a TAKE_TOKEN. One that was not sent is repeated, and counts as failed only after TAKE_ATTEMPTS.
+    /// Handles the outcome of a TAKE_TOKEN. If the TAKE_TOKEN could not be sent, this node tries again. After
+    /// TAKE_ATTEMPTS such repetitions without success, the handover has failed.
     pub(crate) fn on_offer_sent(
         &mut self,
         context: &Context,
@@ -125,12 +128,14 @@ impl Tenure {
         accepted: bool,
     ) -> OfferOutcome {
         let (now, constants) = (context.now(), context.constants());
+        // Only failures to send to the same member count together: the interface may refuse just one destination.
         let before = self
             .unsent_offer
             .filter(|unsent_offer| unsent_offer.to == to);
         let times = before.map_or(0, |unsent_offer| unsent_offer.times) + 1;
         self.unsent_offer = (!accepted).then_some(UnsentOffer { to, times, at: now });
-        // If one attempt were enough, an interface that sends nothing would fail at all members at once.
+        // If one attempt were enough, an interface that sends nothing would make the handovers to all members fail at
+        // once.
         let has_failed = !accepted && times > constants.take_attempts;
         match &mut self.offer {
             Some(offer) if has_failed => OfferOutcome::Failed(*offer),
@@ -142,7 +147,7 @@ impl Tenure {
             None if has_failed => {
                 // The next member has its own attempts.
                 self.unsent_offer = None;
-                // The event reports the time since the first attempt.
+                // The failure counts from the first attempt, although no offer exists.
                 let took = constants.take_timeout * constants.take_attempts;
                 OfferOutcome::NotOffered(Offer {
                     to,
@@ -166,29 +171,30 @@ impl Tenure {
         }
     }
 
-    /// Returns the number of attempts if an offer has just left the host. The member's time counts from then on, not
-    /// from when the link accepted the frame.
+    /// If a TAKE_TOKEN has just left the host, returns the number of TAKE_TOKENs of this handover. The time that the
+    /// member has to answer begins now, not when the link accepted the frame.
     pub(crate) fn take_flushed_offer(&mut self) -> Option<u32> {
         let offer = self.offer.as_mut()?;
         std::mem::take(&mut offer.awaits_flush).then_some(offer.attempts)
     }
 
-    /// Returns the member of the unsent offer, and when the offer is repeated.
+    /// If an offer could not be sent, returns its receiver, and the time at which this node tries again.
     pub(crate) fn unsent_offer(&self, context: &Context) -> Option<(MacAddr, Instant)> {
         let take_timeout = context.constants().take_timeout;
         self.unsent_offer.map(|it| (it.to, it.at + take_timeout))
     }
 
-    /// Whether the token has been here for IDLE_HOLD.
+    /// Whether IDLE_HOLD is over. If an offer could not be sent, whether the time to try again has come.
     pub(crate) fn is_hold_over(&self, context: &Context, now: Instant) -> bool {
         let unsent_offer = self.unsent_offer(context).map(|(_, again)| again);
-        // An unsent offer is repeated even if IDLE_HOLD is longer.
+        // The node has already decided to hand the token over, so the repetition does not wait for IDLE_HOLD.
         now >= unsent_offer.unwrap_or(self.hold_until)
     }
 
-    /// Returns the previous holder if it may have passed a member over.
+    /// Returns the previous holder if this holder may have passed over a member that it does not hear.
     pub(crate) fn suspected_giver(&self) -> Option<MacAddr> {
-        // A giver that has just minted has tried a member without success, so it passed none over.
+        // A giver that has just minted this chain has tried a member without success, so it has not passed that member
+        // over.
         let is_known = self
             .known_before
             .is_some_and(|known| known.same_chain(&self.token));
@@ -196,13 +202,14 @@ impl Tenure {
             .filter(|&giver| self.token.author != giver || is_known)
     }
 
-    /// Sets the member that is offered the token before its turn.
+    /// Sets a member to which this node offers the token before the turn of this member.
     pub(crate) fn set_passed_over(&mut self, passed_over: Option<MacAddr>) {
         self.passed_over = passed_over;
     }
 
-    /// Returns the member after which the round goes on when `failed` has not taken the token. A member that was passed
-    /// over was tried before its turn, so the round then begins after this node.
+    /// If the member `failed` has not taken the token, the round continues with the members after the result. If
+    /// `failed` got its offer before its turn, the result is this node, so the round starts with the first member after
+    /// this node.
     pub(crate) fn resume_after(&self, failed: MacAddr, me: MacAddr) -> MacAddr {
         if self.passed_over == Some(failed) {
             me
@@ -211,7 +218,8 @@ impl Tenure {
         }
     }
 
-    /// Interrupts a round until members had time to object. It goes on after this member.
+    /// Interrupts a round, so that the members get time to object. Later, the round continues with the members after
+    /// `last`.
     pub(crate) fn interrupt_round(&mut self, last: Option<MacAddr>) {
         self.interrupted_round = last;
     }
@@ -220,20 +228,20 @@ impl Tenure {
         self.interrupted_round.is_some()
     }
 
-    /// Returns the member after which the interrupted round goes on.
+    /// Ends the interruption of a round. Returns the member after which the round continues.
     pub(crate) fn take_interrupted_round(&mut self) -> Option<MacAddr> {
         self.interrupted_round.take()
     }
 
-    /// Notes a failed handover that began at `since`. After [`DOUBT_FAILURES`] in a row, returns the start of the
-    /// first.
+    /// Notes a failed handover that began at `since`. If this is failure number [`DOUBT_FAILURES`] in a row, returns
+    /// the start of the first of these handovers. Otherwise returns `None`.
     pub(crate) fn note_failure(&mut self, since: Instant) -> Option<Instant> {
         let before = self.failure_streak.take();
         let failure_streak = FailureStreak {
             since: before.map_or(since, |before| before.since),
             count: before.map_or(0, |before| before.count) + 1,
         };
-        // The streak begins again, so that doubt is not raised for each further failure.
+        // The streak begins again, so that the next doubt needs as many failures as the first one.
         if failure_streak.count >= DOUBT_FAILURES {
             return Some(failure_streak.since);
         }
@@ -241,7 +249,7 @@ impl Tenure {
         None
     }
 
-    /// Notes a failed handover. Returns the start of the first since the last success.
+    /// Notes a failed handover. Returns the start of the first handover that has failed since the last success.
     pub(crate) fn record_failed_offer(&mut self, offer: &Offer) -> Instant {
         let failed_offers = self.failed_offers.get_or_insert(FailedOffers {
             since: offer.since,
@@ -264,15 +272,17 @@ impl Tenure {
         self.failed_offers.is_some()
     }
 
-    /// Forgets the failed handovers: they failed because a member was away.
+    /// Forgets the failed handovers, which failed only because a member was away.
     pub(crate) fn forget_failed_offers(&mut self) {
         self.failed_offers = None;
     }
 
-    /// Whether it is doubtful that any member takes the token from this node: members that ask for it have failed to
-    /// take it for a whole WAITER_TIMEOUT. Then all other members are offered it too, even if a program here works.
+    /// Whether it is doubtful that any member can take the token from this node. The reason for the doubt: all
+    /// handovers of a whole WAITER_TIMEOUT have failed, although a member has asked for the token. While there is this
+    /// doubt, this node offers the token to all other members, even if a program on this node works.
     pub(crate) fn is_in_doubt(&self, now: Instant, waiter_timeout: Duration) -> bool {
         self.failed_offers.is_some_and(|failed_offers| {
+            // A short burst of lost frames makes several handovers fail, so both a time and a number must be reached.
             now.since(failed_offers.since) >= waiter_timeout
                 && failed_offers.count >= LET_GO_FAILURES
                 && failed_offers.is_asked

@@ -1,4 +1,4 @@
-//! Work of applications here that needs the token.
+//! The work of applications on this node for which they need the token.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -6,12 +6,13 @@ use std::time::Duration;
 use crate::lab2::machine::Writer;
 use crate::time::Instant;
 
-/// Whether an application here has work for the token.
+/// The work of an application on this node for which it needs the token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum LocalWork {
     #[default]
     Nothing,
-    /// Holds the time of the first request, or of the last unicast request to the holder.
+    /// An application has work. `asked` is the time of the first request for the token. If this node has also asked the
+    /// holder by unicast, `asked` is the time of the last such request.
     Work { asked: Option<Instant> },
 }
 
@@ -21,25 +22,26 @@ impl LocalWork {
     }
 
     pub(crate) fn begin(&mut self) {
+        // A second request must not restart the time after which the node asks by unicast.
         if !self.has_work() {
             *self = Self::Work { asked: None };
         }
     }
 
-    /// Ends the work. Returns whether there was any.
+    /// Ends the work. Returns whether an application had work.
     pub(crate) fn end(&mut self) -> bool {
         std::mem::take(self).has_work()
     }
 
-    /// Notes that the token has come.
+    /// Notes that this node has the token. So a later request counts as a new one.
     pub(crate) fn on_token_here(&mut self) {
         if let Self::Work { asked } = self {
             *asked = None;
         }
     }
 
-    /// Notes a request. Returns whether it has lasted for `waiter_timeout`, so that the holder must get it by unicast
-    /// too.
+    /// Notes a request for the token. Returns whether requests have had no success for `waiter_timeout`. After this
+    /// time without success, this node must also ask the holder by unicast.
     pub(crate) fn note_request(&mut self, now: Instant, waiter_timeout: Duration) -> bool {
         match self {
             Self::Work { asked } => now.since(*asked.get_or_insert(now)) >= waiter_timeout,

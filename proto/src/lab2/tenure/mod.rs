@@ -1,5 +1,6 @@
-//! The four states with their data. An OWNER's [`Tenure`] knows the token, its giver, the offer to a successor and the
-//! acknowledgement. [`Fitness`] holds the reasons for which a node must not own the token. Start with `role`.
+//! The four states of a node, and the data of each state. A [`Tenure`] contains an OWNER's token, the giver of the
+//! token, the offer to a successor, and the state of the acknowledgement. The type [`Fitness`] holds the reasons why a
+//! node must not own the token. Start with `role`.
 
 mod ack;
 mod fitness;
@@ -22,40 +23,41 @@ use crate::time::Instant;
 use ack::Ack;
 use handover::{FailedOffers, FailureStreak, UnsentOffer};
 
-/// An OWNER's data.
+/// The data of an OWNER.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tenure {
     token: Token,
-    /// The strongest token that was known before this one was taken; `None` if it was minted here.
+    /// The strongest token that this node knew before it took `token`. `None` if this node minted `token`.
     known_before: Option<Token>,
-    /// The previous holder; `None` if the token was minted here.
+    /// The previous holder. `None` if this node minted the token.
     giver: Option<MacAddr>,
     ack: Ack,
-    /// The previous holder, while it waits for an acknowledgement.
+    /// The previous holder, if this node still owes it an acknowledgement.
     unacknowledged: Option<MacAddr>,
-    /// When the token goes on if no program works then. Work does not extend it: an OWNER that does not hear the
-    /// others' WANT_TOKEN would otherwise keep the token as long as programs here work again and again.
+    /// From this time on, this node hands the token over if no program on this node works. Work does not change this
+    /// time. If work extended this time, an OWNER that hears no WANT_TOKEN would keep the token while its programs work
+    /// again and again.
     hold_until: Instant,
-    /// Whether a program may have worked under the token, here or at an earlier holder.
+    /// Whether a program may have worked under the token, on this node or on an earlier holder.
     is_used: bool,
-    /// The progress of the next offer, once it was decided.
+    /// The progress of the token in the next offer. `None` if this progress is not decided yet.
     next_progress: Option<u64>,
-    /// The TAKE_TOKEN that the interface did not send.
+    /// The last TAKE_TOKEN, if the interface has not sent it.
     unsent_offer: Option<UnsentOffer>,
-    /// The handover in progress, from the first TAKE_TOKEN on.
+    /// The handover in progress. A handover begins when the link accepts the first TAKE_TOKEN.
     offer: Option<Offer>,
-    /// The member that was passed over by others, and so is offered the token before its turn.
+    /// A member that the giver has passed over. This node offers the token to this member before its turn.
     passed_over: Option<MacAddr>,
-    /// The member after which a round goes on that waits for objections.
+    /// If a round was interrupted to wait for objections, the member after which the round continues.
     interrupted_round: Option<MacAddr>,
     /// Consecutive failed handovers.
     failure_streak: Option<FailureStreak>,
-    /// Failed handovers since the last success, or since a member came back.
+    /// The handovers that have failed since the last success, or since a member came back.
     failed_offers: Option<FailedOffers>,
 }
 
 impl Tenure {
-    /// Creates the tenure of a token that was minted here.
+    /// Creates the tenure of a token that this node has minted.
     pub(crate) const fn from_minted(token: Token) -> Self {
         Self {
             token,
@@ -75,7 +77,7 @@ impl Tenure {
         }
     }
 
-    /// Creates the tenure of a token that was taken from its previous holder.
+    /// Creates the tenure of a token that this node has taken from `giver`.
     pub(crate) const fn from_offer(
         token: Token,
         known_before: Option<Token>,
@@ -87,13 +89,13 @@ impl Tenure {
             giver: Some(giver),
             ack: Ack::Due(answered_by),
             unacknowledged: Some(giver),
-            // An earlier holder's program may have worked under it.
+            // A program of an earlier holder may have worked under the token.
             is_used: true,
             ..Self::from_minted(token)
         }
     }
 
-    /// Starts the tenure: the hold of IDLE_HOLD begins.
+    /// Starts the tenure and its IDLE_HOLD.
     pub(crate) fn begin(self, context: &Context, wanted: bool) -> Self {
         Self {
             hold_until: context.now() + context.constants().idle_hold,
@@ -102,15 +104,18 @@ impl Tenure {
         }
     }
 
-    /// Continues the tenure with a token that was minted here and was offered to no member.
+    /// Continues the tenure under a token that this node has minted. This token has not been offered to any member.
     pub(crate) fn with_token(&self, context: &Context, token: Token) -> Self {
         Self {
+            // The giver of the replaced token may still wait for its acknowledgement, and may have minted a token
+            // itself.
             giver: self.giver,
             ack: self.ack.after_minting(context),
             unacknowledged: self.unacknowledged,
-            // A minted token does not get another IDLE_HOLD: members wait for it.
+            // A minted token gets no new IDLE_HOLD, because members may be waiting for the token.
             hold_until: self.hold_until,
             is_used: self.is_used,
+            // Each failed handover mints a token, so the counts of failures must survive it.
             failure_streak: self.failure_streak,
             failed_offers: self.failed_offers,
             ..Self::from_minted(token)
@@ -121,7 +126,8 @@ impl Tenure {
         self.token
     }
 
-    /// Returns the strongest token that was known before this one was taken; `None` if it was minted here.
+    /// Returns the strongest token that this node knew before it took the held token. Returns `None` if this node
+    /// minted the held token.
     pub(crate) const fn known_before(&self) -> Option<Token> {
         self.known_before
     }
@@ -130,7 +136,7 @@ impl Tenure {
         self.is_used
     }
 
-    /// Notes that a program works under the token.
+    /// Notes that a program on this node relies on the token.
     pub(crate) fn mark_used(&mut self) {
         self.is_used = true;
     }
@@ -139,7 +145,7 @@ impl Tenure {
         self.hold_until
     }
 
-    /// Holds the token until this time.
+    /// Sets the time until which this node keeps the token.
     pub(crate) fn set_hold_until(&mut self, at: Instant) {
         self.hold_until = at;
     }

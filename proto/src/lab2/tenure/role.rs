@@ -9,14 +9,14 @@ use crate::lab2::election::Search;
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "a machine has one, in its place: a tenure in a box would be an allocation a hop"
+    reason = "a machine has only one role, and a boxed tenure would need an allocation per hop"
 )]
 pub(crate) enum Role {
     Owner(Tenure),
-    /// Holds the acknowledgement of the last token, if the token went on before it was sent.
+    /// A WAITER. If its last token moved on before this node acknowledged it, a WAITER still owes the acknowledgement.
     Waiter(Option<PendingAck>),
     Looser(Search),
-    /// Holds the candidate.
+    /// A candidate. The node stands for election with this token.
     Generating(Token),
 }
 
@@ -44,8 +44,8 @@ impl Role {
         }
     }
 
-    /// Returns the tenure, unless its token is offered.
-    pub(crate) fn unoffered(&self) -> Option<&Tenure> {
+    /// Returns the tenure. Returns `None` while the token is offered to a successor.
+    pub(crate) fn unoffered_tenure(&self) -> Option<&Tenure> {
         self.tenure().filter(|tenure| tenure.offer().is_none())
     }
 
@@ -68,18 +68,19 @@ impl Role {
         }
     }
 
-    /// Returns the acknowledgement that the previous holder waits for.
-    pub(crate) fn unacknowledged(&self) -> Option<PendingAck> {
+    /// Returns the acknowledgement for which the previous holder waits.
+    pub(crate) fn pending_ack(&self) -> Option<PendingAck> {
         match self {
-            Self::Owner(tenure) => tenure.owed(),
+            Self::Owner(tenure) => tenure.owed_ack(),
             Self::Waiter(owed) => *owed,
+            // A node without an owner has given up the token that it would acknowledge.
             Self::Looser(_) | Self::Generating(_) => None,
         }
     }
 
-    /// Removes and returns the acknowledgement that the previous holder waits for.
+    /// Removes and returns the acknowledgement that this node still owes the previous holder.
     pub(crate) fn take_unacknowledged(&mut self) -> Option<PendingAck> {
-        let owed = self.unacknowledged();
+        let owed = self.pending_ack();
         match self {
             Self::Owner(tenure) => tenure.note_acknowledged(),
             Self::Waiter(owed) => *owed = None,

@@ -1,4 +1,4 @@
-//! The state's part of a [snapshot](crate::lab2::Lab2::snapshot).
+//! Writes the four states into a [snapshot](crate::lab2::Lab2::snapshot).
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -8,11 +8,12 @@ use super::{Context, Offer, Role, Tenure};
 use crate::lab2::machine::Writer;
 
 impl Role {
-    /// Members that are not heard for longer than `silence` count as never heard.
+    /// Writes the state. The ages of failed handovers are written only up to `silence`. If a member was not heard for
+    /// longer, it counts as never heard, so a larger age has no other effect.
     pub(crate) fn snapshot(&self, writer: &mut Writer, context: &Context, silence: Duration) {
         self.state().hash(writer);
         match self {
-            // Its deadline only matters to people.
+            // Only a report to people depends on the deadline of the acknowledgement.
             Self::Waiter(owed) => owed.map(|owed| owed.to()).hash(writer),
             Self::Looser(search) => search.snapshot(writer),
             Self::Generating(candidate) => candidate.hash(writer),
@@ -49,6 +50,7 @@ impl Tenure {
             Ack::Sent(by) => (2, by),
             Ack::Unsure(Announcement::Pending) => (3, now),
             Ack::Unsure(Announcement::Accepted) => (4, now),
+            // After the time for objections, the rules treat the token like one that was acknowledged in time.
             Ack::Unsure(Announcement::Left(at)) if at + objected <= now => (0, now),
             Ack::Unsure(Announcement::Left(at)) => (5, at + objected),
         };
@@ -80,12 +82,12 @@ impl Tenure {
             token,
             attempts,
             since,
-            // It becomes false as soon as the frames of the same input have left.
+            // The flag becomes false as soon as the frames of the same input have left, so it is false between inputs.
             awaits_flush: _,
         }) = offer
         {
             (to, token, attempts).hash(writer);
-            // A heartbeat waits for TAKE_TIMEOUT from here on, and nothing waits for longer.
+            // The time matters only to a heartbeat, which waits until TAKE_TIMEOUT after the first TAKE_TOKEN.
             writer.age_up_to(Some(*since), take_timeout);
         }
     }

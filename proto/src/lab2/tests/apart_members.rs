@@ -1,4 +1,4 @@
-//! "Members that are apart" in `docs/protocol.md`.
+//! Tests of "Members that are apart" in `docs/protocol.md`.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn hear_of(rig: &mut Rig, from: u8, profile: Profile) -> Vec<String> {
     )
 }
 
-/// Returns an OWNER with this heartbeat, among three members with the default.
+/// Returns an OWNER whose heartbeat period is `millis`. The OWNER knows three members that have the default period.
 fn owner_among_default_members(millis: u64) -> Rig {
     let mut rig = Rig::owner_with(heartbeat(millis));
     for n in [3, 7, 9] {
@@ -49,7 +49,7 @@ fn own_reports(rig: &Rig) -> Vec<bool> {
     own.map(|(_, over)| over).collect()
 }
 
-/// Whether the last frame announces that the node owns nothing.
+/// Whether the last frame announces that the node is paused.
 fn announces_pause(rig: &Rig) -> bool {
     let last = rig.frames.last().map(|frame| decode(frame).message);
     matches!(last, Some(Message::Ping { paused: true, .. }))
@@ -72,7 +72,7 @@ fn a_node_that_is_apart_gives_up_the_token_and_neither_elects_nor_owns() {
         assert!(rig.events.iter().any(lets_go));
         assert!(rig.machine.is_apart());
         assert_eq!(own_reports(&rig), [false]);
-        // It announces that it owns nothing, and asks as often as the ring does.
+        // The node announces that it is paused, and asks as often as the ring's timeouts require.
         assert_eq!(rig.pass_time(Duration::ZERO), ["PING to all"]);
         assert!(announces_pause(&rig));
         let sent = rig.timeline(ms(1_000));
@@ -82,10 +82,10 @@ fn a_node_that_is_apart_gives_up_the_token_and_neither_elects_nor_owns() {
         assert_eq!(asks.count(), 5, "{sent:?}");
         rig.hear_all(3, generating(token_of(30, 3, 2)));
         assert_eq!(rig.state(), State::Looser);
-        // A token that it is offered stays with its giver.
+        // A token that is offered to the node stays with the giver.
         assert_eq!(rig.hear(3, take(token(40))), ["PING to n3"]);
         assert!(announces_pause(&rig));
-        // It trusts in a token for as long as the others.
+        // The node relies on a token for as long as the other members.
         rig.hear_all(3, here(token(50)));
         assert_eq!(rig.state(), State::Waiter);
         rig.pass_time(WAITER_TIMEOUT - ms(1));
@@ -123,7 +123,7 @@ fn a_node_may_own_again_when_the_others_are_gone_or_agree() {
         hear_of(&mut rig, n, profile_of(&heartbeat(1)));
     }
     assert!(!rig.machine.is_apart());
-    // The change is announced to all.
+    // The node announces the change to all members.
     assert_eq!(rig.pass_time(Duration::ZERO), ["PING to all"]);
 }
 
@@ -189,7 +189,7 @@ fn a_member_that_is_apart_is_reported_once_until_it_agrees_or_leaves() {
     assert!(!rig.machine.problems().any(|it| it == far));
 }
 
-/// All members find the same ring timeouts.
+/// All members must compute the same ring timeouts.
 #[test]
 fn of_two_distant_nodes_the_one_nearer_to_the_default_goes_on() {
     let mut rig = Rig::owner_with(heartbeat(5_000));
@@ -219,7 +219,7 @@ fn a_lack_of_a_quorum_is_reported_once_with_the_silent_members() {
         };
         rig.events.iter().filter_map(of).collect::<Vec<_>>()
     };
-    // Of the three heard members, n3 and n7 fall silent, one after the other.
+    // n3 and n7, two of the three heard members, become silent one after the other.
     for _ in 0..40 {
         rig.pass_time(SILENCE / 20);
         rig.hear(7, ping(NO_IP));
@@ -298,7 +298,7 @@ fn a_node_that_is_apart_uses_timeouts_that_work_whatever_profiles_contain() {
         assert!(rig.machine.is_apart());
         let sent = rig.timeline(ms(1_000));
         assert!(sent.len() <= most, "{}: {:?}", sent.len(), &sent[..most]);
-        // After an hour of silence a member does not count, whatever heartbeat it announces.
+        // After an hour of silence, a member does not count, whatever heartbeat it has announced.
         rig.stall(Duration::from_secs(60 * 60));
         rig.wake();
         assert!(!rig.machine.is_apart(), "{nanos} ns");

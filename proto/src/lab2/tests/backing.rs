@@ -1,4 +1,5 @@
-//! "Backing" in `docs/protocol.md`: members that confirm a tenure count before the strength of its token.
+//! Tests of "Backing" in `docs/protocol.md`: between two owners, confirmations by members count more than a stronger
+//! token.
 
 use std::time::Duration;
 
@@ -17,12 +18,12 @@ use super::rig::{
 };
 use crate::lab2::{Command, Constants, Event, FOREVER, Grade, Reason, State, StoredState};
 
-/// A much stronger token of another chain than 11-n3-1: a clock has raised it.
+/// A token of another chain that is much stronger than 11-n3-1, because of a wrong clock.
 const ALONE: Token = token_of(1_000_000, 7, 1);
-/// The token that is minted to outbid it.
+/// The first heartbeat with the token that the owner mints to outbid [`ALONE`].
 const OUTBID: &str = "TOKEN_IS_HERE 1001024-n5-1";
 
-/// Broadcasts TOKEN_IS_HERE of an owner with this backing.
+/// Receives a broadcast TOKEN_IS_HERE of an owner with this backing.
 pub(super) fn hear_owner(
     rig: &mut Rig,
     from: u8,
@@ -50,7 +51,8 @@ fn announced_backing(rig: &Rig) -> Option<Backing> {
     decode(rig.frames.last()?).profile?.backing()
 }
 
-/// Returns an OWNER of 11-n3-1 with work, which n3 confirms: two of three, or two of five.
+/// Returns an OWNER of 11-n3-1 with work. n3 confirms the tenure of this OWNER. So the tenure has two confirmations, in
+/// a ring of `members` members.
 fn confirmed_owner(members: usize) -> Rig {
     let expect = Some(members);
     let mut rig = owner(Constants {
@@ -65,7 +67,7 @@ fn confirmed_owner(members: usize) -> Rig {
     rig
 }
 
-/// Returns an elected OWNER without work, which has been the only member for long.
+/// Returns an elected OWNER without work that has been the only member for a long time.
 fn elected_owner() -> Rig {
     let constants = Constants {
         idle_hold: FOREVER,
@@ -99,7 +101,7 @@ fn an_owner_with_a_quorum_outbids_all_but_another_quorum() {
         assert_eq!(
             rig.machine.grade_until(),
             until,
-            "{theirs:?}: what was promised counts"
+            "{theirs:?}: the promises count"
         );
         assert_eq!(rig.machine.grade(), Grade::Quorum);
         assert!(
@@ -113,7 +115,7 @@ fn an_owner_with_a_quorum_outbids_all_but_another_quorum() {
         assert_eq!(
             rig.machine.grade_until(),
             Some(renewed),
-            "members go on confirming it"
+            "members continue to confirm the tenure"
         );
     }
     let mut rig = confirmed_owner(3);
@@ -144,7 +146,7 @@ fn a_confirmed_owner_gives_way_only_to_broadcasts() {
     assert_eq!(sent, [format!("{OUTBID} to all")]);
     let mut rig = Rig::owner();
     rig.hear(7, here(ALONE));
-    assert_eq!(rig.state(), State::Waiter, "no member confirms it");
+    assert_eq!(rig.state(), State::Waiter, "no member confirms the tenure");
 }
 
 #[test]
@@ -208,7 +210,7 @@ fn objections_with_a_lost_token_do_not_end_a_quorum() {
     );
     assert!(
         rig.machine.is_lock_good(token(11)),
-        "a token in between counts too"
+        "a token in between also counts"
     );
     assert!(rig.machine.is_lock_good(token_of(1_001_024, 5, 1)));
     assert!(
@@ -301,8 +303,11 @@ fn an_owner_gives_way_to_a_better_backed_owner_that_does_not_outbid_it() {
         "{sent:?}"
     );
     assert_eq!(rig.state(), State::Waiter);
-    let reason = |event: &Event| matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::BetterBackedOwner);
-    assert!(rig.events.iter().any(reason));
+    let is_better_backed = |event: &Event| match event {
+        Event::StateChanged { reason, .. } => *reason == Reason::BetterBackedOwner,
+        _ => false,
+    };
+    assert!(rig.events.iter().any(is_better_backed));
 }
 
 #[test]
@@ -343,7 +348,7 @@ fn a_member_goes_on_confirming_its_promised_tenure_despite_a_stronger_token() {
     assert_eq!(promise(&rig), None, "the promise has ended");
 }
 
-/// Returns a ring whose owner has work, with the owner's index and token. No other member has work.
+/// Returns a ring in which only the owner has work. Also returns the owner's index and the owner's token.
 fn ring_with_busy_owner(nodes: u8, seed: u64) -> (Network, usize, Token) {
     let constants = Constants {
         expect: Some(nodes.into()),
@@ -360,7 +365,7 @@ fn ring_with_busy_owner(nodes: u8, seed: u64) -> (Network, usize, Token) {
     (network, owner, token)
 }
 
-/// Separates a node from the others for a time while another one works, and reconnects it.
+/// Separates a node from the others while another node works, and then reconnects the node.
 fn check_return_of_lone_node(seed: u64, alone: Duration, late_link: bool) {
     let (mut network, owner, token) = ring_with_busy_owner(3, seed);
     let lone = (owner + 1) % 3;

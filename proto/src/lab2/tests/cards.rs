@@ -1,4 +1,4 @@
-//! "Cards" in `docs/protocol.md`.
+//! Tests of "Cards" in `docs/protocol.md`.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn with_version(mut rig: Rig) -> Rig {
     rig
 }
 
-/// Broadcasts a heartbeat of the owner n3 with its card.
+/// Receives a broadcast heartbeat of the owner n3 with this card.
 fn hear_owner<'a>(rig: &mut Rig, card: impl Into<Option<Card<'a>>>) {
     let frame = Frame {
         destination: MacAddr::BROADCAST,
@@ -114,7 +114,7 @@ fn an_owner_announces_its_program_and_how_long_it_has_held_the_token() {
     assert_eq!(version, OWN);
     let (held, told) = work.expect("a program holds the token");
     assert!(held <= u64::try_from(period.as_nanos()).expect("a short time"));
-    // At most 64 bytes, and no character is split.
+    // The name has at most 64 bytes, and no character is split.
     assert_eq!(told, program[..64]);
     assert_eq!(
         rig.machine.work().map(|it| it.program.as_str()),
@@ -133,7 +133,7 @@ fn a_node_without_a_version_sends_no_card() {
     assert_eq!(last_card(&rig), None);
 }
 
-/// Receives a card of n3 that names this node, or another one, as silent.
+/// Receives a card of n3 that names this node or another member as silent.
 fn hear_of_silence(rig: &mut Rig, unheard: u8) {
     let unheard = Some(mac(unheard));
     hear_owner(
@@ -151,7 +151,7 @@ fn a_node_learns_from_cards_that_others_do_not_hear_it() {
     let trouble = Diagnostic::NotHeardBy {
         by: [mac(3)].into_iter().collect(),
     };
-    // Frames from before it was heard, and news about others, do not count.
+    // Cards from before n3 heard this node do not count, and neither do cards about other members.
     hear_of_silence(&mut rig, ME);
     for _ in 0..40 {
         hear_of_silence(&mut rig, 7);

@@ -1,4 +1,4 @@
-//! Members with different constants ("Profiles" in `docs/protocol.md`).
+//! Tests of members with different constants ("Profiles" in `docs/protocol.md`).
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(super) fn profile_of(constants: &Constants) -> Profile {
     }
 }
 
-/// Receives a broadcast of n9 with this profile.
+/// Lets the node receive a broadcast from n9 that carries this profile.
 fn hear_profile_of_n9(rig: &mut Rig, profile: Profile) {
     let bytes = frame_with_profile(9, Message::WantToken, profile);
     rig.hear_bytes(&bytes, Duration::ZERO);
@@ -75,7 +75,7 @@ fn a_shortest_waiter_timeout_that_a_member_passes_on_counts() {
     };
     hear_profile_of_n9(&mut rig, told);
     assert_eq!(lease(&rig), ms(400));
-    // Timeouts that others have passed on are not passed on again: they would never be forgotten.
+    // The node does not repeat timeouts that others have repeated: no member would ever forget them.
     rig.pass_time(ms(100));
     let beat = rig.frames.last().expect("a heartbeat");
     assert_eq!(
@@ -102,7 +102,8 @@ fn an_owner_beside_a_member_ten_times_as_fast_keeps_its_token() {
     assert_eq!(rig.state(), State::Owner);
 }
 
-/// The member may be on the other side of a split, so its expected number counts.
+/// The silent member may be on the other side of a split. So the number of members that the silent member expects still
+/// counts.
 #[test]
 fn of_a_silent_member_only_the_expected_number_counts() {
     let mut rig = slow_owner();

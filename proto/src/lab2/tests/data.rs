@@ -1,4 +1,4 @@
-//! The token's data, and the MTUs that limit them.
+//! Tests of the token's data and of the MTUs that limit the data.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! "Deaf members" and "Letting go" in `docs/protocol.md`: a node that hears no member is ignored, and an owner from
-//! which no member takes the token lets go of it.
+//! Tests of "Deaf members" and "Letting go" in `docs/protocol.md`. Members ignore a node that hears no member. An owner
+//! lets go of the token if no member takes it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const WANT: &str = "WANT_TOKEN to all";
 /// The time without a frame after which a node is deaf.
 const EARSHOT: Duration = Duration::from_millis(500);
 
-/// Receives a broadcast of a member that announces whether it is deaf.
+/// Receives a broadcast in which a member announces whether it is deaf.
 fn hear_deafness(rig: &mut Rig, from: u8, message: Message<'_>, deaf: bool) -> Vec<String> {
     let flags = if deaf { Profile::DEAF } else { 0 };
     let frame = Frame {
@@ -67,7 +67,8 @@ fn a_deaf_node_announces_it_in_broadcasts_until_it_hears_a_member() {
     assert!(rig.events.contains(&told));
 }
 
-/// Otherwise the members take no offer from it until it broadcasts for another reason.
+/// The broadcast announces that this node hears again. Without this broadcast, the members would accept no offer from
+/// this node until the next broadcast of this node.
 #[test]
 fn a_waiter_that_hears_again_broadcasts_its_next_answer() {
     let mut rig = Rig::waiter();
@@ -155,7 +156,8 @@ fn claims_and_candidacies_of_a_deaf_member_are_ignored() {
     }
 }
 
-/// Only unicasts reach it, and too few. Without an answer it would be elected while there is an owner.
+/// Only few frames reach the deaf member, and all of them are unicast. If no member answered, the deaf member would be
+/// elected although there is an owner.
 #[test]
 fn a_deaf_member_that_asks_for_the_token_is_sent_ping() {
     for mut rig in [Rig::owner(), Rig::waiter()] {
@@ -192,8 +194,8 @@ fn a_deaf_member_is_offered_nothing_until_it_hears() {
     assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
 
-/// Returns an OWNER whose members are heard and ask for the token, but never take it, and its frames during a little
-/// more than WAITER_TIMEOUT.
+/// Runs an OWNER whose members ask for the token but never take it. Returns the frames that the OWNER sends during a
+/// little more than WAITER_TIMEOUT.
 fn owner_failing_at_all(rig: &mut Rig) -> Vec<String> {
     let mut sent = Vec::new();
     for _ in 0..8 {
@@ -260,7 +262,11 @@ fn an_unfit_member_may_own_after_a_unicast_answer_to_its_unicast_question() {
     }
     assert!(sent.contains(&"WHERE_IS_TOKEN to n3".into()), "{sent:?}");
     assert!(rig.machine.is_unfit(), "a broadcast proves nothing");
-    assert_eq!(rig.hear(3, here(strong)), [""; 0], "no answer to that");
+    assert_eq!(
+        rig.hear(3, here(strong)),
+        [""; 0],
+        "the node does not answer this"
+    );
     assert_eq!(rig.pass_time(ms(0)), ["PING to all"]);
     assert!(!rig.machine.is_unfit());
     let unfit = false;
@@ -294,7 +300,10 @@ fn an_unfit_member_without_an_owner_waits_for_one_more_waiter_timeout() {
     rig.pass_time(3 * HEARTBEAT);
     assert_eq!(rig.state(), State::Looser);
     rig.pass_time(3 * HEARTBEAT);
-    assert!(rig.machine.is_unfit(), "a fit member stands first");
+    assert!(
+        rig.machine.is_unfit(),
+        "a member that is not deaf stands first"
+    );
     rig.pass_time(HEARTBEAT);
     assert!(!rig.machine.is_unfit());
 }
@@ -334,7 +343,8 @@ fn the_operator_can_end_being_unfit() {
     assert_eq!(rig.state(), State::Owner);
 }
 
-/// Runs a node that always has work, with one other that wants the token. `takes`: whether the third member takes it.
+/// Runs a node that always has work next to a member that wants the token. `takes` tells whether the third member takes
+/// the token.
 fn busy_owner(takes: bool) -> Rig {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
@@ -362,7 +372,8 @@ fn busy_owner(takes: bool) -> Rig {
     rig
 }
 
-/// A node with work offers the token only to members that want it, and so would never find out.
+/// A node with work offers the token only to members that want it. If the node made no other offers, the node would
+/// never learn that no member takes the token.
 #[test]
 fn a_busy_owner_lets_go_if_no_member_takes_the_token() {
     assert!(busy_owner(false).machine.is_unfit());

@@ -1,4 +1,4 @@
-//! Two machines with one MAC address.
+//! Tests of two machines with one MAC address.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use super::rig::*;
 use crate::LinkState;
 use crate::lab2::{Diagnostic, Event};
 
-/// After this time an observation is no longer a problem.
-const LONG: Duration = Duration::from_millis(128 * 400);
+/// If nothing is observed for this time, the problem has ended.
+const RECENT_TIME: Duration = Duration::from_millis(128 * 400);
 
 fn about(rig: &Rig) -> (usize, usize) {
     let count = |is: fn(&Event) -> bool| rig.events.iter().filter(|event| is(event)).count();
@@ -45,7 +45,7 @@ fn two_machines_with_one_address_are_reported_once_with_their_ips() {
     assert!(shown.next().is_some_and(|shown| by_ips.contains(&shown)));
     assert_eq!(shown.next(), None);
     drop(shown);
-    rig.stall(LONG);
+    rig.stall(RECENT_TIME);
     rig.wake();
     assert_eq!(rig.machine.problems().next(), None);
 }
@@ -84,7 +84,7 @@ fn a_frame_with_this_nodes_address_is_reported_once() {
     let (mac, ips) = (mac(ME), None);
     let shared = Diagnostic::AddressShared { mac, ips };
     assert!(rig.machine.problems().eq([shared]));
-    rig.stall(LONG);
+    rig.stall(RECENT_TIME);
     rig.wake();
     assert_eq!(rig.machine.problems().next(), None);
 }

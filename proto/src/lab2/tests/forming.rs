@@ -1,4 +1,4 @@
-//! Rings of several state machines, on a network without faults.
+//! Tests of rings of several state machines, on a network without faults.
 
 use std::time::Duration;
 
@@ -81,7 +81,8 @@ fn with_idle_hold_0_the_token_goes_as_fast_as_frames_travel() {
     eprintln!("{} {:?}", after - before, network.broadcasts);
 }
 
-/// The first answers to a heartbeat make a view, the next ones a quorum.
+/// After the first answers to a heartbeat, a tenure has only the grade `all-heard`. After the next answers, the tenure
+/// has the grade `quorum`.
 #[test]
 fn an_idle_ring_has_a_quorum_in_each_tenure_and_reports_no_view() {
     for (n, expect) in [(3, None), (4, None), (4, Some(4)), (5, None), (8, None)] {

@@ -1,4 +1,5 @@
-//! Section 1: dropped frames are counted, change no state and are never answered.
+//! Tests of section 1: a node counts the frames that it drops. Dropped frames change no state, and the node never
+//! answers them.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ const RESERVED: usize = 15;
 const AUTHOR: usize = 16;
 const MESSAGE: usize = 22;
 
-/// Returns one legal frame of every kind from n7 to `to`. Its TAKE_TOKEN is stronger than all known tokens.
+/// Returns one legal frame of every kind from n7 to `to`. The token in TAKE_TOKEN is stronger than all known tokens.
 fn every_kind(to: MacAddr) -> Vec<Vec<u8>> {
     let members = [member(7, NO_IP), member(9, NO_IP)];
     let messages = [
@@ -46,14 +47,14 @@ fn every_kind(to: MacAddr) -> Vec<Vec<u8>> {
     messages.map(|message| frame(mac(7), to, message)).to_vec()
 }
 
-/// Checks that a WAITER only counts the frame, under `reason`.
+/// Checks that a WAITER drops the frame for `reason`, counts the drop, and does nothing else.
 #[track_caller]
 fn assert_dropped(bytes: &[u8], age: Duration, reason: DropReason) {
     let mut rig = Rig::waiter();
     let before = (rig.members(), rig.token(), rig.machine.heard_about_token());
     rig.stall(ms(1));
     assert_eq!(rig.hear_bytes(bytes, age), [""; 0], "never answered");
-    // A frame with this node's address is also reported: another machine has it.
+    // The node also reports a frame with its own address, because another machine has this address.
     rig.events
         .retain(|event| !matches!(event, Event::DiagnosticChanged { .. }));
     assert_eq!(rig.events, [Event::Dropped { reason }], "{bytes:02x?}");
@@ -166,7 +167,11 @@ fn a_take_token_that_has_waited_too_long_is_dropped_as_stale() {
     assert_dropped(&bytes, waiter_timeout + ms(1), DropReason::StaleOffer);
     let mut rig = Rig::waiter();
     rig.hear_late(3, take(token(99)), waiter_timeout);
-    assert_eq!(rig.state(), State::Owner, "the giver waits for this offer");
+    assert_eq!(
+        rig.state(),
+        State::Owner,
+        "the giver waits for the answer to this offer"
+    );
 }
 
 #[test]
@@ -191,7 +196,7 @@ fn ring_members_of_more_than_66_is_dropped() {
 fn ring_members_with_an_invalid_mac_is_dropped_whole() {
     for odd in [[0; 6], [0xff; 6], [3, 0, 0, 0, 0, 9]] {
         let mut bytes = every_kind(mac(ME)).remove(6);
-        // The address of the second member is wrong; the first one is not added either.
+        // The address of the second member is wrong, so the node does not add the first member either.
         bytes[MESSAGE + 14 + 22..][..6].copy_from_slice(&odd);
         assert_dropped(&bytes, Duration::ZERO, DropReason::MemberNotAStation);
     }

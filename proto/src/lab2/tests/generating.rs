@@ -1,4 +1,4 @@
-//! Section 4, GENERATING.
+//! Tests of section 4, GENERATING.
 
 use ring_codec::lab2::Message;
 
@@ -70,7 +70,7 @@ fn a_weaker_generating_token_is_answered_with_its_own() {
         assert_eq!(sent, ["GENERATING_TOKEN 11-n5-1 to n3"]);
         assert_eq!(rig.state(), State::Generating);
         let sent = rig.timeline(ANSWER_TIMEOUT - ms(40));
-        assert_eq!(sent.len(), 1, "the wait for answers goes on: {sent:?}");
+        assert_eq!(sent.len(), 1, "the node still waits for answers: {sent:?}");
     }
 }
 

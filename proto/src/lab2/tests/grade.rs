@@ -1,4 +1,4 @@
-//! "Grades" in `docs/protocol.md`: how safe a tenure is, and for how long.
+//! Tests of "Grades" in `docs/protocol.md`: how safe a tenure is, and for how long.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ pub(super) fn constants_expecting_three() -> Constants {
     }
 }
 
-/// Returns how long a holder relies on a promise: clocks may differ in their rates.
+/// Returns how long a holder relies on a promise. The holder does not rely on the whole time, because clocks may run at
+/// different rates.
 pub(super) fn reliable_part(promised: Duration) -> Duration {
     promised - promised / 32
 }
@@ -50,8 +51,8 @@ pub(super) fn message_with_promise_for(
     }
 }
 
-/// Returns an OWNER of 11-n3-1 with work that has run for long enough to count, and has just asked for promises. n3 and
-/// n7 are known.
+/// Returns an OWNER of 11-n3-1 with work. The OWNER knows n3 and n7. The OWNER has run for long enough to count its own
+/// vote. The OWNER has just asked the members for promises.
 pub(super) fn owner(constants: Constants) -> Rig {
     let (mut rig, _) = Rig::start(constants, BLANK);
     rig.hear(7, ping(NO_IP));
@@ -89,7 +90,7 @@ pub(super) fn promise(rig: &Rig) -> Option<Promise> {
         })
 }
 
-/// Returns a WAITER of n3's 10-n3-1 that has run for a promise's length.
+/// Returns a WAITER that knows the token 10-n3-1 at n3. The WAITER has run for as long as a promise lasts.
 pub(super) fn member() -> Rig {
     let mut rig = Rig::waiter_with(constants_expecting_three());
     for _ in 0..4 {
@@ -115,7 +116,7 @@ fn promises_of_a_majority_make_a_quorum_until_they_end() {
     assert_eq!(
         rig.machine.grade_until(),
         Some(until),
-        "counted from the heartbeat"
+        "the time counts from the heartbeat"
     );
     rig.hear(7, message_with_promise(token(11), number));
     rig.stall(until.since(rig.now.monotonic) - ms(1));
@@ -145,7 +146,7 @@ fn every_answer_to_a_heartbeat_extends_the_quorum() {
     rig.hear(3, message_with_promise(token(11), 0));
     assert!(
         rig.machine.grade_until() > Some(first),
-        "an old answer does not shorten it"
+        "an old answer does not shorten the promise"
     );
 }
 
@@ -310,7 +311,7 @@ fn a_member_makes_no_other_promise_until_its_promise_ends() {
 #[test]
 fn a_holder_that_hands_over_frees_its_members() {
     let next = [
-        ("the chain has gone on", 7, token(11)),
+        ("the chain has moved on", 7, token(11)),
         ("the holder has minted", 3, token_of(12, 3, 2)),
     ];
     for (why, holder, next) in next {
@@ -319,13 +320,17 @@ fn a_holder_that_hands_over_frees_its_members() {
         rig.hear_all(holder, heartbeat_with_beat(next, 0));
         assert!(promise(&rig).is_some(), "{why}");
         rig.hear_all(9, heartbeat_with_beat(token_of(30, 9, 1), 0));
-        assert_eq!(promise(&rig), None, "{why}: and binds them to the next");
+        assert_eq!(
+            promise(&rig),
+            None,
+            "{why}: the promise is for the new tenure"
+        );
     }
 }
 
 #[test]
 fn an_owner_that_loses_its_token_keeps_its_vote_until_the_promises_end() {
-    // Two of five are no quorum, which would outbid the other owner.
+    // Two of five members are no quorum. A quorum would outbid the other owner.
     let mut rig = owner(Constants {
         expect: Some(5),
         ..constants()

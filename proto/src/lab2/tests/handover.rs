@@ -1,4 +1,4 @@
-//! Section 4, OWNER: the handover ("Passing").
+//! Tests of section 4, OWNER: the handover ("Passing").
 
 use std::time::Duration;
 
@@ -56,7 +56,8 @@ fn a_program_that_works_again_within_idle_hold_has_the_token_still() {
     }
 }
 
-/// Perhaps this node does not hear a member that wants the token.
+/// The hold must end even if no member asks for the token, because this node possibly does not hear a member that wants
+/// the token.
 #[test]
 fn a_program_that_locks_again_and_again_keeps_the_token_for_one_idle_hold() {
     let mut rig = Rig::owner();
@@ -77,7 +78,7 @@ fn a_program_that_locks_again_and_again_keeps_the_token_for_one_idle_hold() {
             break;
         }
     }
-    // Its next work waits until the token is here again, and then has it for as long.
+    // The node's next work waits until the token is here again, and then may use the token for as long as before.
     assert_eq!(rig.command(Command::WantToken), ["WANT_TOKEN to all"]);
     rig.hear(7, here(token(12)));
     rig.hear(3, take(token(13)));
@@ -86,7 +87,8 @@ fn a_program_that_locks_again_and_again_keeps_the_token_for_one_idle_hold() {
     assert!(!rig.machine.is_hold_over(rig.now.monotonic));
 }
 
-/// Otherwise each piece of work would take a turn from penalized members, and fail at a dead one.
+/// If the owner did not hold the token again, each piece of work would reduce the penalties of members by one turn.
+/// Then this node would offer the token to a dead member.
 #[test]
 fn a_token_that_no_member_takes_is_held_again_despite_repeated_work() {
     let mut rig = Rig::owner();
@@ -123,7 +125,7 @@ fn the_token_goes_to_the_next_member_in_the_order_of_macs() {
     rig.hear(2, ping(NO_IP));
     rig.hear(4, take(token(11)));
     let sent = rig.pass_time(IDLE_HOLD);
-    assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n2"], "n5 is the last one");
+    assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n2"], "n5 is the last member");
 }
 
 #[test]
@@ -335,7 +337,7 @@ fn a_heartbeat_due_with_the_handover_is_the_successors() {
     let sent = rig.pass_time(TAKE_TIMEOUT);
     assert!(
         sent.contains(&"TOKEN_IS_HERE 11-n3-1 to all".to_owned()),
-        "no member took it: {sent:?}"
+        "no member took the token: {sent:?}"
     );
 }
 
@@ -349,7 +351,7 @@ fn an_owner_whose_offers_are_refused_sends_heartbeats() {
     assert_eq!(rig.state(), State::Owner);
 }
 
-/// Found by fuzzing: one frame made an OWNER whose interface refused every offer try all members at once.
+/// Found by fuzzing: after one frame, an OWNER tried all members at once, because its interface refused every offer.
 #[test]
 fn at_most_two_offers_per_take_timeout_are_refused() {
     let mut rig = Rig::owner_with(Constants {
@@ -415,7 +417,11 @@ fn an_owner_that_must_yield_hands_over_despite_its_work() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     let sent = rig.command(Command::Yield(None));
-    assert_eq!(sent, [OFFER, WANT], "the token goes on with work left");
+    assert_eq!(
+        sent,
+        [OFFER, WANT],
+        "the node hands the token over although it has work left"
+    );
     assert!(!rig.machine.may_use_token());
     assert_eq!(rig.command(Command::Yield(None)), [""; 0]);
     rig.hear(7, here(token(12)));

@@ -1,6 +1,6 @@
-//! Section 5, in networks that follow from a seed, with loss, duplication, reordering, splits, stalls and restarts.
-//! `network` checks after every event the invariants that must always hold. The tests here check those that must hold
-//! once the faults have ended.
+//! Tests of section 5, in networks whose faults follow from a seed: loss, duplication, reordering, splits, stalls and
+//! restarts. After every event, `network` checks the invariants that must always hold. The tests here check the
+//! invariants that must hold after the faults have ended.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -18,12 +18,12 @@ use crate::lab2::{Command, Constants, Lab2};
 /// A fault, or a request.
 #[derive(Debug, Clone, Copy)]
 enum Fault {
-    /// Frames lost or duplicated, in 1,000.
+    /// Number of frames in 1,000 that are lost or duplicated.
     Lose(u32),
     Double(u32),
-    /// The longest delay of a frame, in milliseconds.
+    /// Longest delay of a frame, in milliseconds.
     Delay(u64),
-    /// A split. The bits tell which nodes are on the second side.
+    /// Split of the network. Each bit stands for one node, and a set bit puts its node on the second side of the split.
     Part(u8),
     Stop(u8),
     GoOn(u8),
@@ -34,7 +34,7 @@ enum Fault {
     /// The link refuses the node's frames, or accepts them again.
     Refuse(u8),
     Accept(u8),
-    /// A node, and the last byte of its new IP address; 0 if it has none.
+    /// Index of a node, and the last byte of its new IP address. 0 stands for no address.
     Move(u8, u8),
 }
 
@@ -56,7 +56,8 @@ fn fault() -> impl Strategy<Value = Fault> {
     ]
 }
 
-/// A ring and its faults, each with the time since the last one in milliseconds.
+/// A ring and its faults. The number of each fault is the time between the previous fault and this fault, in
+/// milliseconds.
 #[derive(Debug, Clone)]
 struct Scenario {
     nodes: u8,
@@ -106,7 +107,7 @@ fn apply(network: &mut Network, fault: Fault) {
     }
 }
 
-/// Returns the network after the faults of a scenario.
+/// Runs a scenario. Returns the network after the last fault.
 fn run_scenario(scenario: &Scenario) -> Network {
     let constants = Constants {
         idle_hold: scenario.idle_hold,
@@ -131,7 +132,7 @@ fn run_scenario(scenario: &Scenario) -> Network {
     network
 }
 
-/// Invariant 2: returns how long it may take until there is one owner.
+/// Returns the longest time that invariant 2 allows until there is exactly one owner.
 fn time_to_settle(constants: &Constants, nodes: usize) -> Duration {
     let hand_over = constants.idle_hold + constants.handover_timeout();
     constants.waiter_timeout()
@@ -140,7 +141,7 @@ fn time_to_settle(constants: &Constants, nodes: usize) -> Duration {
         + hand_over * u32::try_from(nodes).expect("few")
 }
 
-/// Checks that there is one token. All owners but the last one of its chain have offered it and wait for the answer.
+/// Checks that exactly one node may use the token. All other owners have offered the token and wait for the answer.
 fn assert_one_owner(network: &Network) {
     let users = network.owners().filter(|node| node.may_use_token()).count();
     assert!(
@@ -187,7 +188,7 @@ fn assert_replaced(nodes: u8, seed: u64, idle_hold: Duration) {
     let owner = (0..network.nodes.len()).max_by_key(|&at| strength(&network.nodes[at]));
     network.kill(owner.expect("a ring"));
     let before = network.broadcasts;
-    // A node that was offering the token to the dead owner keeps it.
+    // A node that was offering the token to the dead owner keeps the token.
     let frames_under_way = ms(1);
     network.run_until(limit + frames_under_way, |network| {
         network.owners().count() > 0
@@ -202,7 +203,8 @@ fn assert_replaced(nodes: u8, seed: u64, idle_hold: Duration) {
     }
 }
 
-/// Runs the same few networks each time, or more if the environment asks for them.
+/// Returns a configuration that always runs the same few networks. If the environment variable PROPTEST_CASES is set,
+/// it decides the number of networks.
 fn config(cases: u32) -> Config {
     let given = Config {
         failure_persistence: None,
@@ -256,9 +258,9 @@ proptest! {
     }
 }
 
-/// The stronger token dies with n2 on one side of a split. n1 knows it, and is penalized when the split heals. Long
-/// after, n1 would refuse the weaker token, which would be lost. But n1 objects as soon as it hears of the weaker
-/// token.
+/// The stronger token dies with n2 on one side of a split. n1 knows the stronger token, and has a penalty when the
+/// split heals. Because of the penalty, the weaker token would reach n1 only much later. Then n1 would refuse the
+/// weaker token, and the token would be lost. Instead, n1 objects as soon as it hears of the weaker token.
 #[test]
 fn a_token_weaker_than_a_members_known_one_is_replaced_before_it_arrives() {
     use Fault::{GoOn, Kill, Part, Stop};

@@ -1,7 +1,7 @@
-//! "Large rings" in `docs/protocol.md`: which members answer, and when each one speaks.
+//! Tests of "Large rings" in `docs/protocol.md`: which members answer a question, and after which delays they send.
 //!
-//! The state machine under test is n5. Silent members with smaller addresses make it the tenth of ten, or the last of a
-//! thousand.
+//! The state machine under test is n5. Each test adds silent members with smaller addresses. So n5 becomes, for
+//! example, the last of ten members, or the last of a thousand members.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::lab2::{Constants, State};
 const QUESTION: &str = "WHERE_IS_TOKEN to all";
 const CANDIDACY: &str = "GENERATING_TOKEN 11-n5-1 to all";
 
-/// Adds `count` members before n3 in order.
+/// Adds `count` members that come before n3 in the order of addresses.
 fn add_members_before(mut rig: Rig, count: u16) -> Rig {
     let members: Vec<_> = (0..count)
         .map(|n| Member {
@@ -30,17 +30,18 @@ fn add_members_before(mut rig: Rig, count: u16) -> Rig {
         let digest = SAME;
         rig.hear(3, Message::RingMembers { digest, members });
     }
-    // n3 has its table already, so it is not sent now.
+    // n3 already has the table of this node, so this node does not send it now.
     rig.stall(HEARTBEAT);
     rig
 }
 
-/// Returns a WAITER whose place in the order, from 0 on, is `place`.
+/// Returns a WAITER that has `place` members before it in the order of addresses.
 fn waiter_at(place: u16) -> Rig {
     add_members_before(Rig::waiter(), place - 1)
 }
 
-/// Returns the same node after its WAITER_TIMEOUT and its question, and the delay of the question.
+/// Returns the node of [`waiter_at`] after it has asked for the token. Also returns the delay between the
+/// WAITER_TIMEOUT and the question of this node.
 fn looser_at(place: u16) -> (Rig, Duration) {
     let patient = || {
         let mut rig = waiter_at(place);
@@ -158,7 +159,7 @@ fn a_later_member_stands_against_a_weaker_candidate_in_its_turn() {
             assert_eq!(sent, []);
             continue;
         }
-        // With n7, one more member than the twenty before it: the slots stay as long.
+        // n7 is one more member in addition to the twenty. The slots stay as long as before.
         let all = [CANDIDACY, "GENERATING_TOKEN 11-n5-1 to n7"];
         assert_eq!(sent, all.map(|line| (ms(12), line.to_owned())));
         assert_eq!(rig.state(), State::Generating);
@@ -167,14 +168,14 @@ fn a_later_member_stands_against_a_weaker_candidate_in_its_turn() {
 
 #[test]
 fn new_members_are_greeted_until_there_are_more_than_nine() {
-    // With n3 and n5, the ring has eight members.
+    // Together with n3 and n5, the ring has eight members.
     let mut rig = add_members_before(Rig::waiter(), 6);
     assert_eq!(rig.hear_all(8, Message::WantToken), ["PING to n8"]);
     assert_eq!(rig.hear_all(9, Message::WantToken), [""; 0]);
 }
 
-/// Returns the number of broadcasts of an election after the owner of a large ring, and perhaps the first member in
-/// order, have died.
+/// Returns the number of broadcasts of an election in a large ring. Before the election, the owner and the first `dead`
+/// members have died.
 fn count_failover_broadcasts(nodes: u8, dead: u8) -> usize {
     let constants = Constants::default();
     let limit = constants.waiter_timeout()
@@ -211,7 +212,7 @@ fn an_election_costs_no_more_in_a_ring_of_a_hundred_than_in_one_of_ten() {
 #[test]
 fn a_turn_that_a_lost_link_interrupts_does_not_come_later() {
     let (mut rig, _) = looser_at(50);
-    // The time to stand has come, and waits for this node's turn.
+    // The time to stand for election has come, but the node still waits for its turn.
     rig.pass_time(ANSWER_TIMEOUT);
     assert_eq!(rig.state(), State::Looser);
     rig.link(crate::LinkState::Down);

@@ -1,4 +1,4 @@
-//! Section 4, "Taken late": a token that was acknowledged too late.
+//! Tests of section 4, "Taken late": a token that was acknowledged too late.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::rig::{
 };
 use crate::lab2::{Command, Constants, Diagnostic, DropReason, Event, State};
 
-/// How long no program may rely on a token that was acknowledged too late.
+/// Returns how long no program may rely on a token that was acknowledged too late.
 fn unsure_time() -> Duration {
     HEARTBEAT + 3 * TAKE_TIMEOUT
 }
@@ -99,7 +99,7 @@ fn no_program_relies_on_a_token_that_could_not_be_announced() {
     assert_eq!(
         rig.pass_time(2 * unsure_time()),
         [""; 0],
-        "the token is not offered either"
+        "the node does not offer the token either"
     );
     assert_eq!(rig.settles_in(), unsure_time());
     rig.refuse = |_| false;
@@ -109,11 +109,12 @@ fn no_program_relies_on_a_token_that_could_not_be_announced() {
         .find(|(_, line)| line.ends_with("11-n3-1 to all"));
     let (told, _) = told.expect("the token is announced");
     let offered = sent.iter().find(|(_, line)| line.starts_with("TAKE_TOKEN"));
-    let (offered, _) = offered.expect("the token goes on");
+    let (offered, _) = offered.expect("the node hands the token over");
     assert_eq!(*offered, *told + TAKE_TIMEOUT, "{sent:?}");
 }
 
-/// The acknowledgement waits, because the token is about to go on.
+/// The node delays its acknowledgement, because it will soon hand the token over. If a program asks for the token
+/// before this handover, the node first sends the acknowledgement.
 #[test]
 fn the_giver_is_told_before_a_program_relies_on_the_token() {
     let mut rig = Rig::waiter_with(Constants {
@@ -161,7 +162,7 @@ fn a_minted_token_is_announced_again_if_the_link_refuses_it() {
     );
 }
 
-/// A member that takes it in time is sure of it.
+/// A member that takes the token in time is sure to hold the token.
 #[test]
 fn an_unsure_token_is_not_offered_before_members_could_object() {
     let mut rig = settled_waiter();
@@ -178,7 +179,8 @@ fn an_unsure_token_is_not_offered_before_members_could_object() {
     assert_eq!(rig.timeline(TAKE_TIMEOUT), [(TAKE_TIMEOUT, offer.into())]);
 }
 
-/// The acknowledgement waits, because the token goes on. So does the announcement of the unsure token.
+/// This node is about to hand the token over, so it delays two frames: the acknowledgement, and the announcement of the
+/// unsure token.
 #[test]
 fn a_late_token_that_has_gone_on_is_reported() {
     let mut rig = settled_waiter();
@@ -187,7 +189,7 @@ fn a_late_token_that_has_gone_on_is_reported() {
     assert_eq!(rig.hear(3, take(token(11))), ["TAKE_TOKEN 12-n3-1 to n7"]);
     assert_eq!(late_reports(&rig), [(Some(ms(1)), Some(7))]);
     rig.stalls = Duration::ZERO;
-    // n7 does not take it. This node mints, and announces the minted token first.
+    // n7 does not take the token. This node mints, and first announces the minted token.
     let sent = rig.timeline(5 * TAKE_TIMEOUT);
     let after = |begins: &str| {
         let found = sent.iter().find(|(_, line)| line.starts_with(begins));
@@ -215,8 +217,8 @@ fn an_interrupted_round_goes_on_when_members_could_object() {
     );
 }
 
-/// If the token has gone on, TOKEN_WAS_HERE_RECENTLY replaces the acknowledgement. If a heartbeat is due, that one
-/// does.
+/// If this node has handed the token over, TOKEN_WAS_HERE_RECENTLY replaces the acknowledgement. If a heartbeat is due,
+/// the heartbeat replaces the acknowledgement.
 #[test]
 fn a_frame_that_replaces_the_acknowledgement_must_be_in_time_too() {
     let mut rig = settled_waiter();
@@ -260,10 +262,14 @@ fn a_frame_that_replaces_the_acknowledgement_in_time_suffices() {
     assert_eq!(sent, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
     rig.stalls = TAKE_TIMEOUT;
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 12-n3-1 to n7"]);
-    assert_eq!(late_reports(&rig), [], "the giver was told in time");
+    assert_eq!(
+        late_reports(&rig),
+        [],
+        "the giver received its answer in time"
+    );
 }
 
-/// A member that is slow each time: its announcement leaves late as well.
+/// The node stalls each time that it sends a frame. So its announcement of the token is also late.
 #[test]
 fn members_have_their_time_from_when_they_were_told() {
     let mut rig = settled_waiter();
@@ -277,7 +283,7 @@ fn members_have_their_time_from_when_they_were_told() {
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 12-n3-1 to n3"]);
 }
 
-/// The giver waits for the acknowledgement, whatever happens to the token.
+/// The giver waits for the acknowledgement even if this node cannot hand the token on.
 #[test]
 fn a_delayed_acknowledgement_is_due_although_the_token_could_not_go_on() {
     let paused = Message::Ping {
@@ -293,7 +299,7 @@ fn a_delayed_acknowledgement_is_due_although_the_token_could_not_go_on() {
     assert_eq!(
         rig.hear_all(7, paused),
         [IN_VAIN, "TOKEN_IS_HERE 13-n5-1 to n3"],
-        "before the work"
+        "the acknowledgement precedes the work"
     );
     assert_eq!(rig.settles_in(), Duration::ZERO);
 
@@ -308,7 +314,8 @@ fn a_delayed_acknowledgement_is_due_although_the_token_could_not_go_on() {
     assert_eq!(late_reports(&rig), [(Some(3 * TAKE_TIMEOUT + ms(2)), None)]);
 }
 
-/// The giver would take the PING for its answer, and mint while another node holds the token.
+/// The node first acknowledges the token, and then announces the pause with a PING. In the other order, the giver would
+/// mistake the PING for the answer to its offer. Then the giver would mint a second token.
 #[test]
 fn a_pending_acknowledgement_precedes_the_announcement_of_a_pause() {
     for (command, news) in [
@@ -339,7 +346,8 @@ fn a_pending_acknowledgement_precedes_the_announcement_of_a_failed_write() {
     assert_eq!(rig.wake(), ["PING to all"]);
 }
 
-/// It does not answer the current frame, which may not even count.
+/// The node does not send the pending acknowledgement as an answer to the frame that it receives, because the node may
+/// ignore this frame.
 #[test]
 fn a_pending_acknowledgement_before_leaving_answers_no_other_frame() {
     let mut rig = settled_waiter();
@@ -368,7 +376,7 @@ fn a_waiter_that_acknowledges_too_late_names_the_holder() {
     assert_eq!(late_reports(&rig), [(Some(ms(2)), Some(7))]);
 }
 
-/// The driver reads its clock once for all frames that have come.
+/// The driver reads its clock once for all frames that have arrived.
 #[test]
 fn the_time_spent_on_sending_adds_to_the_age_of_waiting_frames() {
     let mut rig = settled_waiter();
@@ -385,7 +393,7 @@ fn the_time_spent_on_sending_adds_to_the_age_of_waiting_frames() {
     assert!(rig.events.contains(&stale));
 }
 
-/// The time between reading the clock and sending does not count as the other node's.
+/// The successor's time to answer begins when the offer is sent, not when this node reads its clock before the sending.
 #[test]
 fn a_successor_has_its_time_from_when_the_offer_has_left() {
     let mut rig = Rig::owner();
@@ -401,7 +409,8 @@ fn a_successor_has_its_time_from_when_the_offer_has_left() {
     );
 }
 
-/// Returns the reports of late tokens: the delay, and the member that was offered the token.
+/// Returns the reports of late tokens. Each report has two values: the delay of the acknowledgement, and the member to
+/// which this node had already offered the token.
 fn late_reports(rig: &Rig) -> Vec<(Option<Duration>, Option<u8>)> {
     let told = rig.events.iter().filter_map(|event| match event {
         Event::DiagnosticChanged {

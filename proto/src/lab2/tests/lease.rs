@@ -1,5 +1,5 @@
-//! The lease: an OWNER that could send no broadcast heartbeat for WAITER_TIMEOUT gives the token up before anything
-//! else, because the others may have elected another one.
+//! Tests of the lease. If an OWNER could not broadcast a heartbeat for WAITER_TIMEOUT, the other members may have
+//! elected another owner. So the OWNER gives the token up before it does anything else.
 
 use ring_codec::lab2::Message;
 

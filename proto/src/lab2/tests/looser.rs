@@ -1,4 +1,4 @@
-//! Section 4, LOOSER.
+//! Tests of section 4, LOOSER.
 
 use super::rig::{
     ANSWER_TIMEOUT, BLANK, LOOSER_TIMEOUT, Rig, WAITER_TIMEOUT, constants, generating, here, mac,
@@ -169,7 +169,7 @@ fn a_changed_address_is_a_new_member_and_a_looser() {
     };
     let sent = rig.link(up);
     assert_eq!(sent, ["LEAVING to all", QUESTION]);
-    // All members know that the old address has left, and which node has the new one.
+    // All members know that the old address has left, and they know the node's new address.
     let authors = rig
         .frames
         .iter()

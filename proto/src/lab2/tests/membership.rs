@@ -1,4 +1,4 @@
-//! Section 3: the member table.
+//! Tests of section 3: the member table.
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ fn a_large_table_is_sorted_whenever_it_is_read() {
     let mut rig = Rig::waiter();
     let mut expected = vec![(mac(3), NO_IP), (mac(ME), ip(ME))];
     for n in 0..1_500_u32 {
-        // An odd factor visits each number once, far from the previous one.
+        // With an odd factor, the products reach each number once, and each one is far from the previous one.
         let [.., a, b, c, d] = n.wrapping_mul(0x9e37_79b1).to_be_bytes();
         let from = MacAddr([4, 0, a, b, c, d]);
         let bytes = frame(from, mac(ME), ping([d; 16]));
@@ -95,7 +95,7 @@ fn a_large_table_is_sorted_whenever_it_is_read() {
             .collect();
         let hash = xxh3_64(&bytes);
         assert_eq!(rig.machine.digest().hash, hash);
-        // A received digest is compared with the same one.
+        // The digest that the test computes must equal the received digest.
         let size = u32::try_from(expected.len()).expect("few");
         let digest = Digest { size, hash };
         let data: &[u8] = b"";
@@ -244,7 +244,11 @@ fn a_node_that_sees_a_wrong_ip_for_itself_in_a_table_broadcasts_ping() {
         let mut rig = Rig::waiter();
         let sent = rig.hear(3, table(SAME, &[member(ME, wrong)]));
         assert_eq!(sent, ["PING to all"]);
-        assert_eq!(rig.ip_of(ME), Some(ip(ME)), "no other node sets it");
+        assert_eq!(
+            rig.ip_of(ME),
+            Some(ip(ME)),
+            "no other node sets this address"
+        );
     }
     let mut rig = Rig::waiter();
     let sent = rig.hear(3, table(SAME, &[member(ME, ip(ME))]));

@@ -1,12 +1,12 @@
 //! Tests of the rules of `docs/protocol.md`, at least one per rule, on the real state machine.
 //!
-//! `rig` drives one state machine: a test feeds frames to it and reads its frames as text. `network` connects several
-//! of them by a network that may lose, duplicate, delay and split. The expected results come from the specification,
-//! never from the code.
+//! `rig` drives one state machine: a test passes frames to the state machine and reads its frames as text. `network`
+//! connects several state machines by a network that may lose, duplicate and delay frames, and may split. The expected
+//! results come from the specification, never from the code.
 
 #![allow(
     clippy::unchecked_time_subtraction,
-    reason = "a test that takes too much from a time-out fails"
+    reason = "a test that takes too much from a timeout fails"
 )]
 
 mod network;

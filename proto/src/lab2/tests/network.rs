@@ -1,7 +1,8 @@
-//! Several state machines on a network that may lose, duplicate, delay and split, with stalls and restarts.
+//! Several state machines on a network that may lose, duplicate and delay frames, and may split. The processes may
+//! stall and restart.
 //!
-//! After every event it checks the invariants that must always hold: 1, 6 and 7 of section 5, and that frames name only
-//! stored tokens. Everything follows from the seed.
+//! After every event, the network checks the invariants that must always hold: invariants 1, 6 and 7 of section 5. The
+//! network also checks that frames name only stored tokens. All faults follow from the seed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -25,7 +26,7 @@ enum Note {
     Tells(Event),
 }
 
-/// A frame on its way: arrival, order of sending, receiver, bytes.
+/// A frame on its way: time of arrival, number in the order of sending, index of the receiver, bytes.
 type Flight = Reverse<(Instant, u64, usize, Vec<u8>)>;
 
 pub(super) struct Network {
@@ -36,13 +37,13 @@ pub(super) struct Network {
     flights: BinaryHeap<Flight>,
     sent: u64,
     rng: TestRng,
-    /// The tokens of all tenures.
+    /// Tokens of all tenures.
     tenures: BTreeSet<[u8; 18]>,
-    /// The number of broadcasts of each kind.
+    /// Number of broadcasts of each kind.
     pub broadcasts: [usize; 12],
-    /// The reported grades, in order.
+    /// Reported grades, in the order of the reports.
     pub grades: Vec<Grade>,
-    /// The latest events, for the message of a failed check.
+    /// Latest events, for the message of a failed check.
     log: VecDeque<(Instant, u8, Note)>,
 }
 
@@ -88,7 +89,8 @@ impl Network {
         self.input(at, |machine, now| machine.handle_link(now, up));
     }
 
-    /// Changes a node's IP address. A process that does not run sees it when it starts.
+    /// Changes a node's IP address. If the node's process does not run, the process learns the new address at its next
+    /// start.
     pub(super) fn change_ip(&mut self, at: usize, ip: [u8; 16]) {
         self.nodes[at].ip = ip;
         if self.nodes[at].is_running() {
@@ -100,7 +102,7 @@ impl Network {
         self.input(at, |machine, now| machine.handle_command(now, command));
     }
 
-    /// Kills a process. Frames to it are lost.
+    /// Kills a process. Until the node is started again, the network loses all frames to it.
     pub(super) fn kill(&mut self, at: usize) {
         self.nodes[at].machine = None;
         self.nodes[at].stalled_queue = None;
@@ -123,7 +125,8 @@ impl Network {
         }
     }
 
-    /// Resumes a process: it sees its queue first, or its clock.
+    /// Resumes a process. In half of the cases, the process first handles the expired timeouts. Then the process
+    /// handles its queued frames.
     pub(super) fn resume(&mut self, at: usize) {
         let Some(queue) = self.nodes[at].stalled_queue.take() else {
             return;
@@ -136,7 +139,7 @@ impl Network {
         }
     }
 
-    /// Lets time pass from event to event, with a check after each.
+    /// Lets time pass from event to event, and runs a check after each event.
     pub(super) fn run_checking(&mut self, time: Duration, mut check: impl FnMut(&Self)) {
         let end = self.now.monotonic + time;
         let mut events = 0;
@@ -161,7 +164,7 @@ impl Network {
         self.run_checking(time, |_| {});
     }
 
-    /// Lets time pass until a condition holds. Fails if that takes longer than `limit`.
+    /// Lets time pass until a condition holds. Fails if the condition does not hold within `limit`.
     pub(super) fn run_until(
         &mut self,
         limit: Duration,
@@ -170,7 +173,11 @@ impl Network {
         let start = self.now.monotonic;
         while !so(self) {
             let passed = self.now.monotonic.since(start);
-            assert!(passed <= limit, "not within {limit:?}:\n{}", self.trace());
+            assert!(
+                passed <= limit,
+                "the condition does not hold within {limit:?}:\n{}",
+                self.trace()
+            );
             let next = self.next_event().expect("a node has a deadline");
             self.run(next.since(self.now.monotonic));
         }
@@ -255,8 +262,8 @@ impl Network {
         self.rng.next_u32() % 1_000 < of_1000
     }
 
-    /// Passes an input to a node, drains it as the contract demands, and checks the invariants. Returns the number of
-    /// its frames.
+    /// Passes an input to a node, handles all outputs of the node as the contract demands, and checks the invariants.
+    /// Returns the number of frames that the node has sent.
     fn input(&mut self, at: usize, input: impl FnOnce(&mut Lab2, Now)) -> usize {
         let now = self.now;
         let node = &mut self.nodes[at];

@@ -15,7 +15,8 @@ pub(super) struct NetworkConditions {
     pub lost: u32,
     /// Frames duplicated in 1,000.
     pub doubled: u32,
-    /// The longest delay of a frame. If it is longer than the time between two frames, they are reordered.
+    /// Longest delay of a frame. If the delay is longer than the time between two frames, the network may reorder these
+    /// frames.
     pub delay: Duration,
 }
 
@@ -30,19 +31,19 @@ impl NetworkConditions {
 /// A state machine and its place in the network.
 pub(super) struct Node {
     pub number: u8,
-    /// `None` if the process is dead.
+    /// State machine of the process; `None` if the process is dead.
     pub machine: Option<Lab2>,
-    /// The state that it has stored last.
+    /// State that the node has stored last.
     pub durable: StoredState,
-    /// Only nodes with the same value hear each other.
+    /// Side of the split on which the node is. Nodes on different sides do not hear each other.
     pub island: bool,
-    /// Whether the link refuses its frames.
+    /// Whether the link refuses the node's frames.
     pub refused: bool,
-    /// The frames that have arrived while the process is stalled; `None` if it runs.
+    /// Frames that have arrived while the process is stalled; `None` if the process runs.
     pub stalled_queue: Option<Vec<(Instant, Vec<u8>)>>,
-    /// The last token that it held.
+    /// Last token that the node held.
     pub held: Option<Token>,
-    /// How often it has become OWNER, or OWNER of another token.
+    /// Number of times that the node has become OWNER, or has replaced its token by a different token.
     pub tenures: usize,
     pub ip: [u8; 16],
 }
@@ -70,7 +71,7 @@ impl Node {
         self.machine.as_ref().map(Lab2::state)
     }
 
-    /// Returns the held token; `None` if it is not OWNER.
+    /// Returns the held token; `None` if the node is not OWNER.
     pub(super) fn token(&self) -> Option<Token> {
         let machine = self.machine.as_ref()?;
         machine.token().filter(|_| machine.state() == State::Owner)

@@ -1,6 +1,6 @@
-//! The tests' short notation of addresses, tokens and messages, and of frames as lines of text.
+//! The short notation that the tests use for addresses, tokens, messages and frames.
 //!
-//! A token is written `progress-author-number`, and a frame `KIND fields to receiver`.
+//! A token is written as `progress-author-number`, and a frame as `KIND fields to receiver`.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::lab2::{Constants, StoredState};
 
 /// The number of the node under test.
 pub(crate) const ME: u8 = 5;
-/// Stands for the digest of the node under test: the tables are equal.
+/// Placeholder for the digest of the node under test, for frames of a node with an equal table.
 pub(crate) const SAME: Digest = Digest {
     size: u32::MAX,
     hash: 1,
@@ -21,7 +21,7 @@ pub(crate) const OTHER: Digest = Digest {
     size: u32::MAX,
     hash: 2,
 };
-/// The state of a first start.
+/// The stored state of a node that starts for the first time.
 pub(crate) const BLANK: StoredState = StoredState {
     my_token_number: 0,
     known: None,
@@ -31,7 +31,7 @@ pub(crate) const BLANK: StoredState = StoredState {
 pub(crate) const HEARTBEAT: Duration = Duration::from_millis(100);
 /// TAKE_TIMEOUT of the default constants.
 pub(crate) const TAKE_TIMEOUT: Duration = Duration::from_millis(5);
-/// How long a giver waits for one member in all, with the default constants.
+/// The total time for which a giver waits for the answer of one member, with the default constants.
 pub(crate) const HAND_OVER: Duration = Duration::from_micros(17_500);
 /// IDLE_HOLD of [`constants`].
 pub(crate) const IDLE_HOLD: Duration = Duration::from_millis(10);
@@ -42,7 +42,8 @@ pub(crate) const LOOSER_TIMEOUT: Duration = Duration::from_millis(200);
 /// LOOSER_ANSWER_TIMEOUT of the default constants.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The default constants, except for IDLE_HOLD: tests could not distinguish it from an equal HEART_BEAT_PERIOD.
+/// Returns the default constants with a different IDLE_HOLD. By default, IDLE_HOLD equals HEART_BEAT_PERIOD, and tests
+/// could not distinguish the two.
 pub(crate) fn constants() -> Constants {
     Constants {
         idle_hold: IDLE_HOLD,
@@ -50,7 +51,7 @@ pub(crate) fn constants() -> Constants {
     }
 }
 
-/// The broadcast after n7 has not taken 12-n3-1 from [`ME`].
+/// The frame that [`ME`] broadcasts after it has offered 12-n3-1 to n7 without success.
 pub(crate) const IN_VAIN: &str = "TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n5 to all";
 
 pub(crate) const fn ms(millis: u64) -> Duration {
@@ -241,8 +242,15 @@ pub(crate) fn assert_stored(bytes: &[u8], durable: StoredState) {
         return;
     };
     let known = durable.known.expect("a token was stored");
-    assert!(!token.is_stronger_than(&known), "{} is named", show(token));
+    assert!(
+        !token.is_stronger_than(&known),
+        "a frame names {}",
+        show(token)
+    );
     if token.author == decode(bytes).author {
-        assert!(token.number <= durable.my_token_number, "number not stored");
+        assert!(
+            token.number <= durable.my_token_number,
+            "the number is not stored"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Jobs that run once in a period (`docs/once.md`).
+//! Tests of jobs that run once in a period (`docs/once.md`).
 
 use super::grade::{beat, constants_expecting_three, message_with_promise, owner as owner_of};
 use super::once_rig::{
@@ -365,7 +365,8 @@ fn a_member_that_knows_a_younger_age_does_not_agree() {
     }
 }
 
-/// On two sides of a split, the stronger token, and so the newer stamp, may be that of the older run.
+/// After a split, two runs of one job may be known. The older run may have been made under the stronger token, so its
+/// stamp replaces the stamp of the newer run.
 #[test]
 fn a_replaced_run_still_counts() {
     let younger = stamp("nightly", RunOutcome::Done);
@@ -436,7 +437,7 @@ fn a_call_may_come_early_by_a_hundredth_of_the_period_and_a_minute() {
         let left = |age, before| request.period_left(&run(age, before));
         assert_eq!(left(due, None), tolerance);
         assert_eq!(left(request.every + ms(5), None), Duration::ZERO);
-        // The earlier run counts too.
+        // The earlier run also counts.
         assert!(request.is_satisfied_by(&run(due, Some(due - ms(1)))));
         assert_eq!(left(due, Some(due - ms(1))), tolerance + ms(1));
     }
@@ -457,7 +458,7 @@ fn only_an_owner_runs_a_job() {
     assert!(rig.machine.poll_timeout().is_some());
 }
 
-/// Found by fuzzing: the job stayed `Begun` until the next input.
+/// Found by fuzzing: after the link went down, the job stayed `Begun` until the next input.
 #[test]
 fn a_job_ends_at_once_with_the_link() {
     let mut rig = Rig::owner();
@@ -486,7 +487,7 @@ fn a_run_ends_with_its_token_but_not_when_its_owner_outbids() {
         !rig.machine.is_run_over(&owner_running),
         "the token of the run"
     );
-    // A token of another owner, which n3 outbids.
+    // n3 outbids this token of another owner.
     rig.hear_all(7, here(token_of(1_000, 7, 1)));
     assert!(rig.machine.is_run_over(&owner_running));
     rig.hear_all(3, here(token_of(2_024, 3, 2)));
@@ -506,5 +507,8 @@ fn the_runner_knows_whether_its_run_goes_on() {
     let run = rig.machine.runs().next().expect("the run is stamped").stamp;
     let earlier = Stamp { progress: 1, ..run };
     assert!(!rig.machine.is_run_over(&run));
-    assert!(rig.machine.is_run_over(&earlier), "of an earlier start");
+    assert!(
+        rig.machine.is_run_over(&earlier),
+        "the run belongs to an earlier start"
+    );
 }

@@ -48,7 +48,7 @@ pub(super) fn wire_stamp(stamp: &Stamp, age: Option<Duration>) -> lab2::Stamp {
     }
 }
 
-/// Token, serial and digest of a question or an announcement.
+/// The token, serial number and digest of a question or an announcement.
 pub(super) type Question = (Token, u32, u64);
 
 /// Returns the last question or announcement.
@@ -86,7 +86,7 @@ pub(super) fn stamps_frame(
     }
 }
 
-/// Receives the agreement of members with a question.
+/// Receives answers of members that agree with a question.
 pub(super) fn agree(rig: &mut Rig, asked: Question, members: &[u8]) -> Vec<String> {
     let mut sent = Vec::new();
     for &member in members {
@@ -95,7 +95,8 @@ pub(super) fn agree(rig: &mut Rig, asked: Question, members: &[u8]) -> Vec<Strin
     sent
 }
 
-/// Returns an OWNER of 11-n3-1 with work that was just asked for a job, and its question. n3 and n7 are known.
+/// Returns an OWNER of 11-n3-1 with work, and its question about a job that was just requested. The OWNER knows n3 and
+/// n7.
 pub(super) fn owner_asking(request: OnceRequest) -> (Rig, Question) {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
@@ -104,7 +105,8 @@ pub(super) fn owner_asking(request: OnceRequest) -> (Rig, Question) {
     (rig, asked)
 }
 
-/// Returns the same after no member knew of a run, with the question that has the new stamp.
+/// Returns the OWNER of [`owner_asking`] after all members have answered that they know no run. Also returns the
+/// OWNER's next question, which has the new stamp.
 pub(super) fn owner_writing(request: OnceRequest) -> (Rig, Question) {
     let (mut rig, asked) = owner_asking(request);
     assert_eq!(agree(&mut rig, asked, &[3, 7]), ["STAMPS Ask 1 to all"]);
@@ -112,7 +114,7 @@ pub(super) fn owner_writing(request: OnceRequest) -> (Rig, Question) {
     (rig, asked)
 }
 
-/// Returns the same after the run has begun.
+/// Returns the OWNER of [`owner_asking`] after the run has begun.
 pub(super) fn owner_running(request: OnceRequest) -> Rig {
     let (mut rig, asked) = owner_writing(request);
     agree(&mut rig, asked, &[3, 7]);

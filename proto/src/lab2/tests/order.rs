@@ -1,4 +1,4 @@
-//! Section 2: the order of tokens, their identity, minting, and the state that survives a restart.
+//! Tests of section 2: the order and identity of tokens, minting, and the state that survives a restart.
 
 use ring_codec::lab2::Message;
 
@@ -10,7 +10,8 @@ use crate::lab2::{Command, Diagnostic, Event, State};
 
 #[test]
 fn the_smaller_priority_is_the_stronger_token() {
-    // Compared with the known 10-n3-1: more progress, then the smaller author, then the smaller number.
+    // Each of these tokens is stronger than the known 10-n3-1: the first has more progress, the second a smaller
+    // author, the third a smaller number.
     let stronger = [(11, 9, 9), (10, 2, 9), (10, 3, 0)];
     let not_stronger = [(9, 1, 0), (10, 4, 0), (10, 3, 2), (10, 3, 1)];
     for (progress, author, number) in stronger {
@@ -84,7 +85,7 @@ const DAY: u64 = 24 * 60 * 60 * 1_000_000_000;
 /// A day in 2023, in nanoseconds since 1970.
 const TODAY: u64 = 1_700_000_000_000_000_000;
 
-/// Returns a candidate that knows a token of today, and whose clock is ahead by this much.
+/// Returns a candidate that knows a token of [`TODAY`] and whose clock is ahead by `by`.
 fn ahead_by(by: u64) -> Rig {
     let mut rig = Rig::looser();
     rig.now.wall = TODAY;
@@ -96,7 +97,7 @@ fn ahead_by(by: u64) -> Rig {
     rig
 }
 
-/// Whether such a problem was reported.
+/// Whether `event` reports the start of a problem for which `is` returns `true`.
 fn was_reported(event: &Event, is: fn(&Diagnostic) -> bool) -> bool {
     matches!(event, Event::DiagnosticChanged { trouble, over: false } if is(trouble))
 }

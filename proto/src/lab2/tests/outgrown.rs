@@ -1,4 +1,4 @@
-//! Section 4: a token that lives on while some members know a stronger one whose holder is dead.
+//! Tests of section 4: a token that continues to exist while some members know a stronger token whose holder is dead.
 
 use ring_codec::lab2::PROGRESS_MAX;
 
@@ -8,16 +8,16 @@ use super::rig::{
 };
 use crate::lab2::{Command, Constants, Event, Reason, State, StoredState};
 
-/// A weaker token of another chain than 10-n3-1.
+/// A token of another chain that is weaker than 10-n3-1.
 const WEAKER: ring_codec::lab2::Token = token_of(9, 7, 1);
 const OBJECTION: &str = "TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n7";
 
-/// How long a known token must be silent before it counts as lost.
+/// Returns the time after which a node assumes that a known token is lost, if the node hears nothing of this token.
 fn silent_after() -> std::time::Duration {
     HEARTBEAT + 2 * TAKE_TIMEOUT
 }
 
-/// Returns a WAITER that knows 10-n3-1, and has followed n7's weaker token for a while.
+/// Returns a WAITER that knows 10-n3-1 and has heard of n7's weaker token for a while.
 fn waiter() -> Rig {
     let mut rig = Rig::waiter();
     rig.hear(7, ping(super::rig::ip(7)));

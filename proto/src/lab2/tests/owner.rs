@@ -1,4 +1,4 @@
-//! Section 4, OWNER: heartbeats, other tokens, acceptance and acknowledgement.
+//! Tests of section 4, OWNER: heartbeats, other tokens, acceptance and acknowledgement.
 
 use std::time::Duration;
 
@@ -158,7 +158,11 @@ fn an_owner_with_work_acknowledges_at_once_whatever_the_idle_hold() {
     for mut rig in [Rig::waiter_with(no_idle_hold()), Rig::waiter()] {
         rig.command(Command::WantToken);
         let sent = rig.hear(3, take(token(11)));
-        assert_eq!(sent, ["TOKEN_IS_HERE 11-n3-1 to n3"], "before the work");
+        assert_eq!(
+            sent,
+            ["TOKEN_IS_HERE 11-n3-1 to n3"],
+            "the acknowledgement precedes the work"
+        );
     }
 }
 
@@ -184,8 +188,8 @@ fn another_nodes_stronger_token_destroys_this_one() {
     }
 }
 
-/// If two owners' claims take long to arrive, each answers the other's old ones. Without a pause each answer causes
-/// two.
+/// If frames of two owners take long to arrive, each owner answers old heartbeats of the other owner. Without a pause,
+/// each answer would cause two more answers.
 #[test]
 fn weaker_tokens_of_other_chains_are_answered_again_after_a_pause() {
     let mut rig = owner_with_work();
@@ -206,7 +210,8 @@ fn old_tokens_of_the_own_chain_are_answered_once_per_period() {
     assert_eq!(rig.hear_all(3, here(token(8))).len(), 2);
 }
 
-/// In a fast rotation the answer to such a heartbeat is overtaken too. The next owner would answer it with two more.
+/// In a fast rotation, the token can overtake a heartbeat. The token would also overtake the answer to this heartbeat,
+/// and the next owner would send two more answers.
 #[test]
 fn an_overtaken_heartbeat_of_the_own_chain_is_not_answered() {
     let mut rig = Rig::waiter();

@@ -1,4 +1,4 @@
-//! Section 4, pausing: a paused member takes part, but owns nothing.
+//! Tests of section 4, pausing: a paused member takes part, but never owns the token.
 
 use ring_codec::lab2::{Message, NO_IP};
 
@@ -175,10 +175,10 @@ fn a_paused_owner_without_a_taker_keeps_the_token_unused() {
     assert_eq!(rig.command(PAUSE), [PING]);
     let sent = rig.pass_time(3 * HEARTBEAT);
     assert_eq!(offers(&sent), [""; 0]);
-    assert_eq!(sent.len(), 3, "its heartbeats go on: {sent:?}");
+    assert_eq!(sent.len(), 3, "the node continues its heartbeats: {sent:?}");
     assert_eq!(rig.state(), State::Owner);
     assert!(!rig.machine.may_use_token());
-    // One of them is resumed.
+    // An operator resumes one of the members.
     rig.hear_all(3, ping(NO_IP));
     assert_eq!(
         offers(&rig.pass_time(IDLE_HOLD)),
@@ -214,7 +214,7 @@ fn a_paused_owner_without_a_taker_tries_again_every_heartbeat() {
         "{sent:?}"
     );
     assert_eq!(rig.state(), State::Owner);
-    // They were passed over once because they were paused.
+    // The members were skipped once because they were paused.
     let sent = rig.pass_time(4 * HEARTBEAT);
     assert!(!offers(&sent).is_empty(), "{sent:?}");
 }
@@ -259,7 +259,7 @@ fn a_paused_node_that_shares_an_address_causes_no_storm_of_offers() {
     let mut rig = owner_beside_a_paused_member();
     rig.hear_all(3, paused_ping());
     for first in [true, false] {
-        // Each of them also sends other frames than WANT_TOKEN.
+        // Each of the members also sends frames of other kinds than WANT_TOKEN.
         rig.hear(7, ping(NO_IP));
         let sent = rig.hear_all(7, Message::WantToken);
         assert_eq!(offers(&sent).len(), 1, "{sent:?}");

@@ -1,12 +1,13 @@
-//! Section 3, penalties: members that do not take the token are passed over, but stay in the table.
+//! Tests of section 3, penalties: the owner skips members that do not take the token, but these members stay in the
+//! table.
 
 use ring_codec::lab2::{Message, NO_IP, Token};
 
 use super::rig::{HAND_OVER, IDLE_HOLD, Rig, here, ms, ping, take, token, token_of};
 use crate::lab2::State;
 
-/// Lets n7 fail, n3 take the token and give it back: one rotation of the ring of three. Returns the members that were
-/// offered the token.
+/// Runs one rotation of a ring of three: n7 fails, n3 takes the token, and n3 gives the token back. Returns the members
+/// to which the token was offered.
 fn run_rotation(rig: &mut Rig) -> Vec<u8> {
     let mut offered = Vec::new();
     loop {
@@ -79,7 +80,7 @@ fn a_frame_does_not_reset_the_number_of_failures() {
     run_rotation(&mut rig);
     rig.hear(7, ping(NO_IP));
     run_rotation(&mut rig);
-    // The second failure in a row costs three turns, one of which this rotation has not taken off yet.
+    // The second failure in a row costs three turns, and all three turns are still left.
     assert_eq!(rig.penalty_of(7), 3);
 }
 
@@ -96,7 +97,7 @@ fn one_success_resets_the_number_of_failures() {
     let progress = held.progress + 2;
     rig.hear(7, take(Token { progress, ..held }));
     assert!(run_rotation(&mut rig).contains(&7));
-    assert_eq!(rig.penalty_of(7), 1, "as after a first failure");
+    assert_eq!(rig.penalty_of(7), 1, "the same as after a first failure");
 }
 
 #[test]
@@ -131,7 +132,7 @@ fn an_owner_without_eligible_members_keeps_the_token_and_mints_nothing() {
 #[test]
 fn a_rotation_without_a_taker_counts_as_one() {
     let mut rig = Rig::giver();
-    // n7 and n3 fail. Both are passed over for one turn and then tried again.
+    // n7 and n3 fail. The owner skips both for one turn and then tries them again.
     let sent = rig.pass_time(2 * HAND_OVER + 2 * IDLE_HOLD);
     let offers: Vec<_> = sent
         .iter()

@@ -1,4 +1,4 @@
-//! Reports of assumptions that do not hold.
+//! Tests of reports about assumptions that do not hold.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use crate::lab2::{Diagnostic, Event, Presence, State};
 /// The time without a frame after which a node is deaf.
 const EARSHOT: Duration = Duration::from_millis(500);
 
-/// Returns the reports and whether they ended, except those about broadcasts, which the rig does not send.
+/// Returns the reports, each with a flag that tells whether the problem has ended. Omits reports about missing
+/// broadcasts, because the rig sends none.
 fn reports(rig: &Rig) -> Vec<(Diagnostic, bool)> {
     let trouble = |event: &Event| match *event {
         Event::DiagnosticChanged {
@@ -66,7 +67,7 @@ fn a_deaf_member_is_reported_once_and_when_it_hears() {
     assert_eq!(rig.presence_of(7), Presence::Alive);
 }
 
-/// Each reported problem also ends.
+/// When the link goes down, the node also reports the end of each problem that it has reported.
 #[test]
 fn lasting_problems_end_with_the_link() {
     let mut rig = Rig::waiter();
@@ -83,7 +84,7 @@ fn lasting_problems_end_with_the_link() {
     assert_eq!(troubles(&rig), []);
 }
 
-/// It has heard no member yet, so its first frame announces that it is deaf.
+/// The new member has heard no other member yet, so its first frame announces that it is deaf.
 #[test]
 fn a_member_that_was_alone_before_its_greeting_is_not_reported() {
     let mut rig = Rig::waiter();
@@ -128,7 +129,7 @@ fn other_frames_are_no_late_answers() {
     rig.hear(3, here(token(12)));
     rig.hear_all(7, here(token(12)));
     rig.hear(7, here(token_of(9, 7, 4)));
-    // n7 heard of the chain before it was offered.
+    // n7 heard of the chain before the token was offered to it.
     rig.hear(7, was_here(token(11), 3));
     assert_eq!(reports(&rig), []);
     let mut rig = Rig::giver();
@@ -164,7 +165,7 @@ fn an_owner_that_only_others_hear_is_reported_once_and_when_it_is_heard() {
     assert_eq!(troubles(&rig), []);
 }
 
-/// The token goes on among members that this node does not hear.
+/// The token moves among members that this node does not hear.
 #[test]
 fn several_owners_that_only_others_hear_are_one_problem() {
     let mut rig = Rig::waiter();
@@ -194,7 +195,7 @@ fn several_owners_that_only_others_hear_are_one_problem() {
     assert_eq!(troubles(&rig), []);
 }
 
-/// Of two owners that are not heard, one is gone and no longer named.
+/// This node does not hear two owners. One of the two owners is gone, and members no longer name this owner.
 #[test]
 fn owners_that_are_no_longer_named_are_no_problem() {
     let mut rig = Rig::waiter();
@@ -235,7 +236,7 @@ fn tables_that_differ_for_long_are_reported_once_and_when_they_agree() {
     hear_heartbeats(&mut rig, OTHER, long);
     hear_heartbeats(&mut rig, SAME, HEARTBEAT);
     hear_heartbeats(&mut rig, OTHER, long);
-    assert_eq!(reports(&rig), [], "they agreed meanwhile");
+    assert_eq!(reports(&rig), [], "the tables were equal in the meantime");
     hear_heartbeats(&mut rig, OTHER, long);
     let differ = Diagnostic::TablesDiffer { owner: mac(3) };
     assert_eq!(
@@ -247,7 +248,7 @@ fn tables_that_differ_for_long_are_reported_once_and_when_they_agree() {
     assert_eq!(troubles(&rig), []);
 }
 
-/// The tables may have been equal between two observations.
+/// The tables may have been equal for a while between the differences that this node has seen.
 #[test]
 fn tables_that_differ_now_and_then_are_no_problem() {
     let mut rig = Rig::waiter();

@@ -1,4 +1,5 @@
-//! Promises: to which holder, for how long, and for which size of the ring.
+//! Tests of promises: the holder to which a member makes a promise, the duration of the promise, and the effect of the
+//! ring's size.
 
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ fn a_heartbeat_is_answered_by_at_most_64_members() {
         let confirmed = sent.iter().any(|line| line == "PING to n3");
         if confirmed {
             answers += 1;
-            // From the fifth heartbeat on it has run for a promise's length.
+            // From the fifth heartbeat on, the node has run for as long as a promise lasts.
             let Some(promise) = promise(&rig) else {
                 assert!(number < 10, "no promise at heartbeat {number}");
                 continue;
@@ -50,7 +51,7 @@ fn a_heartbeat_is_answered_by_at_most_64_members() {
     assert_eq!((strides, answers), (5, 4), "every fifth of twenty");
 }
 
-/// Under another address it would count twice.
+/// If the node promised at once, a holder would count the node twice: once under each address.
 #[test]
 fn a_member_with_a_new_address_promises_nothing_for_a_promises_length() {
     let mut rig = member();
@@ -87,7 +88,8 @@ fn with_an_expected_number_members_of_tables_do_not_count() {
     assert_eq!(rig.machine.grade(), Grade::Quorum, "two of three");
 }
 
-/// Tables keep dead members, and every heartbeat names the size of the table.
+/// The size of the table, which every heartbeat names, includes dead members. So this size must not replace the
+/// expected number of members.
 #[test]
 fn with_an_expected_number_each_heartbeat_is_answered() {
     let mut rig = member();
@@ -97,13 +99,13 @@ fn with_an_expected_number_each_heartbeat_is_answered() {
     }
     for number in 0..8 {
         rig.pass_time(HEARTBEAT);
-        rig.hear_bytes(&sized(number, 300), Duration::ZERO);
+        rig.hear_bytes(&heartbeat_with_size(number, 300), Duration::ZERO);
         let promise = promise(&rig).expect("three are expected");
         assert_eq!(promise.lasts, nanos(WAITER_TIMEOUT), "heartbeat {number}");
     }
 }
 
-/// Returns the owner of a ring of 140, which all members confirm once per heartbeat.
+/// Runs the owner of a ring of 140 members. All members confirm the owner's tenure once per heartbeat.
 #[test]
 fn a_quorum_of_a_large_ring_is_renewed_before_it_ends() {
     const OTHERS: u8 = 139;
@@ -140,8 +142,8 @@ fn a_quorum_of_a_large_ring_is_renewed_before_it_ends() {
     }
 }
 
-/// Returns a heartbeat of a ring of this size.
-fn sized(beat: u32, size: u32) -> Vec<u8> {
+/// Returns a heartbeat whose digest names this size of the ring.
+fn heartbeat_with_size(beat: u32, size: u32) -> Vec<u8> {
     sized_of(token(10), beat, size)
 }
 
@@ -162,12 +164,13 @@ fn a_late_heartbeat_that_asks_for_less_does_not_shorten_a_promise() {
         rig.pass_time(HEARTBEAT);
         rig.hear_all(3, here(token(10)));
     }
-    // In a larger ring promises last longer: 200 members answer every fourth heartbeat, 100 every second.
-    rig.hear_bytes(&sized(3, 200), Duration::ZERO);
+    // In a larger ring, promises last longer: 200 members answer every fourth heartbeat, and 100 members every second
+    // one.
+    rig.hear_bytes(&heartbeat_with_size(3, 200), Duration::ZERO);
     let promised = promise(&rig).expect("the node is free to promise").lasts;
     assert_eq!(promised, nanos(WAITER_TIMEOUT + 3 * HEARTBEAT));
     rig.pass_time(ms(10));
-    rig.hear_bytes(&sized(1, 100), Duration::ZERO);
+    rig.hear_bytes(&heartbeat_with_size(1, 100), Duration::ZERO);
     rig.stall(WAITER_TIMEOUT + 2 * HEARTBEAT);
     rig.hear_all(7, heartbeat_with_beat(token_of(20, 7, 1), 0));
     assert_eq!(promise(&rig), None, "the longer promise to n3 lasts");
@@ -176,7 +179,8 @@ fn a_late_heartbeat_that_asks_for_less_does_not_shorten_a_promise() {
     assert!(promise(&rig).is_some());
 }
 
-/// The holder relies on the promise for its earlier token.
+/// A holder that has outbid another owner has a new token. The holder still relies on the promise that this node made
+/// for the earlier token.
 #[test]
 fn a_holder_that_outbids_does_not_shorten_a_promise() {
     let mut rig = Rig::waiter();
@@ -184,7 +188,7 @@ fn a_holder_that_outbids_does_not_shorten_a_promise() {
         rig.pass_time(HEARTBEAT);
         rig.hear_all(3, here(token(10)));
     }
-    rig.hear_bytes(&sized(3, 200), Duration::ZERO);
+    rig.hear_bytes(&heartbeat_with_size(3, 200), Duration::ZERO);
     let promised = promise(&rig).expect("the node is free to promise").lasts;
     assert_eq!(promised, nanos(WAITER_TIMEOUT + 3 * HEARTBEAT));
     rig.pass_time(ms(10));
@@ -206,16 +210,17 @@ fn an_implausible_ring_size_does_not_lengthen_a_promise() {
         rig.hear_all(3, here(token(10)));
     }
     for number in 0..16 {
-        rig.hear_bytes(&sized(number, u32::MAX), Duration::ZERO);
+        rig.hear_bytes(&heartbeat_with_size(number, u32::MAX), Duration::ZERO);
         if let Some(promise) = promise(&rig) {
             assert_eq!(promise.lasts, nanos(WAITER_TIMEOUT + 15 * HEARTBEAT));
             return;
         }
     }
-    panic!("it answers every sixteenth at least");
+    panic!("the node answers at least every sixteenth heartbeat");
 }
 
-/// The only expected member relies on its lease, and confirms no other holder for as long.
+/// This node is the only expected member, and relies on its own lease. Until the lease ends, the node confirms no other
+/// holder.
 #[test]
 fn a_quorum_of_one_keeps_its_vote_when_it_loses_the_token() {
     let constants = Constants {
@@ -251,7 +256,8 @@ fn a_quorum_of_one_lasts_from_its_last_heartbeat() {
     }
 }
 
-/// n7 has taken 11 from n3, has offered 12 without success, has minted and has handed the new chain to n8.
+/// n7 has taken token 11 from n3, and has offered token 12 without success. Then n7 has minted a new chain and handed
+/// that chain to n8.
 #[test]
 fn a_promise_ends_when_a_failed_offer_of_its_chain_is_broadcast() {
     for (told, from, is_free) in [
@@ -259,7 +265,7 @@ fn a_promise_ends_when_a_failed_offer_of_its_chain_is_broadcast() {
         // A broadcast about another chain does not affect the promise.
         (was_here(token(10), 7), MacAddr::BROADCAST, false),
         (was_here(token_of(12, 7, 1), 7), MacAddr::BROADCAST, false),
-        // As a unicast it is an answer: its author may not have offered the token that it names.
+        // A unicast frame of this kind is an answer. The author may not have offered the token that the frame names.
         (was_here(token(12), 7), mac(ME), false),
     ] {
         let mut rig = member();
@@ -271,7 +277,7 @@ fn a_promise_ends_when_a_failed_offer_of_its_chain_is_broadcast() {
     }
 }
 
-/// Its application may continue for as long as it was told.
+/// The owner's application may continue until its lease ends.
 #[test]
 fn a_broadcast_failed_offer_does_not_end_an_owners_own_vote() {
     let mut rig = owner(constants_expecting_three());
@@ -297,7 +303,7 @@ fn a_member_that_has_left_does_not_count_until_it_is_back() {
     rig.hear_all(9, Message::Leaving);
     rig.hear_all(9, Message::Leaving);
     assert_eq!(size(&rig), 3);
-    // The expected number is the least.
+    // The size of the ring is at least the expected number.
     rig.hear_all(7, Message::Leaving);
     assert_eq!(size(&rig), 3);
     rig.hear(8, ping(NO_IP));

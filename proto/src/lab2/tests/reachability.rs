@@ -1,4 +1,4 @@
-//! Frames that do not get through: broadcasts and long frames.
+//! Tests of frames that do not arrive: broadcasts and long frames.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::rig::*;
 use crate::lab2::{Command, Diagnostic, DropReason, Event};
 use crate::{LinkState, Machine, SendOutcome, Transmit};
 
-const LONG: Duration = Duration::from_millis(1_600);
+const RECENT_TIME: Duration = Duration::from_millis(1_600);
 
 fn reports(rig: &Rig) -> Vec<(Diagnostic, bool)> {
     let trouble = |event: &Event| match *event {
@@ -28,7 +28,7 @@ fn with_mtu(rig: &mut Rig, mtu: usize) -> Vec<String> {
     })
 }
 
-/// Receives only unicasts for this time, from a holder that hears this node's questions.
+/// Lets this time pass. The node receives only unicast frames, from a holder that hears this node's questions.
 fn hear_only_unicasts(rig: &mut Rig, time: Duration) {
     let end = rig.now.monotonic + time;
     while rig.now.monotonic < end {
@@ -42,11 +42,11 @@ fn hear_only_unicasts(rig: &mut Rig, time: Duration) {
 fn a_node_that_hears_only_unicasts_announces_it_until_it_hears_a_broadcast() {
     let mut rig = Rig::waiter();
     let unheard = Diagnostic::BroadcastsUnheard;
-    hear_only_unicasts(&mut rig, LONG - 3 * HEARTBEAT);
+    hear_only_unicasts(&mut rig, RECENT_TIME - 3 * HEARTBEAT);
     assert_eq!(reports(&rig), []);
     hear_only_unicasts(&mut rig, 6 * HEARTBEAT);
     assert_eq!(reports(&rig), [(unheard, false)]);
-    hear_only_unicasts(&mut rig, LONG);
+    hear_only_unicasts(&mut rig, RECENT_TIME);
     assert_eq!(reports(&rig).len(), 1, "once");
     assert!(rig.machine.problems().eq([unheard]));
     assert!(rig.machine.profile().is_unreached());
@@ -58,14 +58,15 @@ fn a_node_that_hears_only_unicasts_announces_it_until_it_hears_a_broadcast() {
 #[test]
 fn a_node_without_members_no_longer_announces_it() {
     let mut rig = Rig::waiter();
-    hear_only_unicasts(&mut rig, LONG + 6 * HEARTBEAT);
+    hear_only_unicasts(&mut rig, RECENT_TIME + 6 * HEARTBEAT);
     assert_eq!(reports(&rig), [(Diagnostic::BroadcastsUnheard, false)]);
     rig.pass_time(2 * 2 * 128 * HEARTBEAT);
     assert_eq!(reports(&rig)[1], (Diagnostic::BroadcastsUnheard, true));
     assert!(!rig.machine.profile().is_unreached());
 }
 
-/// The owner itself sends the heartbeats and gets unicast answers, but each member broadcasts from time to time.
+/// The answers to an owner's heartbeats are unicast. But each member also broadcasts from time to time, so the owner
+/// notices the lack of broadcasts.
 #[test]
 fn an_owner_announces_it_after_each_member_should_have_broadcast() {
     let mut rig = Rig::owner();
@@ -148,7 +149,7 @@ fn a_heartbeat_refused_as_too_long_is_sent_without_data_and_reported() {
         1,
         "dropping the data suffices"
     );
-    // There are no data left to drop.
+    // The node has no data left to drop.
     for _ in 0..3 {
         rig.stall(HEARTBEAT);
         let now = rig.now;
@@ -191,7 +192,8 @@ fn an_mtu_too_small_for_a_promise_is_reported_once() {
     assert_eq!(reports(&rig)[1..], [(small, true)]);
 }
 
-/// A member from the other side of a split has not heard the MTU, and its heartbeats do not arrive here.
+/// After a split heals, members of the other side do not know this node's small MTU. Their heartbeats do not reach this
+/// node.
 #[test]
 fn an_mtu_too_small_for_ping_is_announced_every_waiter_timeout() {
     let mut rig = Rig::owner();
@@ -201,7 +203,7 @@ fn an_mtu_too_small_for_ping_is_announced_every_waiter_timeout() {
     assert!((3..=4).contains(&again.count()), "{said:?}");
 }
 
-/// A profile and a promise do not fit its MTU, and would not reach it.
+/// Frames with a profile or a promise do not fit the member's MTU, so they would not arrive.
 #[test]
 fn a_member_with_the_smallest_mtu_is_reported_and_sent_only_frames_that_fit() {
     let mut rig = Rig::waiter();
@@ -235,7 +237,8 @@ fn a_member_with_the_smallest_mtu_is_reported_and_sent_only_frames_that_fit() {
     );
 }
 
-/// n3 comes between n7, which has handed the token over, and this node, n5. n3 asks without success.
+/// n7 has handed the token over to this node, n5. In the order of the ring, n3 is between n7 and n5. n3 has asked for
+/// the token without success.
 #[test]
 fn a_member_that_the_giver_passes_over_gets_the_token_first() {
     let mut rig = Rig::waiter();
@@ -243,7 +246,7 @@ fn a_member_that_the_giver_passes_over_gets_the_token_first() {
     rig.hear(6, ping(NO_IP));
     rig.hear_all(3, Message::WantToken);
     rig.hear_all(6, Message::WantToken);
-    // n7 may have handed it over before it heard n3.
+    // n7 may have handed the token over before it heard n3.
     let said = rig.hear(7, take(token(11)));
     assert!(
         said.contains(&"TAKE_TOKEN 12-n3-1 to n6".into()),
@@ -256,12 +259,12 @@ fn a_member_that_the_giver_passes_over_gets_the_token_first() {
         said.contains(&"TAKE_TOKEN 15-n3-1 to n3".into()),
         "{said:?}"
     );
-    // If n3 does not take it, the round begins where it would have begun.
+    // If n3 does not take the token, the round begins at the member at which it would have begun without n3.
     let said = rig.pass_time(HAND_OVER);
     assert_eq!(said.last().unwrap(), "TAKE_TOKEN 17-n5-1 to n6", "{said:?}");
 }
 
-/// n7 has just tried n3 as well, and has minted.
+/// The new token shows that n7 has minted, so n7 has just offered the token to n3 without success.
 #[test]
 fn a_member_that_never_takes_the_token_was_not_passed_over() {
     let mut rig = Rig::waiter();
@@ -288,7 +291,7 @@ fn a_member_that_never_takes_the_token_was_not_passed_over() {
     assert_eq!(offered, [false; 3]);
 }
 
-/// Otherwise the member would stay deaf, because the others' frames do not fit its MTU.
+/// If the MTU of a deaf member did not count, longer frames would not reach the member, and the member would stay deaf.
 #[test]
 fn the_mtu_of_a_deaf_member_counts() {
     let mut rig = Rig::waiter();
@@ -300,7 +303,7 @@ fn the_mtu_of_a_deaf_member_counts() {
     rig.hear_bytes(&said, Duration::ZERO);
     let told = |event: &Event| matches!(event, Event::Dropped { reason } if *reason == DropReason::AuthorDeaf);
     assert!(rig.events.iter().any(told));
-    rig.pass_time(LONG);
+    rig.pass_time(RECENT_TIME);
     let answered = rig.hear_bytes(&said, Duration::ZERO);
     let fits = |frame: &Vec<u8>| frame.len() <= 14 + 68;
     assert!(

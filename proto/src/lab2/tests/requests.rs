@@ -1,4 +1,4 @@
-//! Section 4, "Wanting": requests for the token, and the order in which they are served.
+//! Tests of section 4, "Wanting": requests for the token, and the order in which members get the token.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn a_request_goes_on_through_an_election() {
     assert_eq!(wants.len(), 5, "every 100 ms up to the election: {sent:?}");
 }
 
-/// Broadcasts do not reach the holder, which keeps the token without end.
+/// Broadcasts do not reach the holder, so the holder keeps the token indefinitely.
 #[test]
 fn after_waiter_timeout_the_request_is_also_sent_to_the_holder_by_unicast() {
     let mut rig = Rig::waiter();
@@ -114,7 +114,7 @@ fn an_owner_whose_work_is_done_hands_over_to_the_next_wanting_member() {
     }
     assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12-n3-1 to n8"]);
     rig.hear(8, here(token(12)));
-    // n7 has had the token; n9 and n2 still want it.
+    // n7 has had the token. n9 and n2 still want the token.
     let sent = rig.hear(7, take(token(20)));
     assert!(
         sent.contains(&"TAKE_TOKEN 21-n3-1 to n9".into()),
@@ -153,7 +153,7 @@ fn a_request_is_served_when_this_node_hands_over_to_its_member() {
 fn a_request_after_the_offer_is_a_new_one() {
     let mut rig = Rig::owner();
     rig.hear_all(7, Message::WantToken);
-    // n7 has taken the token, handed it over and asked again before n5 learns of it.
+    // n7 has taken the token, handed it over and asked again before n5 learns of the handover.
     rig.hear_all(7, Message::WantToken);
     rig.hear(7, was_here(token(13), 3));
     let sent = rig.hear(3, take(token(14)));
@@ -321,8 +321,9 @@ fn a_giver_that_wants_the_token_again_acknowledges_without_cancelling_its_reques
     assert_eq!(sent, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
 }
 
-/// TOKEN_IS_HERE cancels a request at all members. Found by the simulator: a slow member had taken a giver's offer and
-/// handed it on. The giver sent a heartbeat, and was then passed over.
+/// TOKEN_IS_HERE cancels the requests of its author at all members. Found by the simulator: a slow member had taken a
+/// giver's offer, and had handed the token on. Meanwhile the giver sent a heartbeat, and this heartbeat canceled the
+/// giver's own request. So the next owners skipped the giver.
 #[test]
 fn a_giver_that_wants_the_token_again_repeats_it_after_its_heartbeat() {
     let mut rig = Rig::owner();

@@ -1,4 +1,5 @@
-//! A test rig for one state machine, which is node n5. Frames go in, and its frames come out as lines of text.
+//! A test rig for one state machine, which is node n5. A test passes frames to the rig, and the rig returns the frames
+//! of n5 as lines of text.
 
 use std::time::Duration;
 
@@ -15,25 +16,25 @@ pub(crate) struct Rig {
     pub machine: Lab2,
     pub now: Now,
     pub events: Vec<Event>,
-    /// The state that was stored last.
+    /// State that was stored last.
     pub durable: StoredState,
-    /// The frames of the last input, encoded.
+    /// Encoded frames that the last input has caused.
     pub frames: Vec<Vec<u8>>,
     /// Whether the link refuses a frame.
     pub refuse: fn(&str) -> bool,
     /// Whether writes fail.
     pub disk_full: bool,
-    /// How long the process is stalled after each frame that it has handed to the link.
+    /// Time for which the process is stalled after each frame that it passes to the link.
     pub stalls: Duration,
 }
 
 impl Rig {
-    /// Returns a LOOSER that has just asked, with the test constants and no stored state.
+    /// Returns a LOOSER with the test constants and no stored state. The LOOSER has just asked for the token.
     pub(crate) fn looser() -> Self {
         Self::start(constants(), BLANK).0
     }
 
-    /// Returns a node whose link has just come up, and its frames.
+    /// Returns a node whose link has just come up, and the frames that it has sent.
     pub(crate) fn start(constants: Constants, durable: StoredState) -> (Self, Vec<String>) {
         constants.check().expect("constants that can work");
         let mut rig = Self {
@@ -53,7 +54,7 @@ impl Rig {
         (rig, said)
     }
 
-    /// Returns a WAITER that has just heard of 10-n3-1 at n3; n3 is known.
+    /// Returns a WAITER that knows n3 and has just heard of 10-n3-1 at n3.
     pub(crate) fn waiter() -> Self {
         Self::waiter_with(constants())
     }
@@ -67,7 +68,7 @@ impl Rig {
         rig
     }
 
-    /// Returns an OWNER that has just taken 11-n3-1 from n3; n3 and n7 are known.
+    /// Returns an OWNER that knows n3 and n7 and has just taken 11-n3-1 from n3.
     pub(crate) fn owner() -> Self {
         Self::owner_with(constants())
     }
@@ -81,7 +82,7 @@ impl Rig {
         rig
     }
 
-    /// Returns an OWNER of 11-n3-1 that has just offered 12-n3-1 to n7; n3 and n7 are known.
+    /// Returns an OWNER of 11-n3-1 that knows n3 and n7 and has just offered 12-n3-1 to n7.
     pub(crate) fn giver() -> Self {
         let mut rig = Self::owner();
         assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
@@ -89,7 +90,7 @@ impl Rig {
         rig
     }
 
-    /// Returns a LOOSER that knows 10-n3-1 and has just asked again; n3 is known.
+    /// Returns a LOOSER that knows n3 and 10-n3-1 and has just asked again.
     pub(crate) fn asking() -> Self {
         let mut rig = Self::looser();
         rig.hear(3, was_here(token(10), 3));
@@ -98,7 +99,7 @@ impl Rig {
         rig
     }
 
-    /// Returns a candidate that has just announced 11-n5-1; n3 is known.
+    /// Returns a candidate that knows n3 and has just announced 11-n5-1.
     pub(crate) fn candidate() -> Self {
         let mut rig = Self::asking();
         let said = rig.pass_time(ANSWER_TIMEOUT);
@@ -107,7 +108,7 @@ impl Rig {
         rig
     }
 
-    /// Forgets earlier events, so that a test sees only its own.
+    /// Forgets earlier events, so that a test sees only the events that the test causes.
     fn forget(&mut self) {
         self.events.clear();
     }
@@ -116,7 +117,7 @@ impl Rig {
         self.machine.state()
     }
 
-    /// Returns the token held or known, as text.
+    /// Returns the token that the node holds or knows, as text.
     pub(crate) fn token(&self) -> String {
         self.machine.token().map_or("none".into(), show)
     }
@@ -139,20 +140,20 @@ impl Rig {
         self.input(|machine| machine.handle_command(now, command))
     }
 
-    /// Receives a unicast.
+    /// Receives a unicast frame.
     pub(crate) fn hear(&mut self, from: u8, message: Message<'_>) -> Vec<String> {
         let message = with_digest(message, self.machine.digest());
         self.hear_bytes(&frame(mac(from), mac(ME), message), Duration::ZERO)
     }
 
-    /// Receives a broadcast.
+    /// Receives a broadcast frame.
     pub(crate) fn hear_all(&mut self, from: u8, message: Message<'_>) -> Vec<String> {
         let message = with_digest(message, self.machine.digest());
         let bytes = frame(mac(from), MacAddr::BROADCAST, message);
         self.hear_bytes(&bytes, Duration::ZERO)
     }
 
-    /// Receives a unicast that has waited for `age`.
+    /// Receives a unicast frame that has waited for `age`.
     pub(crate) fn hear_late(
         &mut self,
         from: u8,
@@ -174,7 +175,7 @@ impl Rig {
         timed.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// Like [`pass_time`](Self::pass_time), with the time of each frame since the start.
+    /// Lets time pass like [`pass_time`](Self::pass_time). Returns the frames, each with the time since the start.
     pub(crate) fn timeline(&mut self, time: Duration) -> Vec<(Duration, String)> {
         let start = self.now.monotonic;
         let end = start + time;
@@ -195,7 +196,7 @@ impl Rig {
         self.move_to(self.now.monotonic + time);
     }
 
-    /// Resumes a stalled process, which sees the time first.
+    /// Resumes a stalled process. The process handles expired timeouts before waiting frames.
     pub(crate) fn wake(&mut self) -> Vec<String> {
         let now = self.now;
         self.input(|machine| machine.handle_timeout(now))
@@ -205,7 +206,7 @@ impl Rig {
         self.now.monotonic = to.max(self.now.monotonic);
     }
 
-    /// Passes an input to the state machine and drains it, as the contract demands. Returns its frames.
+    /// Passes an input to the state machine and handles all its outputs, as the contract demands. Returns its frames.
     fn input(&mut self, input: impl FnOnce(&mut Lab2)) -> Vec<String> {
         input(&mut self.machine);
         let mut said = Vec::new();
@@ -268,7 +269,7 @@ impl Rig {
         found.expect("a member").presence
     }
 
-    /// Returns how many turns a member is passed over.
+    /// Returns the number of turns at which the owner will skip a member.
     pub(crate) fn penalty_of(&self, n: u8) -> u32 {
         let mut members = self.machine.members();
         let found = members.find(|m| m.mac == mac(n));

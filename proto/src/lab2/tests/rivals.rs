@@ -1,10 +1,10 @@
-//! Section 4, rivals: a token gets ahead of another one that goes round as fast.
+//! Tests of section 4, rivals: a token overtakes another token that goes round equally fast.
 
 use ring_codec::lab2::Message;
 
 use super::rig::{HAND_OVER, HEARTBEAT, IDLE_HOLD, Rig, here, ms, take, token, token_of};
 
-/// Returns the next offer of an OWNER of 2000-n3-1 after it has heard of another token.
+/// Returns the next offer of an OWNER of 2000-n3-1 after the OWNER has heard of another token.
 fn offer_after_hearing(progress: u64, author: u8) -> Vec<String> {
     let mut rig = Rig::owner();
     rig.hear(7, take(token(2000)));
@@ -35,7 +35,7 @@ fn old_tokens_of_the_own_chain_are_no_rivals() {
     assert_eq!(offer_after_hearing(1999, 3), ["TAKE_TOKEN 2001-n3-1 to n7"]);
 }
 
-/// Lets two tokens cross: the node has offered one and is offered the other.
+/// Two tokens cross: the node has offered one token, and another member offers it the other token.
 #[test]
 fn a_token_that_crosses_another_gets_ahead_of_it() {
     let mut rig = Rig::owner();

@@ -1,4 +1,4 @@
-//! Unsent frames: the event that such a frame announces has not happened.
+//! Tests of frames that the link refuses: if a frame was not sent, the event that it announces has not happened.
 
 use ring_codec::lab2::{Message, NO_IP};
 
@@ -16,7 +16,7 @@ fn nothing(_: &str) -> bool {
     false
 }
 
-/// Returns an OWNER whose first offer was just refused by the link, which now accepts frames.
+/// Returns an OWNER after the link has refused its first offer. From then on, the link accepts frames.
 fn owner_with_unsent_offer() -> Rig {
     let mut rig = Rig::owner();
     rig.refuse = everything;
@@ -156,8 +156,8 @@ fn an_unsent_offer_does_not_wait_for_idle_hold() {
     assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
 
-/// Found on a real interface: each time that a member asked for the token, the refused offer went to the first member
-/// again. It never failed at the others, and the node never let go.
+/// Found on a real interface. Whenever a member asked for the token, the OWNER repeated its offer to the first member,
+/// and the link refused this offer. So the OWNER never tried the other members, and never let go of the token.
 #[test]
 fn unsent_offers_fail_at_all_members_even_if_they_ask_meanwhile() {
     let mut rig = Rig::owner();
@@ -191,7 +191,7 @@ fn a_handover_fails_if_its_repetitions_cannot_be_sent() {
     assert_eq!(
         sent,
         [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"],
-        "n7 may have got the first one"
+        "n7 may have received the first offer"
     );
 }
 

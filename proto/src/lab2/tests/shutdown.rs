@@ -1,4 +1,4 @@
-//! Section 4, shutdown: the token is handed over first, then LEAVING.
+//! Tests of section 4, shutdown: the node first hands the token over and then sends LEAVING.
 
 use ring_codec::lab2::{Message, NO_IP};
 
@@ -176,7 +176,7 @@ fn a_member_that_leaves_is_passed_over_from_then_on_and_eligible_when_it_is_hear
     assert_eq!(rig.pass_time(ms(10)), [OFFER]);
 }
 
-/// Found by fuzzing: it announced its data in heartbeats after LEAVING.
+/// Found by fuzzing: the node announced its data in heartbeats after LEAVING.
 #[test]
 fn no_command_causes_a_frame_after_leaving() {
     let mut rig = leaving_owner();
@@ -189,7 +189,7 @@ fn no_command_causes_a_frame_after_leaving() {
     assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
 }
 
-/// Found by fuzzing: it was finished, but asked for the token.
+/// Found by fuzzing: the node had finished its shutdown, but asked for the token.
 #[test]
 fn a_node_whose_address_changes_while_it_shuts_down_is_finished_and_silent() {
     let mut rig = leaving_owner();

@@ -1,4 +1,5 @@
-//! "Silent members" in `docs/protocol.md`: a member that is not heard costs nothing, and is forgotten.
+//! Tests of "Silent members" in `docs/protocol.md`: a silent member costs the others nothing, and the others forget
+//! this member.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::lab2::{Command, Constants, Event, Presence, State};
 
 /// The time after which a member of a small ring is silent.
 const SILENCE: Duration = Duration::from_millis(12_800);
-/// How long [`forgetful`] remembers a silent member.
+/// The time for which [`forgetful`] remembers a silent member.
 const FORGET: Duration = Duration::from_secs(20);
 
 fn forgetful() -> Constants {
@@ -32,7 +33,7 @@ fn offers(sent: &[String]) -> Vec<&String> {
     offers
 }
 
-/// Returns an OWNER with work, after this time in which only n3 was heard.
+/// Gives the OWNER work, and lets time pass. Meanwhile the OWNER hears only n3. Returns the OWNER's frames.
 fn hear_only_n3(rig: &mut Rig, time: Duration) -> Vec<String> {
     let mut sent = rig.command(Command::WantToken);
     let end = rig.now.monotonic + time;
@@ -290,7 +291,7 @@ fn a_returned_table_does_not_list_forgotten_members() {
     assert_eq!(sent, ["RING_MEMBERS 2 to n3"]);
 }
 
-/// Lets a member ask for the token again and again without ever taking it.
+/// A member asks for the token again and again, but never takes it.
 #[test]
 fn frames_without_a_profile_do_not_count_as_signs_of_life() {
     let mut rig = Rig::waiter();

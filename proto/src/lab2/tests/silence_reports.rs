@@ -1,4 +1,4 @@
-//! Reports of members that fall silent.
+//! Tests of reports about members that become silent.
 
 use std::time::Duration;
 
@@ -12,9 +12,10 @@ use crate::lab2::{Event, Presence};
 
 const SILENCE: Duration = Duration::from_millis(12_800);
 /// The time between two searches.
-const LOOK: Duration = Duration::from_millis(200);
+const SEARCH_PERIOD: Duration = Duration::from_millis(200);
 
-/// Returns the reported members, silent or heard again, each with the number of others.
+/// Returns three values for each report: whether the member is silent or heard again, the member, and the number of
+/// further members.
 fn reports(rig: &mut Rig) -> Vec<(bool, MacAddr, usize)> {
     let told = rig.events.drain(..).filter_map(|event| match event {
         Event::MemberSilent { mac, others, .. } => Some((true, mac, others)),
@@ -41,13 +42,13 @@ fn a_silent_member_is_reported_once_and_when_it_is_heard_again() {
     assert_eq!(reports(&mut rig), []);
     hear_heartbeats(&mut rig, SILENCE - ms(100));
     assert_eq!(reports(&mut rig), []);
-    hear_heartbeats(&mut rig, LOOK + HEARTBEAT * 2);
+    hear_heartbeats(&mut rig, SEARCH_PERIOD + HEARTBEAT * 2);
     assert_eq!(rig.presence_of(7), Presence::Silent);
     assert_eq!(reports(&mut rig), [(true, mac(7), 0)]);
     hear_heartbeats(&mut rig, SILENCE);
     assert_eq!(reports(&mut rig), []);
     rig.hear(7, ping(NO_IP));
-    hear_heartbeats(&mut rig, LOOK + HEARTBEAT);
+    hear_heartbeats(&mut rig, SEARCH_PERIOD + HEARTBEAT);
     assert_eq!(reports(&mut rig), [(false, mac(7), 0)]);
 }
 
@@ -70,7 +71,8 @@ fn a_member_that_has_left_does_not_fall_silent() {
     assert_eq!(reports(&mut rig), []);
 }
 
-/// A node that has just been started learns of members that have died or left before. Only other members know which.
+/// A node that has just been started learns of members that have died or left. Only other members know whether such a
+/// member has died or left.
 #[test]
 fn a_member_that_was_never_heard_is_silent_if_a_card_names_it() {
     let mut rig = Rig::waiter();
@@ -80,15 +82,15 @@ fn a_member_that_was_never_heard_is_silent_if_a_card_names_it() {
     hear_heartbeats(&mut rig, SILENCE - ms(100));
     assert_eq!(reports(&mut rig), []);
     assert_eq!(rig.machine.present_members(), 3);
-    hear_heartbeats(&mut rig, LOOK + HEARTBEAT * 2);
+    hear_heartbeats(&mut rig, SEARCH_PERIOD + HEARTBEAT * 2);
     assert_eq!(reports(&mut rig), []);
     assert_eq!(rig.machine.present_members(), 2, "n7 may have left");
     hear_of_silent(&mut rig, 8);
-    hear_heartbeats(&mut rig, LOOK + HEARTBEAT);
+    hear_heartbeats(&mut rig, SEARCH_PERIOD + HEARTBEAT);
     assert_eq!(reports(&mut rig), [(true, mac(8), 0)]);
     assert!(rig.machine.silent_members().eq([mac(8)]));
     rig.hear(8, ping(NO_IP));
-    hear_heartbeats(&mut rig, LOOK + HEARTBEAT);
+    hear_heartbeats(&mut rig, SEARCH_PERIOD + HEARTBEAT);
     assert_eq!(reports(&mut rig), [(false, mac(8), 0)]);
     assert_eq!(rig.machine.present_members(), 3);
 }
@@ -128,17 +130,17 @@ fn many_members_that_fall_silent_together_share_one_event() {
     };
     hear_heartbeats(&mut rig, SILENCE);
     all_speak(&mut rig);
-    hear_heartbeats(&mut rig, SILENCE + LOOK * 2);
+    hear_heartbeats(&mut rig, SILENCE + SEARCH_PERIOD * 2);
     let silent = reports(&mut rig);
     let of_crowd: usize = silent.iter().map(|(_, _, others)| others + 1).sum();
     assert!(silent.len() <= 2 && of_crowd >= 50, "{silent:?}");
     all_speak(&mut rig);
-    hear_heartbeats(&mut rig, LOOK * 2);
+    hear_heartbeats(&mut rig, SEARCH_PERIOD * 2);
     let alive = reports(&mut rig);
     assert!(alive.len() == 1 && alive[0].2 == 49, "{alive:?}");
 }
 
-/// A stalled node could not hear the members.
+/// A stalled node does not hear the members.
 #[test]
 fn a_node_that_was_stalled_reports_no_silent_member() {
     let mut rig = Rig::waiter();
@@ -152,21 +154,21 @@ fn a_node_that_was_stalled_reports_no_silent_member() {
     assert_eq!(reports(&mut rig), []);
 }
 
-/// It was reported as silent when the ring was small, and has sent nothing since.
+/// The member was reported as silent when the ring was small, and has sent no frame since then.
 #[test]
 fn a_ring_that_grows_does_not_revive_silent_members() {
     let mut rig = Rig::waiter();
     hear_heartbeats(&mut rig, SILENCE);
     rig.hear(7, ping(NO_IP));
-    hear_heartbeats(&mut rig, SILENCE + LOOK * 2);
+    hear_heartbeats(&mut rig, SILENCE + SEARCH_PERIOD * 2);
     assert_eq!(reports(&mut rig), [(true, mac(7), 0)]);
     for n in 0..200 {
         let bytes = frame(MacAddr([2, 0, 0, 0, 1, n]), mac(ME), ping(NO_IP));
         rig.hear_bytes(&bytes, Duration::ZERO);
     }
-    hear_heartbeats(&mut rig, LOOK * 8);
+    hear_heartbeats(&mut rig, SEARCH_PERIOD * 8);
     assert_eq!(reports(&mut rig), []);
     rig.hear(7, ping(NO_IP));
-    hear_heartbeats(&mut rig, LOOK * 8);
+    hear_heartbeats(&mut rig, SEARCH_PERIOD * 8);
     assert_eq!(reports(&mut rig), [(false, mac(7), 0)]);
 }

@@ -1,4 +1,4 @@
-//! The exchange of stamps (`docs/once.md`).
+//! Tests of the exchange of stamps (`docs/once.md`).
 
 use super::grade::heartbeat_with_beat;
 use super::once_rig::{
@@ -103,7 +103,7 @@ fn a_new_name_replaces_one_whose_period_is_over_or_is_refused() {
     };
     let mut rig = fill(HOUR);
     assert_eq!(progress(&rig), Some(OnceProgress::Full));
-    // A run with a short period frees its place.
+    // A run with a short period expires, so its place becomes free.
     let short = OnceRequest {
         name: name("job-7"),
         every: Duration::from_millis(1),

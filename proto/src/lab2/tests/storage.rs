@@ -1,4 +1,4 @@
-//! A state file that cannot be written.
+//! Tests of a state file that cannot be written.
 
 use super::rig::*;
 use crate::lab2::{Command, Event, Reason, State};
@@ -28,7 +28,7 @@ fn a_token_that_cannot_be_stored_stays_with_its_giver() {
     assert!(!rig.machine.may_use_token());
     assert_eq!(rig.token(), "10-n3-1", "the token that was stored last");
     assert_eq!(announced_pause(&mut rig), Some(true));
-    // The giver repeats its offer, and is answered at once.
+    // The giver repeats its offer, and this node answers at once.
     assert_eq!(rig.hear(3, take(token(11))), ["PING to n3"]);
     assert!(rig.events.contains(&Event::StorageChanged { failed: true }));
 }

@@ -1,4 +1,4 @@
-//! Section 3: table synchronization by digests, PING and RING_MEMBERS.
+//! Tests of section 3: table synchronization by digests, PING and RING_MEMBERS.
 
 use ring_codec::lab2::{Digest, Member, Message, NO_IP};
 
@@ -44,7 +44,11 @@ fn a_waiter_that_hears_token_is_here_with_another_digest_pings_the_holder() {
 fn an_owner_pings_another_holder_if_it_sends_no_other_answer() {
     let mut rig = Rig::owner();
     let said = rig.hear_all(7, differing_here(9));
-    assert_eq!(said.len(), 2, "its own token, to n7 and to all: {said:?}");
+    assert_eq!(
+        said.len(),
+        2,
+        "the node announces its token to n7 and to all: {said:?}"
+    );
     assert_eq!(rig.hear_all(7, differing_here(9)), ["PING to n7"]);
     assert_eq!(rig.hear_all(7, here(token(9))), [""; 0], "no difference");
 }
@@ -172,7 +176,10 @@ fn a_table_of_more_than_two_frames_is_sent_two_at_a_time() {
     }
     assert_eq!(sent.len(), 66 * 3 + 10);
     let said = rig.hear(7, table(OTHER, &[]));
-    assert_eq!(said[0], "RING_MEMBERS 66 to n7", "and from the start again");
+    assert_eq!(
+        said[0], "RING_MEMBERS 66 to n7",
+        "the next parts begin at the start of the table again"
+    );
 }
 
 #[test]
@@ -184,7 +191,11 @@ fn each_peer_has_its_own_place_in_a_large_table() {
     let Message::RingMembers { members, .. } = decode(&rig.frames[0]).message else {
         panic!("not a table");
     };
-    assert_eq!(members[0].mac, mac(3), "the first of all");
+    assert_eq!(
+        members[0].mac,
+        mac(3),
+        "the part begins with the first member"
+    );
 }
 
 #[test]

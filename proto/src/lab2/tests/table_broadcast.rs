@@ -1,4 +1,4 @@
-//! "Large rings" in `docs/protocol.md`: table synchronization by broadcast.
+//! Tests of "Large rings" in `docs/protocol.md`: table synchronization by broadcast.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,8 @@ use super::rig::{
     HEARTBEAT, ME, OTHER, Rig, SAME, decode, frame, ip, mac, member, ms, ping, ping_of, token,
 };
 
-/// Returns the `n`th of the members that make the ring large. They come before all others in order.
+/// Returns the address of the `n`th additional member, which is smaller than the addresses of all original members. The
+/// additional members make the ring large.
 fn low_member(n: u16) -> MacAddr {
     MacAddr([0, 0, 0, 1, n.to_be_bytes()[0], n.to_be_bytes()[1]])
 }
@@ -102,7 +103,7 @@ fn a_holder_continues_where_the_last_part_ended() {
     assert_eq!(
         listed_members(&rig)[0],
         low_member(0),
-        "from the start again"
+        "the parts begin at the start of the table again"
     );
 }
 

@@ -1,7 +1,7 @@
-//! Every state × every message: the next state, the held or known token, and the answers.
+//! Tests of every state with every message: the next state, the held or known token, and the answers.
 //!
-//! The expected table is `transitions.txt`. After a change of the rules, `RINGD_BLESS=1 cargo test` writes it again.
-//! Read each changed line against `docs/protocol.md`, section 4.
+//! The expected table is `transitions.txt`. After a change of the rules, `RINGD_BLESS=1 cargo test` writes this file
+//! again. Read each changed line against `docs/protocol.md`, section 4.
 
 use std::fmt::Write as _;
 
@@ -38,7 +38,7 @@ const STATES: [Start; 8] = [
     ("GENERATING with 11-n5-1, knows 10-n3-1", Rig::candidate),
 ];
 
-/// All come from n3, which every state knows.
+/// The messages. The author of each message is n3, which the node knows in every tested state.
 const MESSAGES: [Heard; 21] = [
     ("TAKE_TOKEN 9-n3-1", |rig| rig.hear(3, take(token(9)))),
     ("TAKE_TOKEN 11-n3-1", |rig| rig.hear(3, take(token(11)))),

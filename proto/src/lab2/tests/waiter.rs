@@ -1,4 +1,4 @@
-//! Section 4, WAITER.
+//! Tests of section 4, WAITER.
 
 use std::time::Duration;
 

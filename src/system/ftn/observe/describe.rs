@@ -1,4 +1,4 @@
-//! Describes each event: its name, its level, and a sentence.
+//! Describes each event by a name, a level and a sentence.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,23 +12,24 @@ use tracing::Level;
 
 use super::names::{Names, TokenName, state_name};
 
-/// The frequency class of an event, which sets the limit of its lines and its receivers.
+/// The frequency class of an event. This class determines the receivers of the event, and the rate limit of its log
+/// lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum EventRate {
-    /// It happens rarely.
+    /// The event happens rarely.
     #[default]
     Rare,
-    /// It happens with each grant.
+    /// The event happens with each grant.
     Grant,
-    /// It happens for each session whose client gives its name.
+    /// The event happens for each session whose client gives its name.
     Introduction,
-    /// It happens for each session that begins or ends in order.
+    /// The event happens for each session that begins, or that ends in an orderly way.
     Session,
-    /// It happens for each session that ends by silence.
+    /// The event happens for each session that ends because its client is silent.
     Expiry,
-    /// It happens for each message of a sender with another list.
+    /// The event happens for each message of a sender with another list.
     Stranger,
-    /// It happens as often as other machines cause it.
+    /// The event happens as often as other machines cause it.
     Drop,
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct Keys {
     /// A token's name, escaped and truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// The name of the holder's program for itself.
+    /// The name that the holder's program gives itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +96,7 @@ impl WithKeys for Line {
     }
 }
 
-/// Describes events. It remembers the state of each server, to find out which have changed.
+/// Describes events. A describer remembers the state of each server, to find the servers whose state has changed.
 #[derive(Debug)]
 pub(crate) struct Describer {
     names: Names,
@@ -139,7 +140,7 @@ impl Describer {
             Event::GraceEnded => Line::new(
                 "grace_ended",
                 Level::INFO,
-                "the grace is over: sessions of an earlier run can no longer come back".to_owned(),
+                "the grace period is over: sessions of an earlier run can no longer come back".to_owned(),
             ),
             Event::SessionBegun { id, address } => {
                 describe_session("session_begun", Level::DEBUG, (*id, *address), "has begun")
@@ -261,7 +262,7 @@ impl Describer {
             (RoleKind::Leader, _) => "this server leads".to_owned(),
             (RoleKind::Follower, Some(leader)) => format!("{} leads", self.names.server(leader)),
             (RoleKind::Follower, None) => "another server leads".to_owned(),
-            (RoleKind::Electing, _) => "no leader is heard: looking for one".to_owned(),
+            (RoleKind::Electing, _) => "this server hears no leader, and looks for one".to_owned(),
         };
         Line::new("role_changed", Level::INFO, text).with_server(leader)
     }
@@ -294,7 +295,7 @@ impl Describer {
         .with_configuration(configuration)
     }
 
-    /// Describes a survey. Without clients to ask it ends at once, and is not worth a line.
+    /// Describes a survey. A survey that has no clients to ask ends at once, and gets no line at the level INFO.
     fn describe_survey(&self, event: &'static str, configuration: u64, what: &str) -> Line {
         let level = if self.asks_clients {
             Level::INFO
@@ -309,7 +310,7 @@ impl Describer {
         let held = count_tokens(held);
         let text = match server {
             Some(server) => format!(
-                "serving the tokens of {}: clients hold {held}; the tokens that nobody held are lost",
+                "serving the tokens of {}: clients hold {held}; tokens that no client held are lost",
                 self.names.server(server)
             ),
             None => format!("clients hold {held} that were granted before this survey"),
@@ -327,7 +328,7 @@ fn describe_takeover(configuration: u64, warm: bool) -> Line {
     let how = if warm {
         "with the sessions and states of its predecessor"
     } else {
-        "without any knowledge: sessions of an earlier run may come back before anything is granted"
+        "without the sessions of its predecessor: it grants tokens only after these sessions had time to come back"
     };
     let text = format!("took over the lead by configuration {configuration}, {how}");
     let level = if warm { Level::INFO } else { Level::WARN };
@@ -336,9 +337,9 @@ fn describe_takeover(configuration: u64, warm: bool) -> Line {
 
 fn describe_state(state: ServerState) -> Line {
     let means = match state {
-        ServerState::Down => "nothing is served here",
-        ServerState::Booting => "finding out which clients hold tokens before it serves any",
-        ServerState::Ready => "serving its tokens",
+        ServerState::Down => "it serves nothing",
+        ServerState::Booting => "it finds out which clients hold tokens before it serves any token",
+        ServerState::Ready => "it serves its tokens",
     };
     let text = format!("this server is {}: {means}", state_name(state));
     Line::new("state_changed", Level::INFO, text)
@@ -351,8 +352,7 @@ fn describe_authority(has: bool) -> Line {
                 .to_owned();
         return Line::new("authority_gained", Level::INFO, text);
     }
-    let text = "no quorum of servers acknowledges this leader: it serves nothing and changes no states until \
-                one does"
+    let text = "no quorum of servers acknowledges this leader: without one it serves nothing and changes no states"
         .to_owned();
     Line::new("authority_lost", Level::WARN, text)
 }
@@ -421,7 +421,7 @@ fn describe_drop(from: SocketAddr, what: &str, why: &str) -> Line {
 
 fn describe_reset(tokens_forgotten: usize) -> Line {
     let text = format!(
-        "the other servers considered this one DOWN, and serve its tokens: this server has forgotten {}",
+        "the other servers considered this server DOWN, and serve its tokens: this server has forgotten {}",
         count_tokens(tokens_forgotten)
     );
     Line::new("reset", Level::WARN, text)
@@ -450,11 +450,11 @@ fn describe_departure(left_behind: usize) -> Line {
         some => (
             Level::WARN,
             format!(
-                "; the data of {some} tokens that nobody holds are lost: no other server took them over in time"
+                "; the data of {some} tokens without holders are lost: no other server took them over in time"
             ),
         ),
     };
-    let text = format!("left the servers: nothing is served here from now on{lost}");
+    let text = format!("left the servers: this server serves nothing from now on{lost}");
     Line::new("left", level, text)
 }
 
@@ -478,8 +478,8 @@ pub(crate) fn describe_other_options(
     });
     let differences: Vec<_> = differences.collect();
     format!(
-        "{} has other options: {}; give all servers the same; until then clients use the shortest client timeout, \
-         and leaders the largest quorum up to a majority",
+        "{} has other options: {}; give all servers the same options; until then clients use the shortest client \
+         timeout, and leaders use the largest quorum up to a majority",
         names.server(server),
         differences.join(", ")
     )
@@ -497,7 +497,8 @@ fn describe_other_list(from: SocketAddr, signature: i32) -> Line {
 
 fn describe_storage(failed: bool) -> Line {
     if failed {
-        let text = "cannot write the state file: this server sends nothing until it can".to_owned();
+        let text = "cannot write the state file: this server sends nothing until it can write it"
+            .to_owned();
         return Line::new("storage_failed", Level::ERROR, text);
     }
     let text = "the state file can be written again".to_owned();

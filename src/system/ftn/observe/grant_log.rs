@@ -1,4 +1,4 @@
-//! Chooses the token events that are logged: tokens may be granted a hundred thousand times per second.
+//! Chooses the token events that are logged. A server may grant tokens a hundred thousand times per second.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,12 +9,13 @@ use ring_proto::time::Instant;
 
 use super::log::AdmittedEvent;
 
-/// A burst of grants is logged, and then one per second. Each logged grant gets another line at its end.
+/// The limit of logged grants: a burst, and then one grant per second. Each logged grant gets another line when it
+/// ends.
 const GRANTS_LIMIT: RateLimit = RateLimit::new(100, Duration::from_secs(1));
-/// Maximum grants whose end is awaited.
+/// Maximum number of logged grants whose ends are awaited.
 const AWAITED_GRANTS_MAX: usize = 10_000;
 
-/// Chooses grants to log, and remembers them until their end.
+/// Chooses grants to log, and remembers each chosen grant until the grant ends.
 #[derive(Debug)]
 pub(super) struct GrantLog {
     grants: RateLimit,
@@ -30,7 +31,7 @@ impl GrantLog {
         }
     }
 
-    /// Returns whether to log an event about a token; `Err`: it is about something else.
+    /// Returns whether to log an event about a token; `Err` if the event is not about a token.
     pub(super) fn admit(
         &mut self,
         now: Instant,
@@ -52,7 +53,7 @@ impl GrantLog {
         if !self.grants.allow(now) {
             return None;
         }
-        // The end of some grants is never seen here, because another server serves the token by then.
+        // This server never sees the end of some grants, because another server serves the token by then.
         if self.since.len() >= AWAITED_GRANTS_MAX {
             self.since.clear();
         }

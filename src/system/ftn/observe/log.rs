@@ -11,18 +11,19 @@ use tracing::field::display;
 use super::describe::{EventRate, Keys};
 use super::grant_log::GrantLog;
 
-/// The limit for sessions that begin and end in order.
+/// The limit for sessions that begin, or end in an orderly way.
 const TURNS_LIMIT: RateLimit = RateLimit::new(200, Duration::from_millis(10));
-/// The limit for sessions that ended by silence: after a split there may be thousands, and a few lines are enough.
+/// The limit for sessions that ended because of silence. After a split, thousands of sessions may end in this way, and
+/// a few lines are enough.
 const SESSIONS_LIMIT: RateLimit = RateLimit::new(10, Duration::from_secs(3));
-/// The limit for names of sessions, the same as that of logged grants.
+/// The limit for names of sessions. This limit equals the limit for grants.
 const INTRODUCTIONS_LIMIT: RateLimit = RateLimit::new(100, Duration::from_secs(1));
 /// The limit for senders with another list.
 const STRANGERS_LIMIT: RateLimit = RateLimit::new(5, Duration::from_secs(10));
 /// The limit for dropped datagrams.
 const DROPS_LIMIT: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 
-/// Logs each event through `tracing`, up to limits.
+/// Logs events through `tracing`, up to the limits of their classes.
 #[derive(Debug)]
 pub(crate) struct Log {
     verbose: bool,
@@ -34,17 +35,17 @@ pub(crate) struct Log {
     grants: GrantLog,
 }
 
-/// An event that is to be logged.
+/// An event to log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AdmittedEvent {
-    /// Number of hidden lines before this one.
+    /// Number of hidden lines before this line.
     pub hidden: u64,
-    /// Duration of the hold that this event ends.
+    /// Duration of the hold, if this event ends a hold.
     pub held: Option<Duration>,
 }
 
 impl Log {
-    /// Makes a log. With `verbose` it also has sessions that begin and end, and dropped datagrams.
+    /// Creates a log. With `verbose`, the log also contains sessions that begin and end, and dropped datagrams.
     pub(crate) fn new(verbose: bool) -> Self {
         Self {
             verbose,
@@ -61,8 +62,8 @@ impl Log {
         self.verbose
     }
 
-    /// Returns whether to log an event about a token: a hidden event need not be described. `Err`: it is about
-    /// something else.
+    /// Returns whether to log an event about a token, because hidden events need no description. Returns `Err` if the
+    /// event is not about a token.
     pub(crate) fn admit_token(
         &mut self,
         now: Instant,
@@ -71,7 +72,7 @@ impl Log {
         self.grants.admit(now, event)
     }
 
-    /// Returns the number of hidden lines before this one; `None`: this one is hidden too.
+    /// Returns the number of hidden lines before this line; `None` if this line is hidden too.
     pub(crate) fn admit(&mut self, now: Instant, rate: EventRate) -> Option<u64> {
         let limit = match rate {
             EventRate::Rare | EventRate::Grant => return Some(0),

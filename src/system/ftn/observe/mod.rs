@@ -1,5 +1,5 @@
-//! Describes the events of a server of the token service, in one sentence for the log and watchers. The machine
-//! itself counts datagrams. Start with `describe.rs`.
+//! Describes each event of a token server in one sentence, for the log and for watchers. The state machine itself
+//! counts datagrams. Start with `describe.rs`.
 
 mod describe;
 mod grant_log;

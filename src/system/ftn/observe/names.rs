@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use ring_codec::ftn::ServerState;
 
-/// Maximum bytes of a token's name in a text.
+/// Maximum number of bytes of a token's name in a text.
 const SHOWN_NAME_MAX: usize = 64;
 
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Takes the servers' names in the order of the list, and the index of this server.
+    /// Creates names from two values: the servers' names in the order of the list, and the index of this server.
     pub(crate) fn new(names: impl Into<Rc<[Box<str>]>>, own: usize) -> Self {
         Self {
             names: names.into(),
@@ -56,7 +56,7 @@ pub(crate) const fn state_name(state: ServerState) -> &'static str {
     }
 }
 
-/// A token's name, which a client has chosen: it is escaped and truncated.
+/// A token's name. The displayed name is escaped and truncated, because clients choose names.
 pub(super) struct TokenName<'a>(pub &'a [u8]);
 
 impl fmt::Display for TokenName<'_> {

@@ -1,4 +1,4 @@
-//! Describes each event: its name, its level, and a sentence.
+//! Describes each event by a name, a level and a sentence.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,25 +10,26 @@ use ring_proto::jitterbug::{
 use ring_text::{format_bytes, format_duration};
 use tracing::Level;
 
-/// The frequency class of an event, which sets the limit of its lines and its receivers.
+/// The frequency class of an event. The class determines the receivers of the event, and the rate limit of its log
+/// lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum EventRate {
-    /// It happens rarely.
+    /// The event happens rarely.
     #[default]
     Rare,
-    /// It happens with each turn of the token.
+    /// The event happens with each turn of the token.
     Turn,
-    /// It happens with each turn while a node does not take the token.
+    /// The event happens with each turn while a node does not take the token.
     Pass,
-    /// It happens with each turn while a command fails.
+    /// The event happens with each turn while a command fails.
     Program,
-    /// It happens for each node of a list. Nodes may come by the thousand.
+    /// The event happens for each node of a list, so thousands of these events may happen at once.
     Node,
-    /// It happens for each node that is refused.
+    /// The event happens for each node that is refused.
     Refusal,
-    /// It happens for each node with other options.
+    /// The event happens for each node with other options.
     Difference,
-    /// It happens as often as other machines cause it.
+    /// The event happens as often as other machines cause it.
     Drop,
 }
 
@@ -64,7 +65,8 @@ impl WithKeys for Line {
     }
 }
 
-/// Describes an event. The state `before` it tells a routine turn of the token from news.
+/// Describes an event. `before` is the node's state before the event, and shows whether the event is a routine turn of
+/// the token.
 #[expect(clippy::too_many_lines, reason = "a sentence for each event")]
 pub(crate) fn describe(event: &Event, before: State) -> Line {
     match event {
@@ -114,7 +116,7 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             Level::WARN,
             to,
             *why,
-            "may have the token or not, so this node asks who leads",
+            "may have the token, so this node looks for a leader",
         ),
         Event::PassAborted { to } => Line::new(
             "pass_aborted",
@@ -135,7 +137,7 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
         Event::DataDropped => Line::new(
             "data_dropped",
             Level::WARN,
-            "the data of a token was dropped: too many wait for --decide",
+            "the data of a token was dropped: too many data wait for --decide",
         )
         .with_rate(EventRate::Program),
         Event::NodeAdded { node } => Line::new(
@@ -161,8 +163,8 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             "list_cut",
             Level::WARN,
             format!(
-                "left out {left_out} nodes of the list of {from}: a list brings at most 256 nodes that this node does not know, \
-                 and none outside the subnet"
+                "left out {left_out} nodes of the list of {from}: this node takes at most 256 unknown nodes from a \
+                 list, and only nodes of its own subnet"
             ),
         )
         .with_node(*from)
@@ -204,20 +206,20 @@ pub(crate) fn describe_difference(node: IpAddr, how: Difference) -> String {
             renew_timeout,
             token_pass_timeout,
         } => format!(
-            "{node} has other times: a lease of {}, --renew-timeout {} and --token-pass-timeout {}; the shortest lease counts; give \
-             all nodes equal --tr-interval, --tr-count, --renew-timeout and --token-pass-timeout",
+            "{node} has other times: a lease of {}, --renew-timeout {} and --token-pass-timeout {}; the shortest \
+             lease counts; give all nodes equal --tr-interval, --tr-count, --renew-timeout and --token-pass-timeout",
             format_duration(lease),
             format_duration(renew_timeout),
             format_duration(token_pass_timeout)
         ),
         Difference::Lease => format!(
-            "{node} announces a lease shorter than {} or longer than {}: the two nodes form no ring together; give all nodes equal \
-             --tr-interval and --tr-count",
+            "{node} announces a lease shorter than {} or longer than {}: it forms no ring with this node; give all \
+             nodes equal --tr-interval and --tr-count",
             format_duration(LEASE_MIN),
             format_duration(LEASE_MAX)
         ),
         Difference::Policy => format!(
-            "{node} has another --compute or --decide: the two nodes form no ring together; give all nodes equal ones"
+            "{node} has another --compute or --decide: it forms no ring with this node; give all nodes equal commands"
         ),
     }
 }
@@ -264,7 +266,7 @@ fn describe_accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Line {
             "absorbed",
             Level::INFO,
             EventRate::Rare,
-            format!("the token {token_id} of {from} was discarded: this node had a stronger one"),
+            format!("the token {token_id} of {from} was discarded: this node had a stronger token"),
         ),
     };
     Line::new(event, level, text)
@@ -295,7 +297,7 @@ fn describe_address(address: Option<IpAddr>) -> Line {
         None => Line::new(
             "address_changed",
             Level::WARN,
-            "this node has no address: it waits for one, and sends nothing",
+            "this node has no address: it sends nothing until it has an address",
         ),
     }
 }
@@ -304,7 +306,7 @@ fn describe_denied(by: IpAddr) -> Line {
     Line::new(
         "restore_denied",
         Level::INFO,
-        format!("{by} leads or has a better claim: waiting for the token"),
+        format!("{by} leads or has a better claim: this node waits for the token"),
     )
     .with_node(by)
 }
@@ -324,7 +326,7 @@ fn describe_stall(after: Duration) -> Line {
         "stalled",
         Level::WARN,
         format!(
-            "this process was stalled for {}: another node may lead now, so this node asks",
+            "this process was stalled for {}: another node may lead now, so this node looks for a leader",
             format_duration(after)
         ),
     )
@@ -334,8 +336,8 @@ fn describe_compute_failure() -> Line {
     Line::new(
         "compute_failed",
         Level::WARN,
-        "cannot compute the next data: the data stays as it is; --compute must exit with 0 within \
-         --compute-timeout and print at most --max-data bytes, and without it the data must be a number",
+        "cannot compute the next data, so the data stays unchanged: --compute did not exit with 0 in time, or \
+         printed more than --max-data bytes; the built-in counter needs a number",
     )
 }
 
@@ -343,8 +345,8 @@ fn describe_decide_failure() -> Line {
     Line::new(
         "decide_failed",
         Level::WARN,
-        "cannot decide which data continues: the received data does; --decide must exit with 0 or 1 within \
-         --compute-timeout",
+        "cannot decide which data continues: --decide did not exit with 0 or 1 within --compute-timeout; the node \
+         keeps the received data",
     )
 }
 

@@ -11,13 +11,13 @@ use super::describe::{EventRate, Keys};
 
 /// The limit for failures that repeat with each turn.
 const FAILURES_LIMIT: RateLimit = RateLimit::new(5, Duration::from_secs(10));
-/// The limit for nodes of a list, which may come by the thousand.
+/// The limit for nodes of a list. Thousands of nodes may come at once.
 const NODES_LIMIT: RateLimit = RateLimit::new(20, Duration::from_millis(500));
 const TURNS_LIMIT: RateLimit = RateLimit::new(200, Duration::from_millis(10));
 /// The limit for dropped datagrams.
 const DROPS_LIMIT: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 
-/// Logs each event through `tracing`, up to limits.
+/// Logs events through `tracing`, up to the limits of their classes.
 #[derive(Debug)]
 pub(crate) struct Log {
     verbose: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Makes a log. With `verbose` it also has turns of the token, and dropped datagrams and exchanges.
+    /// Creates a log. With `verbose`, the log also contains turns of the token, and dropped datagrams and exchanges.
     pub(crate) const fn new(verbose: bool) -> Self {
         Self {
             verbose,
@@ -47,7 +47,7 @@ impl Log {
         self.verbose
     }
 
-    /// Returns the number of hidden lines before this one; `None`: this one is hidden too.
+    /// Returns the number of hidden lines before this line; `None` if this line is hidden too.
     pub(crate) fn admit(&mut self, now: Instant, rate: EventRate) -> Option<u64> {
         let limit = match rate {
             EventRate::Rare => return Some(0),

@@ -1,4 +1,4 @@
-//! Describes the events of a node of a Jitterbug ring, in one sentence for the log and watchers. The machine itself
+//! Describes each event of a Jitterbug node in one sentence, for the log and for watchers. The state machine itself
 //! counts events. Start with `describe.rs`.
 
 mod describe;

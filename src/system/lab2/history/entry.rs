@@ -1,4 +1,4 @@
-//! A retained event, and its message for watchers.
+//! A retained event, and the message that watchers get for it.
 
 use std::rc::Rc;
 
@@ -11,26 +11,26 @@ use ring_proto::time::Now;
 use super::super::status::token_status;
 use crate::system::lab2::observe::{Audience, Description, RingState};
 
-/// An event, its time, and the node's state after it.
+/// An event, its time, and the node's state after the event.
 #[derive(Debug, Clone)]
 pub(crate) struct HistoryEntry {
     pub(super) time_ms: u64,
     pub(super) event: &'static str,
     pub(super) is_for_hooks: bool,
-    /// The state before, if the event is a change of state.
+    /// The state before the event, if the event is a change of state.
     pub(super) from: Option<State>,
     pub(super) reason: Option<&'static str>,
-    /// The reason in words.
+    /// The reason as a text.
     pub(super) cause: Option<Rc<str>>,
     pub(super) member: Option<MacAddr>,
-    /// The number of other members with the same change, which are not named.
+    /// The number of other members with the same change. The event does not list these members.
     pub(super) others: usize,
     pub(super) label: Option<Rc<str>>,
     pub(super) ring_state: RingState,
 }
 
 impl HistoryEntry {
-    /// Makes an event without details.
+    /// Creates an event without details.
     pub(super) const fn new(now: Now, event: &'static str, ring_state: RingState) -> Self {
         Self {
             time_ms: now.wall / 1_000_000,
@@ -63,7 +63,7 @@ impl HistoryEntry {
         }
     }
 
-    /// Makes the message that watchers get.
+    /// Returns the message that watchers get.
     pub(crate) fn message(&self, number: u64) -> EventMessage {
         let RingState {
             state,

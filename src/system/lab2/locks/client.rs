@@ -1,4 +1,4 @@
-//! A client that waits for or holds the token, in Lab2.
+//! A client of a Lab2 node. The client waits for the token or holds the token.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ring_control::lab2::{ClientStatus, Grade};
 use ring_proto::lab2;
 use ring_proto::time::{Instant, nanos};
 
-/// A job to run once per period.
+/// A job that runs once per period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Job {
     pub name: lab2::JobName,
@@ -16,15 +16,15 @@ pub(crate) struct Job {
     pub retry: bool,
 }
 
-/// A waiting client, perhaps with a job.
+/// A waiting client, which may have a job.
 pub(super) type Waiter = ring_host::Waiter<Grade, Option<Job>>;
 /// The client that holds the token.
 type Holder = ring_host::Holder<Grade, Option<Job>, Token>;
 
-/// The requirements of a waiting client in Lab2.
+/// The requirements of a waiting client of a Lab2 node.
 pub(super) trait JobRequirements {
     fn requires(&self) -> Grade;
-    /// Returns the request to the machine for the job.
+    /// Returns the machine's request for the job.
     fn once(&self) -> Option<lab2::OnceRequest>;
     fn status(&self, now: Instant) -> ClientStatus;
 }

@@ -1,4 +1,4 @@
-//! Asks the members to confirm a token that has the required grade for no waiting client.
+//! Asks the members to confirm a token whose grade is too low for every waiting client.
 
 use ring_codec::lab2::Token;
 use ring_proto::lab2::Command;
@@ -6,16 +6,16 @@ use ring_proto::time::Instant;
 
 use super::{Locks, MachineState};
 
-/// For how many TAKE_TIMEOUTs the token is kept from other members that want it.
+/// The time, in TAKE_TIMEOUTs, for which the token is kept from other members that request it.
 const TAKE_TIMEOUTS_KEPT: u32 = 8;
 
-/// A period in which the members are asked to confirm the tenure.
+/// A period in which the machine asks the members to confirm the tenure.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Confirmation {
     token: Token,
-    /// When other members get their turn.
+    /// The time at which other members get their turn.
     until: Instant,
-    /// When to ask the members again.
+    /// The time at which to ask the members again.
     ask_at: Option<Instant>,
 }
 
@@ -26,8 +26,8 @@ impl Confirmation {
 }
 
 impl Locks {
-    /// Makes the machine ask the members to confirm the tenure, for a limited time and more often than it does by
-    /// itself. After that, other members that want the token get their turn.
+    /// Makes the machine ask the members to confirm the tenure. Without this call, the machine asks less often. After a
+    /// limited time, other members that request the token get their turn.
     pub(super) fn ask_for_confirmation(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! Grants and refuses the token, and ends locks. Returns the commands that the machine needs.
+//! Grants and refuses the token, and ends locks. Returns the commands for the machine.
 
 use std::ops::ControlFlow;
 
@@ -13,15 +13,15 @@ use super::client::{JobRequirements, Waiter};
 use super::{Availability, Locks, MachineState, Notice, YieldRequest};
 
 impl Locks {
-    /// Notifies clients, and returns the machine's next command. Call it again with the machine's new state until it
-    /// returns `None`.
+    /// Notifies clients, and returns the next command for the machine. Call this function again with the machine's new
+    /// state until it returns `None`.
     pub(crate) fn update(
         &mut self,
         now: Instant,
         machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) -> Option<Command> {
-        self.update_holder(now, machine, tell);
+        self.end_or_renew_lock(now, machine, tell);
         self.refuse_expired(now, machine, tell);
         self.update_asking(now, machine);
         if let Some(command) = self.end_orphaned_job(machine) {
@@ -41,7 +41,7 @@ impl Locks {
         if machine.state != State::Owner {
             self.yielding = None;
         }
-        // A token that may not be granted yet waits before it is yielded.
+        // If the token may not be granted yet, the node waits for the grade before it yields the token.
         if machine.token.is_some()
             && let Some(YieldRequest { to }) = self.yielding.take()
         {
@@ -50,7 +50,8 @@ impl Locks {
         self.grant_next(now, machine, tell)
     }
 
-    /// Grants the free token to the next client, or returns the command that is needed first.
+    /// Grants the free token to the next client. If the machine must do something before the grant, returns the command
+    /// for it.
     fn grant_next(
         &mut self,
         now: Instant,
@@ -71,7 +72,7 @@ impl Locks {
             .last_granted
             .is_some_and(|it| machine.is_held_under(it));
         if is_served && machine.others_may_want() {
-            // One grant per turn of this node, as other nodes have one in theirs.
+            // Only one grant per turn of this node, because each other node also has one grant per turn.
             return self.release_token();
         }
         let safe = |waiter: &Waiter| machine.grantable_until(now, waiter.requires());
@@ -94,7 +95,7 @@ impl Locks {
         self.request_token()
     }
 
-    /// Grants the lock to the client at index `at`. No other client is granted it before `until`.
+    /// Grants the lock to the client at index `at`. No other client is granted the lock before `until`.
     fn grant(
         &mut self,
         at: usize,
@@ -120,7 +121,7 @@ impl Locks {
         std::mem::take(&mut self.is_requested).then_some(Command::WorkDone)
     }
 
-    fn update_holder(
+    fn end_or_renew_lock(
         &mut self,
         now: Instant,
         machine: &MachineState,
@@ -133,9 +134,9 @@ impl Locks {
         };
         let client = holder.waiter.client.id;
         if !machine.is_held_under(holder.token) && holder.ends_by.is_none() {
-            let why = Self::loss(machine);
+            let why = Self::loss_reason(machine);
             let until = match why {
-                // The new holder has it already, unless both need a quorum.
+                // The new holder may already have the token, unless both holders need a quorum.
                 LossReason::StrongerToken if holder.waiter.requires() < Grade::Quorum => now,
                 _ => holder.until,
             };
@@ -178,7 +179,7 @@ impl Locks {
         }
     }
 
-    const fn loss(machine: &MachineState) -> LossReason {
+    const fn loss_reason(machine: &MachineState) -> LossReason {
         match machine.state {
             _ if !machine.link_up => LossReason::Link,
             State::Owner | State::Waiter => LossReason::StrongerToken,
@@ -186,7 +187,7 @@ impl Locks {
                 Some(Reason::NotStored) => LossReason::NotStored,
                 Some(Reason::NoTaker) => LossReason::NobodyTakes,
                 Some(Reason::Apart) => LossReason::Apart,
-                // The link is up again.
+                // The link is up again, and the loss was not yet reported.
                 Some(Reason::LinkLost) => LossReason::Link,
                 _ => LossReason::Lease,
             },
@@ -200,7 +201,7 @@ impl Locks {
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
         let (availability, is_held) = (self.availability, self.queue.holder.is_some());
-        // This includes the time in which a new tenure may not grant yet: the missing grade is the reason.
+        // The missing grade is also the reason during the time in which a new tenure may not grant yet.
         let is_here = machine.token.is_some() || machine.state == State::Owner;
         let is_safe = |waiter: &Waiter| {
             let until = if is_held {

@@ -1,4 +1,4 @@
-//! Asks the members about a job until enough of them agree.
+//! Asks the members about a job until enough members agree.
 
 use ring_codec::lab2::Token;
 use ring_control::lab2::Grade;
@@ -13,9 +13,9 @@ use super::{ClientId, Locks, MachineState};
 pub(super) struct JobQuestion {
     token: Token,
     client: ClientId,
-    /// When other members and clients get their turn.
+    /// The time at which other members and clients get their turn.
     until: Instant,
-    /// The same time, until it has passed.
+    /// The time `until` as a deadline; `None` after it has passed.
     deadline: Option<Instant>,
 }
 
@@ -36,9 +36,9 @@ impl Locks {
         }
     }
 
-    /// Continues to ask the members about the job of the client at index `at`, and returns the machine's next
-    /// command. If other members or clients have waited long enough, they get their turn before the job is tried
-    /// again.
+    /// Continues to ask the members about the job of the client at index `at`. Returns the next command for the
+    /// machine. Other members and clients that have waited long enough get their turn before the next attempt for the
+    /// job.
     pub(super) fn continue_asking(
         &mut self,
         at: usize,

@@ -1,4 +1,4 @@
-//! Locks for jobs: a client is granted the token for a job only when the members know of the run.
+//! Locks for jobs. For a job, a client gets the token only after the members know about the run.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use super::client::JobRequirements;
 use super::{Locks, MachineState, Notice};
 
 impl Locks {
-    /// Notifies the clients that wait for a job that has run elsewhere.
+    /// Notifies the clients that wait for a job if the job has run elsewhere.
     pub(crate) fn refuse_finished_jobs(
         &mut self,
         met_by: impl Fn(&OnceRequest) -> Option<RunView>,
@@ -31,7 +31,7 @@ impl Locks {
         });
     }
 
-    /// Ends the machine's work on a job whose client has disconnected or no longer waits.
+    /// Ends the machine's work on a job if the client of the job has disconnected or no longer waits.
     pub(super) fn end_orphaned_job(&self, machine: &MachineState) -> Option<Command> {
         let (id, standing) = machine.once?;
         let end = match standing {
@@ -41,8 +41,8 @@ impl Locks {
         (!self.involves(id)).then_some(Command::EndOnce(id, end))
     }
 
-    /// Prepares a grant to the client at index `at`. For a job, the members must know of the run first. Breaks with
-    /// the machine's command, if any.
+    /// Prepares a grant to the client at index `at`. If the client has a job, the members must know about the run
+    /// first. If the machine must do something before the grant, breaks with the command for it.
     pub(super) fn prepare_job(
         &mut self,
         at: usize,

@@ -1,8 +1,9 @@
-//! The queue of this machine's clients for the token, and its holder. No sockets, no clock.
+//! The queue of clients on this machine that want the token, and the client that holds it. This module uses no sockets
+//! and no clock.
 //!
-//! The machine serves one application, and the queue combines many clients into one. [`Locks::update`] in
-//! `granting.rs` does everything: it gets the machine's state, notifies clients, and returns the machine's next
-//! command.
+//! The state machine serves one application, and the queue combines many clients into one. The function
+//! [`Locks::update`] in `granting.rs` does everything: it gets the machine's state, notifies clients, and returns the
+//! next command for the machine.
 
 mod client;
 mod confirmation;
@@ -29,10 +30,10 @@ use confirmation::Confirmation;
 use job_question::JobQuestion;
 pub(super) use machine_state::MachineState;
 
-/// A request to hand the token to another member.
+/// A request to hand the token over to another member.
 #[derive(Debug, Clone, Copy)]
 struct YieldRequest {
-    /// The member, or `None` for the next one.
+    /// The member; `None` means the next member.
     to: Option<MacAddr>,
 }
 
@@ -43,42 +44,42 @@ enum Availability {
     Open,
     /// Clients wait for the end of a pause.
     Paused,
-    /// The daemon shuts down.
+    /// The daemon shuts down, and grants no token.
     Leaving,
 }
 
 /// A message for a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Notice {
-    /// It holds the token.
+    /// The client holds the token.
     Granted {
         token: Token,
-        /// No other client is granted it before then.
+        /// No other client is granted the token before this time.
         until: Instant,
     },
-    /// Its lease is extended.
+    /// The client's lease is extended.
     Renewed {
-        /// No other client is granted the token before then.
+        /// No other client is granted the token before this new time.
         until: Instant,
     },
-    /// It does not get the token.
+    /// The client does not get the token.
     Refused(RefusalReason),
-    /// It needs no token: its job has run in this period, or is running.
+    /// The client needs no token: its job has run in this period, or is running.
     Ran {
         run: RunView,
         /// The time until the period ends.
         left: Duration,
     },
-    /// It has lost the token.
+    /// The client has lost the token.
     Lost {
         why: LossReason,
-        /// The time by which its work must have ended.
+        /// The time by which the client's work must end.
         until: Instant,
     },
 }
 
 impl Notice {
-    /// Makes the notice for a client whose job has run.
+    /// Returns the notice for a client whose job has run.
     fn already_ran(once: &OnceRequest, run: RunView) -> Self {
         let left = once.period_left(&run);
         Self::Ran { run, left }
@@ -88,9 +89,9 @@ impl Notice {
 #[derive(Debug, Default)]
 pub(super) struct Locks {
     queue: LockQueue<Grade, Option<Job>, Token>,
-    /// Whether the machine was told that there is work.
+    /// Whether the last command told the machine that there is work.
     is_requested: bool,
-    /// The last granted token. While others want it, it is granted only once.
+    /// The last granted token. While other members want the token, the node grants the token only once per turn.
     last_granted: Option<Token>,
     yielding: Option<YieldRequest>,
     /// The question to the members while the token's grade is too low for every client.
@@ -100,18 +101,18 @@ pub(super) struct Locks {
     availability: Availability,
     /// Whether the holder may finish its work during a pause.
     is_draining: bool,
-    /// Whether the machine must still be told of a pause or its end.
+    /// Whether the machine still needs the command that begins or ends a pause.
     must_report_pause: bool,
     /// The client that was last granted the token for a job.
     last_job: Option<ClientId>,
 }
 
 impl Locks {
-    /// Queues a client for the token. Fetching it takes at most `fetch_timeout` if nobody works with it.
-    /// [`update`](Self::update) reports the outcome, unless the client is refused at once.
+    /// Queues a client for the token. If no program works with the token, the token comes to this node within
+    /// `fetch_timeout`. [`update`](Self::update) reports the outcome, unless the client is refused at once.
     ///
-    /// A client with a `job` is granted the token only if the job has not run in its period, and once the members
-    /// know of the run.
+    /// A client with a `job` is granted the token only if the job has not run in its period. The members must know
+    /// about the run before the grant.
     pub(super) fn request(
         &mut self,
         now: Instant,
@@ -133,7 +134,7 @@ impl Locks {
         })
     }
 
-    /// Whether [`update`](Self::update) would do nothing.
+    /// Whether [`update`](Self::update) would have no effect.
     pub(super) fn is_idle(&self) -> bool {
         let nobody = self.queue.is_empty();
         nobody && !self.is_requested && self.yielding.is_none() && !self.must_report_pause
@@ -159,13 +160,13 @@ impl Locks {
             .and_then(|it| it.waiter.own)
     }
 
-    /// Returns the token under which a client works.
+    /// Returns the token that a client works under.
     pub(super) fn held_token(&self) -> Option<Token> {
         self.queue.held_token().copied()
     }
 
-    /// Handles a client that has disconnected. Returns the client whose lock this has ended, unless it was ending
-    /// before. Its work may continue until the end of its lease.
+    /// Handles a client that has disconnected. If the client held a lock, and this lock was not already ending, the
+    /// function ends the lock and returns the client. The client's work may continue until the end of its lease.
     pub(super) fn on_client_gone(
         &mut self,
         now: Instant,
@@ -175,17 +176,17 @@ impl Locks {
         Some((left.client, left.request.clone()))
     }
 
-    /// Removes a client that holds the token or waits for it. Returns whether it did.
+    /// Removes a client that holds the token or waits for it. Returns whether there was such a client.
     pub(super) fn release(&mut self, client: ClientId) -> bool {
         self.queue.release(client)
     }
 
-    /// Hands the token to another member as soon as its local holder has released it.
+    /// Hands the token over to another member as soon as the local holder has released it.
     pub(super) fn yield_to(&mut self, to: Option<MacAddr>) {
         self.yielding = Some(YieldRequest { to });
     }
 
-    /// Begins or ends a pause, in which the node owns nothing. Returns whether that is new.
+    /// Begins or ends a pause, in which the node owns nothing. Returns whether this changes anything.
     pub(super) fn pause(&mut self, paused: bool) -> bool {
         let (from, to) = if paused {
             (Availability::Open, Availability::Paused)
@@ -201,8 +202,8 @@ impl Locks {
         is_new
     }
 
-    /// Begins a pause as soon as the holder has released the token. The holder is not told to end. Returns whether
-    /// that is new.
+    /// Begins a pause as soon as the holder has released the token. The holder may finish its work. Returns whether
+    /// this changes anything.
     pub(super) fn drain(&mut self) -> bool {
         let is_told_to_end = self.availability == Availability::Paused && !self.is_draining;
         let is_new = self.pause(true);
@@ -224,7 +225,7 @@ impl Locks {
         self.availability = Availability::Leaving;
     }
 
-    /// Returns when to call [`update`](Self::update) at the latest.
+    /// Returns the time by which to call [`update`](Self::update).
     pub(super) fn deadline(&self) -> Option<Instant> {
         let queue = self.queue.deadline().into_iter();
         let confirmation = self.confirmation.iter().filter_map(Confirmation::deadline);
@@ -232,7 +233,7 @@ impl Locks {
         queue.chain(confirmation).chain(asking).min()
     }
 
-    /// Returns the holder, and then the waiting clients in order.
+    /// Returns the holder, followed by the waiting clients in their order.
     pub(super) fn clients(&self, now: Instant) -> impl Iterator<Item = ClientStatus> {
         let (holder, waiting) = (&self.queue.holder, &self.queue.waiting);
         let holder = holder

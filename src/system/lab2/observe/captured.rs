@@ -18,7 +18,7 @@ impl Write for Captured {
     }
 }
 
-/// Returns the lines that are logged during `act`.
+/// Returns the lines that `act` logs.
 pub(crate) fn captured(style: Style, act: impl FnOnce()) -> Vec<String> {
     let captured = Captured::default();
     let writer = captured.clone();

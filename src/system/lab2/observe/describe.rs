@@ -1,5 +1,5 @@
-//! The only description of each event. Its log line, its counter, its message for watchers and its variables for
-//! hooks derive from it, so that a new event needs only one new arm here.
+//! The only place that describes events. The description of an event determines its log line, counter, message for
+//! watchers and variables for hooks. So a new event needs only one new arm here.
 
 use std::fmt::Arguments;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use super::tally::Tally;
 use super::text::{drop_reason, reason};
 use super::trouble;
 
-/// The name of a dropped frame's event, which the log limits.
+/// The name of the event of a dropped frame. The log limits the number of these events.
 pub(super) const DROPPED: &str = "dropped";
 pub(crate) const OWNER_CHANGED: &str = "owner_changed";
 
-/// The state of the node and its ring, from its events.
+/// The state of the node and its ring, as far as events show it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RingState {
     pub state: State,
-    /// The token held, or else the strongest known.
+    /// The token that this node holds, or else the strongest known token.
     pub token: Option<Token>,
-    /// Its holder, as far as is known.
+    /// The owner of the token, if it is known.
     pub owner: Option<MacAddr>,
     pub grade: Grade,
     pub members: usize,
@@ -43,7 +43,7 @@ impl Default for RingState {
     }
 }
 
-/// The receivers of an event. Each variant includes the variants before it.
+/// The receivers of an event. Each variant includes the receivers of the variants before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Audience {
     /// The log, if the event has a level.
@@ -53,20 +53,20 @@ pub(crate) enum Audience {
     Hooks,
 }
 
-/// The keys of an event, in the order of its log line.
+/// The keys of an event, in the order in which the log line has them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Keys {
     pub from: Option<State>,
     pub to: Option<State>,
-    /// The member that was offered the token. The log names this key `to` as well.
+    /// The member that got an offer of the token. In the log, this key also has the name `to`.
     pub receiver: Option<MacAddr>,
     pub reason: Option<&'static str>,
-    /// The token's holder.
+    /// The token's owner.
     pub owner: Option<MacAddr>,
     pub grade: Option<Grade>,
-    /// The number of failed hand-overs in a row.
+    /// The number of failed handovers in a row.
     pub in_a_row: Option<u32>,
-    /// The duration of a hand-over.
+    /// The duration of a handover.
     pub latency: Option<Duration>,
     pub token: Option<Token>,
     /// The member that the event is about.
@@ -86,21 +86,21 @@ pub(crate) struct Keys {
 pub(crate) struct Description<'a> {
     /// The name, in `snake_case`.
     pub event: &'static str,
-    /// The level; `None`: the event is not logged.
+    /// The level; `None` if the event is not logged.
     pub level: Option<Level>,
     /// The sentence for the log.
     pub text: Arguments<'a>,
     pub keys: Keys,
     pub audience: Audience,
-    /// The reason for watchers, if the keys have none.
+    /// The reason for watchers, if the keys contain no reason.
     pub cause: Option<Arguments<'a>>,
-    /// The state after it; `None`: it is unchanged.
+    /// The state after the event; `None` if it is unchanged.
     pub after: Option<RingState>,
     pub count: &'a dyn Fn(&mut Tally),
 }
 
 impl<'a> Description<'a> {
-    /// Makes an event that is only counted.
+    /// Creates the description of an event that is only counted.
     fn new_unlogged(event: &'static str) -> Self {
         Self {
             event,
@@ -122,7 +122,7 @@ impl<'a> Description<'a> {
         }
     }
 
-    /// Makes an event for the log and for watchers.
+    /// Creates the description of an event for the log and for watchers.
     fn new_news(event: &'static str, level: Level, text: Arguments<'a>) -> Self {
         Self {
             audience: Audience::Watchers,
@@ -140,13 +140,13 @@ impl<'a> Description<'a> {
         self.with(|keys| keys.mac = Some(mac))
     }
 
-    /// Hides it from the log unless `is_logged`.
+    /// Hides the event from the log unless `is_logged` is true.
     fn log_only_if(mut self, is_logged: bool) -> Self {
         self.level = self.level.filter(|_| is_logged);
         self
     }
 
-    /// Passes it to hooks as well.
+    /// Passes the event also to hooks.
     fn with_hooks(mut self) -> Self {
         self.audience = Audience::Hooks;
         self
@@ -170,7 +170,8 @@ impl<'a> Description<'a> {
 }
 
 /// Passes the description of `event` to `tell`. `before` is the state before the event. A `routine` event gets the
-/// level DEBUG. Lateness is compared with `failure_timeout`. Most texts are formatted only if `tell` formats them.
+/// level DEBUG. The level of a late event depends on `failure_timeout`. Most texts are formatted only when `tell` needs
+/// them.
 #[expect(clippy::too_many_lines, reason = "a description for each event")]
 pub(crate) fn describe(
     event: &Event,
@@ -256,7 +257,7 @@ pub(crate) fn describe(
         Event::OwnerChanged { owner, token } => {
             let token = token.or(before.token);
             let (who, shown) = (KnownOwner(owner), KnownToken(token));
-            // The change of state to OWNER already shows it.
+            // A change of state to OWNER already shows that this node is the owner.
             let is_logged = before.state != State::Owner;
             tell(
                 news!(OWNER_CHANGED, level(L::INFO), "owner is {who}; {shown}")
@@ -362,17 +363,15 @@ pub(crate) fn describe(
                 (true, false) => (
                     "receives_nothing",
                     L::INFO,
-                    "this node hears nobody: it is the only one on its segment, or its interface \
-                     receives nothing",
+                    "this node hears no member: it is the only node on its segment, or its interface receives nothing",
                 ),
                 (true, true) => (
                     "receives_nothing",
                     L::WARN,
-                    "this node no longer hears anybody: until it does, other members ignore it \
-                     as an owner; if they are up, check its interface, its firewall and the \
-                     cable",
+                    "this node no longer hears any member: until it hears one, other members ignore it as an owner; if \
+                     the members are up, check this node's interface, firewall and cable",
                 ),
-                (false, _) => ("receives", L::INFO, "this node hears others"),
+                (false, _) => ("receives", L::INFO, "this node hears other members"),
             };
             tell(news!(event, level, "{text}").with_cause(format_args!("hearing")));
         }
@@ -380,9 +379,8 @@ pub(crate) fn describe(
             news!(
                 "unicast_lost",
                 L::ERROR,
-                "no member takes the token from this node, although others request it: \
-                 only frames to one member are lost; this node owns nothing until one arrives, \
-                 or until ringctl resume"
+                "no member takes the token from this node, although others request it: frames to single members are \
+                 lost; this node owns nothing until such frames arrive, or until ringctl resume"
             )
             .with_cause(format_args!("hand_over")),
         ),
@@ -395,7 +393,7 @@ pub(crate) fn describe(
             .with_cause(format_args!("hand_over")),
         ),
         Event::DiagnosticChanged { trouble, over } => {
-            let trouble::Description {
+            let trouble::TroubleDescription {
                 event,
                 member,
                 text,
@@ -414,8 +412,8 @@ pub(crate) fn describe(
         }
         Event::TooLong { kind, mtu } => {
             let text = format!(
-                "cannot send a {kind}: it is longer than the interface carries \
-                 (EMSGSIZE); its MTU was {mtu} at the last look-up"
+                "cannot send a {kind}: it is too long for the interface (EMSGSIZE), whose MTU was {mtu} at the last \
+                 look-up"
             );
             tell(
                 news!("too_long", L::WARN, "{text}")
@@ -489,7 +487,7 @@ pub(crate) fn describe(
                 news!(
                     "member_silent",
                     L::WARN,
-                    "member {mac} is silent: no frame of it has come for {quiet:.1?}{more}"
+                    "member {mac} is silent: no frame from it has arrived for {quiet:.1?}{more}"
                 )
                 .with_member(mac)
                 .with(|keys| keys.others = Some(others))
@@ -509,8 +507,7 @@ pub(crate) fn describe(
             logged!(
                 "table_full",
                 L::WARN,
-                "cannot add {author}: the member table is full; if the member is real, \
-                 raise --max-members"
+                "cannot add {author}: the member table is full; if {author} is a real member, raise --max-members"
             )
             .with(|keys| keys.author = Some(author))
             .with_counter(&|tally| tally.table_full += 1),

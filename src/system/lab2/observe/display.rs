@@ -8,7 +8,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{DATA_LEN_MAX, Token};
 use ring_proto::lab2::{DataLimit, Difference, SilentMembers};
 
-/// `token 17-02:00:00:00:00:01-3`, or `no token known`.
+/// Shows a token: `token 17-02:00:00:00:00:01-3`, or `no token known`.
 pub(crate) struct KnownToken(pub Option<Token>);
 
 impl fmt::Display for KnownToken {
@@ -20,7 +20,7 @@ impl fmt::Display for KnownToken {
     }
 }
 
-/// The owner, or `unknown`.
+/// Shows the owner, or `unknown`.
 pub(super) struct KnownOwner(pub Option<MacAddr>);
 
 impl fmt::Display for KnownOwner {
@@ -32,7 +32,7 @@ impl fmt::Display for KnownOwner {
     }
 }
 
-/// An IP address of the protocol, in its usual notation.
+/// Shows an IP address of the protocol in the usual notation.
 pub(crate) struct Ip(pub [u8; 16]);
 
 impl fmt::Display for Ip {
@@ -44,7 +44,7 @@ impl fmt::Display for Ip {
     }
 }
 
-/// `4 members`.
+/// Shows a number of members: `4 members`.
 pub(super) struct Members(pub usize);
 
 impl fmt::Display for Members {
@@ -54,7 +54,7 @@ impl fmt::Display for Members {
     }
 }
 
-/// The differences between the options of a member and of this node.
+/// Shows the differences between the options of a member and of this node.
 pub(crate) struct DifferenceText(pub Difference);
 
 impl fmt::Display for DifferenceText {
@@ -83,14 +83,14 @@ impl fmt::Display for DifferenceText {
         }
         if parts.is_empty() {
             return f.write_str(
-                "has a different heartbeat, intervals or number of take attempts than this node",
+                "has another heartbeat, other intervals or another number of take attempts than this node",
             );
         }
         f.write_str(&parts.join("; "))
     }
 }
 
-/// A long time: `3 h`, `26 days`.
+/// Shows a long time: `3 h`, `26 days`.
 pub(super) struct RoundedSpan(pub Duration);
 
 impl fmt::Display for RoundedSpan {
@@ -102,7 +102,7 @@ impl fmt::Display for RoundedSpan {
     }
 }
 
-/// The maximum bytes of data in a token, with the reason.
+/// Shows the maximum number of bytes of data in a token, with the reason.
 pub(crate) struct Limit(pub DataLimit);
 
 impl fmt::Display for Limit {
@@ -119,13 +119,13 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Returns the named silent members, with `before` before each.
-pub(super) fn named(silent: SilentMembers, before: &str, between: &str) -> String {
-    let named = silent.named().map(|mac| format!("{before}{mac}"));
+/// Returns the silent members that are known by name, with the text `before` before each member.
+pub(super) fn join_names(silent: SilentMembers, before: &str, between: &str) -> String {
+    let named = silent.addresses().map(|mac| format!("{before}{mac}"));
     named.collect::<Vec<_>>().join(between)
 }
 
-/// The silent members of a ring without a quorum, and a remedy.
+/// Shows the silent members of a ring without a quorum, and a remedy.
 pub(crate) struct QuorumHint {
     /// The number of members of the ring.
     pub ring: usize,
@@ -144,23 +144,20 @@ impl fmt::Display for QuorumHint {
         } = *self;
         if silent.count() > 0 {
             let others = OtherCount(silent.others());
-            write!(f, "; silent: {}{others}", named(silent, "", ", "))?;
+            write!(f, "; silent: {}{others}", join_names(silent, "", ", "))?;
             if ring > expected {
-                let forget = named(silent, "ringctl forget ", "; ");
+                let forget = join_names(silent, "ringctl forget ", "; ");
                 return write!(
                     f,
                     "; start ringd there, or, if they are gone for good, run {forget}"
                 );
             }
         }
-        write!(
-            f,
-            "; start the missing ones of the {expected} members in --expect"
-        )
+        write!(f, "; start the missing members: --ring-size is {expected}")
     }
 }
 
-/// `, and 7 others`, or an empty text if there are none.
+/// Shows `, and 7 others`, or an empty text if there are no others.
 pub(super) struct OtherCount(pub usize);
 
 impl fmt::Display for OtherCount {

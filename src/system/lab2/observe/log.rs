@@ -18,25 +18,26 @@ use super::display::{Ip, KnownToken};
 
 /// The limit for dropped frames.
 const DROPS_LIMIT: RateLimit = RateLimit::new(1, Duration::from_secs(1));
-/// An OWNER that no member confirms for this long has lost its grade. Shorter tenures may end unconfirmed.
+/// If no member confirms an OWNER for this time, the OWNER has lost its grade. Shorter tenures may end without a
+/// confirmation.
 const UNCONFIRMED_MIN: Duration = Duration::from_secs(1);
 
-/// Logs each change through `tracing`: news at the level INFO and above, routine rotation at DEBUG.
+/// Logs each change through `tracing`: routine rotation at the level DEBUG, and all other changes at INFO or above.
 #[derive(Debug)]
 pub struct Log {
     verbose: bool,
-    /// After this time without a heartbeat, members elect a new owner.
+    /// The time without a heartbeat after which members elect a new owner.
     failure_timeout: Duration,
     routine: Routine,
     ring_state: RingState,
-    /// Since when this node has held a token that no member confirms.
+    /// The time since which this node has held a token without a confirmation.
     unconfirmed: Option<Instant>,
     drops: RateLimit,
 }
 
 impl Log {
-    /// Makes a log. With `verbose` it also has routine turns, and reasons for dropped frames. Lateness is compared
-    /// with `failure_timeout`.
+    /// Creates a log. With `verbose`, the log also contains routine turns, and reasons for dropped frames. The level of
+    /// a late event depends on `failure_timeout`.
     pub fn new(verbose: bool, failure_timeout: Duration) -> Self {
         Self {
             verbose,
@@ -48,7 +49,8 @@ impl Log {
         }
     }
 
-    /// Logs a grade that no later tenure has reached. A grade that ends with its tenure is no event.
+    /// Logs the loss of a grade, if no later tenure has reached this grade. A grade that only ends together with its
+    /// tenure is not lost.
     fn log_lost_grade(&mut self, now: Instant) {
         let Some(since) = self.unconfirmed else {
             return;
@@ -70,7 +72,7 @@ impl Log {
         }
     }
 
-    /// Tracks since when no member confirms the token.
+    /// Tracks the time since which no member confirms the token.
     const fn track_confirmation(&mut self, now: Instant, event: &Event) {
         match *event {
             Event::StateChanged {

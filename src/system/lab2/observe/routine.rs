@@ -1,4 +1,4 @@
-//! Distinguishes routine rotation of the token from news.
+//! Distinguishes the routine rotation of the token from other changes ("news").
 
 use std::time::Duration;
 
@@ -6,16 +6,17 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{Event, Grade, Reason, State};
 use ring_proto::time::Instant;
 
-/// After this time an owner counts as a leader, and the end of its tenure is news.
+/// The time after which an owner counts as a leader. The end of a leader's tenure is news.
 const LEADER_TENURE_MIN: Duration = Duration::from_secs(10);
-/// Maximum difference of progress to a token that was re-created after a failed hand-over: the difference is the
-/// number of steps. A token created after an election is ahead by the nanoseconds that have passed, which are more.
+/// Maximum difference in progress between a token and the token that replaces it after failed handovers. The difference
+/// is the number of steps. After an election, the difference is larger: it is the number of nanoseconds that have
+/// passed.
 const RECREATED_STEPS_MAX: u64 = 1 << 20;
 
-/// Follows the token, and distinguishes its routine rotation from news.
+/// Follows the token, and distinguishes the token's routine rotation from news.
 #[derive(Debug)]
 pub(crate) struct Routine {
-    /// The token at the last news of its owner; `None`: no owner is known.
+    /// The token at the last news about its owner; `None` if no owner is known.
     token: Option<Token>,
     owned_since: Instant,
     /// The last grade that was news.
@@ -31,7 +32,7 @@ impl Routine {
         }
     }
 
-    /// Whether an event is routine. Call it once for every event, in order.
+    /// Returns whether an event is routine. Call this function once for every event, in order.
     pub(crate) fn check_routine(&mut self, now: Instant, event: &Event) -> bool {
         match *event {
             Event::StateChanged {
@@ -50,7 +51,7 @@ impl Routine {
         }
     }
 
-    /// Handles a node that has been OWNER for long without a grade. Returns whether that is news.
+    /// Handles a node that has been OWNER for a long time without a grade. Returns whether this is news.
     pub(crate) fn on_ungraded_tenure(&mut self) -> bool {
         std::mem::replace(&mut self.grade, Grade::Alone) != Grade::Alone
     }
@@ -69,7 +70,7 @@ const fn is_turn(from: State, to: State, why: Reason) -> bool {
     )
 }
 
-/// Whether the second token is the first one, some hand-overs later.
+/// Whether the token `now` is the token `before`, after any number of handovers.
 fn is_same_token((before, now): (Token, Token)) -> bool {
     before.same_chain(&now) || before.progress.abs_diff(now.progress) < RECREATED_STEPS_MAX
 }
@@ -111,7 +112,7 @@ mod tests {
         }
     }
 
-    /// Makes a rotating ring, and returns its next moment.
+    /// Simulates a rotating ring, and returns the time after the last event.
     fn rotating() -> (Routine, Instant) {
         let mut routine = Routine::new();
         let mut now = Instant::from_nanos(60_000_000_000);

@@ -13,7 +13,7 @@ use ring_runtime::driver::Observe;
 use super::describe::{RingState, describe};
 use super::text::{DROP_REASONS, REASONS, drop_reason, reason};
 
-/// The key in `dropped` of frames that the kernel dropped because its queue was full.
+/// The key in `dropped` for frames that the kernel dropped because its queue was full.
 const KERNEL_QUEUE_FULL: &str = "kernel_queue_full";
 
 /// The counters since the start.
@@ -33,7 +33,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Makes counters that are 0. All memory is allocated here.
+    /// Creates counters that are 0. Counting later allocates no memory.
     pub fn new() -> Self {
         Self {
             received: [0; Kind::ALL.len()],
@@ -58,16 +58,19 @@ impl Tally {
     /// Returns the counters for the status, with `kernel_drops` frames that were lost before they were received.
     pub fn counters(&self, kernel_drops: u64) -> Counters {
         let drop_keys = DROP_REASONS.iter().map(|&why| drop_reason(why).0);
-        let mut dropped = named(drop_keys, &self.dropped);
+        let mut dropped = zip_counts(drop_keys, &self.dropped);
         dropped.insert(KERNEL_QUEUE_FULL.to_owned(), kernel_drops);
         let kinds = || Kind::ALL.iter().map(|kind| kind.name());
         Counters {
-            received: named(kinds(), &self.received),
-            sent: named(kinds(), &self.sent),
-            send_failed: named(kinds(), &self.send_failed),
+            received: zip_counts(kinds(), &self.received),
+            sent: zip_counts(kinds(), &self.sent),
+            send_failed: zip_counts(kinds(), &self.send_failed),
             dropped,
             state_changes: self.state_changes(),
-            state_change_reasons: named(REASONS.iter().map(|&why| reason(why).0), &self.reasons),
+            state_change_reasons: zip_counts(
+                REASONS.iter().map(|&why| reason(why).0),
+                &self.reasons,
+            ),
             hand_overs: self.hand_overs,
             hand_overs_failed: self.hand_overs_failed,
             hand_over_latency: self.latency.percentiles(),
@@ -103,7 +106,7 @@ impl Observe<Event> for Tally {
     }
 }
 
-fn named<'a>(keys: impl Iterator<Item = &'a str>, counts: &[u64]) -> BTreeMap<String, u64> {
+fn zip_counts<'a>(keys: impl Iterator<Item = &'a str>, counts: &[u64]) -> BTreeMap<String, u64> {
     keys.map(str::to_owned)
         .zip(counts.iter().copied())
         .collect()

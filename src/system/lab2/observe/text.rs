@@ -1,4 +1,4 @@
-//! The key and the text of every reason. A new reason without them does not compile.
+//! The key and the text of every reason. If a new reason has no key and no text here, the code does not compile.
 
 use ring_proto::lab2::{DropReason, Reason};
 
@@ -38,7 +38,7 @@ texts! {
         LinkLost => "link_lost", "lost the interface";
         Paused => "paused", "was paused, gave up the election";
         NotStored => "not_stored", "cannot store its state, lost the token";
-        NoTaker => "nobody_takes", "no member takes the token from it, gave it up";
+        NoTaker => "nobody_takes", "gave the token up, because no member takes it from this node";
         Apart => "apart", "its times differ too much from the ring's, gave up the token";
     }
 }
@@ -61,7 +61,7 @@ texts! {
         BroadcastTakeToken => "broadcast_take_token", "a broadcast TAKE_TOKEN";
         StaleOffer => "stale_offer", "an offer older than TAKE_TIMEOUT";
         NotListening => "not_listening", "the interface is down, or ringd is shutting down";
-        AuthorDeaf => "author_deaf", "its author hears nobody";
+        AuthorDeaf => "author_deaf", "its author hears no member";
     }
 }
 

@@ -5,12 +5,12 @@ use ring_control::Health;
 use ring_proto::lab2::{DataLimit, Diagnostic};
 use ring_text::{format_bytes, format_duration};
 
-use super::display::{Ip, OtherCount, QuorumHint, RoundedSpan, named};
+use super::display::{Ip, OtherCount, QuorumHint, RoundedSpan, join_names};
 
-/// The description of a trouble or its end.
-pub(crate) struct Description {
+/// The description of a trouble, or of the end of a trouble.
+pub(crate) struct TroubleDescription {
     pub event: &'static str,
-    /// How well a node works in spite of it.
+    /// The health of a node that has this trouble.
     pub health: Health,
     pub member: Option<MacAddr>,
     /// The problem and a remedy, or the end of the problem.
@@ -22,10 +22,10 @@ macro_rules! descriptions {
         $pattern:pat $(if $guard:expr)? => $event:literal, $health:ident, $member:expr, $text:literal
             $(, $argument:expr)*;
     )*) => {
-        /// Describes a trouble, or its end if it is `over`.
-        pub(crate) fn describe(trouble: Diagnostic, over: bool) -> Description {
+        /// Describes a trouble, or the end of the trouble if it is `over`.
+        pub(crate) fn describe(trouble: Diagnostic, over: bool) -> TroubleDescription {
             match (trouble, over) {
-                $($pattern $(if $guard)? => Description {
+                $($pattern $(if $guard)? => TroubleDescription {
                     event: $event,
                     health: Health::$health,
                     member: $member,
@@ -38,8 +38,8 @@ macro_rules! descriptions {
 
 descriptions! {
     (Diagnostic::MemberDeaf { mac }, false) => "member_deaf", Degraded, Some(mac),
-        "member {mac} says that it hears nobody; check its interface, its firewall and its cable, or, if others also \
-         do not hear this node, this node's link";
+        "member {mac} reports that it hears no member; check its interface, its firewall and its cable; if other \
+         members do not hear this node either, check this node's link";
     (Diagnostic::MemberDeaf { mac }, true) => "member_hears", Healthy, Some(mac),
         "member {mac} hears others again, or has left, or this node has no link";
     (Diagnostic::AnswerLate { mac, after }, _) => "answer_late", Degraded, Some(mac),
@@ -50,16 +50,16 @@ descriptions! {
         "this node took the token {}, and another member may hold it: {}; if this recurs, this machine is \
          overloaded; raise --take-timeout on all members",
         late.map_or_else(
-            || "but could not confirm that".to_owned(),
+            || "but could not acknowledge it".to_owned(),
             |late| format!("{} too late", format_duration(late)),
         ),
         offered_to.map_or_else(
             || "no lock is granted until that member has had time to object".to_owned(),
-            |to| format!("it was then offered to {to}, which does not know"),
+            |to| format!("this node then offered the token to {to}, which does not know of the delay"),
         );
     (Diagnostic::OwnerUnheard { owner }, false) => "owner_unheard", Critical, Some(owner),
-        "other members say that {owner} holds the token, but this node does not hear it; check the network between \
-         the two";
+        "other members report that {owner} holds the token, but this node does not hear {owner}; check the network \
+         between the two";
     (Diagnostic::OwnerUnheard { owner }, true) => "owner_heard", Healthy, Some(owner),
         "this node hears {owner} again, or that member has left, or this node has no link";
     (Diagnostic::TablesDiffer { owner }, false) => "tables_differ", Degraded, Some(owner),
@@ -72,18 +72,18 @@ descriptions! {
          or a queue that is stuck";
     (Diagnostic::CannotSend, true) => "can_send", Healthy, None, "this node can send again, or has no link";
     (Diagnostic::BroadcastsUnheard, false) => "broadcasts_unheard", Critical, None,
-        "only frames to this node reach it, and no broadcasts: find what filters broadcasts between it and \
-         the others (a switch's storm control, `nft`, `tc`)";
+        "this node receives frames that are addressed to it, but no broadcasts: find the filter of broadcasts between \
+         it and the others (a switch's storm control, `nft`, `tc`)";
     (Diagnostic::BroadcastsUnheard, true) => "broadcasts_heard", Healthy, None,
         "broadcasts reach this node again, or it has no link";
     (Diagnostic::MemberUnreached { mac }, false) => "member_unreached", Degraded, Some(mac),
-        "member {mac} says that only frames to it reach it, and no broadcasts: find what filters broadcasts \
-         between it and the others";
+        "member {mac} reports that it receives frames that are addressed to it, but no broadcasts: find the filter of \
+         broadcasts between it and the others";
     (Diagnostic::MemberUnreached { mac }, true) => "member_reached", Healthy, Some(mac),
         "broadcasts reach member {mac} again, or it has left, or this node has no link";
     (Diagnostic::MtuTooSmall { mtu, needed, member: Some(member) }, false) => "mtu_too_small", Degraded, Some(member),
-        "{member} has an MTU of {mtu}, but a confirmation needs {needed}: it cannot confirm tokens, and its token is \
-         not confirmed; raise its MTU";
+        "{member} has an MTU of {mtu}, but a confirmation needs {needed}: it cannot confirm tokens, and its own token \
+         is not confirmed; raise its MTU";
     (Diagnostic::MtuTooSmall { mtu, needed, member: None }, false) if mtu < needed => "mtu_too_small", Degraded, None,
         "the interface has an MTU of {mtu}, but a confirmation needs {needed}: this node cannot confirm tokens, and \
          its token is not confirmed; raise the MTU";
@@ -97,40 +97,41 @@ descriptions! {
          them another MAC",
         Ip(one), Ip(other);
     (Diagnostic::AddressShared { mac, ips: None }, _) => "address_shared", Critical, Some(mac),
-        "another machine has this node's MAC {mac}, or its frames come back to it; give one of the two another MAC, \
-         or check for a loop";
+        "another machine has this node's MAC {mac}, or frames of this node come back; give one of the two machines \
+         another MAC, or check for a loop";
     (Diagnostic::Apart { mac: None }, false) => "constants_apart", Critical, None,
-        "the times of this node differ from the ring's by a factor of more than 10: it takes part, but neither elects nor owns; \
-         start it with the other members' options";
+        "the times of this node differ from the ring's by a factor of more than 10: it joins no election and owns \
+         no token; start it with the ring's options";
     (Diagnostic::Apart { mac: Some(mac) }, false) => "constants_apart", Degraded, Some(mac),
-        "the times of member {mac} differ from the ring's by a factor of more than 10: it takes part, but neither elects nor owns; \
-         start it with the other members' options";
+        "the times of member {mac} differ from the ring's by a factor of more than 10: it joins no election and owns \
+         no token; start it with the ring's options";
     (Diagnostic::Apart { mac: None }, true) => "constants_near", Healthy, None,
         "the times of this node are near the ring's again: it may own the token";
     (Diagnostic::Apart { mac: Some(mac) }, true) => "constants_near", Healthy, Some(mac),
         "the times of member {mac} are near the ring's again, or it has left";
-    (Diagnostic::NoQuorum { present, ring, expected, silent }, false) => "no_quorum", Critical, silent.named().next(),
+    (Diagnostic::NoQuorum { present, ring, expected, silent }, false) => "no_quorum", Critical,
+        silent.addresses().next(),
         "no quorum is possible: {present} of {ring} members are present, {} are needed{}",
         ring / 2 + 1,
         QuorumHint { ring, expected, silent };
-    (Diagnostic::NoQuorum { silent, .. }, true) => "quorum_possible", Healthy, silent.named().next(),
+    (Diagnostic::NoQuorum { silent, .. }, true) => "quorum_possible", Healthy, silent.addresses().next(),
         "a quorum is possible again, or this node has no link";
-    (Diagnostic::NotHeardBy { by }, false) => "unheard", Critical, by.named().next(),
-        "this node is not heard by {}{}, although it hears them: the frames that it sends are lost; check this \
+    (Diagnostic::NotHeardBy { by }, false) => "unheard", Critical, by.addresses().next(),
+        "this node is not heard by {}{}, although this node hears them: frames of this node are lost; check this \
          machine's cable, switch port and firewall (`nft`, `tc`)",
-        named(by, "", ", "),
+        join_names(by, "", ", "),
         OtherCount(by.others());
-    (Diagnostic::NotHeardBy { by }, true) => "heard", Healthy, by.named().next(),
+    (Diagnostic::NotHeardBy { by }, true) => "heard", Healthy, by.addresses().next(),
         "the other members hear this node again, or it has no link";
     (Diagnostic::TokenAhead { token, by }, false) => "token_ahead", Degraded, None,
-        "the token is {} ahead of this machine's clock: this clock is wrong, or that of another member was; token \
-         {token}",
+        "the token is {} ahead of this machine's clock: this clock is wrong, or the clock of another member was \
+         wrong; token {token}",
         RoundedSpan(by);
     (Diagnostic::TokenAhead { token, .. }, true) => "token_not_ahead", Healthy, None,
         "the token is no longer ahead of this machine's clock; token {token}";
     (Diagnostic::ClockAhead { by }, _) => "clock_ahead", Degraded, None,
-        "this machine's clock is {} ahead of the ring's tokens: the new token follows it only in part; check the \
-         clock",
+        "this machine's clock is {} ahead of the ring's tokens: a token that this node creates stays behind the \
+         clock; check the clock",
         RoundedSpan(by);
     (Diagnostic::DataDropped { len, limit: DataLimit { mtu, member, .. } }, _) => "data_dropped", Degraded, member,
         "dropped the token's data ({}): too long for {}, MTU {mtu}",

@@ -1,4 +1,4 @@
-//! Announces to the ring's members which program of this machine holds the token.
+//! Announces to the ring's members the program of this machine that holds the token.
 
 use ring_host::HeldLock;
 use ring_process::ClientId;
@@ -8,14 +8,15 @@ use ring_proto::time::{Instant, Now};
 use super::Service;
 
 impl Service {
-    /// Returns when to announce the holder. A hold of less than a heartbeat is not announced.
+    /// Returns the time at which to announce the holder. A hold that is shorter than a heartbeat is not announced.
     pub(super) fn announcement_due(&self) -> Option<Instant> {
         let lock = self.lock_log.held()?;
         let is_announced = self.announced == Some(tenure(lock));
         (!is_announced).then(|| lock.since + self.heartbeat)
     }
 
-    /// Returns the command that announces the holder, or that there is none, if the members do not know it.
+    /// If the members do not know the current holder, returns the command that announces it. The command can also
+    /// announce that there is no holder.
     pub(super) fn announce(&mut self, now: Now) -> Option<Command> {
         let is_due = self
             .announcement_due()

@@ -15,10 +15,11 @@ use super::super::history::History;
 use super::super::locks::{MachineState, Notice};
 use super::super::pausing::PauseStep;
 use super::super::runs::{describe_run, log_end};
-use super::{RequestEffect, Service, fencing, refused, token_json};
+use super::{RequestEffect, Service, fencing, refusal, token_json};
 
 impl Service {
-    /// Serves all clients. Returns the machine's next command; the caller calls again after it.
+    /// Serves all clients. Returns the next command for the machine. The caller executes the command, and calls this
+    /// function again.
     pub(crate) fn serve_clients(
         &mut self,
         now: Now,
@@ -93,7 +94,7 @@ impl Service {
             }
             server.send(now.monotonic, client, &reply);
         }
-        // The allocation is reused.
+        // Putting the vector back keeps its memory for the next call.
         self.pending_notices = pending_notices;
         self.lock_log.log_long_lock(now.monotonic);
         let command = command.or_else(|| self.announce(now));
@@ -146,7 +147,7 @@ impl Service {
                 until_ns: until.as_nanos(),
             }),
             Notice::Refused(why) => {
-                refused(why, self.text_inputs(now, machine).refusal(why, request))
+                refusal(why, self.text_inputs(now, machine).refusal(why, request))
             }
             Notice::Ran { run, left } => {
                 let lost = self.is_lost(now.monotonic, &run, machine);
@@ -253,7 +254,7 @@ const fn grade(grade: lab2::Grade) -> Grade {
     }
 }
 
-/// Whether a lock has ended without a request.
+/// Whether a lock has ended although no client requested its end.
 const fn is_wrong(why: LossReason) -> bool {
     match why {
         LossReason::StrongerToken

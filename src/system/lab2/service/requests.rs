@@ -17,11 +17,12 @@ use tracing::info;
 
 use super::super::history::History;
 use super::super::locks::Job;
-use super::{RequestEffect, Service, refused, token_json};
+use super::{RequestEffect, Service, refusal, token_json};
 use crate::system::lab2::observe::Limit;
 
 impl Service {
-    /// Returns how to answer a request. Takes the descriptors that it keeps, and leaves the others in the vector.
+    /// Returns the kind of answer to a request. Takes the descriptors that the service keeps, and leaves the others in
+    /// the vector.
     pub(crate) fn answer(
         &mut self,
         now: Now,
@@ -62,7 +63,7 @@ impl Service {
         }
     }
 
-    /// Returns how to answer a request that only nodes of a ring have.
+    /// Returns the kind of answer to a request that only nodes of a ring have.
     fn answer_own_request(
         &mut self,
         now: Now,
@@ -106,7 +107,7 @@ impl Service {
         if let Err(why) = accepted {
             self.count.count_refusal(why);
             let text = self.text_inputs(now, machine).refusal(why, request);
-            return Reaction::Reply(refused(why, text));
+            return Reaction::Reply(refusal(why, text));
         }
         self.changed_clients.push((peer.id, true));
         Reaction::Later
@@ -145,7 +146,7 @@ impl Service {
         self.lock(now, peer, &request.lock, Some(job), machine)
     }
 
-    /// Ends a run. If the lock was lost, the job counts as lost, whatever its client reports.
+    /// Ends a run. If the lock was lost, the job counts as lost, even if its client reports another outcome.
     fn end_run(&mut self, client: ClientId, done: bool) -> Reaction<Command> {
         if !self.locks.holds(client) || self.locks.held_token().is_none() {
             return Reaction::error(
@@ -212,7 +213,7 @@ impl Service {
             let text = self
                 .text_inputs(now, machine)
                 .refusal(why, &LockRequest::default());
-            return Reaction::Reply(refused(why, text));
+            return Reaction::Reply(refusal(why, text));
         }
         if request.persist
             && let Err(why) = self.stored_pause.store()
@@ -276,7 +277,7 @@ impl Service {
     }
 }
 
-/// Removes a member from the tables of all members, unless it is heard.
+/// Removes a member from the tables of all members, unless this node hears the member.
 fn forget(now: Now, member: &str, machine: &Lab2) -> Reaction<Command> {
     let mac = match address(member, machine) {
         Ok(mac) => mac,

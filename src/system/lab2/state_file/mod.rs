@@ -1,7 +1,7 @@
 //! Stores the state that survives a restart, in a file that is never half written.
 //!
-//! After a power loss the clock replaces the data that were not on the disk: the progress of a created token starts
-//! from the clock (`docs/protocol.md`, order of tokens). Start with [`StateFile`].
+//! After a power loss, data may be missing on the disk. The clock replaces the missing data, because the progress of a
+//! new token starts from the clock (`docs/protocol.md`, order of tokens). Start with [`StateFile`].
 
 mod record;
 mod stamps;
@@ -28,25 +28,25 @@ pub(super) const INITIAL_DURABLE: StoredState = StoredState {
     stamp: None,
 };
 
-/// The state file of one ring. It is locked while this value exists.
+/// The state file of one ring. The file is locked while this value exists.
 #[derive(Debug)]
 pub(super) struct StateFile {
     record: RecordFile<Record, LEN>,
     stamps: StampFile,
-    /// The stamps that an earlier run stored, until they are taken.
+    /// The stamps that an earlier run stored; empty after they were taken.
     found_stamps: Vec<StoredStamp>,
-    /// Lost parts of an earlier run's state: events' names, and texts.
+    /// Lost parts of an earlier run's state: for each part the name of the event, and a text.
     losses: Vec<(&'static str, String)>,
     failed: Option<WriteFailures>,
 }
 
 impl StateFile {
-    /// Opens and locks the ring's file in `directory`, and opens the file of its jobs in the same directory. Makes
-    /// them if they are missing.
+    /// Opens and locks the ring's state file in `directory`, and opens the file of the ring's jobs in the same
+    /// directory. Creates missing files.
     ///
     /// # Errors
-    /// The directory or the file cannot be used; the file is no state file, or another user's or a newer ringd's; or
-    /// another process has locked it.
+    /// Fails if the directory or a file cannot be used, or if another process has locked the state file. Also fails if
+    /// a file is no state file, or belongs to another user or a newer ringd.
     pub(super) fn open(
         directory: &Path,
         ring: &NodeName,
@@ -57,7 +57,8 @@ impl StateFile {
         };
         let (mut record, found) = RecordFile::open(ring.state_path(directory), &FORMAT, &fresh)?;
         let jobs = record.path().with_extension("jobs");
-        // Without a state file, assume that it was marked: then an empty file of jobs causes a warning.
+        // If there is no state file, assumes that the file of jobs had its mark. So an empty file of jobs causes a
+        // warning.
         let was_marked = !matches!(found, LoadedState::Stored(record) if !record.has_marked_jobs);
         let found_jobs = StampFile::open(jobs.clone(), was_marked);
         let (stamps, found_stamps, damage) = match found_jobs.map_err(unusable(&jobs))? {
@@ -70,7 +71,8 @@ impl StateFile {
             FoundStamps::Newer(format) => return Err(Error::StateNewer { path: jobs, format }),
         };
         let found = found.map(|record| record.durable);
-        // Only after the mark is written: if a full disk ends this start, the next one must not warn.
+        // Stores the flag only after the mark is written. Otherwise, if a full disk ended this start, the next start
+        // would give a false warning.
         let known = Record {
             durable: found.or(INITIAL_DURABLE),
             has_marked_jobs: true,
@@ -78,7 +80,7 @@ impl StateFile {
         let rewritten = record.rewrite(&known);
         rewritten.map_err(unusable(record.path()))?;
         let loss = found.loss(record.path());
-        let loss = loss.map(|loss| format!("{loss}; tokens keep growing by the clock"));
+        let loss = loss.map(|loss| format!("{loss}; new tokens continue from the clock"));
         let losses = loss.map(|loss| ("state_corrupt", loss));
         let job_loss = jobs_lost(&jobs, damage).map(|loss| ("jobs_corrupt", loss));
         let state = Self {
@@ -100,12 +102,12 @@ impl StateFile {
         std::mem::take(&mut self.found_stamps)
     }
 
-    /// Returns the lost parts of an earlier run's state: the names of events, and texts.
+    /// Returns the lost parts of an earlier run's state: for each part the name of the event, and a text.
     pub(super) fn losses(&self) -> &[(&'static str, String)] {
         &self.losses
     }
 
-    /// Checks that the files are in their places.
+    /// Checks that the files are in their places, and creates missing files again.
     pub(super) fn check_place(&mut self) {
         self.record.check_place();
         self.stamps.check_place();
@@ -120,25 +122,25 @@ impl StateFile {
         self.record.problem().or(self.stamps.problem())
     }
 
-    /// Describes the problems of the files.
+    /// Returns the problems of the files.
     pub(super) fn troubles(&self) -> impl Iterator<Item = String> {
         let lost = self.losses.iter().map(|(_, loss)| loss.clone());
         self.missing().map(str::to_owned).into_iter().chain(lost)
     }
 
-    /// Returns the writes that have failed since the last call.
+    /// Returns the failed writes since the last call.
     pub(super) fn take_failures(&mut self) -> Option<WriteFailures> {
         self.failed.take()
     }
 
-    /// Syncs both files to the disk, for a clean exit.
+    /// Syncs both files to the disk before a clean exit.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.record.sync()?;
         self.stamps.sync()
     }
 }
 
-/// Describes the loss of stamps in the file at `path`, if some are lost.
+/// Describes the loss of stamps in the file at `path`, if stamps are lost.
 fn jobs_lost(path: &Path, damage: Damage) -> Option<String> {
     let path = path.display();
     let lost = match damage {

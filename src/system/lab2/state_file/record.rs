@@ -25,7 +25,8 @@ pub(super) const LEN: usize = 64;
 pub(super) struct Record {
     /// The node's state.
     pub durable: StoredState,
-    /// Whether the file of jobs has its mark, and so is never empty. Earlier versions made an empty file.
+    /// Whether the file of jobs has its mark. A file with a mark is never empty, but earlier versions created an empty
+    /// file.
     pub has_marked_jobs: bool,
 }
 
@@ -50,7 +51,7 @@ pub(super) fn encode(record: &Record) -> [u8; LEN] {
     bytes
 }
 
-/// Decodes a record; `None`: this version never writes it.
+/// Decodes a record; `None` if this version never writes such a record.
 pub(super) fn decode(bytes: &[u8; LEN]) -> Option<Record> {
     let known = match u32_at(bytes, 20) {
         0 => None,
@@ -74,8 +75,8 @@ fn token(bytes: &[u8; LEN]) -> Option<Token> {
         author: MacAddr(array_at(bytes, 32)),
         number: u32_at(bytes, 40),
     };
-    // Its author may be any address, as in the frame that it came with. Refusing such a record would set the numbers
-    // back.
+    // Accepts any address as the token's author, because the token may come from any frame. Refusing such a record
+    // would set the numbers back.
     (token.progress <= PROGRESS_MAX).then_some(token)
 }
 
@@ -104,7 +105,7 @@ mod tests {
         }
     }
 
-    fn marked(durable: StoredState) -> Record {
+    fn with_mark(durable: StoredState) -> Record {
         Record {
             durable,
             has_marked_jobs: true,
@@ -131,7 +132,7 @@ mod tests {
         let mut impossible = durable();
         let known = impossible.known.as_mut().unwrap();
         known.progress = PROGRESS_MAX + 1;
-        assert_eq!(decode(&encode(&marked(impossible))), None);
+        assert_eq!(decode(&encode(&with_mark(impossible))), None);
     }
 
     #[test]
@@ -139,7 +140,7 @@ mod tests {
         for author in [MacAddr::default(), MacAddr::BROADCAST] {
             let mut forged = durable();
             forged.known.as_mut().unwrap().author = author;
-            let forged = marked(forged);
+            let forged = with_mark(forged);
             assert_eq!(decode(&encode(&forged)), Some(forged));
         }
     }

@@ -1,6 +1,6 @@
 //! The stamps of jobs that run once per period, in a file next to the state file.
 //!
-//! Each of the 32 places has a record of 128 bytes, stored twice ([`TwoSlots`]):
+//! Each of the 32 places has a record of 128 bytes, which is stored twice ([`TwoSlots`]):
 //!
 //! ```text
 //! 16  began              u64   nanoseconds since 1970
@@ -13,8 +13,8 @@
 //! 56  name               32 bytes
 //! 88  before             u64   as began; 0: none; then zeros
 //! ```
-//! All integers are big-endian. After the places there is one more record with a zero body, the mark. It
-//! distinguishes a file that an earlier run has made, and that has no stamps yet, from one that was emptied.
+//! All integers are big-endian. After the places there is one more record with a zero body: the mark. The mark
+//! distinguishes a new file, which has no stamps yet, from a file that lost its contents.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -32,33 +32,33 @@ use ring_codec::lab2::RunOutcome;
 const LEN: usize = 128;
 const MAGIC: [u8; 8] = *b"RINGJB01";
 
-/// The place of the mark, which shows that the file was made.
+/// The place of the mark, which shows that ringd has created the file.
 const MARK_PLACE: u8 = 32;
 const _: () = assert!(MARK_PLACE as usize == STAMPS_MAX);
 
 /// The contents of the file when it was opened.
 #[derive(Debug)]
 pub(super) enum FoundStamps {
-    /// Records that this version knows, or none.
+    /// All records have a format that this version knows, or the file has no records.
     Known {
         file: StampFile,
         /// The stamps that an earlier run stored.
         stored: Vec<StoredStamp>,
-        /// The lost part of them.
+        /// The lost part of these stamps.
         damage: Damage,
     },
-    /// Bytes that are not from any version.
+    /// Bytes that no version has written.
     Foreign,
-    /// Records of this format, which only newer versions know.
+    /// Records of a newer format. Contains the format.
     Newer(u8),
 }
 
 /// The lost part of the stamps that an earlier run stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Damage {
-    /// Nothing.
+    /// No stamp is lost.
     None,
-    /// This number of records.
+    /// Records are lost. Contains the number of lost records.
     Records(usize),
     /// The file existed, but was empty or all zeros.
     Emptied,
@@ -67,21 +67,21 @@ pub(super) enum Damage {
 #[derive(Debug)]
 pub(super) struct StampFile {
     file: PlacedFile,
-    /// The places in order. The last one is the mark.
+    /// The places in order. The last place is the mark.
     places: Vec<StampPlace>,
 }
 
 #[derive(Debug)]
 struct StampPlace {
     slots: TwoSlots<LEN>,
-    /// The record that was written last, encoded.
+    /// The encoding of the record that was written last.
     newest: Option<[u8; LEN]>,
 }
 
 impl StampFile {
-    /// Reads the stamps that an earlier run stored in the file at `path`, and makes the file if it is missing.
-    /// Damaged records count as missing. `was_marked` tells whether an existing file must have its mark. A file
-    /// without a mark may be empty.
+    /// Reads the stamps that an earlier run stored in the file at `path`. If the file is missing, creates it. Damaged
+    /// records count as missing. If `was_marked` is true, an existing file must have its mark. Otherwise an existing
+    /// file may be empty.
     pub(super) fn open(path: PathBuf, was_marked: bool) -> io::Result<FoundStamps> {
         let (file, is_new) = PlacedFile::open(path)?;
         let (mut stored, mut damaged) = (Vec::new(), 0);
@@ -135,7 +135,7 @@ impl StampFile {
     /// Stores a stamp in its place.
     ///
     /// # Errors
-    /// The file cannot be written, or is not in its place.
+    /// Fails if the file cannot be written, or is not in its place.
     pub(super) fn store(&mut self, stored: &StoredStamp) -> io::Result<()> {
         if stored.place == MARK_PLACE {
             return Err(ErrorKind::InvalidInput.into());
@@ -151,7 +151,8 @@ impl StampFile {
         Ok(())
     }
 
-    /// Checks that the file is in its place. If not, and its directory exists, makes it again with all stamps.
+    /// Checks that the file is in its place. If it is missing and its directory exists, creates it again with all
+    /// stamps.
     pub(super) fn check_place(&mut self) {
         let Self { file, places } = self;
         let restored = file.check_place(|file| {
@@ -161,13 +162,14 @@ impl StampFile {
                 .map(restore)
                 .collect::<io::Result<Vec<_>>>()
         });
-        // Only if all places were written: otherwise the old file may come back, and its sequences continue.
+        // Uses the new slots only if all places were written. Otherwise the old file may come back, and its sequences
+        // must continue.
         for (place, slots) in places.iter_mut().zip(restored.into_iter().flatten()) {
             place.slots = slots;
         }
     }
 
-    /// Describes why nothing can be stored, if the file is not in its place.
+    /// Returns a description of the problem if the file is not in its place.
     pub(super) fn problem(&self) -> Option<&str> {
         self.file.problem()
     }
@@ -178,9 +180,10 @@ impl StampFile {
     }
 }
 
-/// Writes the newest record of the place `at` to a file that was made again. Returns the place's slots there.
+/// Writes the newest record of the place `at` to a file that was created again. Returns the slots of this place in the
+/// new file.
 fn restore(file: &File, at: u8, place: &StampPlace) -> io::Result<TwoSlots<LEN>> {
-    // Records that are there already are not newer.
+    // Records that are already in the file are not newer.
     let decoded = |bytes: &[u8; LEN]| read(bytes, at);
     let opened = TwoSlots::open(file, MAGIC, slots_of(at), decoded)?;
     let (mut slots, Contents::Known { .. }) = opened else {
@@ -198,8 +201,8 @@ fn slots_of(place: u8) -> [u64; 2] {
     [0, 1].map(|slot| offset(place, slot))
 }
 
-/// Decodes a record: `None` if it is invalid, `Some(None)` if it is the mark.
-#[expect(clippy::option_option, reason = "a valid record may be no stamp")]
+/// Decodes a record. Returns `None` if the record is invalid, and `Some(None)` if the record is the mark.
+#[expect(clippy::option_option, reason = "a valid record may contain no stamp")]
 fn read(bytes: &[u8; LEN], place: u8) -> Option<Option<StoredStamp>> {
     if place == MARK_PLACE {
         return Some(None);
@@ -275,7 +278,7 @@ mod tests {
         }
     }
 
-    /// Makes a file as an earlier run without stamps leaves it.
+    /// Creates a file that looks like the file of an earlier run without stamps.
     fn made() -> NamedTempFile {
         let file = NamedTempFile::new().unwrap();
         fs::remove_file(file.path()).unwrap();
@@ -310,7 +313,7 @@ mod tests {
         (file, stored, damage)
     }
 
-    /// Both slots of the first place, as written by ringd 0.1.0.
+    /// Both slots of the first place. ringd 0.1.0 has written these slots.
     #[test]
     fn a_file_of_the_first_version_is_read_and_continued_byte_by_byte() {
         const FIRST: [&str; 4] = [
@@ -431,7 +434,7 @@ mod tests {
             assert_eq!((found, damage), (Vec::new(), Damage::Emptied));
             assert_eq!(open_damaged(file.path()).2, Damage::None, "once");
         }
-        // A version that wrote no mark made this file.
+        // A version that wrote no mark has created this file.
         open(&file).0.store(&stamp(4, "nightly", 1)).unwrap();
         opened(&file).set_len(offset(MARK_PLACE, 0)).unwrap();
         assert_eq!(open(&file).1, [stamp(4, "nightly", 1)]);

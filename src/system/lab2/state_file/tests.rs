@@ -36,7 +36,7 @@ fn open(directory: &Path) -> (StateFile, LoadedState<StoredState>) {
     StateFile::open(directory, &ring("eth0")).unwrap()
 }
 
-/// Overwrites bytes at `offset`, as an interrupted write would leave them.
+/// Overwrites bytes at `offset`, as an interrupted write does.
 fn damage(directory: &Path, offset: u64) {
     let file = OpenOptions::new()
         .write(true)
@@ -154,7 +154,7 @@ fn nothing_counts_as_stored_while_the_directory_is_missing() {
     fs::create_dir(&place).unwrap();
     state.check_place();
     assert!(state.is_in_place() && state.troubles().count() == 0);
-    // Another daemon cannot lock the file that this one has made again.
+    // Another daemon cannot lock the file that this daemon has created again.
     assert!(StateFile::open(&place, &ring("eth0")).is_err());
     drop(state);
     assert_eq!(open(&place).1, LoadedState::Stored(durable(1)));
@@ -175,13 +175,13 @@ fn a_record_is_one_write_to_one_slot() {
     assert_eq!(record, Some(durable(2)));
 }
 
-/// A record, as written by ringd 0.1.0.
+/// A record that ringd 0.1.0 has written.
 const SECOND: [&str; 2] = [
     "52494e47535430310000000000000002000000010000000118ead120633a55f1",
     "02000000000100000000000100000000000000000000000064b24263e0209f4f",
 ];
 
-/// Versions of that time made the file of jobs, but wrote to it only when a job ran.
+/// ringd 0.1.0 created the file of jobs, but wrote to it only when a job ran.
 #[test]
 fn an_empty_job_file_of_an_earlier_build_has_lost_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -194,7 +194,7 @@ fn an_empty_job_file_of_an_earlier_build_has_lost_nothing() {
     assert_eq!(open(directory.path()).0.losses().len(), 1, "this one did");
 }
 
-/// After that, the file of jobs has its mark.
+/// At the end, the file of jobs has its mark.
 #[test]
 fn a_file_of_the_first_version_is_read_and_continued_byte_by_byte() {
     const THIRD: [&str; 2] = [

@@ -1,4 +1,4 @@
-//! Invariant 4: another member replaces a killed owner within the bound, with O(n) broadcasts.
+//! Checks invariant 4: another member replaces a killed owner within the bound, with O(n) broadcasts.
 
 use std::time::Duration;
 
@@ -7,10 +7,11 @@ use ring_segment::{Message, Seen, is_claim, is_heartbeat};
 use super::evidence::{CrashTime, Cycle, Evidence, Span};
 use super::{Lateness, Rule, Sample, Verdict};
 
-/// Addition to the bound. The bound consists of four timeouts; timers fire late and frames need some time to
-/// travel.
+/// Time that is added to the bound. The bound consists of four timeouts, but timers fire late and frames need some time
+/// to arrive.
 const BOUND_MARGIN: Duration = Duration::from_millis(5);
-/// Broadcasts per member in an election: question, candidacy, answers, and the winner's heartbeat.
+/// Broadcasts per member in an election: the question for the token, the candidacy, the answers, and the winner's
+/// heartbeat.
 const BROADCASTS_PER_MEMBER: usize = 5;
 
 pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verdict) {
@@ -50,7 +51,7 @@ fn check_crash(
         return;
     };
     let took = successor.at.saturating_sub(killed);
-    // A delay before the kill may still make members ask too late.
+    // A delay before the kill may still cause members to ask for the token too late.
     let disturbed = lateness.disturbs(killed, successor.at);
     let sample = |value: Duration| Sample {
         at: killed,
@@ -78,7 +79,7 @@ fn check_crash(
     }
 }
 
-/// Returns the first heartbeat of an elected station, one that stood with this chain before.
+/// Returns the first heartbeat of an elected station. Such a station announced its chain as a candidate earlier.
 fn first_elected_claim(after: &[Seen], victim: usize) -> Option<&Seen> {
     let heartbeats = after
         .iter()
@@ -94,7 +95,8 @@ fn first_elected_claim(after: &[Seen], victim: usize) -> Option<&Seen> {
     found.map(|(seen, _)| seen)
 }
 
-/// Whether other stations claim the victim's chain: it had handed the token over, or had not yet taken it.
+/// Whether other stations claim the victim's chain. If other stations claim the chain, the victim had handed the token
+/// over, or had not yet taken it.
 fn continues_chain(after: &[Seen], victim: usize, claim: &Seen) -> bool {
     let mut claims = after.iter().filter(|it| it.port != victim && is_claim(it));
     let strongest = claim.message.token();

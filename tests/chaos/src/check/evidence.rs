@@ -1,4 +1,4 @@
-//! Evidence that a run leaves: its journal, recordings and logs.
+//! Evidence that a run leaves behind: its journal, recordings and logs.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -98,7 +98,7 @@ impl Cycle {
     }
 }
 
-/// All evidence, with times since the start of the run.
+/// All evidence of a run. Times count from the start of the run.
 #[derive(Debug)]
 pub struct Evidence {
     pub start: Duration,
@@ -111,11 +111,11 @@ pub struct Evidence {
     pub sent: Vec<Seen>,
     pub delivered: Vec<Seen>,
     pub garbage: Vec<Seen>,
-    /// Times when the machine was late, and the observer.
+    /// Periods in which the machine was late, each with the observer that noticed it.
     pub late: Vec<(Span, String)>,
-    /// Daemons that exited without a command, with their exit status.
+    /// Daemons that exited without a command: the time, the station and the exit status.
     pub died: Vec<(Duration, usize, String)>,
-    /// Frames that the recordings lack.
+    /// Losses of the recordings: the time, and the number of missing frames.
     pub blind: Vec<(Duration, u32)>,
     pub end: Duration,
 }
@@ -168,7 +168,7 @@ impl Evidence {
         within(&self.delivered, span)
     }
 
-    /// Returns the addresses of stations that lost their state file in a fault.
+    /// Returns the addresses of the stations that lost their state file because of a fault.
     pub fn forgetful(&self) -> HashSet<MacAddr> {
         let amnesias = self.faults.iter().filter(|done| done.kind == "amnesia");
         let places = amnesias.flat_map(|done| &done.stations);
@@ -197,7 +197,7 @@ impl Evidence {
             this.end = this.end.max(at);
             this.take(at, &entry.what, &mut open);
         }
-        // If the run was aborted, open faults last to its end.
+        // In an aborted run, faults without an end last until the end of the run.
         let end = this.end;
         this.faults
             .extend(open.into_values().map(|mut done: CausedFault| {
@@ -264,8 +264,8 @@ struct Line {
     late_ns: u64,
 }
 
-/// Returns the times when a daemon was late, from its log. The daemon logs this at most once per second, and the
-/// line covers the time before it. An incomplete last line is ignored.
+/// Returns the periods in which a daemon was late, as its log shows them. The daemon logs delays at most once per
+/// second. A log line describes a delay that ended before the line was written. Ignores an incomplete last line.
 fn read_log(path: &Path, start: Duration) -> Result<Vec<Span>> {
     let file = File::open(path).with_context(|| format!("there is no {}", path.display()))?;
     let mut late = Vec::new();
@@ -278,7 +278,7 @@ fn read_log(path: &Path, start: Duration) -> Result<Vec<Span>> {
             continue;
         }
         let time = humantime::parse_rfc3339(&line.timestamp)
-            .with_context(|| format!("{} tells no time", path.display()))?;
+            .with_context(|| format!("{} contains no time", path.display()))?;
         let at = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let (at, by) = (at.saturating_sub(start), Duration::from_nanos(line.late_ns));
         let from = at.saturating_sub(by.max(Duration::from_secs(1)));

@@ -1,4 +1,4 @@
-//! Invariant 1, over all frames of the run.
+//! Checks invariant 1 with all frames of the run.
 
 use ring_segment::invariants::TokenIdentities;
 
@@ -6,13 +6,13 @@ use super::evidence::Evidence;
 use super::{Rule, Verdict};
 use crate::stations::StationRole;
 
-/// Maximum number of reported findings; the others are only counted.
+/// Maximum number of reported findings. Further findings are only counted.
 const FINDINGS_MAX: usize = 20;
 
 pub(super) fn check(evidence: &Evidence, verdict: &mut Verdict) {
     let mut identities = TokenIdentities::with_forgetful(evidence.forgetful());
     check_frames(evidence.sent.iter(), &mut identities, "", verdict);
-    // Frames may arrive in another order than they were sent, so only the holders are compared.
+    // Frames may arrive in another order than the stations sent them, so the check compares only the holders.
     let all = evidence
         .stations
         .0

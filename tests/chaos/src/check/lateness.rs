@@ -1,9 +1,9 @@
-//! Times when the machine itself was late. Bounds hold for processes that run, so a process that waited for a CPU
-//! may exceed them.
+//! Periods in which the machine itself was late. Bounds apply only to processes that run, so a process that waited for
+//! a CPU may exceed them.
 //!
-//! A bound starts again each time the machine was late by more than TAKE_TIMEOUT, the longest delay that the
-//! protocol tolerates. Values from a disturbed time are shown but not judged. The verdict reports how much of the
-//! calm was undisturbed.
+//! A bound starts again whenever the machine was late by more than TAKE_TIMEOUT, the longest delay that the protocol
+//! tolerates. The report shows values from such a disturbed period, but does not judge them. The verdict reports how
+//! much of the calm was undisturbed.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use ring_segment::{MacAddr, Message, Token};
 use super::evidence::{Cycle, Evidence, Span};
 use super::{Verdict, wire::Transit};
 
-/// Name of a count: the time for which bounds were judged.
-pub const JUDGED: &str = "milliseconds of calm in which one owner was demanded";
+/// Name of a count: the time during which bounds were judged.
+pub const JUDGED: &str = "milliseconds of calm in which one owner was required";
 
-/// Times when the machine was late, sorted and merged.
+/// Periods in which the machine was late, sorted and merged.
 #[derive(Debug, Default)]
 pub struct Lateness {
     spans: Vec<Span>,
-    /// Number of reports of each observer.
-    told: Vec<(&'static str, usize)>,
+    /// Number of reports from each observer.
+    reports: Vec<(&'static str, usize)>,
 }
 
 impl Lateness {
@@ -29,20 +29,20 @@ impl Lateness {
         let mut spans: Vec<Span> = evidence.late.iter().map(|(span, _)| *span).collect();
         let witnesses = spans.len();
         let answers = slow_answers(evidence);
-        let told = vec![
-            ("times that a process found itself late", witnesses),
+        let reports = vec![
+            ("times that a process noticed its own delay", witnesses),
             ("deliveries that were late in a calm", transit.slow.len()),
-            ("offers that were answered late", answers.len()),
+            ("offers whose answers were late", answers.len()),
         ];
         spans.extend(&transit.slow);
         spans.extend(answers);
         Self {
-            told,
+            reports,
             ..Self::of(spans)
         }
     }
 
-    /// Sorts and merges these times.
+    /// Sorts and merges these periods.
     pub fn of(mut spans: Vec<Span>) -> Self {
         spans.sort_by_key(|span| span.from);
         let mut merged: Vec<Span> = Vec::new();
@@ -54,7 +54,7 @@ impl Lateness {
         }
         Self {
             spans: merged,
-            told: Vec::new(),
+            reports: Vec::new(),
         }
     }
 
@@ -64,7 +64,8 @@ impl Lateness {
         self.spans.get(next).is_some_and(|span| span.from <= to)
     }
 
-    /// Returns the time since which the machine was punctual until `at`; `at` itself if it is late at that moment.
+    /// Returns the time at which the machine was last late before `at`. Returns `at` if the machine is late at this
+    /// time.
     pub fn in_time_since(&self, at: Duration) -> Duration {
         let next = self.spans.partition_point(|span| span.from <= at);
         let last = next.checked_sub(1).map(|index| self.spans[index]);
@@ -86,7 +87,7 @@ impl Lateness {
                 at += step;
             }
         }
-        for (what, times) in &self.told {
+        for (what, times) in &self.reports {
             verdict.count(what, *times as u64);
         }
         verdict.count("milliseconds of calm", whole_ms(calm));
@@ -98,11 +99,11 @@ fn whole_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns offers whose answers came almost too late: the taker waited for a CPU, or its answer did.
+/// Returns the offers whose answers arrived almost too late, because the taker or its answer was delayed.
 fn slow_answers(evidence: &Evidence) -> Vec<Span> {
     let patience = evidence.timing.take_timeout;
     let mut slow = Vec::new();
-    // The newest offers; each station has only a few at a time.
+    // The newest offers. Each station has only a few open offers at a time.
     let mut open: Vec<(Duration, Token, MacAddr)> = Vec::new();
     let calms: Vec<Span> = evidence
         .cycles

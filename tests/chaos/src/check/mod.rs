@@ -1,7 +1,8 @@
-//! Checks the recordings of a run after its end. The decoder of `ring-segment` shares no code with the daemon's.
+//! Checks the recordings of a run after its end. The decoder of `ring-segment` shares no code with the daemon's
+//! decoder.
 //!
-//! Only frames of the ring's stations are judged. The port at which a frame came in identifies its station,
-//! whatever author the frame names.
+//! The checks judge only frames of the ring's stations. The port at which a frame arrived identifies its station, even
+//! if the frame names another author.
 
 mod crashes;
 mod evidence;
@@ -41,11 +42,11 @@ pub enum Rule {
     FailOver,
     /// Invariant 5.
     EqualTables,
-    /// The protocol forbids a frame, or a live member did not answer an offer.
+    /// A station sent a frame that the protocol forbids, or a live member did not answer an offer.
     Frames,
     /// A daemon exited without a command.
     Death,
-    /// The recording failed, so the run proves less.
+    /// A recording was incomplete, or the network was faulty in a calm, so the run proves less.
     Instruments,
 }
 
@@ -61,7 +62,7 @@ impl Rule {
         Self::Instruments,
     ];
 
-    /// Describes the rule in a few words.
+    /// Returns a short sentence that states the rule.
     pub fn words(self) -> &'static str {
         match self {
             Self::EqualTokens => "1: no two nodes hold equal tokens",
@@ -69,9 +70,9 @@ impl Rule {
             Self::Service => "3: a member that wants the token gets it",
             Self::FailOver => "4: a dead owner is replaced within the bound",
             Self::EqualTables => "5: tables become equal",
-            Self::Frames => "frames are as the protocol has them",
+            Self::Frames => "the protocol allows every frame, and members answer offers",
             Self::Death => "no daemon ends by itself",
-            Self::Instruments => "the recordings are whole and calm was calm",
+            Self::Instruments => "the recordings are complete, and calms have no faults",
         }
     }
 }
@@ -82,7 +83,7 @@ pub struct Sample {
     pub at: Duration,
     /// Value: seconds or tenures.
     pub value: f64,
-    /// Whether the machine was late meanwhile. The value is then shown but not judged.
+    /// Whether the machine was late during the measurement. The report then shows the value but does not judge it.
     pub disturbed: bool,
 }
 
@@ -92,7 +93,8 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// Invariant 2: time from the end of the faults to the last claim of a second owner.
     pub settling: Vec<Sample>,
-    /// Invariant 3: tenures of other members between a want and its fulfillment.
+    /// Invariant 3: a member wants the token at one time, and gets it later. The value is the number of tenures of
+    /// other members between these times.
     pub services: Vec<Sample>,
     /// Invariant 4: time from the kill to the successor's first heartbeat.
     pub fail_overs: Vec<Sample>,
@@ -100,7 +102,7 @@ pub struct Verdict {
     pub silences: Vec<Sample>,
     /// Invariant 5: time from the end of the faults to the last differing digest.
     pub tables: Vec<Sample>,
-    /// Number of checked frames, tenures and so on.
+    /// Names and values of counts, such as the number of checked frames.
     pub counts: Vec<(&'static str, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! Invariant 2: in a calm exactly one owner remains.
+//! Checks invariant 2: in a calm exactly one owner remains.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verd
     }
 }
 
-/// Interval in which the ring is judged.
+/// Period in which the ring is judged.
 struct Calm<'a> {
     frames: &'a [Seen],
     timing: Timing,
@@ -48,7 +48,8 @@ struct Calm<'a> {
 }
 
 impl Calm<'_> {
-    /// Returns the time since which neither a fault nor a late machine could explain a wrong frame at `at`.
+    /// Returns the earliest time from which there were neither faults nor a late machine until `at`. If the bound has
+    /// passed since that time, a station has no excuse for a wrong frame.
     fn in_time_since(&self, at: Duration) -> Duration {
         self.lateness.in_time_since(at).max(self.span.from)
     }
@@ -61,7 +62,7 @@ impl Calm<'_> {
         while let Some(rival) = first_rival(self.frames, from, self.timing.take_timeout) {
             let after = rival.at.saturating_sub(self.in_time_since(rival.at));
             if after > bound {
-                let trouble = format!("{after:.0?} after the last trouble, bound {bound:.0?}");
+                let trouble = format!("{after:.0?} after the last disturbance, bound {bound:.0?}");
                 let text = format!("{trouble}: {}", rival.text);
                 verdict.find(rival.at, Rule::OneOwner, text);
             }
@@ -84,7 +85,7 @@ impl Calm<'_> {
         Some(first)
     }
 
-    /// Checks that an owner sends its heartbeats all the time.
+    /// Checks that the ring is never without heartbeats for too long.
     fn check_silence(&self, verdict: &mut Verdict) {
         let claims = self.frames.iter().filter(|seen| is_claim(seen));
         let mut last = self.span.from;

@@ -1,4 +1,5 @@
-//! Invariant 5: the tables of all live members become equal, in their frames and in the daemons' status.
+//! Checks invariant 5: the tables of all live members become equal. The check compares the digests in frames and in the
+//! status of daemons.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,22 +11,35 @@ use super::{Lateness, Rule, Sample, Verdict};
 
 pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verdict) {
     for cycle in &evidence.cycles {
-        let (Some(calm), Some((asked, statuses))) = (cycle.calm, &cycle.statuses) else {
+        let (Some(calm), Some((status_time, statuses))) = (cycle.calm, &cycle.statuses) else {
             continue;
         };
         let bound = evidence.timing.one_owner_bound();
-        let disturbed = lateness.disturbs(asked.saturating_sub(bound), *asked);
-        let told = last_digests(evidence, calm, *asked);
+        let disturbed = lateness.disturbs(status_time.saturating_sub(bound), *status_time);
+        let last_digests_sent = last_digests(evidence, calm, *status_time);
         verdict.count(
-            "calms whose tables were not compared, since the machine was late",
+            "calms without a comparison of tables, because the machine was late",
             u64::from(disturbed),
         );
         if !disturbed {
-            let common = compare(evidence, *asked, statuses, &told, verdict);
-            compare_statuses(evidence, *asked, statuses, &told, common, verdict);
+            let common = compare(
+                evidence,
+                *status_time,
+                statuses,
+                &last_digests_sent,
+                verdict,
+            );
+            compare_statuses(
+                evidence,
+                *status_time,
+                statuses,
+                &last_digests_sent,
+                common,
+                verdict,
+            );
         }
-        verdict.count("answers of ringctl compared", statuses.len() as u64);
-        let Some((last, _)) = told.values().max_by_key(|(at, _)| *at) else {
+        verdict.count("compared answers of ringctl", statuses.len() as u64);
+        let Some((last, _)) = last_digests_sent.values().max_by_key(|(at, _)| *at) else {
             continue;
         };
         let differing = last_difference(evidence, calm, *last);
@@ -49,16 +63,16 @@ fn last_digests(
         .collect()
 }
 
-/// Answers of the daemons to ringctl, by place.
+/// Answers of the daemons to ringctl, each with the place of the daemon.
 type Statuses = [(usize, serde_json::Value)];
 
-/// Checks that all stations sent the same digest, and returns it. A WAITER that gets no token sends none; its
-/// status is checked instead.
+/// Checks that all stations sent the same digest, and returns the digest. A WAITER that gets no token sends no digest,
+/// so its status is checked instead.
 fn compare(
     evidence: &Evidence,
     at: Duration,
     statuses: &Statuses,
-    told: &HashMap<MacAddr, (Duration, Digest)>,
+    last_digests_sent: &HashMap<MacAddr, (Duration, Digest)>,
     verdict: &mut Verdict,
 ) -> Option<Digest> {
     let mut first: Option<(&str, Digest)> = None;
@@ -67,28 +81,31 @@ fn compare(
             evidence.stations.name(place),
             evidence.stations.0[place].address(),
         );
-        let Some((_, digest)) = told.get(&mac) else {
-            if !statuses.iter().any(|(asked, _)| *asked == place) {
-                let text = format!("{name} told no digest in the whole calm");
+        let Some((_, digest)) = last_digests_sent.get(&mac) else {
+            if !statuses
+                .iter()
+                .any(|(status_time, _)| *status_time == place)
+            {
+                let text = format!("{name} sent no digest in the whole calm");
                 verdict.find(at, Rule::EqualTables, text);
             }
             continue;
         };
         let (other, expected) = *first.get_or_insert((name, *digest));
         if *digest != expected {
-            let text = format!("{name} tells {digest:x?}, {other} tells {expected:x?}");
+            let text = format!("{name} sends {digest:x?}, {other} sends {expected:x?}");
             verdict.find(at, Rule::EqualTables, text);
         }
     }
     first.map(|(_, digest)| digest)
 }
 
-/// Checks that each daemon is in the ring, and its status shows the digest that the ring sent.
+/// Checks that each daemon is in the ring, and that its status shows the digest that the stations sent.
 fn compare_statuses(
     evidence: &Evidence,
     at: Duration,
     statuses: &Statuses,
-    told: &HashMap<MacAddr, (Duration, Digest)>,
+    last_digests_sent: &HashMap<MacAddr, (Duration, Digest)>,
     common: Option<Digest>,
     verdict: &mut Verdict,
 ) {
@@ -99,20 +116,20 @@ fn compare_statuses(
             let text = format!("{name} is {state} at the end of a calm");
             verdict.find(at, Rule::OneOwner, text);
         }
-        let own = told.get(&evidence.stations.0[*place].address());
+        let own = last_digests_sent.get(&evidence.stations.0[*place].address());
         let Some(digest) = own.map(|(_, digest)| *digest).or(common) else {
             continue;
         };
         let shown = status["ring_hash"].as_str().unwrap_or("none");
         let size = status["members"].as_array().map_or(0, Vec::len);
         if shown != format!("{:016x}", digest.hash) || size as u64 != u64::from(digest.size) {
-            let text = format!("{name} shows {shown} of {size}, but {digest:x?} was told");
+            let text = format!("{name} shows {shown} of {size}, but the stations sent {digest:x?}");
             verdict.find(at, Rule::EqualTables, text);
         }
     }
 }
 
-/// Returns the time when a station last sent a digest other than the final one.
+/// Returns the time at which a station last sent a digest that differs from the final digest.
 fn last_difference(evidence: &Evidence, calm: Duration, last: Duration) -> Duration {
     let to = last + Duration::from_nanos(1);
     let frames = evidence.sent_in(Span::new(calm, to));

@@ -1,4 +1,4 @@
-//! Made-up runs that show that each check can fail.
+//! Invented runs, which show that each check can fail.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ fn take(token: Token) -> Message {
 /// Three daemons, a member and a stranger, in one cycle with a calm from `CALM` to `END`.
 struct RunBuilder {
     evidence: Evidence,
-    /// Time from which frames do not arrive at a station.
+    /// Time at which frames do not arrive at a station, and the place of the station.
     deaf: Option<(Duration, usize)>,
 }
 
@@ -89,7 +89,7 @@ impl RunBuilder {
         }
     }
 
-    /// Passes a token from station to station, 10 ms each.
+    /// Passes a token from station to station. Each station has it for 10 ms.
     fn rotates(self, from: u64, to: u64, first: Token) -> Self {
         let turns = (to - from) / 10;
         let holders =
@@ -98,7 +98,8 @@ impl RunBuilder {
         self.passes_on(from, first, &holders)
     }
 
-    /// Passes a token to each of `holders`, 10 ms each, and only offers it to the last one.
+    /// Passes a token to each of `holders`. The last node only gets an offer. Each other node keeps the token for 10
+    /// ms.
     fn passes_on(mut self, from: u64, first: Token, holders: &[usize]) -> Self {
         let (mut at, mut token) = (from, first);
         for pair in holders.windows(2) {
@@ -134,13 +135,13 @@ impl RunBuilder {
         self
     }
 
-    fn asked(mut self, at: u64, hash: &str) -> Self {
+    fn with_status(mut self, at: u64, hash: &str) -> Self {
         let status = json!({ "state": "WAITER", "ring_hash": hash, "members": [0, 0, 0, 0] });
         self.evidence.cycles[0].statuses = Some((ms(at), vec![(0, status)]));
         self
     }
 
-    fn judged(mut self) -> Verdict {
+    fn judge(mut self) -> Verdict {
         self.evidence.sent.sort_by_key(|seen| seen.at);
         for seen in &self.evidence.sent {
             for place in (0..4).filter(|place| *place != seen.port) {
@@ -157,14 +158,14 @@ impl RunBuilder {
 
     #[track_caller]
     fn passes(self) -> Verdict {
-        let verdict = self.judged();
+        let verdict = self.judge();
         assert_eq!(verdict.findings, [], "the run must pass");
         verdict
     }
 
     #[track_caller]
     fn finds(self, rule: Rule, words: &str) {
-        let verdict = self.judged();
+        let verdict = self.judge();
         let found = |it: &super::Finding| it.rule == rule && it.text.contains(words);
         assert!(verdict.findings.iter().any(found), "{:?}", verdict.findings);
     }
@@ -175,12 +176,12 @@ fn calm() -> RunBuilder {
 }
 
 #[test]
-fn a_token_that_goes_round_passes_and_is_judged() {
-    let verdict = calm().asked(END - 1, "0000000000000007").passes();
+fn a_run_whose_token_rotates_passes_and_is_judged() {
+    let verdict = calm().with_status(END - 1, "0000000000000007").passes();
     let judged = verdict
         .counts
         .iter()
-        .find(|(what, _)| what.contains("demanded"));
+        .find(|(what, _)| what.contains("required"));
     assert!(
         judged.is_some_and(|(_, millis)| *millis > 4000),
         "{judged:?}"
@@ -230,10 +231,11 @@ fn a_ring_whose_first_owner_comes_too_late_is_found() {
     run.finds(Rule::OneOwner, "the first claim came after 1s");
 }
 
-/// Lets station 3 want the token at 2500, when station 2 has it. It gets it after `others` tenures.
+/// Lets station 3 want the token 2500 ms after the start, when station 2 has the token. Station 3 gets it after
+/// `others` tenures.
 fn with_want(others: usize) -> RunBuilder {
     let mut run = RunBuilder::new().rotates(CALM, 2500, token(10));
-    run = run.asked(END - 1, "0000000000000007");
+    run = run.with_status(END - 1, "0000000000000007");
     run = run.sends(2495, 3, everybody(), &Message::WantToken);
     run.evidence.cycles[0].wants = Some(span(2495, 6000));
     let mut holders: Vec<usize> = [2, 0, 1].into_iter().cycle().take(others).collect();
@@ -245,12 +247,12 @@ fn with_want(others: usize) -> RunBuilder {
 fn a_member_that_waits_for_more_than_its_turns_is_found() {
     let verdict = with_want(5).passes();
     assert_eq!(verdict.services[0].value.to_bits(), 5.0_f64.to_bits());
-    with_want(6).finds(Rule::Service, "others had it 6 times");
+    with_want(6).finds(Rule::Service, "others had the token 6 times");
     with_want(6).late(2520, 2560).passes();
 }
 
 fn with_crash(successor: u64) -> RunBuilder {
-    // Station 0 holds the token at 4000 and dies right after its heartbeat.
+    // Station 0 holds the token at 4000, and dies immediately after its heartbeat.
     let mut run = RunBuilder::new()
         .rotates(CALM, 4000, token(10))
         .crash(0, 4001, 6000);
@@ -298,22 +300,22 @@ fn tables_that_differ_are_found_on_the_wire_and_in_the_status() {
         digest: Digest { size: 3, hash: 1 },
         ip: [0; 16],
     };
-    let asked = || calm().asked(END - 1, "0000000000000007");
-    asked()
+    let run = || calm().with_status(END - 1, "0000000000000007");
+    run()
         .sends(END - 2, 2, mac(0), &alien)
-        .finds(Rule::EqualTables, "ringd 3 tells");
+        .finds(Rule::EqualTables, "ringd 3 sends");
     calm()
-        .asked(END - 1, "00000000000000ff")
+        .with_status(END - 1, "00000000000000ff")
         .finds(Rule::EqualTables, "shows 00000000000000ff");
-    let verdict = asked().sends(3000, 2, mac(0), &alien).passes();
+    let verdict = run().sends(3000, 2, mac(0), &alien).passes();
     assert!((verdict.tables[0].value - 2.0).abs() < 1e-9);
 }
 
-/// Passes the token among all stations but 0, which sends nothing but answers ringctl.
+/// Passes the token among all stations except station 0, which sends no frames but answers ringctl.
 fn with_silence(hash: &str) -> RunBuilder {
     let holders: Vec<usize> = (0..600).map(|turn| 1 + turn % 3).collect();
     let run = RunBuilder::new().passes_on(CALM, chain(10, 1, 1), &holders);
-    run.asked(END - 1, hash)
+    run.with_status(END - 1, hash)
 }
 
 #[test]
@@ -322,7 +324,7 @@ fn a_silent_daemon_is_judged_by_its_status_and_a_silent_member_is_found() {
     with_silence("00000000000000ff").finds(Rule::EqualTables, "ringd 1 shows 00000000000000ff");
     let mut run = with_silence("0000000000000007");
     run.evidence.cycles[0].statuses = Some((ms(END - 1), Vec::new()));
-    run.finds(Rule::EqualTables, "ringd 1 told no digest");
+    run.finds(Rule::EqualTables, "ringd 1 sent no digest");
 }
 
 fn with_ignored_offer() -> RunBuilder {
@@ -335,11 +337,11 @@ fn with_ignored_offer() -> RunBuilder {
 
 #[test]
 fn an_offer_that_a_live_member_ignores_is_found_unless_it_did_not_run() {
-    with_ignored_offer().finds(Rule::Frames, "ringd 2 said nothing more");
+    with_ignored_offer().finds(Rule::Frames, "ringd 2 sent no frame after the offer");
     let others = with_ignored_offer().late_is("ringd 3", 3010, 6000);
-    others.finds(Rule::Frames, "ringd 2 said nothing more");
+    others.finds(Rule::Frames, "ringd 2 sent no frame after the offer");
     let starved = with_ignored_offer().late_is("ringd 2", 3010, 6000);
-    let findings = starved.judged().findings;
+    let findings = starved.judge().findings;
     assert!(
         findings.iter().all(|it| it.rule != Rule::Frames),
         "{findings:?}"
@@ -354,7 +356,7 @@ fn a_frame_that_the_protocol_forbids_is_found() {
 }
 
 #[test]
-fn a_network_that_loses_or_makes_frames_in_a_calm_is_found() {
+fn a_network_that_loses_or_invents_frames_in_a_calm_is_found() {
     let mut run = calm();
     run.deaf = Some((ms(3000), 2));
     run.finds(Rule::Instruments, "lost in a calm on its way to ringd 3");
@@ -372,7 +374,7 @@ fn a_dead_daemon_and_a_recording_with_gaps_are_found() {
         .died
         .push((ms(9), 1, "exit status: 101".to_owned()));
     run.evidence.blind.push((ms(9), 3));
-    let verdict = run.judged();
+    let verdict = run.judge();
     let rules: Vec<Rule> = verdict.findings.iter().map(|it| it.rule).collect();
     assert!(rules.contains(&Rule::Death) && rules.contains(&Rule::Instruments));
 }

@@ -1,4 +1,4 @@
-//! Invariant 3: a member that wants the token gets it within (members + 1) tenures.
+//! Checks invariant 3: a member that wants the token gets it within (members + 1) tenures.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn check_cycle(
     wants: Span,
     verdict: &mut Verdict,
 ) {
-    // The last want may be fulfilled after the end of this phase.
+    // The member may get the token for its last want after the end of this phase.
     let end = cycle.statuses.as_ref().map_or(wants.to, |(at, _)| *at);
     let frames = evidence.sent_in(Span::new(wants.from, end));
     // A tenure that began before the want does not count.
@@ -51,7 +51,7 @@ fn check_cycle(
             let name = place.map_or("?", |it| evidence.stations.name(it));
             let times = want.tenures;
             let text = format!(
-                "{name} wanted the token, and others had it {times} times; the table has {members} members"
+                "{name} wanted the token, and others had the token {times} times; the table has {members} members"
             );
             verdict.find(until, Rule::Service, text);
         }
@@ -72,11 +72,14 @@ fn check_cycle(
                     tenures: 0,
                 });
             }
-            // The member did not answer its offer in time, so the giver forgets its want.
+            // The member did not answer its offer in time, so the giver forgets that the member wants the token.
             Message::TakeToken { .. } if evidence.stations.place_of(seen.dst).is_some() => {
                 let failed = offered_thrice(frames, seen);
                 if failed && let Some(want) = open.get_mut(&seen.dst) {
-                    verdict.count("wants counted again after a failed offer to the member", 1);
+                    verdict.count(
+                        "wants that count again from a failed offer to the member",
+                        1,
+                    );
                     want.tenures = 0;
                 }
             }
@@ -88,7 +91,7 @@ fn check_cycle(
     }
 }
 
-/// Returns the size of the largest table, which may contain dead members.
+/// Returns the size of the largest table of the cycle. A table may contain dead members.
 fn most_members(evidence: &Evidence, cycle: &Cycle) -> u32 {
     let statuses = cycle.statuses.iter().flat_map(|(_, statuses)| statuses);
     let sizes = statuses.filter_map(|(_, status)| status["members"].as_array().map(Vec::len));

@@ -1,4 +1,4 @@
-//! Checks single frames: whether the protocol allows them, and whether the network behaved as the run commanded.
+//! Checks single frames: the protocol must allow each frame, and the network must deliver it as the run requires.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -9,13 +9,14 @@ use ring_segment::{MacAddr, Message, Seen, Token};
 use super::evidence::{Cycle, Evidence, Span};
 use super::{Rule, Verdict};
 
-/// At both ends of a calm some frames may be on their way.
+/// Time at the beginning and at the end of a calm. Within this time, frames may still be under way from one phase to
+/// the next.
 const EDGE_TIME: Duration = Duration::from_millis(200);
 
 /// Travel times of frames in calms.
 #[derive(Debug, Default)]
 pub struct Transit {
-    /// Frames that took longer than TAKE_TIMEOUT: the switch itself was late.
+    /// Periods of frames that took longer than TAKE_TIMEOUT. In these periods the switch itself was late.
     pub slow: Vec<Span>,
 }
 
@@ -49,7 +50,7 @@ fn check_instruments(evidence: &Evidence, verdict: &mut Verdict) {
     }
 }
 
-/// Checks that a station sent each frame that arrived.
+/// Checks that each arrived frame was sent by a station.
 fn check_origins(evidence: &Evidence, verdict: &mut Verdict) {
     let all = evidence.sent.iter().chain(&evidence.garbage);
     let sent: HashSet<&[u8]> = all.map(|seen| &seen.bytes[..]).collect();
@@ -61,7 +62,7 @@ fn check_origins(evidence: &Evidence, verdict: &mut Verdict) {
     }
 }
 
-/// Checks that in a calm each frame arrives once, in time, at all its receivers.
+/// Checks that each frame of a calm arrives at all its receivers, exactly once and without delay.
 fn follow_frames(evidence: &Evidence, cycle: &Cycle, transit: &mut Transit, verdict: &mut Verdict) {
     let Some(calm) = cycle.calm else { return };
     let whole = Span::new(calm, cycle.ends + EDGE_TIME);
@@ -78,13 +79,13 @@ fn follow_frames(evidence: &Evidence, cycle: &Cycle, transit: &mut Transit, verd
             let arrived = arrivals
                 .get_mut(&(place, &seen.bytes[..]))
                 .and_then(|times| {
-                    // Equal frames sent before the calm arrive first.
+                    // Equal frames that were sent before the calm arrive first.
                     while times.front().is_some_and(|at| *at < seen.at) {
                         times.pop_front();
                     }
                     times.pop_front()
                 });
-            verdict.count("deliveries followed in calm times", 1);
+            verdict.count("checked deliveries in calms", 1);
             match arrived {
                 None => {
                     let name = evidence.stations.name(place);
@@ -110,7 +111,8 @@ fn receivers(evidence: &Evidence, ring: &[usize], seen: &Seen) -> Vec<usize> {
         .collect()
 }
 
-/// Checks that a running member answers each offer at some time. An offer without any answer was ignored, not late.
+/// Checks that a running member answers each offer, even if it answers late. A member that sends nothing after an offer
+/// has ignored it.
 fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict) {
     let Some(calm) = cycle.calm else { return };
     let timing = &evidence.timing;
@@ -120,7 +122,7 @@ fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict
     let mut open: HashMap<(MacAddr, Token), (Duration, u32)> = HashMap::new();
     for seen in evidence.sent_in(settled) {
         let author = seen.author;
-        // Any frame of it shows that it is alive and had its chance to answer.
+        // Any later frame of the member shows that the member is alive and was able to answer.
         open.retain(|(taker, _), _| *taker != author);
         if let Message::TakeToken { token, .. } = seen.message {
             open.entry((seen.dst, token)).or_insert((seen.at, 0)).1 += 1;
@@ -132,12 +134,12 @@ fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict
         };
         let in_ring = evidence.stations.ring().contains(&place);
         let name = evidence.stations.name(place);
-        // Frames that waited until the station ran again were old, and rightly dropped.
+        // If the station did not run, it drops the frames that waited until it ran again, because they are too old.
         let starved = |(span, who): &(Span, String)| {
             who == name && span.from <= at + patience && at <= span.to
         };
         if in_ring && times >= 3 && at + patience < end && !evidence.late.iter().any(starved) {
-            let text = format!("{name} said nothing more after it was offered {token:?}");
+            let text = format!("{name} sent no frame after the offer of {token:?}");
             verdict.find(at, Rule::Frames, text);
         }
     }

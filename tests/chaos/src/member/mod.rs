@@ -1,7 +1,7 @@
 //! A small second implementation of a member, which shares no code with `ringd`.
 //!
-//! It takes the token, holds it while it has work, and hands it over. It searches for a lost token, but never
-//! stands for election. It implements `docs/protocol.md`.
+//! The member follows `docs/protocol.md`. The member takes the token, holds it while there is work, and hands it over.
+//! The member searches for a lost token, but never stands for election.
 
 mod passing;
 mod runner;
@@ -25,7 +25,7 @@ pub type Outgoing = (MacAddr, Message);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum MemberState {
-    /// Asks for the token at this time.
+    /// A LOOSER, which asks for the token at this time.
     Looser {
         ask: Duration,
     },
@@ -50,25 +50,26 @@ pub struct Member {
     table: Table,
     /// The strongest known token, its holder and its data.
     known: Option<(Token, MacAddr)>,
-    /// Time when that token was last strengthened, or its holder last sent a frame.
+    /// Time at which this member last heard of a stronger token, or last heard the holder of the strongest known token.
     confirmed: Duration,
-    /// Times of the last objection to a weaker token, and of the last answer to a weaker claim.
+    /// Time at which this member last objected to a weaker token, and time at which it last answered a weaker claim.
     objected: Option<Duration>,
     answered: Option<Duration>,
     data: Vec<u8>,
     /// heardAboutToken.
     heard: Duration,
-    /// Time of the last broadcast TOKEN_IS_HERE of any member.
+    /// Time at which this member last received a broadcast TOKEN_IS_HERE.
     heartbeat_heard: Duration,
     /// currentMyTokenNumber.
     number: u32,
     role: MemberState,
     wanting: BTreeSet<MacAddr>,
-    /// Members that did not take the token, and the times until which they are passed over.
+    /// Members that did not take the token, and the times until which this member skips them.
     skipped_until: HashMap<MacAddr, Duration>,
-    /// Members that report that they hear nobody.
+    /// Members that report that they hear no other member.
     deaf: BTreeSet<MacAddr>,
-    /// For how long this member wants to hold the token, and the time of the next WANT_TOKEN.
+    /// If the member wants the token: the time for which it wants to hold the token, and the time of its next
+    /// WANT_TOKEN.
     request: Option<(Duration, Duration)>,
 }
 
@@ -95,7 +96,7 @@ impl Member {
         }
     }
 
-    /// Returns the state as the protocol spells it.
+    /// Returns the state in the protocol's spelling.
     pub fn state(&self) -> &'static str {
         match self.role {
             MemberState::Looser { .. } => "LOOSER",
@@ -109,7 +110,7 @@ impl Member {
         self.request.is_some()
     }
 
-    /// Wants the token for a while. If the member holds it, the work begins at once.
+    /// Wants the token for a while. If the member already holds the token, the work begins at once.
     pub fn want(&mut self, now: Duration, hold: Duration) {
         match &mut self.role {
             MemberState::Owner(tenure) if tenure.passing.is_none() => tenure.done = now + hold,
@@ -132,7 +133,7 @@ impl Member {
         self.request.map_or(own, |(_, ask)| own.min(ask))
     }
 
-    /// Does the actions that are due.
+    /// Does all actions that are due.
     pub fn on_timeout(&mut self, now: Duration) -> Vec<Outgoing> {
         let mut out = Vec::new();
         if let Some((_, ask)) = &mut self.request
@@ -147,7 +148,7 @@ impl Member {
                 self.ask(now, &mut out);
             }
             MemberState::Owner(tenure) if now >= tenure.told + self.timing.waiter_timeout() => {
-                // The other members have given this one up, so it asks for the token.
+                // The other members no longer wait for this member, so it asks for the token.
                 self.ask(now, &mut out);
             }
             MemberState::Owner(_) => self.act_as_owner(now, &mut out),
@@ -171,10 +172,9 @@ impl Member {
             None => {}
         }
         if self.deaf.contains(&author) {
-            // A token message needs no answer about the table, but may itself be an answer that the table waits
-            // for.
+            // A token message needs no answer about the table, but it may be the answer for which the table waits.
             if matches!(seen.message, Message::TokenIsHere { .. })
-                && self.table.may_tell(now, author, self.timing.heartbeat)
+                && self.table.allow_message(now, author, self.timing.heartbeat)
             {
                 out.push((author, self.table.ping()));
             }
@@ -251,7 +251,8 @@ impl Member {
         }
     }
 
-    /// Tells the holder of a weaker token about a stronger one whose holder is silent.
+    /// If the strongest known token beats the token of `holder`, and the owner of the stronger token is silent, tells
+    /// `holder` about the stronger token.
     fn object_to(&mut self, now: Duration, token: Token, holder: MacAddr, out: &mut Vec<Outgoing>) {
         let Some((known, last)) = self.known else {
             return;
@@ -285,7 +286,7 @@ impl Member {
             return;
         };
         if token.chain() == tenure.token.chain() && !token.beats(&tenure.token) {
-            // This heartbeat was overtaken by the token.
+            // The token has overtaken this heartbeat.
             return;
         }
         if token.beats(&tenure.token) {
@@ -300,7 +301,7 @@ impl Member {
         }
     }
 
-    /// Takes an offered token, or answers why it does not.
+    /// Takes an offered token, or answers with the reason why it does not take the token.
     fn take(
         &mut self,
         now: Duration,
@@ -309,7 +310,7 @@ impl Member {
         data: &[u8],
         out: &mut Vec<Outgoing>,
     ) {
-        // During a handover the strongest known token is the one that this member offers.
+        // During a handover the strongest known token is the token that this member offers.
         if self.known.is_some_and(|(known, _)| !token.beats(&known)) {
             let outgrown = matches!(&self.role, MemberState::Owner(it) if token.beats(&it.token));
             self.completes_handover(now, token);
@@ -364,7 +365,7 @@ impl Member {
     }
 }
 
-/// Whether `pause` has passed since `last`; false without `last`.
+/// Whether `pause` has passed since `last`. False if there is no `last`.
 fn is_over(last: Option<Duration>, pause: Duration, now: Duration) -> bool {
     last.is_none_or(|last| now >= last + pause)
 }

@@ -1,4 +1,4 @@
-//! Tenure of an owner, up to the handover.
+//! Tenure of an owner, from the first heartbeat to the handover.
 
 use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
@@ -7,15 +7,15 @@ use ring_segment::{MacAddr, Message, Token};
 
 use super::{Member, MemberState, Outgoing, TAKE_ATTEMPTS};
 
-/// For this many heartbeats a member that did not take the token is passed over.
+/// Number of heartbeats for which a giver skips a member that did not take the token.
 const SKIP_HEARTBEATS: u32 = 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Passing {
     to: MacAddr,
-    offered: Token,
+    offered_token: Token,
     attempts: u32,
-    /// Time of the next offer, or of the failure.
+    /// Time of the next offer. The time at which the handover counts as failed, once the last offer has been sent.
     due: Duration,
 }
 
@@ -24,13 +24,13 @@ impl Passing {
         self.due
     }
 
-    pub(super) fn offered(&self) -> Token {
-        self.offered
+    pub(super) fn offered_token(&self) -> Token {
+        self.offered_token
     }
 }
 
 impl Member {
-    /// Does the actions of an owner that are due: heartbeat and handover.
+    /// Sends the owner's heartbeat and begins or repeats a handover, if they are due.
     pub(super) fn act_as_owner(&mut self, now: Duration, out: &mut Vec<Outgoing>) {
         let MemberState::Owner(tenure) = &mut self.role else {
             return;
@@ -48,8 +48,8 @@ impl Member {
             Some(passing) if now >= passing.due && passing.attempts < TAKE_ATTEMPTS => {
                 passing.attempts += 1;
                 passing.due = now + self.timing.take_timeout;
-                let (to, offered) = (passing.to, passing.offered);
-                out.push((to, self.offer(offered)));
+                let (to, offered_token) = (passing.to, passing.offered_token);
+                out.push((to, self.offer(offered_token)));
             }
             Some(passing) if now >= passing.due => {
                 let failed = passing.to;
@@ -60,13 +60,14 @@ impl Member {
         }
     }
 
-    /// Whether a token that another member holds ends the current handover.
+    /// Another member holds `token`. Returns whether this claim ends the current handover.
     pub(super) fn completes_handover(&mut self, now: Duration, token: Token) -> bool {
         let MemberState::Owner(tenure) = &self.role else {
             return false;
         };
-        let offered = tenure.passing.as_ref().map(Passing::offered);
-        let complete = offered.is_some_and(|offered| token == offered || token.beats(&offered));
+        let offered_token = tenure.passing.as_ref().map(Passing::offered_token);
+        let complete = offered_token
+            .is_some_and(|offered_token| token == offered_token || token.beats(&offered_token));
         if complete {
             self.heard = self.heard.max(now);
             self.role = MemberState::Waiter;
@@ -74,7 +75,8 @@ impl Member {
         complete
     }
 
-    /// Whether this member holds a token, is not handing it over, and a token of another chain beats it.
+    /// Whether `token` is of another chain and beats the token of this member. Returns `false` if this member holds no
+    /// token, or is handing its token over.
     pub(super) fn is_beaten_by(&self, token: Token) -> bool {
         let MemberState::Owner(tenure) = &self.role else {
             return false;
@@ -83,7 +85,7 @@ impl Member {
         tenure.passing.is_none() && other && token.beats(&tenure.token)
     }
 
-    /// Makes a token that beats one whose holder is dead.
+    /// Makes a token that beats the token of a dead holder.
     pub(super) fn replace_token(&mut self, now: Duration, gone: Token, out: &mut Vec<Outgoing>) {
         self.begin_chain(now, gone.progress + 2);
         if let MemberState::Owner(tenure) = &mut self.role {
@@ -94,7 +96,7 @@ impl Member {
         }
     }
 
-    /// Begins a new chain that replaces the held one.
+    /// Begins a new chain, which replaces the chain of the held token.
     fn begin_chain(&mut self, now: Duration, progress: u64) {
         self.number += 1;
         let token = Token {
@@ -108,7 +110,7 @@ impl Member {
         }
     }
 
-    /// Replaces the chain after a failed handover: the silent member may hold it.
+    /// Replaces the chain after a failed handover, because the silent member may hold the old chain.
     fn give_up(&mut self, now: Duration, failed: MacAddr, out: &mut Vec<Outgoing>) {
         let until = now + self.timing.heartbeat * SKIP_HEARTBEATS;
         self.skipped_until.insert(failed, until);
@@ -121,7 +123,7 @@ impl Member {
         self.pass_on(now, failed, out);
     }
 
-    /// Offers the token to the member after `after`. Without one the member keeps it for a while.
+    /// Offers the token to the member after `after`. If there is no such member, the owner keeps the token for a while.
     fn pass_on(&mut self, now: Duration, after: MacAddr, out: &mut Vec<Outgoing>) {
         let next = self.next_after(now, after);
         let MemberState::Owner(tenure) = &mut self.role else {
@@ -135,25 +137,26 @@ impl Member {
             }
             return;
         };
-        let offered = Token {
+        let offered_token = Token {
             progress: tenure.token.progress + 1,
             ..tenure.token
         };
         tenure.passing = Some(Passing {
             to,
-            offered,
+            offered_token,
             attempts: 1,
             due: now + self.timing.take_timeout,
         });
-        self.note_token(now, offered, to, None);
-        out.push((to, self.offer(offered)));
+        self.note_token(now, offered_token, to, None);
+        out.push((to, self.offer(offered_token)));
     }
 
-    /// Returns the next member in ring order that wants the token, otherwise the next one that is not passed over.
+    /// Returns the next member in ring order that wants the token. If no member wants it, returns the next member that
+    /// is not skipped.
     fn next_after(&self, now: Duration, after: MacAddr) -> Option<MacAddr> {
         let members = self.table.members();
         let own = self.mac;
-        // The search goes around the ring and ends at this node.
+        // The search goes once around the ring and ends at this node.
         let ahead = members.range((Excluded(after), Unbounded));
         let round = ahead.chain(members.range(..after));
         let hearing = round.filter(|(mac, _)| !self.deaf.contains(mac));

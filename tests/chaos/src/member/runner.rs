@@ -32,7 +32,7 @@ pub struct MemberHandle {
 }
 
 impl MemberHandle {
-    /// Makes the member want the token again and again, or stop doing so.
+    /// Sets whether the member wants the token repeatedly.
     pub fn keep_busy(&self, busy: bool) {
         self.commands.busy.store(busy, Ordering::Relaxed);
     }
@@ -49,7 +49,7 @@ impl Drop for MemberHandle {
 
 pub struct MemberOutputs {
     pub name: String,
-    /// Log, in the format of the daemons.
+    /// Path of the log, which has the format of the daemons' logs.
     pub log: PathBuf,
     pub journal: Journal,
 }
@@ -72,10 +72,10 @@ pub fn start(
         next_wish: Duration::ZERO,
     };
     let commands = Arc::new(Commands::default());
-    let heard = Arc::clone(&commands);
+    let received = Arc::clone(&commands);
     let thread = thread::Builder::new()
         .name("member".to_owned())
-        .spawn(move || life.run(&heard))
+        .spawn(move || life.run(&received))
         .context("cannot start a member's thread")?;
     Ok(MemberHandle {
         commands,
@@ -102,7 +102,8 @@ impl MemberThread {
             let seen = self.peer.receive(wait)?;
             let before = self.member.state();
             let at = now();
-            // Reads waiting frames before any timeout: they may be the answers that the timeout waits for.
+            // Reads waiting frames before any timeout fires, because the frames may be the answers for which the
+            // timeout waits.
             let outgoing = if let Some(seen) = seen {
                 self.note_delay(at.saturating_sub(seen.at))?;
                 self.member.on_frame(at, &seen)

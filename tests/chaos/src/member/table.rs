@@ -9,14 +9,15 @@ use super::Outgoing;
 
 const NO_IP: [u8; 16] = [0; 16];
 
-/// Members of the ring. IPs never change in these runs, so any known IP is better than none.
+/// Members of the ring. No member changes its IP in these runs. An entry without an IP takes the first IP that the
+/// member announces.
 #[derive(Debug)]
 pub(super) struct Table {
     own: MacAddr,
     members: BTreeMap<MacAddr, [u8; 16]>,
     digest: Digest,
     /// Time of the last message about the table to each peer.
-    told: HashMap<MacAddr, Duration>,
+    last_messages: HashMap<MacAddr, Duration>,
 }
 
 impl Table {
@@ -25,7 +26,7 @@ impl Table {
             own,
             members: BTreeMap::from([(own, ip)]),
             digest: Digest { size: 0, hash: 0 },
-            told: HashMap::new(),
+            last_messages: HashMap::new(),
         };
         table.digest = digest_of(&table.entries());
         table
@@ -50,7 +51,7 @@ impl Table {
         }
     }
 
-    /// Handles a digest in a frame. Returns the messages to send.
+    /// Handles a digest in a frame. Returns the message to send, if any.
     pub(super) fn on_frame(
         &mut self,
         now: Duration,
@@ -61,8 +62,8 @@ impl Table {
         match &seen.message {
             Message::Ping { ip, digest } => {
                 self.learn(seen.author, *ip);
-                let asked = owner && *digest != self.digest;
-                (asked && self.may_tell(now, seen.author, period))
+                let is_answer_due = owner && *digest != self.digest;
+                (is_answer_due && self.allow_message(now, seen.author, period))
                     .then(|| (seen.author, self.all()))
             }
             Message::RingMembers { members, digest } => {
@@ -73,7 +74,7 @@ impl Table {
                     self.learn(member.mac, member.ip);
                 }
                 let differs = wrong || *digest != self.digest;
-                if !differs || !self.may_tell(now, seen.author, period) {
+                if !differs || !self.allow_message(now, seen.author, period) {
                     return None;
                 }
                 Some(if wrong {
@@ -83,7 +84,7 @@ impl Table {
                 })
             }
             Message::TokenIsHere { digest, .. } if *digest != self.digest && !owner => self
-                .may_tell(now, seen.author, period)
+                .allow_message(now, seen.author, period)
                 .then(|| (seen.author, self.ping())),
             _ => None,
         }
@@ -99,12 +100,13 @@ impl Table {
         }
     }
 
-    /// Whether a message about the table may go to this peer: at most one per period.
-    pub(super) fn may_tell(&mut self, now: Duration, peer: MacAddr, period: Duration) -> bool {
-        let told = self.told.get(&peer);
-        let may = told.is_none_or(|told| now >= *told + period);
+    /// Returns whether a message about the table may be sent to this peer now. Each peer gets at most one such message
+    /// per `period`. Records the message if it is allowed.
+    pub(super) fn allow_message(&mut self, now: Duration, peer: MacAddr, period: Duration) -> bool {
+        let last = self.last_messages.get(&peer);
+        let may = last.is_none_or(|last| now >= *last + period);
         if may {
-            self.told.insert(peer, now);
+            self.last_messages.insert(peer, now);
         }
         may
     }

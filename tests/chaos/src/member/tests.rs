@@ -48,7 +48,7 @@ fn take(token: Token) -> Message {
     }
 }
 
-/// Returns member 2 of three, which knows token 5 at node 1.
+/// Returns member 2 of three members, which knows that node 1 holds token 5.
 fn waiter() -> Member {
     let mut member = Member::new(mac(2), [0; 16], Timing::tolerant(ms(100)), ms(0));
     member.on_frame(
@@ -92,7 +92,7 @@ fn a_member_takes_acknowledges_works_and_hands_over_with_the_data() {
         ),
     ] = &outgoing[..]
     else {
-        panic!("one offer: {outgoing:?}");
+        panic!("the member must send one offer, but sends {outgoing:?}");
     };
     assert_eq!((*to, offered.progress, &data[..]), (mac(3), 7, &[7][..]));
     member.on_frame(ms(23), &from(23, 3, mac(2), &here(token(7))));
@@ -124,7 +124,7 @@ fn a_giver_refuses_a_token_that_beats_its_token_but_not_its_offer() {
     let rival = take(chain(6, 0, 1));
     let outgoing = member.on_frame(ms(23), &from(23, 3, mac(2), &rival));
     let [(to, Message::TokenWasHereRecently { token: known, .. })] = &outgoing[..] else {
-        panic!("one answer: {outgoing:?}");
+        panic!("the member must send one answer, but sends {outgoing:?}");
     };
     assert_eq!((*to, *known), (mac(3), token(7)));
     assert_eq!(member.state(), "OWNER");
@@ -169,7 +169,7 @@ fn a_wanting_member_comes_first_and_asks_every_period() {
 }
 
 #[test]
-fn silence_makes_it_ask_but_never_stand_for_election() {
+fn a_member_in_silence_asks_for_the_token_but_never_stands_for_election() {
     let mut member = waiter();
     assert!(member.on_timeout(ms(400)).is_empty());
     for at in [401, 601, 801] {
@@ -183,7 +183,7 @@ fn silence_makes_it_ask_but_never_stand_for_election() {
 }
 
 #[test]
-fn an_owner_that_overslept_gives_up() {
+fn an_owner_that_was_stalled_for_too_long_gives_up_its_token() {
     let (mut member, _) = owner();
     member.on_timeout(ms(402));
     assert_eq!(member.state(), "LOOSER");
@@ -218,7 +218,7 @@ fn an_owner_replaces_its_token_after_hearing_of_a_stronger_one() {
     };
     let outgoing = member.on_frame(ms(3), &from(3, 3, mac(2), &gone));
     assert!(names(&outgoing, MacAddr::broadcast(), 72) && member.state() == "OWNER");
-    // For its own chain the member only answers that the token has gone on.
+    // If the offer has the member's own chain, the member only answers that it has handed the token over.
     let older = Message::TokenWasHereRecently {
         token: token(60),
         holder: mac(1),
@@ -244,13 +244,13 @@ fn a_deaf_owner_is_ignored_and_gets_no_offer() {
     assert_eq!(member.state(), "OWNER");
     assert!(
         names(&member.on_timeout(ms(22)), mac(3), 7),
-        "the next member that is not deaf"
+        "the offer goes to the next member that is not deaf"
     );
     let (mut member, _) = owner();
     member.on_frame(ms(3), &sent_by(true, 3, 3, &Message::WantToken));
     assert!(
         names(&member.on_timeout(ms(22)), mac(1), 7),
-        "not the deaf member that wants the token"
+        "the offer does not go to the deaf member that wants the token"
     );
     let outgoing = waiter().on_frame(ms(150), &sent_by(true, 150, 1, &here(token(50))));
     assert!(matches!(outgoing[..], [(to, Message::Ping { .. })] if to == mac(1)));

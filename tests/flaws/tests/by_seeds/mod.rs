@@ -1,10 +1,11 @@
 //! Tests for flaws that a simulator detects within a few seeds. The real state machine passes the same seeds.
 
-/// Number of seeds that are tried, from the first seed of a test on.
+/// Number of seeds that a test tries, starting with its first seed.
 pub(crate) const SEEDS: u64 = 20;
 
-/// Declares one test per flaw of a system: with the faults of its runs, the first seed and the rule that breaks.
-/// Also tests that each patch has a test, and that copies without a flaw behave like the originals.
+/// Declares one test per flaw of a system. Each line has the name of the flaw, the faults of its runs, the first seed,
+/// and the rule that the flaw breaks. Two more tests check that each patch has a test, and that copies without a flaw
+/// behave like the originals.
 macro_rules! found_by_seeds {
     ($system:ident, $simulate:ident, $time:expr; $($name:ident $faults:literal $first:literal, $rule:ident;)*) => {
         use ring_flaws::Flaw;
@@ -49,7 +50,10 @@ macro_rules! found_by_seeds {
 
         #[test]
         fn without_a_flaw_the_copies_behave_like_the_originals() {
-            let mut findings = findings!(concat!(stringify!($system), "::without_a_flaw_the_copies_behave_like_the_originals"));
+            let mut findings = findings!(concat!(
+                stringify!($system),
+                "::without_a_flaw_the_copies_behave_like_the_originals"
+            ));
             for seed in 0..5 {
                 let settings = settings(seed, "all");
                 assert_eq!(Flaw::none().$simulate(&settings), run(&settings));

@@ -1,5 +1,5 @@
-//! The token service's simulator detects every flaw in one of a few seeds or in a schedule, or the model checker
-//! does. The real state machines pass the same runs.
+//! The token service's simulator or its model checker detects every flaw. The simulator runs a few seeds or a kept
+//! schedule. The real state machines pass the same runs.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use ring_sim::ftn::{Outcome, Rule, Schedule, Settings, replay, run};
 use super::break_rule;
 use super::by_seeds::SEEDS;
 
-/// Run that detects a flaw: simulated seeds, a schedule, or a scenario of the model checker. It includes the broken
-/// promise, or the beginning of the checker's report.
+/// Run that detects a flaw: simulated seeds, a schedule, or a scenario of the model checker. The last field is the
+/// promise that the run breaks, or a part of the checker's report.
 enum DetectingRun {
     Seeds(&'static str, u64, Rule),
     Schedule(&'static str, Rule),
@@ -28,7 +28,7 @@ fn settings(seed: u64, faults: &str) -> Settings {
     }
 }
 
-/// Checks that the run detects the flaw, and finds nothing without it.
+/// Checks that the run detects the flaw, and finds no violation without the flaw.
 fn caught(findings: &mut Findings, name: &str, runs: &DetectingRun) {
     let found = match *runs {
         DetectingRun::Seeds(faults, first, rule) => (first..first + SEEDS).find_map(|seed| {
@@ -42,7 +42,7 @@ fn caught(findings: &mut Findings, name: &str, runs: &DetectingRun) {
             let spoilt = break_rule(name).simulate_ftn(&settings);
             Some(format!(
                 "simulator, seed {seed}: {}",
-                broken(&spoilt, rule)?
+                find_violation(&spoilt, rule)?
             ))
         }),
         DetectingRun::Schedule(text, rule) => {
@@ -50,7 +50,7 @@ fn caught(findings: &mut Findings, name: &str, runs: &DetectingRun) {
             let sound = replay(&schedule);
             assert_eq!(sound.violations, [], "the original state machines");
             let spoilt = break_rule(name).replay_ftn(text).expect("a sound schedule");
-            broken(&spoilt, rule).map(|found| format!("simulator, its schedule: {found}"))
+            find_violation(&spoilt, rule).map(|found| format!("simulator, its schedule: {found}"))
         }
         DetectingRun::Checker(scenario, says) => find_by_checker(name, scenario, says),
     };
@@ -58,7 +58,7 @@ fn caught(findings: &mut Findings, name: &str, runs: &DetectingRun) {
     findings.note(format_args!("{name}: {found}"));
 }
 
-/// Returns the model checker's finding. The model's own tests show that the real state machines pass.
+/// Returns the model checker's finding. The tests of the model already check that the real state machines pass.
 fn find_by_checker(name: &str, scenario: &str, says: &str) -> Option<String> {
     let mut scenarios = ring_model::ftn::small().into_iter();
     let scenario = scenarios.find(|it| it.name == scenario);
@@ -71,12 +71,12 @@ fn find_by_checker(name: &str, scenario: &str, says: &str) -> Option<String> {
 }
 
 /// Returns the first violation of a promise, on one line.
-fn broken(outcome: &Outcome, rule: Rule) -> Option<String> {
+fn find_violation(outcome: &Outcome, rule: Rule) -> Option<String> {
     let found = outcome.violations.iter().find(|found| found.rule == rule)?;
     Some(found.to_string().chars().take(160).collect())
 }
 
-/// Reads a schedule that also tests the real state machines.
+/// Reads a schedule of the simulator's tests, in which the real state machines pass.
 macro_rules! kept {
     ($name:literal) => {
         include_str!(concat!(
@@ -87,7 +87,7 @@ macro_rules! kept {
     };
 }
 
-/// Declares one test per flaw, and lists them.
+/// Declares one test per flaw, and a list of all flaws.
 macro_rules! flaws {
     ($($name:ident $runs:expr;)*) => {
         $(
@@ -107,11 +107,11 @@ flaws! {
     configuration_not_stored DetectingRun::Seeds("change,hold,crash", 18, Rule::Exclusion);
     down_keeps_tokens DetectingRun::Seeds("all", 8, Rule::Stale);
     downgrade_not_at_once
-        DetectingRun::Checker("who holds the token asks for the other access", "do not share it");
+        DetectingRun::Checker("the holder asks for the other access", "do not share it");
     fence_counter_restarts DetectingRun::Seeds("all", 11, Rule::Fencing);
     grace_of_one_leader
         DetectingRun::Schedule(kept!("a_grace_outlives_its_leader"), Rule::Exclusion);
-    grants_not_numbered_anew DetectingRun::Checker("the server of a held token crashes", "was not granted");
+    grants_not_numbered_anew DetectingRun::Checker("the server of a held token crashes", "did not get the token");
     late_config_heeded DetectingRun::Seeds("all", 0, Rule::Backwards);
     lease_from_confirmation
         DetectingRun::Schedule(include_str!("../../schedules/lease_from_confirmation.json"), Rule::Exclusion);
@@ -125,12 +125,12 @@ flaws! {
         kept!("what_a_majority_agreed_on_under_a_number_that_was_seen_is_found_out_anew"),
         Rule::Update
     );
-    revoke_answered DetectingRun::Checker("datagrams are lost and come again", "was not granted");
+    revoke_answered DetectingRun::Checker("datagrams are lost and duplicated", "did not get the token");
     sessions_end_early DetectingRun::Seeds("all", 13, Rule::Exclusion);
     survey_ends_early DetectingRun::Checker("the server of a held token crashes", "do not share it");
     transfer_of_any_configuration DetectingRun::Seeds("reorder,duplicate,run", 100, Rule::Served);
     update_lost_in_return
-        DetectingRun::Checker("who holds the token asks for the other access", "is shown update 0 after 1");
+        DetectingRun::Checker("the holder asks for the other access", "is shown update 0 after 1");
 }
 
 #[test]

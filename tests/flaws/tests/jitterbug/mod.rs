@@ -1,4 +1,4 @@
-//! The simulator detects every flaw of Jitterbug's state machine, and of its assumptions about TCP.
+//! The simulator detects every flaw of Jitterbug's state machine, and every flaw in its assumptions about TCP.
 
 use std::time::Duration;
 

@@ -3,7 +3,10 @@
 #![no_main]
 
 #[path = "../../ftn/mod.rs"]
-#[expect(dead_code, reason = "each of the two targets uses one half")]
+#[expect(
+    dead_code,
+    reason = "each of the two targets uses one half of the module"
+)]
 mod ftn;
 #[path = "../../script.rs"]
 mod script;

@@ -13,7 +13,7 @@ pub enum Action {
     DeliverLate { frame: usize },
     /// Loses a datagram.
     Lose { frame: usize },
-    /// Duplicates a datagram; the copy comes late.
+    /// Duplicates a datagram. The copy arrives late.
     Double { frame: usize },
     /// Delays a datagram.
     Delay { frame: usize },
@@ -40,8 +40,8 @@ impl Action {
             Self::Deliver { frame } => format!("arrives: {}", group.frames[frame]),
             Self::DeliverLate { frame } => format!("arrives late: {}", group.late[frame]),
             Self::Lose { frame } => format!("is lost: {}", group.frames[frame]),
-            Self::Double { frame } => format!("will come again: {}", group.frames[frame]),
-            Self::Delay { frame } => format!("will be late: {}", group.frames[frame]),
+            Self::Double { frame } => format!("is duplicated: {}", group.frames[frame]),
+            Self::Delay { frame } => format!("is delayed: {}", group.frames[frame]),
             Self::TimeOut { node } => format!("time-out of n{node}"),
             Self::Resume { node } => format!("n{node} goes on"),
             Self::Crash { node } => format!("n{node} crashes"),
@@ -49,7 +49,7 @@ impl Action {
             Self::Begin { node } => format!("n{node} starts"),
             Self::Stop { node } => format!("n{node} stands still"),
             Self::ProgramAction { node, wish } => {
-                format!("the program above n{node} wants {wish:?}")
+                format!("the program of n{node} does {wish:?}")
             }
         }
     }

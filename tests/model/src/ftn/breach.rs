@@ -8,40 +8,43 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Error)]
 #[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Breach {
-    /// 1: a session that has ended has power over the token.
-    #[error("at s{node} {session} holds the token, which is no session")]
+    /// Promise 1: a session that has ended still holds the token.
+    #[error("at s{node} the token is held by {session}, which is no session")]
     Sessions { node: usize, session: i32 },
-    /// 2 and 3: two live clients hold the token without sharing it.
+    /// Promises 2 and 3: two live clients hold the token, and do not share it.
     #[error("{} hold the token and do not share it", both(.nodes))]
     Exclusion { nodes: [usize; 2] },
-    /// 4: fencing numbers grow.
-    #[error("c{node} is granted the token with {fence} after {after}")]
+    /// Promise 4: fencing numbers grow.
+    #[error(
+        "c{node} is granted the token with the fencing number {fence}, which does not exceed {after}"
+    )]
     Fencing {
         node: usize,
         fence: u128,
-        /// The largest number that it had to exceed.
+        /// The largest earlier number. The new number must be larger.
         after: u128,
     },
-    /// 5: a server that is not READY grants nothing.
-    #[error("s{node} grants and is not READY")]
+    /// Promise 5: a server that is not READY grants no token.
+    #[error("s{node} grants a token although it is not READY")]
     GrantedEarly { node: usize },
-    /// 6: the number of answers to one input is bounded.
+    /// Promise 6: the number of answers to one input is bounded.
     #[error("node {node} answers one input with {datagrams} datagrams")]
     TooMuch { node: usize, datagrams: usize },
-    /// Section 8: an update that was confirmed or shown is lost, although no server was.
+    /// Section 8: an update is lost although a client has seen its confirmation or its grant, and although no server
+    /// lost its state.
     #[error("c{node} is shown update {shows} after {after}")]
     Lost {
         node: usize,
-        /// The update that it shows.
+        /// The update that the client receives.
         shows: u8,
-        /// The update that it must show, or a later one.
+        /// The client must receive this update or a later one.
         after: u8,
     },
-    /// 7 and 8: this client has not got the token this long after the end of the faults.
-    #[error("{after:?} after the faults c{node} was not granted the token")]
+    /// Promises 7 and 8: this client did not get the token within this time after the end of the faults.
+    #[error("c{node} did not get the token within {after:?} after the faults")]
     NotServed { node: usize, after: Duration },
-    /// There is no end of datagrams and timeouts at one time.
-    #[error("there is no end of datagrams and time-outs at one time")]
+    /// Datagrams and timeouts follow each other endlessly while no time passes.
+    #[error("datagrams and timeouts at one time are endless")]
     Busy,
 }
 

@@ -1,4 +1,4 @@
-//! The group as a model: its states and the events between them.
+//! The group as a model for the checker: its states, and the events that lead from one state to the next.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub struct GroupModel {
     cache: TurnCache<Node, Input, Outcome>,
 }
 
-/// Explores a scenario, from a formed group.
+/// Explores a scenario that begins with a formed group.
 ///
 /// # Panics
 /// If a state machine panics.
@@ -47,15 +47,21 @@ impl GroupModel {
     }
 
     fn give_input(&self, group: &mut Group, at: usize, input: Input) {
-        let asked = TurnInput {
+        let turn_input = TurnInput {
             at,
             node: Arc::clone(&group.nodes[at]),
             input,
             time: group.now,
             refused: false,
         };
-        let outcome = self.cache.outcome(asked, |asked| {
-            Outcome::of(&self.setup, at, &asked.node, &asked.input, asked.time)
+        let outcome = self.cache.outcome(turn_input, |turn_input| {
+            Outcome::of(
+                &self.setup,
+                at,
+                &turn_input.node,
+                &turn_input.input,
+                turn_input.time,
+            )
         });
         group.apply(&self.setup, at, &outcome);
     }
@@ -78,8 +84,9 @@ impl GroupModel {
         at.filter(|&at| group.nodes[at].can_receive())
     }
 
-    /// Returns the first process with a datagram under way. Two processes can read in either order at one time, with
-    /// the same result. An answer that must overtake a datagram under way is a late one.
+    /// Returns the first process with a datagram under way. If two processes read at the same time, their order does
+    /// not change the result. So one order is enough. If one datagram overtakes another, the model treats the overtaken
+    /// datagram as a late datagram.
     fn next_reader(&self, group: &Group) -> Option<usize> {
         let frames = group.frames.iter();
         frames.filter_map(|flying| self.reader(group, flying)).min()
@@ -88,17 +95,17 @@ impl GroupModel {
     /// Adds the events of the datagrams under way to a process.
     fn frame_actions(&self, group: &Group, node: usize, actions: &mut Vec<Action>) {
         let is_its = |flying: &&FlyingDatagram| self.reader(group, flying) == Some(node);
-        // A socket is read in the order of arrival.
+        // A process reads its socket in the order of arrival.
         let first = group.frames.iter().filter(is_its).map(|flying| flying.at);
         let first = first.min();
         for (frame, flying) in group.frames.iter().enumerate() {
-            // Equal datagrams lead to equal states, so one of them is enough.
+            // Equal datagrams lead to equal states, so the model delivers only one of them.
             let is_double = frame > 0 && group.frames[frame - 1] == *flying;
             if is_double || !is_its(&flying) || Some(flying.at) != first {
                 continue;
             }
             actions.push(Action::Deliver { frame });
-            // A datagram that has waited in a socket has arrived, so it is not lost or delayed.
+            // A datagram in a socket has already arrived, so the model no longer loses or delays it.
             if flying.at == group.now {
                 if group.left.lost > 0 {
                     actions.push(Action::Lose { frame });
@@ -144,8 +151,8 @@ impl GroupModel {
         }
     }
 
-    /// Adds the events of a process. Starts and requests happen only when no datagram is under way; later datagrams can
-    /// still overtake them.
+    /// Adds the events of a process. A process is started, or a program makes a request, only while no datagram is
+    /// under way. A datagram that is sent after a request can still overtake the datagrams of the request.
     fn node_actions(&self, group: &Group, node: usize, is_quiet: bool, actions: &mut Vec<Action>) {
         let (it, left) = (&group.nodes[node], &group.left);
         if it.station.is_none() {
@@ -230,7 +237,7 @@ impl System for GroupModel {
     type Action = Action;
     type Breach = Breach;
 
-    const RECOVERS: &'static str = "after the faults: each client gets the token";
+    const RECOVERS: &'static str = "after the faults each client gets the token";
 
     fn title(&self) -> String {
         self.setup.scenario.to_string()

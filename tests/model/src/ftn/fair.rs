@@ -1,5 +1,5 @@
-//! The run after the faults: all datagrams arrive at once, dead processes start and stalled ones continue. From
-//! every state each client must get the token in time.
+//! The run after the faults: all datagrams arrive at once, dead processes start again, and stalled processes continue.
+//! From every state each client must get the token in time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,23 +13,23 @@ use super::node::{Input, Node, ProgramAction};
 use super::outcome::Outcome;
 use super::setup::Setup;
 
-/// The maximum number of events at one time; no group of this size needs more.
+/// The maximum number of events at one time. No group of this size needs more events.
 const EVENTS_AT_ONCE_MAX: usize = 1_000;
 
-/// A run without faults, from some state on.
+/// A run without faults that begins in a given state.
 pub(super) struct Fair<'a> {
     setup: &'a Setup,
     group: Group,
     began: Instant,
     at_once: usize,
-    /// The number of nodes that are started.
+    /// The number of nodes that run.
     present: usize,
 }
 
 impl<'a> Fair<'a> {
     fn from(setup: &'a Setup, group: &Group) -> Self {
         let mut group = group.clone();
-        // Waiting and late datagrams arrive now.
+        // Datagrams that wait in sockets and late datagrams arrive now.
         let mut late = std::mem::take(&mut group.late);
         group.frames.append(&mut late);
         let began = group.now;
@@ -45,7 +45,7 @@ impl<'a> Fair<'a> {
     /// Returns a formed group: all servers are READY, all clients are live, and no datagram is under way.
     ///
     /// # Panics
-    /// If it does not form.
+    /// If the group does not form.
     pub(super) fn form(setup: &Setup) -> Group {
         let mut fair = Fair::from(setup, &Group::new(setup));
         fair.present -= setup.scenario.absent;
@@ -53,14 +53,14 @@ impl<'a> Fair<'a> {
         if let (Ok(()), true) = (&formed, setup.scenario.is_held) {
             let at = setup.scenario.servers;
             let access = setup.scenario.access(at);
-            let asked = fair.give_input(at, &Input::ProgramAction(ProgramAction::Ask(access)));
-            formed = asked.and_then(|()| fair.settle()).map_err(Some);
+            let request = fair.give_input(at, &Input::ProgramAction(ProgramAction::Ask(access)));
+            formed = request.and_then(|()| fair.settle()).map_err(Some);
         }
-        assert!(formed.is_ok(), "it does not form: {:?}", fair.group);
+        assert!(formed.is_ok(), "the group does not form: {:?}", fair.group);
         fair.group
     }
 
-    /// Runs until each client has got the token. Returns the time that it took.
+    /// Runs until each client has got the token. Returns the time until then.
     pub(super) fn recover(setup: &'a Setup, group: &Group) -> Result<Duration, Breach> {
         let mut fair = Self::from(setup, group);
         for node in &mut fair.group.nodes {
@@ -94,7 +94,7 @@ impl<'a> Fair<'a> {
         Breach::NotServed { node, after }
     }
 
-    /// Runs until a condition holds. Returns `Err(None)` if it does not hold in time.
+    /// Runs until a condition is true. Returns `Err(None)` if it does not become true in time.
     fn run(&mut self, so: impl Fn(&Setup, &Group) -> bool) -> Result<(), Option<Breach>> {
         loop {
             self.settle_instant()?;
@@ -148,7 +148,7 @@ impl<'a> Fair<'a> {
         }
     }
 
-    /// Returns a client whose program may return the token.
+    /// Returns a client that holds the token and whose program is not returning it yet.
     fn holder(&self) -> Option<usize> {
         let gives = |(at, node): (usize, &Arc<Node>)| {
             let holds = node.holding(self.setup, at, self.group.now).is_some();

@@ -1,4 +1,4 @@
-//! The whole group: its processes, the datagrams under way, and the past updates and grants.
+//! The whole group: its processes, the datagrams under way, and the earlier updates and grants.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -22,9 +22,9 @@ pub struct FlyingDatagram {
     pub to: SocketAddr,
     pub from: SocketAddr,
     pub bytes: Arc<[u8]>,
-    /// The time of its arrival.
+    /// The time at which the datagram arrives.
     pub at: Instant,
-    /// Whether its server may have lost what it knew of the token since it was sent.
+    /// Whether the server that sent the datagram may have lost its knowledge of the token since then.
     pub is_of_lost_memory: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct Group {
     pub now: Instant,
     /// The processes, servers first.
     pub nodes: Vec<Arc<Node>>,
-    /// The datagrams that arrive before time passes, sorted.
+    /// The datagrams that arrive before time passes. The list is sorted.
     pub frames: Vec<FlyingDatagram>,
     /// The datagrams that may arrive at any time.
     pub late: Vec<FlyingDatagram>,
@@ -45,7 +45,7 @@ pub struct Group {
     pub wishes: Wishes,
     /// The observations of the programs.
     pub seen: Observations,
-    /// The promise that the last step has broken.
+    /// The promise that the last step has broken, if any.
     pub breach: Option<Breach>,
 }
 
@@ -73,12 +73,13 @@ impl Group {
         (node.station.is_some() && is_its).then_some(at)
     }
 
-    /// Applies the outcome of a process's input, and checks it against the others. Its datagrams are then under way.
+    /// Applies the outcome of a process's input, and compares the process with the others. The datagrams that the
+    /// process has sent are then under way.
     pub fn apply(&mut self, setup: &Setup, at: usize, outcome: &Outcome) {
         self.nodes[at] = Arc::clone(&outcome.node);
         let mut breach = outcome.breach.clone();
-        for told in &outcome.told {
-            breach = breach.or(self.seen.on_report(at, told));
+        for reports in &outcome.reports {
+            breach = breach.or(self.seen.on_report(at, reports));
         }
         self.breach = breach.or_else(|| judge::find_shared_exclusive(setup, self));
         for SentDatagram { from, to, bytes } in &outcome.sent {
@@ -94,7 +95,7 @@ impl Group {
         }
     }
 
-    /// Kills a process. The datagrams in its socket are lost.
+    /// Kills a process. The datagrams in the socket of the process are lost.
     pub fn end(&mut self, setup: &Setup, at: usize) {
         self.lose_memory(setup, at);
         let address = setup.address(at, self.nodes[at].life);
@@ -102,7 +103,8 @@ impl Group {
         self.frames.retain(|frame| frame.to != address);
     }
 
-    /// Notes that a server may have lost its knowledge of the token, except for the holders' part.
+    /// Records that a server may have lost its knowledge of the token. From then on, an update is certain only if every
+    /// holder has seen it.
     pub fn lose_memory(&mut self, setup: &Setup, at: usize) {
         let server = self.nodes[at].server();
         let knows = |server: &ring_proto::ftn::server::Server| {
@@ -121,8 +123,8 @@ impl Group {
         }
     }
 
-    /// Handles a confirmation of a server that has lost its memory: the update is certain only if the client still
-    /// holds the token.
+    /// Handles a confirmation that a server sent before it lost its memory. The confirmed update is certain only if the
+    /// client still holds the token.
     pub fn revoke_certainty(&mut self, setup: &Setup, at: usize, before: Observations) {
         let client = self.nodes[at].client();
         let known = client.and_then(|client| judge::shown_update(client, setup));
@@ -153,7 +155,7 @@ impl PartialEq for Group {
 }
 
 impl fmt::Debug for Group {
-    /// Formats a group as in `1.25s: s0 leader Ready c 4, s1 dead, c2 holds Exclusive, c3 waits, 2 under way`.
+    /// Formats a group. Example: `1.25s: s0 leader Ready c 4, s1 dead, c2 holds Exclusive, c3 waits, 2 under way`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}:", self.now.since(EPOCH))?;
         for (at, node) in self.nodes.iter().enumerate() {

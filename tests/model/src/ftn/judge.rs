@@ -8,15 +8,15 @@ use super::group::Group;
 use super::node::ClientReport;
 use super::setup::Setup;
 
-/// The programs' observations of the token. Only an exclusive holder makes updates, so they come in the order of
-/// their numbers; 0 is the empty token.
+/// The programs' observations of the token. Only an exclusive holder makes updates, so their numbers grow with time.
+/// Update 0 is the empty token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Observations {
     /// The last update that was begun.
     begun: u8,
-    /// The last update that is certain: it was confirmed, or a grant has shown it.
+    /// The last certain update: a server confirmed the update, or a grant contained it.
     certain: u8,
-    /// The largest fencing numbers: of all grants, and of exclusive ones.
+    /// The largest fencing number of all grants, and the largest fencing number of the exclusive grants.
     fences: (u128, u128),
 }
 
@@ -36,14 +36,14 @@ impl Observations {
         self.certain
     }
 
-    /// Notes that certain updates after `to` may be lost with their server.
+    /// Records that the updates after `to` are no longer certain, because their server may have lost them.
     pub fn limit_certain(&mut self, to: u8) {
         self.certain = self.certain.min(to);
     }
 
     /// Records a report of a client, and returns the promise that it breaks.
-    pub fn on_report(&mut self, node: usize, told: &ClientReport) -> Option<Breach> {
-        match told {
+    pub fn on_report(&mut self, node: usize, report: &ClientReport) -> Option<Breach> {
+        match report {
             ClientReport::Updated(update) => {
                 self.certain = self.certain.max(*update);
                 None
@@ -81,13 +81,13 @@ fn update_of(data: &[u8]) -> u8 {
     data.first().copied().unwrap_or_default()
 }
 
-/// Returns the update that a holder of the token was shown or has made.
+/// Returns the last update that a holder of the token has received or made.
 pub(super) fn shown_update(client: &Client, setup: &Setup) -> Option<u8> {
     let holding = client.held_token(&setup.token)?;
     Some(update_of(holding.data))
 }
 
-/// Checks that live clients which hold the token all share it.
+/// Checks that all live clients that hold the token share it.
 pub(super) fn find_shared_exclusive(setup: &Setup, group: &Group) -> Option<Breach> {
     let mut first: Option<(usize, Access)> = None;
     for at in setup.scenario.servers..group.nodes.len() {

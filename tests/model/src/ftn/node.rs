@@ -1,4 +1,4 @@
-//! One process: a server or a client, and its surroundings.
+//! One process: a server or a client, with its stored state, its network and its program.
 
 use std::hash::Hash;
 use std::net::SocketAddr;
@@ -15,21 +15,22 @@ use ring_proto::{Machine, SendOutcome, StoreOutcome};
 use super::setup::Setup;
 use crate::digest::{Digest, Key};
 
-/// The time of every wall clock: 2026, for the numbers of cold leaders. It does not change.
+/// The time of every wall clock, which does not change. The time lies in 2026. Leaders without a stored configuration
+/// number derive this number from the time since the start of 2026.
 const WALL: u64 = 1_780_000_000_000_000_000;
-/// A length that no datagram of such a small group exceeds.
+/// The length of the buffer. In such a small group, no datagram is longer.
 const DATAGRAM_BUFFER_LEN: usize = 1 << 11;
 
 /// A process, alive or dead, and the state that survives it.
 #[derive(Clone)]
 pub struct Node {
-    /// The state machine; `None` if the process is dead.
+    /// The state machine, or `None` if the process is dead.
     pub station: Option<Endpoint>,
     /// The stored state.
     pub durable: Durable,
-    /// The number of starts and new sockets. A client's port follows from it.
+    /// The number of starts and new sockets. The port of a client follows from this number.
     pub life: u16,
-    /// The end of a stall, by the group's time.
+    /// The end of a stall, in the group's time.
     pub stopped: Option<Instant>,
     /// The program above a client.
     pub program: Program,
@@ -39,26 +40,26 @@ pub struct Node {
 /// The program above a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Program {
-    /// Whether it has asked for the token, holds it or returns it.
+    /// Whether the program has requested the token, holds it or returns it.
     pub is_busy: bool,
     /// The update that is not confirmed yet.
     pub writing: Option<u8>,
-    /// Whether it has asked for the other access.
+    /// Whether the program has requested the access that it does not have: exclusive or shared.
     pub changing: bool,
-    /// Whether it returns the token.
+    /// Whether the program is returning the token.
     pub leaving: bool,
 }
 
 /// An action of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProgramAction {
-    /// Ask for the token.
+    /// Requests the token.
     Ask(Access),
-    /// Ask for the other access.
+    /// Requests the other access.
     Change(Access),
-    /// Set new data.
+    /// Sets new data.
     Write(u8),
-    /// Return the token, perhaps with new data.
+    /// Returns the token, with or without new data.
     Give(Option<u8>),
 }
 
@@ -67,11 +68,11 @@ pub enum ProgramAction {
 pub enum Input {
     /// The process has just been started.
     Begin,
-    /// A datagram, its sender, and the time for which it has waited.
+    /// The sender of a datagram, the datagram, and its waiting time.
     Datagram(SocketAddr, Arc<[u8]>, Duration),
-    /// The deadline has come.
+    /// The deadline of the state machine has passed.
     TimeOut,
-    /// An action of its program.
+    /// An action of the client's program.
     ProgramAction(ProgramAction),
     /// A command to shut down.
     Leave,
@@ -104,7 +105,7 @@ pub struct Turn {
     /// The sent datagrams, in order.
     pub sent: Vec<SentDatagram>,
     /// The reports of a client.
-    pub told: Vec<ClientReport>,
+    pub reports: Vec<ClientReport>,
 }
 
 impl Node {
@@ -128,19 +129,19 @@ impl Node {
         self.station.as_ref()?.client()
     }
 
-    /// Whether it can read datagrams.
+    /// Whether the process can read datagrams.
     pub const fn can_receive(&self) -> bool {
         self.station.is_some() && self.stopped.is_none()
     }
 
-    /// Returns the time of the next event of the process, by the group's time.
+    /// Returns the time of the next event of the process, in the group's time.
     pub fn deadline(&self, setup: &Setup, at: usize) -> Option<Instant> {
         let deadline = self.station.as_ref()?.poll_timeout();
         let deadline = deadline.map(|local| setup.scenario.time(at, local));
         self.stopped.or(deadline)
     }
 
-    /// Returns a client's access to the token at a time of the group, while its lease lasts.
+    /// Returns a client's access to the token at a time of the group, if the client's lease lasts.
     pub fn holding(&self, setup: &Setup, at: usize, time: Instant) -> Option<Access> {
         let client = self.client()?;
         client
@@ -164,7 +165,7 @@ impl Node {
         }
     }
 
-    /// Returns the process with a stall.
+    /// Returns the process with a stall that lasts until the given time.
     pub fn with_stall(&self, until: Instant) -> Self {
         Self {
             stopped: Some(until),
@@ -185,7 +186,7 @@ impl Node {
         let mut turn = Turn {
             node: self.clone(),
             sent: Vec::new(),
-            told: Vec::new(),
+            reports: Vec::new(),
         };
         let now = Now {
             monotonic: setup.scenario.local(at, time),
@@ -243,8 +244,8 @@ impl Node {
 }
 
 impl Turn {
-    /// Carries out the outputs of the state machine, in the order of its contract. Returns whether it wants another
-    /// socket.
+    /// Carries out the outputs of the state machine, in the order of its contract. Returns whether the state machine
+    /// requests another socket.
     fn drain(&mut self, setup: &Setup, at: usize, now: Now) -> bool {
         let from = setup.address(at, self.node.life);
         let Some(station) = &mut self.node.station else {
@@ -267,7 +268,7 @@ impl Turn {
         while let Some(event) = station.poll_event() {
             if let Event::Client(event) = event {
                 wants_socket |= event == client::Event::NewSocket;
-                self.told.extend(self.node.program.on_event(event));
+                self.reports.extend(self.node.program.on_event(event));
             }
         }
         wants_socket
@@ -325,7 +326,7 @@ impl Program {
                 });
             }
             E::Updated { .. } => return self.writing.take().map(ClientReport::Updated),
-            // Where it waits for an upgrade it is still asked for.
+            // If the token still waits for an upgrade, the program's request continues.
             E::Returned { .. } if !self.leaving => {}
             E::Returned { .. } | E::Cancelled { .. } | E::Lost { .. } => *self = Self::default(),
             _ => {}

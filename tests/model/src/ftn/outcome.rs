@@ -1,4 +1,4 @@
-//! The outcome of an input, and its check.
+//! The outcome of an input, and the check of the outcome.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::breach::Breach;
 use super::node::{ClientReport, Input, Node, SentDatagram, Turn};
 use super::setup::Setup;
 
-/// The maximum number of datagrams that answer one input in such a small group.
+/// The maximum number of datagrams with which a process answers one input, in such a small group.
 const ANSWERS_MAX: usize = 16;
 
 /// The outcome of a process's input, independent of the rest of the group.
@@ -19,7 +19,7 @@ pub struct Outcome {
     /// The sent datagrams, in order.
     pub sent: Vec<SentDatagram>,
     /// The reports of a client.
-    pub told: Vec<ClientReport>,
+    pub reports: Vec<ClientReport>,
     /// The promise that the process has broken.
     pub breach: Option<Breach>,
 }
@@ -27,7 +27,11 @@ pub struct Outcome {
 impl Outcome {
     /// Runs the state machine and checks its outputs.
     pub fn of(setup: &Setup, at: usize, before: &Node, input: &Input, time: Instant) -> Self {
-        let Turn { node, sent, told } = before.turn(setup, at, input, time);
+        let Turn {
+            node,
+            sent,
+            reports,
+        } = before.turn(setup, at, input, time);
         let was_ready = before.server().is_some_and(is_ready);
         let is_ready = node.server().is_some_and(is_ready);
         let early = sent.iter().any(is_grant) && !was_ready && !is_ready;
@@ -48,7 +52,7 @@ impl Outcome {
         Self {
             node: Arc::new(node),
             sent,
-            told,
+            reports,
             breach,
         }
     }
@@ -66,7 +70,7 @@ fn is_grant(sent: &SentDatagram) -> bool {
     })
 }
 
-/// Returns a holder of a token that the server does not list as a session.
+/// Returns the id of a client that holds a token, but has no session at the server.
 fn holder_without_session(server: &Server, now: Instant) -> Option<i32> {
     let mut holders = server
         .tokens()

@@ -8,13 +8,14 @@ use ring_proto::time::{Instant, nanos};
 
 use crate::counts::counts;
 
-/// HB. HB, ST and CT are in small proportions, so that there are few events. A session outlives a change of leader.
+/// HB, the period of heartbeats. The ratios between HB, ST and CT are small, so that there are few events. A session
+/// outlives a change of leader.
 pub const HEARTBEAT: Duration = Duration::from_millis(300);
 /// ST.
 pub const SERVER_TIMEOUT: Duration = Duration::from_millis(900);
 /// CT.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_millis(4_200);
-/// The longest time between two repetitions.
+/// The longest time between two repetitions of a request.
 const RETRY_MAX: Duration = Duration::from_secs(1);
 /// The start of every clock.
 pub const EPOCH: Instant = Instant::from_nanos(1 << 40);
@@ -30,25 +31,26 @@ pub struct Scenario {
     pub servers: usize,
     /// The access that each client wants.
     pub clients: &'static [Access],
-    /// The server of the token.
+    /// The server to which the token belongs.
     pub at: usize,
     /// Whether the first client holds the token at the beginning.
     pub is_held: bool,
-    /// The number of nodes at the end of the list that do not run at the beginning.
+    /// This many nodes at the end of the list do not run at the beginning.
     pub absent: usize,
-    /// Q.
+    /// Q, the quorum of servers.
     pub quorum: usize,
-    /// The speeds of the clocks in thousandths, servers first; missing ones are correct.
+    /// The speeds of the clocks in thousandths, servers first. A clock that is not in the list is correct.
     pub speeds: &'static [u32],
-    /// The maximum number of each fault.
+    /// The maximum number of faults of each kind.
     pub faults: Faults,
-    /// The maximum number of each action of the programs.
+    /// The maximum number of each kind of action of the programs.
     pub wishes: Wishes,
-    /// The duration.
+    /// The time after which a run ends.
     pub lasts: Duration,
     /// The maximum number of events in a run.
     pub depth: usize,
-    /// One state in this many, selected by its hash, must recover after the end of the faults; 0 selects none.
+    /// The checker tries a recovery without faults from one in this many states. The hashes of the states select these
+    /// states. 0 selects no state.
     pub recover_one_in: u64,
 }
 
@@ -57,9 +59,9 @@ counts! {
     Faults {
         /// A datagram is lost.
         lost "lost",
-        /// A datagram is duplicated; the copy arrives at any time.
+        /// A datagram is duplicated. The copy may arrive at any later time.
         doubled "doubled",
-        /// A datagram arrives at any time.
+        /// A datagram is late: it may arrive at any later time.
         late "late",
         /// A server crashes.
         crashes "crashes",
@@ -67,7 +69,7 @@ counts! {
         leaves "leave",
         /// A client crashes.
         deaths "clients crash",
-        /// A dead process starts again; a server with its stored state.
+        /// A dead process starts again. A server has its stored state.
         returns "start again",
         /// A server is stalled for a little more than ST.
         server_stops "servers stop",
@@ -79,13 +81,14 @@ counts! {
 counts! {
     /// The maximum number of each action of the programs in one run.
     Wishes {
-        /// A client asks for the token.
+        /// A client requests the token.
         asks "asks",
         /// A client returns the token, with new data if its access is exclusive.
         gives "gives",
         /// A client with exclusive access sets the data and keeps the token.
         updates "updates",
-        /// A client asks for the other access.
+        /// A client with exclusive access requests shared access, or a client with shared access requests exclusive
+        /// access.
         changes "changes",
     }
 }
@@ -115,7 +118,7 @@ impl Scenario {
         Self { faults, ..self }
     }
 
-    /// Places the token at a server, held by the first client.
+    /// Places the token at a server, and lets the first client hold it.
     pub const fn held_at(self, at: usize) -> Self {
         let is_held = true;
         Self {
@@ -130,7 +133,7 @@ impl Scenario {
         Self { wishes, ..self }
     }
 
-    /// Sets the duration, and makes one state in `recover_one_in` recover.
+    /// Sets the duration of the exploration. Makes the checker try a recovery from one in `recover_one_in` states.
     pub const fn with_duration(self, millis: u64, recover_one_in: u64) -> Self {
         let lasts = Duration::from_millis(millis);
         Self {
@@ -175,7 +178,8 @@ impl Scenario {
         EPOCH + Duration::from_nanos(since.div_ceil(self.speed(node)))
     }
 
-    /// Returns the duration of a stall in which others continue without the node.
+    /// Returns the duration of a stall of a node. The duration is so long that the other nodes continue without this
+    /// node.
     pub fn stall_duration(&self, node: usize) -> Duration {
         let silence = if self.is_server(node) {
             SERVER_TIMEOUT + 2 * HEARTBEAT
@@ -185,8 +189,8 @@ impl Scenario {
         silence + Duration::from_millis(50)
     }
 
-    /// Returns the time in which every client must have got the token after the faults. It includes an election, a
-    /// grace, a survey that waits for the end of dead sessions, and new sessions.
+    /// Returns the time after the faults within which every client must get the token. The time includes an election, a
+    /// grace period, a survey that waits for the end of dead sessions, and new sessions.
     pub fn recovery_limit(&self) -> Duration {
         2 * SERVER_TIMEOUT + 8 * HEARTBEAT + 4 * CLIENT_TIMEOUT + 8 * RETRY_MAX
     }

@@ -1,4 +1,4 @@
-//! The scenarios of every test run, and those that are run by hand.
+//! The scenarios that every test run explores, and the scenarios that a developer starts by hand.
 
 use ring_codec::ftn::Access;
 
@@ -10,19 +10,19 @@ const fn wishes(asks: u8, gives: u8) -> Wishes {
     Wishes::NONE.asks(asks).gives(gives)
 }
 
-/// Two clients, of which the second shares the token.
+/// The accesses of two clients. Only the second client wants shared access.
 const ONE_SHARES: &[Access] = &[Access::Exclusive, Access::Shared];
 
 /// Returns the scenarios that take some seconds with the test profile.
 pub fn small() -> Vec<Scenario> {
     vec![
-        Scenario::new("datagrams are lost and come again")
+        Scenario::new("datagrams are lost and duplicated")
             .wishes(wishes(2, 1))
             .faults(NONE.lost(1).doubled(1))
             .with_duration(100, 64),
         Scenario {
             clients: ONE_SHARES,
-            ..Scenario::new("who holds the token asks for the other access")
+            ..Scenario::new("the holder asks for the other access")
         }
         .wishes(wishes(2, 2).changes(1))
         .faults(NONE.late(1))
@@ -37,7 +37,7 @@ pub fn small() -> Vec<Scenario> {
             .wishes(wishes(1, 1))
             .faults(NONE.crashes(1))
             .with_duration(1_600, 64),
-        Scenario::new("a server crashes and is soon back")
+        Scenario::new("a server crashes and soon restarts")
             .held_at(1)
             .wishes(wishes(1, 1))
             .faults(NONE.crashes(1).returns(1))
@@ -51,7 +51,7 @@ pub fn small() -> Vec<Scenario> {
         .with_duration(1_500, 64),
         Scenario {
             quorum: 2,
-            ..Scenario::new("a server stands still, of a majority")
+            ..Scenario::new("a server of a majority is stalled")
         }
         .held_at(1)
         .wishes(wishes(1, 0))
@@ -66,7 +66,7 @@ pub fn large() -> Vec<Scenario> {
     let mut all = Vec::new();
     for at in 0..2 {
         all.push(
-            Scenario::new("loss, doubling, one crash and a client that stands still")
+            Scenario::new("loss, duplication, a crash and a stalled client")
                 .held_at(at)
                 .wishes(wishes(1, 1))
                 .faults(usual.client_stops(1))
@@ -75,7 +75,7 @@ pub fn large() -> Vec<Scenario> {
         all.push(
             Scenario {
                 quorum: 2,
-                ..Scenario::new("the same with a server that stands still, of a majority")
+                ..Scenario::new("the same with a stalled server of a majority")
             }
             .held_at(at)
             .wishes(wishes(1, 1))
@@ -83,7 +83,7 @@ pub fn large() -> Vec<Scenario> {
             .with_duration(150, 256),
         );
         all.push(
-            Scenario::new("a crash until all is served again")
+            Scenario::new("a crash until every client has the token again")
                 .held_at(at)
                 .wishes(wishes(1, 1).updates(1))
                 .faults(NONE.crashes(1))
@@ -94,35 +94,36 @@ pub fn large() -> Vec<Scenario> {
     all
 }
 
-/// Returns those with one kind of fault, for a longer time or more nodes.
+/// Returns the large scenarios with one kind of fault. These scenarios last longer than the small scenarios, or have
+/// more nodes.
 fn single_fault_scenarios() -> Vec<Scenario> {
     vec![
         Scenario {
             clients: ONE_SHARES,
-            ..Scenario::new("who holds the token asks for the other access")
+            ..Scenario::new("the holder asks for the other access")
         }
         .wishes(wishes(2, 2).changes(2))
         .faults(NONE.late(1).lost(1))
         .with_duration(150, 256),
-        Scenario::new("who holds the token stands still until its session is over")
+        Scenario::new("the holder is stalled until its session ends")
             .held_at(0)
             .wishes(wishes(1, 0))
             .faults(NONE.client_stops(1))
             .with_duration(4_400, 256),
         Scenario {
             speeds: &[942, 1_058, 1_058, 942],
-            ..Scenario::new("the same by clocks that drift")
+            ..Scenario::new("the same with drifting clocks")
         }
         .held_at(0)
         .wishes(wishes(1, 0))
         .faults(NONE.client_stops(1))
         .with_duration(4_700, 256),
-        Scenario::new("a server is shut down and is soon back")
+        Scenario::new("a server is shut down and soon restarts")
             .held_at(1)
             .wishes(wishes(1, 1))
             .faults(NONE.leaves(1).returns(1).lost(1))
             .with_duration(150, 256),
-        Scenario::new("all servers crash and start anew")
+        Scenario::new("all servers crash and restart")
             .held_at(0)
             .wishes(wishes(1, 0))
             .faults(NONE.crashes(2).returns(2))
@@ -130,7 +131,7 @@ fn single_fault_scenarios() -> Vec<Scenario> {
         Scenario {
             servers: 3,
             quorum: 2,
-            ..Scenario::new("three servers, of which one stands still")
+            ..Scenario::new("one of three servers is stalled")
         }
         .held_at(0)
         .wishes(wishes(1, 0))

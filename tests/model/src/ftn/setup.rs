@@ -28,7 +28,7 @@ impl Setup {
         let all = Configuration::new(1, vec![ServerState::Ready; scenario.servers]);
         let mut names = (0..100).map(token_name);
         let token = names.find(|name| list.responsible(name, &all) == Some(scenario.at));
-        let token = token.expect("a token at each server");
+        let token = token.expect("each server has a token name");
         Self {
             scenario,
             token,
@@ -36,7 +36,7 @@ impl Setup {
         }
     }
 
-    /// Starts the process of a node; `life` is its number.
+    /// Starts the process of a node. `life` is the number of this start.
     ///
     /// # Panics
     /// If the options are invalid.
@@ -65,7 +65,7 @@ impl Setup {
         }
     }
 
-    /// Returns the address of a node in its life of this number.
+    /// Returns the address that a node has after its start number `life`.
     pub fn address(&self, node: usize, life: u16) -> SocketAddr {
         notation::address(node, self.scenario.is_server(node), life)
     }

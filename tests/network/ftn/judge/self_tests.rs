@@ -1,4 +1,4 @@
-//! Shows with made-up datagrams that the judge can fail.
+//! Shows with invented datagrams that the judge can fail.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,14 +10,15 @@ use super::super::wire::{Body, Datagram};
 use super::{DEASSIGN, Judge, MIN_SESSION, READY, Service};
 use crate::record::Sent;
 
-/// Time in seconds, sender and receiver, head, and body of a datagram.
+/// A datagram. The fields are the time in seconds, the last bytes of the addresses of sender and receiver, two fields
+/// of the head, and the body.
 type TestDatagram = (u64, [u8; 2], [i64; 2], Body);
 
 pub(crate) fn tests() -> Vec<Test> {
     let all = tests![
-        a_token_that_is_granted_to_two_is_seen,
-        a_grant_that_nobody_asked_for_is_seen,
-        a_server_that_leads_out_of_turn_is_seen,
+        a_token_that_is_granted_to_two_clients_is_found,
+        a_grant_that_no_client_requested_is_found,
+        a_server_that_leads_out_of_turn_is_found,
         a_server_that_answers_strangers_too_often_is_found,
         a_client_that_uses_another_session_is_found,
     ];
@@ -31,7 +32,7 @@ fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([10, 77, 0, last], 7300))
 }
 
-/// Returns servers 0 and 1, at the addresses .1 and .2.
+/// Returns servers 0 and 1. The addresses of the servers end with 1 and 2.
 fn service() -> Service {
     Service {
         lines: Vec::new(),
@@ -64,7 +65,8 @@ fn judge_all(all: &[TestDatagram]) -> Result<()> {
     Ok(())
 }
 
-/// Client .9 requests token `t` exclusively from server 0.
+/// Returns a request for exclusive access to token `t`. The client whose address ends with 9 sends this request to
+/// server 0.
 fn asks(at: u64, session: i64) -> TestDatagram {
     let token = (b"t".to_vec(), Vec::new());
     let request = Body::Request {
@@ -80,7 +82,7 @@ fn grants(at: u64, session: i64, fence: &str) -> TestDatagram {
     (at, [1, 9], [0, session], Body::Grant { msgnum: 1, token })
 }
 
-/// The client renews its session, and server 0 confirms.
+/// Returns a renewal of the client's session, and the confirmation that server 0 sends.
 fn renews(at: u64, session: i64) -> [TestDatagram; 2] {
     let returns = Body::Return {
         msgnum: 7,
@@ -103,7 +105,7 @@ fn gives_back(at: u64, session: i64) -> TestDatagram {
     (at, [9, 1], [session, 0], returns)
 }
 
-fn a_token_that_is_granted_to_two_is_seen() -> Result<()> {
+fn a_token_that_is_granted_to_two_clients_is_found() -> Result<()> {
     let mut held = vec![asks(1, ONE), asks(1, OTHER)];
     held.extend(renews(2, ONE));
     held.push(grants(2, ONE, "1"));
@@ -122,7 +124,7 @@ fn a_token_that_is_granted_to_two_is_seen() -> Result<()> {
     Ok(())
 }
 
-fn a_grant_that_nobody_asked_for_is_seen() -> Result<()> {
+fn a_grant_that_no_client_requested_is_found() -> Result<()> {
     judge_all(&[asks(1, ONE), grants(2, ONE, "1")])?;
     ensure!(judge_all(&[asks(1, OTHER), grants(2, ONE, "1")]).is_err());
     let seq = 2 << 32;
@@ -137,7 +139,7 @@ fn a_grant_that_nobody_asked_for_is_seen() -> Result<()> {
     Ok(())
 }
 
-fn a_server_that_leads_out_of_turn_is_seen() -> Result<()> {
+fn a_server_that_leads_out_of_turn_is_found() -> Result<()> {
     let state = |seq, leader| Body::State {
         seq,
         leader,
@@ -182,9 +184,15 @@ fn a_client_that_uses_another_session_is_found() -> Result<()> {
     let (seq, state) = (2 << 32, READY);
     let beat = |from| (1, [1, 2], [from, 1], Body::Heartbeat { seq, state });
     judge_all(&[beat(0)])?;
-    ensure!(judge_all(&[beat(1)]).is_err(), "from another server");
+    ensure!(
+        judge_all(&[beat(1)]).is_err(),
+        "a heartbeat from another server passes"
+    );
     let grant = grants(1, ONE, "1");
     let forged = (1, [9, 1], [ONE, 0], grant.3);
-    ensure!(judge_all(&[forged]).is_err(), "a client grants");
+    ensure!(
+        judge_all(&[forged]).is_err(),
+        "a grant from a client passes"
+    );
     Ok(())
 }

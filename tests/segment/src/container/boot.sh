@@ -1,17 +1,18 @@
 #!/bin/sh
-# Process 1 of new namespaces (pid, mount, uts, ipc; network as it is): makes a file system from parts of
-# this machine's, enters a cgroup namespace of its own, and becomes systemd.
+# Runs as process 1 of new namespaces for pid, mount, uts and ipc, and in the caller's network namespace. It makes a
+# file system from parts of this machine's file system, enters a new cgroup namespace, and becomes systemd.
 #   boot.sh TREE CGROUP REPOSITORY PROGRAM...
-# TREE is an empty folder, CGROUP one of cgroup2. The machine's /usr is shown read-only but for /usr/local and the
-# folder that packages put users' declarations into; /etc, /var, /run, /tmp and /dev are new, REPOSITORY is /src,
-# and each PROGRAM lies in /usr/local/bin. Nothing can be changed through it that is the machine's.
+# TREE is an empty folder, and CGROUP is a folder of cgroup2. The container gets the machine's /usr read-only, except
+# /usr/local and the folders in which packages declare users and units, which are empty. /etc, /var, /run, /tmp and
+# /dev are new. REPOSITORY is mounted as /src, and each PROGRAM is copied to /usr/local/bin. The container cannot
+# change files of the machine.
 set -eu
 umask 022
 
 tree=$1 cgroup=$2 repository=$3
 shift 3
 
-# All that is mounted from here on goes with this mount namespace.
+# All mounts from here on end with this mount namespace.
 mount --make-rprivate /
 mount -t tmpfs -o mode=0755 tree "$tree"
 for folder in etc dev home opt proc root run src srv sys tmp usr var old; do mkdir "$tree/$folder"; done
@@ -31,7 +32,7 @@ for path in bin sbin lib lib32 lib64 libx32; do
         mount -o remount,bind,ro "$tree/$path"
     fi
 done
-# What other packages want started, made or declared has no place here.
+# Units, generators and users of other packages must not be active in the container.
 for folder in "$tree"/usr/local "$tree"/usr/lib/sysusers.d "$tree"/usr/lib/systemd/system-generators \
     "$tree"/usr/lib/systemd/system/*.target.wants; do
     if [ -d "$folder" ]; then mount -t tmpfs -o mode=0755 tree "$folder"; fi
@@ -83,7 +84,7 @@ ln -s fd/0 dev/stdin
 ln -s fd/1 dev/stdout
 ln -s fd/2 dev/stderr
 mount -t tmpfs -o mode=0755 tree run
-# A /sys that cannot be written tells systemd, as in all containers, not to wait for udev.
+# If /sys is read-only, as in all containers, systemd does not wait for udev.
 mount -t sysfs -o ro sysfs sys
 mount -t proc proc proc
 for path in sys sysrq-trigger irq bus; do
@@ -95,8 +96,8 @@ done
 ip link set lo up
 
 echo 0 >"$cgroup/cgroup.procs"
-# The clock, the kernel and its modules are the machine's.
-# shellcheck disable=SC2016 # expanded by the shell that it starts
+# The container must not change the clock, the kernel or its modules, because they belong to the machine.
+# shellcheck disable=SC2016 # the started shell expands the text
 exec unshare --cgroup sh -euc '
     mount -t cgroup2 cgroup2 sys/fs/cgroup
     pivot_root . old

@@ -11,23 +11,23 @@ use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
 use tempfile::TempDir;
 
-/// Where the sandbox mounts cgroup2; /run is the sandbox's.
+/// Folder in which the sandbox mounts cgroup2. The sandbox has its own `/run`.
 const MOUNT_POINT: &str = "/run/cgroup2";
 const NAME_PREFIX: &str = "ringd-test-";
-/// Age after which an empty group counts as left behind by a killed test.
+/// Minimum age of an empty group that counts as a leftover of a killed test.
 const STALE_AFTER: Duration = Duration::from_secs(600);
-/// Longest time until the kernel releases processes that have ended.
+/// Longest time that the kernel takes to remove ended processes from a group.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A control group. Its processes must end before it is dropped.
+/// A control group. The processes of the group must end before this value is dropped.
 #[derive(Debug)]
 pub(super) struct Cgroup {
-    /// `Some` until it is dropped.
+    /// `Some` until the value is dropped.
     folder: Option<TempDir>,
 }
 
 impl Cgroup {
-    /// Makes a group below the root of this process's cgroup namespace, where the controllers are enabled.
+    /// Makes a group below the root of this process's cgroup namespace. The controllers are enabled in this root.
     pub(super) fn new() -> Result<Self> {
         let root = Path::new(MOUNT_POINT);
         if !root.join("cgroup.procs").exists() {
@@ -47,7 +47,7 @@ impl Cgroup {
             .permissions(Permissions::from_mode(0o755))
             .tempdir_in(root);
         let folder = folder.context(
-            "cannot make a control group: where this is a container its cgroups must be writable",
+            "cannot make a control group: if the tests run in a container, its cgroups must be writable",
         )?;
         Ok(Self {
             folder: Some(folder),
@@ -94,7 +94,7 @@ fn below(group: &Path) -> Vec<PathBuf> {
     folders.map(|entry| entry.path()).collect()
 }
 
-/// Removes groups that killed tests have left. The kernel refuses to remove groups in use.
+/// Removes groups that killed tests have left behind. The kernel refuses to remove groups in use.
 fn remove_stale(root: &Path) {
     for group in below(root) {
         let is_ours = group
@@ -107,7 +107,7 @@ fn remove_stale(root: &Path) {
                 .is_ok_and(|age| age > STALE_AFTER)
         });
         if is_ours && is_old {
-            // It is in use, or another test is removing it.
+            // The group is in use, or another test is removing the group.
             let _ = remove(&group);
         }
     }

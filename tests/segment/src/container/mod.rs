@@ -1,9 +1,9 @@
 //! Runs a systemd on a node of the segment, for tests that need a service manager.
 //!
 //! [`Container::boot`] starts the machine's `/usr/lib/systemd/systemd` as process 1 of new namespaces, on a new file
-//! system: `/usr` is the machine's, read-only, and all other folders are new and empty. Nothing is downloaded or
-//! built, and a boot takes about a second. The container uses the network of its [`Node`], whose `eth0` is on the
-//! segment. It needs root, and the packages systemd, util-linux and iproute2; the error names missing ones. The
+//! system: `/usr` is the machine's, read-only, and all other folders are new and empty. A boot downloads and builds
+//! nothing, and takes about a second. The container uses the network of its [`Node`], whose `eth0` is on the segment. A
+//! boot needs root, and the packages systemd, util-linux and iproute2. If a package is missing, the error names it. The
 //! container ends on drop.
 //!
 //! ```no_run
@@ -49,11 +49,11 @@ use cgroup::Cgroup;
 /// Longest time of a boot.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// PATH inside the container, and of the commands that make it.
+/// PATH of the programs inside the container, and of the commands that make the container.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Commands of process 1 before it becomes systemd.
+/// Commands that process 1 runs before it becomes systemd.
 const BOOT_SCRIPT: &str = include_str!("boot.sh");
-/// Commands that a process from outside runs before its program. Its control group is none of the container's.
+/// Commands that move a process from outside into a control group of the container and then start its program.
 const ENTER_SCRIPT: &str = r#"
     mkdir -p /sys/fs/cgroup/shell
     echo 0 >/sys/fs/cgroup/shell/cgroup.procs
@@ -66,7 +66,7 @@ const INSTALL_SCRIPT: &str = "
     systemd-sysusers
     systemctl daemon-reload";
 
-/// A node on which systemd runs. Systemd and all its processes end on drop.
+/// A node on which systemd runs. On drop, systemd and all its processes end.
 #[derive(Debug)]
 pub struct Container {
     node: Node,
@@ -83,8 +83,8 @@ pub struct Container {
 }
 
 impl Container {
-    /// Boots a container, and waits until the boot is complete. `ringd` and `ringctl` are in `/usr/local/bin`, the
-    /// repository in `/src`. Only systemd's units exist.
+    /// Boots a container, and waits until the boot is complete. `ringd` and `ringctl` are in `/usr/local/bin`, and the
+    /// repository is in `/src`. The container has only the units that come with systemd.
     pub fn boot(node: &Node, binaries: Binaries) -> Result<Self> {
         needs::check()?;
         let folder = tempfile::tempdir_in("/run").context("cannot make a folder in /run")?;
@@ -141,7 +141,7 @@ impl Container {
         let deadline = Instant::now() + BOOT_TIMEOUT;
         let mut look = || -> Result<bool> {
             if let Some(status) = self.parent.try_wait()? {
-                // Its last messages may arrive after its end.
+                // The last messages of systemd may arrive after its end.
                 thread::sleep(POLL_INTERVAL);
                 bail!("it ended with {status}:\n{}", self.console.all().join("\n"));
             }
@@ -175,9 +175,9 @@ impl Container {
         Ok(())
     }
 
-    /// Returns the state of the whole system after the boot; empty: systemd does not answer yet.
+    /// Returns the state of the whole system after the boot, or an empty string if systemd does not answer yet.
     fn state(&self) -> Result<String> {
-        // The exit code only tells whether a unit has failed.
+        // The exit code shows only whether a unit has failed.
         let output = self
             .command("systemctl")
             .args(["is-system-running", "--wait"])
@@ -205,7 +205,7 @@ impl Container {
         &self.node
     }
 
-    /// Returns the outer path of a file in the container.
+    /// Returns the path by which processes outside the container reach a file in the container.
     pub fn path(&self, inside: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{inside}", self.init))
     }
@@ -228,7 +228,8 @@ impl Container {
         Ok(())
     }
 
-    /// Returns a command that runs inside as root, in `/src`, with its own control group and a login's environment.
+    /// Returns a command that runs a program inside as root: in `/src`, with a separate control group and the
+    /// environment of a login.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command
@@ -263,12 +264,12 @@ impl Container {
         Ok(text)
     }
 
-    /// Runs shell lines inside, all of which must succeed. Returns their output.
+    /// Runs shell lines inside, and returns their output. Every line must succeed.
     pub fn sh(&self, lines: &str) -> Result<String> {
         self.run(&["sh", "-euc", lines])
     }
 
-    /// Installs `ringd@.service` and its user with the README's commands. Neither enables nor starts it.
+    /// Installs `ringd@.service` and its user with the README's commands. Neither enables nor starts the service.
     pub fn install_service(&self) -> Result<()> {
         self.sh(INSTALL_SCRIPT).map(drop)
     }
@@ -308,12 +309,12 @@ impl Container {
         }
     }
 
-    /// Returns the lines of its journal up to now: `Nov 22 16:00:00 ringd[42]: text`.
+    /// Returns the lines of the container's journal up to now. Example of a line: `Nov 22 16:00:00 ringd[42]: text`.
     pub fn journal(&self) -> Vec<String> {
         self.journal.all()
     }
 
-    /// Waits for a line of its journal. It may already be there.
+    /// Waits for a line of the container's journal. The line may already be there.
     pub fn wait_for_line(
         &self,
         timeout: Duration,
@@ -322,7 +323,7 @@ impl Container {
         self.wait_for_line_from(0, timeout, wanted)
     }
 
-    /// Waits for a line of its journal after the first `from` lines.
+    /// Waits for a line of the container's journal after the first `from` lines.
     pub fn wait_for_line_from(
         &self,
         from: usize,
@@ -335,7 +336,8 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        // When process 1 dies, the kernel ends all others. Its parent ends with it; otherwise the parent is killed.
+        // When process 1 dies, the kernel kills all other processes of the container. The parent of process 1 then ends
+        // by itself, or is killed here.
         match i32::try_from(self.init) {
             Ok(init) if init > 0 => drop(kill(Pid::from_raw(init), Signal::SIGKILL)),
             _ => drop(self.parent.kill()),
@@ -349,7 +351,7 @@ impl Drop for Container {
     }
 }
 
-/// Returns the only child of a process, or `None` if there is none yet.
+/// Returns the only child of a process, or `None` if the process has no child yet.
 fn child_of(pid: u32) -> Result<Option<u32>> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let children = fs::read_to_string(&path)

@@ -8,9 +8,9 @@ use anyhow::{Context, Result, ensure};
 
 use super::PATH;
 
-/// Path of systemd in all distributions.
+/// Path of systemd, which is the same in all distributions.
 const SYSTEMD_PATH: &str = "/usr/lib/systemd/systemd";
-/// Programs that make the container, and their packages.
+/// Programs that make the container, each with its package.
 const PROGRAMS: [(&str, &str); 9] = [
     ("unshare", "util-linux"),
     ("nsenter", "util-linux"),
@@ -28,13 +28,13 @@ pub(super) fn check() -> Result<()> {
     let mut missing = Vec::new();
     if !is_root()? {
         missing.push(
-            "it is not root: run the tests as root, as by `sudo -E env \"PATH=$PATH\" cargo test`"
+            "the tests do not run as root: run them as root, for example with `sudo -E env \"PATH=$PATH\" cargo test`"
                 .to_owned(),
         );
     }
     if !Path::new(SYSTEMD_PATH).exists() {
         missing.push(format!(
-            "there is no {SYSTEMD_PATH}: install systemd, as by `apt-get install systemd`; it need not \
+            "there is no {SYSTEMD_PATH}: install systemd, for example with `apt-get install systemd`; it need not \
              be what this machine was booted with"
         ));
     }
@@ -59,7 +59,8 @@ pub(super) fn check() -> Result<()> {
     Ok(())
 }
 
-/// Whether the process is root outside of a user namespace: systemd starts services as other users.
+/// Whether the process is root outside of a user namespace. Systemd can start services as other users only if it runs
+/// as such a root.
 fn is_root() -> Result<bool> {
     let map = fs::read_to_string("/proc/self/uid_map").context("cannot read /proc")?;
     let mut fields = map.split_whitespace();

@@ -9,15 +9,15 @@ use crate::wire::{Message, Seen, Token};
 
 type Chain = (MacAddr, u32);
 
-/// Holders and offers in the frames up to now. It handles one frame at a time, so that a check can continue after a
+/// Holders and offers in the frames up to now. The check handles one frame at a time, so it can continue after a
 /// violation.
 #[derive(Debug, Default)]
 pub struct TokenIdentities {
     /// Authors that have lost their numbers.
     forgetful: HashSet<MacAddr>,
-    /// The only node that may hold a token: its holder, or the node to which it was offered.
+    /// The only node that may hold each token: its holder, or the node to which the token was offered.
     holders: HashMap<Token, MacAddr>,
-    /// Newest offer of each chain: progress and taker.
+    /// Newest offer of each chain: the progress, and the node to which the token is offered.
     offers: HashMap<Chain, (u64, MacAddr)>,
     /// Largest progress of each chain.
     reached: HashMap<Chain, u64>,
@@ -27,8 +27,8 @@ pub struct TokenIdentities {
 
 /// Checks the identities of all tokens that were held or offered:
 /// - only the node to which a token was offered holds it;
-/// - only its holder hands a chain over, to one successor;
-/// - its author begins a chain, with a number larger than its last one;
+/// - only the holder of a chain hands it over, and only to one successor;
+/// - the author of a chain begins it, with a number that is larger than the author's last number;
 /// - the progress of a chain grows.
 pub fn check_identities(frames: &[Seen]) -> Result<()> {
     let mut identities = TokenIdentities::default();
@@ -38,8 +38,9 @@ pub fn check_identities(frames: &[Seen]) -> Result<()> {
 }
 
 impl TokenIdentities {
-    /// Expects that these authors lose their state files and reuse numbers. Of their chains it only checks that two
-    /// nodes never hold equal tokens, which the clock ensures.
+    /// Expects that these authors lose their state files and reuse numbers. For their chains the check covers only one
+    /// rule: two nodes never hold equal tokens. The clock ensures this rule: the progress of a created token is not
+    /// below the clock.
     pub fn with_forgetful(authors: impl IntoIterator<Item = MacAddr>) -> Self {
         Self {
             forgetful: authors.into_iter().collect(),
@@ -47,7 +48,7 @@ impl TokenIdentities {
         }
     }
 
-    /// Checks the next frame. If two nodes hold a token, the first one is right.
+    /// Checks the next frame. If two nodes hold equal tokens, the check treats the first node as the right holder.
     pub fn check_frame(&mut self, seen: &Seen) -> Result<()> {
         match seen.message {
             Message::TokenIsHere { token, .. } => self.check_holder(token, seen.author, seen),
@@ -61,7 +62,7 @@ impl TokenIdentities {
         let only = *self.holders.entry(token).or_insert(holder);
         ensure!(
             only == holder,
-            "{holder} and {only} have equal tokens {token:?}: {seen:?}"
+            "equal tokens: {holder} claims {token:?}, which belongs to {only}: {seen:?}"
         );
         if known || self.forgetful.contains(&token.author) {
             Ok(())

@@ -3,7 +3,7 @@ use crate::invariants::test_frames::{assert_found, here, mac, take, token};
 use crate::wire::Seen;
 
 #[test]
-fn a_ring_that_rotates_repeats_and_mints_passes() {
+fn a_ring_that_rotates_the_token_repeats_offers_and_mints_tokens_passes() {
     let frames = [
         here(0, 1, token(5, 1, 1)),
         take(1, 1, 2, token(6, 1, 1)),
@@ -12,9 +12,9 @@ fn a_ring_that_rotates_repeats_and_mints_passes() {
         here(2, 1, token(5, 1, 1)),
         here(3, 2, token(6, 1, 1)),
         take(4, 2, 3, token(7, 1, 1)),
-        // The first copy arrives late.
+        // The first copy of the offer arrives late.
         take(4, 1, 2, token(6, 1, 1)),
-        // Node 3 does not take it, so node 2 makes a new chain.
+        // Node 3 does not take the token, so node 2 makes a new chain.
         take(5, 2, 1, token(9, 2, 1)),
         here(6, 1, token(9, 2, 1)),
     ];
@@ -24,12 +24,12 @@ fn a_ring_that_rotates_repeats_and_mints_passes() {
 #[test]
 fn each_violation_is_found() {
     let cases: [(&[Seen], &str); 7] = [
-        // Two holders of equal tokens.
+        // Two nodes hold equal tokens.
         (
             &[here(0, 1, token(5, 1, 1)), here(1, 2, token(5, 1, 1))],
             "equal tokens",
         ),
-        // A holder other than the one to which it was offered.
+        // The token's holder is not the node to which the token was offered.
         (
             &[
                 here(0, 1, token(5, 1, 1)),
@@ -38,12 +38,12 @@ fn each_violation_is_found() {
             ],
             "equal tokens",
         ),
-        // One token offered to two members.
+        // One token is offered to two members.
         (
             &[take(1, 1, 2, token(6, 1, 1)), take(2, 1, 3, token(6, 1, 1))],
             "equal tokens",
         ),
-        // A chain handed over to two successors at different progress.
+        // A chain is handed over to two successors at different progress.
         (
             &[take(1, 1, 2, token(6, 1, 1)), take(2, 1, 3, token(8, 1, 1))],
             "hands on a chain",
@@ -64,7 +64,7 @@ fn each_violation_is_found() {
 }
 
 #[test]
-fn an_author_that_forgot_its_numbers_may_use_them_again_but_never_twice_at_once() {
+fn an_author_that_forgot_its_numbers_may_reuse_them_but_two_nodes_never_hold_equal_tokens() {
     let again = [
         here(0, 1, token(5, 1, 4)),
         take(1, 1, 2, token(6, 1, 4)),
@@ -85,13 +85,13 @@ fn an_author_that_forgot_its_numbers_may_use_them_again_but_never_twice_at_once(
 #[test]
 fn the_check_goes_on_after_a_violation() {
     let mut identities = TokenIdentities::default();
-    let told = [
+    let frames = [
         here(0, 1, token(5, 1, 1)),
         here(1, 2, token(5, 1, 1)),
         here(2, 1, token(5, 1, 1)),
         here(3, 3, token(5, 1, 1)),
     ];
-    let verdicts: Vec<bool> = told
+    let verdicts: Vec<bool> = frames
         .iter()
         .map(|seen| identities.check_frame(seen).is_ok())
         .collect();

@@ -7,19 +7,19 @@ use pnet::util::MacAddr;
 
 use crate::wire::{Digest, Seen};
 
-/// Checks that the last digest that each of these nodes sent is the `expected` one.
+/// Checks that the last digest of each of these nodes is the `expected` digest.
 pub fn check_equal_digests(frames: &[Seen], alive: &[MacAddr], expected: Digest) -> Result<()> {
-    let told = frames
+    let digests = frames
         .iter()
         .filter_map(|seen| Some((seen.author, seen.message.digest()?)));
-    let last: HashMap<MacAddr, Digest> = told.collect();
+    let last: HashMap<MacAddr, Digest> = digests.collect();
     for mac in alive {
         let digest = last
             .get(mac)
-            .with_context(|| format!("{mac} has told no digest"))?;
+            .with_context(|| format!("{mac} has sent no digest"))?;
         ensure!(
             *digest == expected,
-            "{mac} tells {digest:x?}, not {expected:x?}"
+            "{mac} sends the digest {digest:x?} instead of {expected:x?}"
         );
     }
     Ok(())

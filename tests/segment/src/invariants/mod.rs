@@ -1,6 +1,6 @@
-//! Checks of invariants (section 5 of the protocol) that use only captured frames.
+//! Checks of the invariants in section 5 of the protocol. The checks use only captured frames.
 //!
-//! A capture for these checks begins with the ring, and contains only frames of real nodes: remove frames that a
+//! A capture for these checks begins when the ring starts, and contains only frames of real nodes. Remove frames that a
 //! test forged.
 
 mod identity;
@@ -32,8 +32,8 @@ pub fn check_well_formed(frames: &[Seen]) -> Result<()> {
     Ok(())
 }
 
-/// Checks invariants that hold at any time and during any fault: well-formed frames, and identities that name one
-/// tenure each.
+/// Checks the invariants that hold at any time and during any fault: frames are well-formed, and each identity names
+/// one tenure.
 pub fn check_all(frames: &[Seen]) -> Result<()> {
     check_well_formed(frames)?;
     check_identities(frames)

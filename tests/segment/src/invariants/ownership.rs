@@ -1,4 +1,4 @@
-//! When frames are no longer lost, one owner remains.
+//! Checks that exactly one owner remains after the network has stopped losing frames.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const HANDLING_TIME: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy)]
 struct Claim<'a> {
     token: Token,
-    /// Node to which it is being offered.
+    /// Node to which the token is being offered.
     offered_to: Option<MacAddr>,
     seen: &'a Seen,
 }
@@ -44,7 +44,7 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// A claim of another token than the claims before it.
+/// A claim to a different token than the claims before it.
 #[derive(Debug, Clone)]
 pub struct Rival {
     pub at: Duration,
@@ -52,8 +52,9 @@ pub struct Rival {
     pub text: String,
 }
 
-/// Checks that there are claims since `from`, and all belong to one moving token. Its progress grows, and it
-/// consists of one chain or of chains with which its holders replaced it.
+/// Checks that there are claims since `from`, and that all these claims belong to one moving token. The token's
+/// progress must grow. The token consists of one chain, or of several chains if a holder replaced the chain with a new
+/// one.
 pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
     if let Some(rival) = first_rival(frames, from, HANDLING_TIME) {
         bail!(rival.text);
@@ -67,8 +68,8 @@ pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Returns the first claim since `from` that belongs to another token than the claims before it, see
-/// [`check_one_owner`]. `on_the_way` is the longest time for a frame to reach a node and be handled.
+/// Returns the first claim since `from` that belongs to a different token than the claims before it, see
+/// [`check_one_owner`]. `on_the_way` is the longest time from the sending of a frame until a node has handled it.
 pub fn first_rival(frames: &[Seen], from: Duration, on_the_way: Duration) -> Option<Rival> {
     let mut chains = HashSet::new();
     let mut newest: Option<Claim<'_>> = None;
@@ -110,7 +111,7 @@ pub fn first_rival(frames: &[Seen], from: Duration, on_the_way: Duration) -> Opt
     None
 }
 
-/// Checks that the holder of the last chain made the new one.
+/// Checks that the holder of the last chain made the new chain.
 fn check_mint(last: &Claim<'_>, next: &Claim<'_>, is_new: bool) -> Result<()> {
     let minter = next.seen.author;
     let may_mint = minter == last.seen.author || last.offered_to == Some(minter);
@@ -135,7 +136,7 @@ fn check_late(
         let offer = Claim::of(seen).filter(|claim| claim.offered_to.is_some());
         seen.author == holder && offer.is_some_and(|claim| claim.token == late.token)
     });
-    let told = offered.and_then(|offer| {
+    let arrival = offered.and_then(|offer| {
         before[offer..].iter().find(|seen| {
             let newer = seen.message.token().is_some_and(|token| {
                 token.chain() == late.token.chain() && token.progress > late.token.progress
@@ -144,7 +145,7 @@ fn check_late(
         })
     });
     ensure!(
-        offered.is_some() && told.is_none_or(|told| late.seen.at <= told.at + on_the_way),
+        offered.is_some() && arrival.is_none_or(|arrival| late.seen.at <= arrival.at + on_the_way),
         "a former holder still claims the token:\n  {:?}\n  {:?}",
         last.seen,
         late.seen

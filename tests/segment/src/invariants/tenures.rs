@@ -8,7 +8,7 @@ use pnet::util::MacAddr;
 
 use crate::wire::{Message, Seen, Token};
 
-/// Time of one node with the token.
+/// Time during which one node has the token without a break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tenure {
     pub token: Token,
@@ -16,9 +16,9 @@ pub struct Tenure {
     pub since: Duration,
 }
 
-/// Returns the tenures in order, by the claims of the holders. An offer that was not taken is no tenure.
+/// Returns the tenures in order, as the claims of the holders show them. An offer that no node accepted is no tenure.
 pub fn tenures(frames: &[Seen]) -> Vec<Tenure> {
-    let mut known = HashSet::new();
+    let mut known_tokens = HashSet::new();
     let mut tenures = Vec::new();
     for seen in frames {
         let token = match seen.message {
@@ -29,7 +29,7 @@ pub fn tenures(frames: &[Seen]) -> Vec<Tenure> {
             },
             _ => continue,
         };
-        if known.insert(token) {
+        if known_tokens.insert(token) {
             tenures.push(Tenure {
                 token,
                 holder: seen.author,
@@ -40,8 +40,8 @@ pub fn tenures(frames: &[Seen]) -> Vec<Tenure> {
     tenures
 }
 
-/// Checks that members without work had equally many tenures, except for `slack`, and at least `least` each. All of
-/// them must be alive.
+/// Checks that each of these members had at least `least` tenures, and that the numbers of tenures differ by at most
+/// `slack`. The members must be alive and have no work.
 pub fn check_fair_rotation(
     tenures: &[Tenure],
     members: &[MacAddr],
@@ -60,7 +60,7 @@ pub fn check_fair_rotation(
     let most = counts.values().max().copied().unwrap_or(fewest);
     ensure!(
         fewest >= least,
-        "a member had the token less than {least} times: {counts:?}"
+        "a member had the token fewer than {least} times: {counts:?}"
     );
     ensure!(
         most - fewest <= slack,

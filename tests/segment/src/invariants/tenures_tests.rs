@@ -2,7 +2,7 @@ use super::{check_fair_rotation, tenures};
 use crate::invariants::test_frames::{here, mac, take, token};
 
 #[test]
-fn an_offer_that_nobody_takes_up_is_no_tenure() {
+fn an_offer_that_no_node_accepts_is_no_tenure() {
     let frames = [
         here(0, 1, token(5, 1, 1)),
         take(1, 1, 2, token(6, 1, 1)),
@@ -26,7 +26,8 @@ fn equal_shares_pass_and_unequal_ones_are_found() {
     let all = tenures(&frames.collect::<Vec<_>>());
     let members = [mac(1), mac(2), mac(3)];
     check_fair_rotation(&all, &members, 3, 0).expect("each node had three tenures");
-    check_fair_rotation(&all[..7], &members, 1, 0).expect_err("one had three turns, two had two");
-    check_fair_rotation(&all, &members, 4, 0).expect_err("nobody had four turns");
-    check_fair_rotation(&all, &[mac(1), mac(9)], 0, 2).expect_err("node 9 had none");
+    check_fair_rotation(&all[..7], &members, 1, 0)
+        .expect_err("one node had three tenures, and two nodes had two");
+    check_fair_rotation(&all, &members, 4, 0).expect_err("no node had four tenures");
+    check_fair_rotation(&all, &[mac(1), mac(9)], 0, 2).expect_err("node 9 had no tenure");
 }

@@ -1,4 +1,4 @@
-//! Made-up frames to test the checks.
+//! Invented frames that test the checks.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) fn token(progress: u64, author: u8, number: u32) -> Token {
     }
 }
 
-pub(super) fn seen(at: u64, from: u8, to: u8, message: &Message) -> Seen {
+pub(super) fn seen_frame(at: u64, from: u8, to: u8, message: &Message) -> Seen {
     let bytes = frame(mac(to), mac(from), ETHERTYPE, &message.payload(mac(from)));
     Seen::read(Duration::from_millis(at), usize::from(from), bytes)
         .expect("the frame is long enough")
@@ -39,7 +39,7 @@ pub(super) fn here(at: u64, from: u8, token: Token) -> Seen {
         digest: DIGEST,
         data: Vec::new(),
     };
-    seen(at, from, BROADCAST, &message)
+    seen_frame(at, from, BROADCAST, &message)
 }
 
 /// Returns a frame in which `from` offers a token to `to`.
@@ -49,12 +49,14 @@ pub(super) fn take(at: u64, from: u8, to: u8, token: Token) -> Seen {
         digest: DIGEST,
         data: Vec::new(),
     };
-    seen(at, from, to, &message)
+    seen_frame(at, from, to, &message)
 }
 
 #[track_caller]
 pub(super) fn assert_found(verdict: Result<()>, words: &str) {
-    let error = verdict.expect_err("the violation is there").to_string();
+    let error = verdict
+        .expect_err("the frames contain a violation")
+        .to_string();
     assert!(
         error.contains(words),
         "another violation was found: {error}"
@@ -62,7 +64,7 @@ pub(super) fn assert_found(verdict: Result<()>, words: &str) {
 }
 
 #[test]
-fn frames_that_the_protocol_forbids_are_found() {
+fn the_check_finds_frames_that_the_protocol_forbids() {
     use super::check_well_formed;
     let frames = [here(0, 1, token(1, 1, 1)), take(1, 1, 2, token(2, 1, 1))];
     check_well_formed(&frames).expect("both frames are allowed");
@@ -70,7 +72,7 @@ fn frames_that_the_protocol_forbids_are_found() {
     let forged = Seen::read(Duration::ZERO, 1, bytes).expect("the frame is long enough");
     for (frame, words) in [
         (take(0, 1, BROADCAST, token(2, 1, 1)), "broadcast an offer"),
-        (seen(0, 1, 1, &Message::WhereIsToken), "to itself"),
+        (seen_frame(0, 1, 1, &Message::WhereIsToken), "to itself"),
         (forged, "the author is not the source"),
     ] {
         assert_found(check_well_formed(&[frame]), words);

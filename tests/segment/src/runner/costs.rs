@@ -1,4 +1,4 @@
-//! Records the time of each test, so that a new slow test is noticed.
+//! Records the time of each test, so that developers notice a new slow test.
 
 use std::cmp::Reverse;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Test;
 
-/// Number of tests that are named.
+/// Number of slow tests whose names are printed.
 const SLOWEST_SHOWN: usize = 10;
 
 #[derive(Debug, Default)]

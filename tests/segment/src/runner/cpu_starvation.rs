@@ -1,23 +1,25 @@
-//! Measures how long the kernel kept the test's daemons from the CPU. Linux 6.18 with autogroups let whole sessions
-//! wait for up to two minutes while others ran. A test cannot judge anything then.
+//! Measures how long the kernel gave the test's daemons no CPU although they were ready to run. Under Linux 6.18 with
+//! autogroups, whole sessions have waited for up to two minutes while other sessions ran. After such a wait the test's
+//! result means nothing.
 
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Daemons that share two CPUs with two busy loops wait much less during a whole test.
+/// Longest wait at which a test's result still counts. Daemons that share two CPUs with two busy loops wait much less
+/// during a whole test.
 const STARVATION_LIMIT: Duration = Duration::from_secs(10);
 
 /// Longest wait of all daemons, in nanoseconds.
 static LONGEST_WAIT_NANOS: AtomicU64 = AtomicU64::new(0);
 
-/// Resets the measurement at the begin of a test.
+/// Resets the measurement at the beginning of a test.
 pub(crate) fn reset() {
     LONGEST_WAIT_NANOS.store(0, Ordering::Relaxed);
 }
 
-/// Reads how long a process has waited. Call it before the process ends.
+/// Reads how long a process has waited for a CPU. Must be called before the process ends.
 pub(crate) fn record_wait(process: u32) {
     let path = Path::new("/proc")
         .join(process.to_string())
@@ -26,7 +28,7 @@ pub(crate) fn record_wait(process: u32) {
     LONGEST_WAIT_NANOS.fetch_max(wait_nanos(&text).unwrap_or_default(), Ordering::Relaxed);
 }
 
-/// Returns the longest wait, if it was too long for any test.
+/// Returns the longest wait of a daemon if it exceeds the limit.
 pub(crate) fn starvation() -> Option<Duration> {
     let longest = Duration::from_nanos(LONGEST_WAIT_NANOS.load(Ordering::Relaxed));
     (longest >= STARVATION_LIMIT).then_some(longest)
@@ -53,7 +55,7 @@ mod tests {
             "the kernel shows schedstat"
         );
         assert_eq!(starvation(), None);
-        let nanos = u64::try_from(STARVATION_LIMIT.as_nanos()).expect("the time is short");
+        let nanos = u64::try_from(STARVATION_LIMIT.as_nanos()).expect("the time fits into 64 bits");
         LONGEST_WAIT_NANOS.store(nanos, Ordering::Relaxed);
         record_wait(std::process::id());
         assert_eq!(starvation(), Some(STARVATION_LIMIT));

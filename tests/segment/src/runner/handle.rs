@@ -1,4 +1,5 @@
-//! The runner's handle of a sandbox: a process that runs the tests that it is sent, and reports their results.
+//! The runner's handle of a sandbox. A sandbox is a process that receives names of tests, runs the tests and reports
+//! their results.
 
 use std::env;
 use std::fs::File;
@@ -15,7 +16,7 @@ use super::worker::{READY, Report};
 
 /// Environment variable of a process that makes a sandbox and runs tests in it.
 const WORKER_VARIABLE: &str = "RING_SEGMENT_WORKER";
-/// Longest time of a test. A test that takes longer hangs, and its sandbox is ended.
+/// Longest time of a test. The runner treats a longer test as hung, and ends its sandbox.
 const TEST_TIMEOUT: Duration = Duration::from_secs(300);
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -23,23 +24,25 @@ pub(crate) fn is_worker() -> bool {
     env::var_os(WORKER_VARIABLE).is_some()
 }
 
-/// A sandbox with a worker. It ends on drop.
+/// A sandbox with a worker. When the handle is dropped, the sandbox and the worker end.
 #[derive(Debug)]
 pub(crate) struct WorkerHandle {
     process: Child,
-    /// Connection to the worker: it gets the name of a test, and answers with the verdict. Both are one line.
+    /// Connection to the worker. The worker receives the name of a test, and answers with the verdict. Name and verdict
+    /// are one line each.
     channel: BufReader<UnixStream>,
     /// Output of the worker and its children, and the number of bytes already read.
     output: (File, u64),
 }
 
 impl WorkerHandle {
-    /// Makes a sandbox. It ends with the calling thread.
+    /// Makes a sandbox, which ends with the calling thread.
     pub(crate) fn start() -> Result<Self> {
         let program = env::current_exe().context("cannot find the running program")?;
         let (own, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
         let output = tempfile::tempfile().context("cannot make a file for a sandbox's output")?;
-        // Shells make background commands ignore these signals, which daemons would inherit.
+        // Shells let background commands ignore these signals. Without this reset the daemons would inherit the
+        // setting.
         let process = Command::new("env")
             .arg("--default-signal=HUP,INT,QUIT")
             .arg(&program)
@@ -55,29 +58,29 @@ impl WorkerHandle {
             output: (output, 0),
         };
         let line = this.read_line_within(START_TIMEOUT);
-        let said = this.take_output();
+        let output = this.take_output();
         match line {
             Ok(line) if line.trim_end() == READY => Ok(this),
-            Ok(line) => bail!("a sandbox sent {line:?} instead of {READY:?}: {said}"),
-            Err(error) if said.is_empty() => Err(error.context("cannot make a sandbox")),
-            Err(_) => bail!("{}", said.trim_end().trim_start_matches("error: ")),
+            Ok(line) => bail!("a sandbox sent {line:?} instead of {READY:?}: {output}"),
+            Err(error) if output.is_empty() => Err(error.context("cannot make a sandbox")),
+            Err(_) => bail!("{}", output.trim_end().trim_start_matches("error: ")),
         }
     }
 
     pub(crate) fn run(&mut self, test: &str) -> Report {
-        let asked = writeln!(self.channel.get_mut(), "{test}");
-        let answer = asked
-            .context("its sandbox has ended before")
+        let request = writeln!(self.channel.get_mut(), "{test}");
+        let answer = request
+            .context("its sandbox has already ended")
             .and_then(|()| self.read_line_within(TEST_TIMEOUT));
         let report = answer.and_then(|line| Ok(serde_json::from_str::<Report>(&line)?));
         let failed = |error| Report {
             verdict: Err(format!("{error:#}")),
             stalls: 0,
             starved: None,
-            said: String::new(),
+            output: String::new(),
         };
         Report {
-            said: self.take_output(),
+            output: self.take_output(),
             ..report.unwrap_or_else(failed)
         }
     }
@@ -88,7 +91,9 @@ impl WorkerHandle {
         let mut line = String::new();
         let read = self.channel.read_line(&mut line);
         read.map_err(|error| match error.kind() {
-            ErrorKind::WouldBlock => anyhow!("no end after {limit:?}: its sandbox was ended"),
+            ErrorKind::WouldBlock => {
+                anyhow!("the test did not end in {limit:?}, so the runner ended its sandbox")
+            }
             _ => Error::from(error).context("cannot read from its sandbox"),
         })?;
         if line.is_empty() {
@@ -112,7 +117,8 @@ impl WorkerHandle {
 
 impl Drop for WorkerHandle {
     fn drop(&mut self) {
-        // All processes of the sandbox die with its first process, which dies with this one.
+        // When this process is killed, the first process of the sandbox dies too, and with it all processes of the
+        // sandbox.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -29,7 +29,7 @@ use worker::Report;
 const SANDBOXES_PER_CPU: usize = 6;
 
 thread_local! {
-    /// Sandbox in which this thread runs its tests.
+    /// Sandbox in which the current thread runs its tests.
     static WORKER: RefCell<Option<WorkerHandle>> = const { RefCell::new(None) };
 }
 
@@ -77,7 +77,7 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
     let stalls = stalls.load(Ordering::Relaxed);
     let have_run = conclusion.num_passed + conclusion.num_failed > 0;
     if plan.is_some() {
-        println!("daemons were stalled {stalls} times\n");
+        println!("the runner has stalled daemons {stalls} times\n");
     }
     if plan.is_some_and(|plan| plan.count.is_some()) && have_run && stalls == 0 {
         eprintln!("error: no daemon was stalled, so this sample shows nothing");
@@ -86,12 +86,12 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
     conclusion.exit_code()
 }
 
-/// Whether this process distributes the tests. Otherwise it runs single tests.
+/// Whether this process distributes the tests. Otherwise the process is a worker, which runs single tests.
 pub fn is_runner() -> bool {
     !sandbox::is_inside() && !handle::is_worker()
 }
 
-/// Checks that sandboxes can be made, and removes tests that should not run.
+/// Checks that this machine permits sandboxes, and removes tests that should not run.
 fn prepare(mut tests: Vec<Test>) -> Result<(Vec<Test>, Option<Plan>)> {
     WorkerHandle::start()?;
     let Some(plan) = Plan::from_environment()? else {
@@ -105,7 +105,7 @@ fn prepare(mut tests: Vec<Test>) -> Result<(Vec<Test>, Option<Plan>)> {
     Ok((plan.draw(tests), Some(plan)))
 }
 
-/// Runs a test in this thread's sandbox when its turn comes. Returns its time and its report.
+/// Runs a test in this thread's sandbox when the test's turn comes. Returns the time of the test and its report.
 fn run_in_turn(
     test: Test,
     sandboxes: usize,
@@ -123,7 +123,7 @@ fn run_in_turn(
     let mut report = run_once(test, stalls);
     if let Ok(Some(waited)) = report.as_ref().map(|it| it.starved) {
         println!(
-            "{}: the kernel has kept its daemons from the processors for {:.0} s, which is not its failure: once more",
+            "{}: the kernel gave its daemons no CPU for {:.0} s, so its result means nothing; the test runs again",
             test.name(),
             waited.as_secs_f64()
         );
@@ -131,11 +131,13 @@ fn run_in_turn(
     }
     drop(turn);
     let outcome = match report.context("there is no sandbox for the test") {
-        Ok(Report { verdict, said, .. }) => {
-            if shows_all && !said.is_empty() {
-                eprintln!("{}:\n{said}", test.name());
+        Ok(Report {
+            verdict, output, ..
+        }) => {
+            if shows_all && !output.is_empty() {
+                eprintln!("{}:\n{output}", test.name());
             }
-            verdict.map_err(|text| Failed::from(format!("{text}\n{said}")))
+            verdict.map_err(|text| Failed::from(format!("{text}\n{output}")))
         }
         Err(error) => Err(Failed::from(format!("{error:#}"))),
     };
@@ -152,7 +154,7 @@ fn run_once(test: Test, stalls: &AtomicUsize) -> Result<Report> {
         let report = worker.insert(ready).run(test.name());
         stalls.fetch_add(report.stalls, Ordering::Relaxed);
         if report.verdict.is_err() {
-            // Another test must not find the leftovers of a failed one.
+            // Another test must not find the leftovers of a failed test.
             worker.take();
         }
         Ok(report)

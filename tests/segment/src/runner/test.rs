@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-/// A test for [`main`](crate::main). The macro [`tests!`](crate::tests) makes it.
+/// A test for [`main`](crate::main). The macro [`tests!`](crate::tests) makes such a test.
 #[derive(Debug, Clone, Copy)]
 pub struct Test {
     path: &'static str,
@@ -22,7 +22,7 @@ impl Test {
         }
     }
 
-    /// Marks a test that judges an upper bound of time: no other test runs meanwhile.
+    /// Marks a test that judges an upper bound of time. No other test runs at the same time.
     pub const fn exclusive(self) -> Self {
         Self {
             exclusive: true,
@@ -30,7 +30,7 @@ impl Test {
         }
     }
 
-    /// Marks a test whose daemons must not be stalled: it stops them itself, or has none.
+    /// Marks a test whose daemons the runner must not stall. Such a test stops its daemons itself, or has no daemons.
     pub const fn without_stalls(self) -> Self {
         Self {
             may_stall: false,
@@ -42,12 +42,12 @@ impl Test {
         self.exclusive
     }
 
-    /// Whether its daemons may be stalled. In an exclusive test that would spoil the measured times.
+    /// Whether the runner may stall the test's daemons. In an exclusive test a stall would falsify the measured times.
     pub(crate) fn may_stall(&self) -> bool {
         self.may_stall && !self.exclusive
     }
 
-    /// Returns its path without the test program.
+    /// Returns the test's path without the name of the test program.
     pub(crate) fn name(&self) -> &'static str {
         self.path
             .split_once("::")
@@ -61,7 +61,7 @@ impl Test {
 
 /// Lists test functions (`fn() -> anyhow::Result<()>`) for [`main`](crate::main), named by the path of the listing
 /// module. `exclusive` before a name marks a test that judges an upper bound of time. The word becomes part of the
-/// path, by which other runners recognize it (`.config/nextest.toml`).
+/// test's path, so other runners recognize an exclusive test too (`.config/nextest.toml`).
 #[macro_export]
 macro_rules! tests {
     (@one exclusive $test:ident) => {

@@ -1,5 +1,5 @@
-//! Takes turns among all test programs and benchmarks of a build: either a limited number of tests in parallel, or
-//! a single one.
+//! Coordinates all test programs and benchmarks of a build, so that either a limited number of tests runs in parallel,
+//! or a single test.
 
 use std::env;
 use std::fs::File;
@@ -8,12 +8,12 @@ use std::process;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-/// Turn of a test. It ends on drop.
+/// Turn of a test, which ends on drop.
 #[derive(Debug)]
 pub struct Turn(#[expect(dead_code, reason = "the locks are held")] Vec<Flock<File>>);
 
 impl Turn {
-    /// Waits until no other test runs, and keeps others from running.
+    /// Waits until no other test runs, and keeps other tests from running.
     pub fn alone() -> Self {
         Self(enter(FlockArg::LockExclusive).into_iter().collect())
     }
@@ -26,8 +26,8 @@ impl Turn {
     }
 }
 
-/// Queues for a turn. A test that wants to run alone keeps its place until all others have ended, so no other test
-/// overtakes it.
+/// Waits in a queue for a turn. An exclusive test keeps its place in the queue until all running tests have ended, so
+/// no other test overtakes it.
 fn enter(how: FlockArg) -> Option<Flock<File>> {
     let _place = lock("queue", FlockArg::LockExclusive)?;
     lock("running", how)
@@ -38,7 +38,7 @@ fn take_slot(most: usize) -> Option<Flock<File>> {
         let file = open(&format!("slot-{slot}"))?;
         Flock::lock(file, FlockArg::LockExclusiveNonblock).ok()
     });
-    // Other programs have all places, so this process waits for one of them.
+    // Other programs have taken all places, so this process waits for a place.
     let own = process::id() as usize % most.max(1);
     free.or_else(|| lock(&format!("slot-{own}"), FlockArg::LockExclusive))
 }
@@ -54,7 +54,7 @@ fn lock(name: &str, how: FlockArg) -> Option<Flock<File>> {
     }
 }
 
-/// Opens a file next to the program, or in the temporary folder if that one is read-only.
+/// Opens a file next to the program, or in the temporary folder if the program's folder is read-only.
 fn open(name: &str) -> Option<File> {
     let name = format!("segment-{name}.lock");
     let program = env::current_exe().ok()?;

@@ -1,4 +1,4 @@
-//! The worker in a sandbox: runs the tests that the runner names, one after the other.
+//! The worker in a sandbox, which runs the tests that the runner names, one after the other.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write, stdin};
@@ -17,20 +17,20 @@ use super::cpu_starvation;
 use crate::stalls::{Plan, Stalls};
 use crate::{failure_report, sandbox};
 
-/// First line of a worker.
+/// First line that a worker sends.
 pub(crate) const READY: &str = "ready";
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// Reason of its failure.
+    /// `Err` with the reason if the test failed.
     pub(crate) verdict: Result<(), String>,
-    /// Number of stalls of its daemons.
+    /// Number of stalls of the test's daemons.
     pub(crate) stalls: usize,
-    /// If it failed: for how long the kernel kept its daemons from the CPU, if that was too long.
+    /// Time for which the kernel gave the daemons of a failed test no CPU, if it exceeds the limit.
     pub(crate) starved: Option<Duration>,
-    /// Output during the test.
+    /// Output of the worker and the daemons during the test.
     #[serde(skip)]
-    pub(crate) said: String,
+    pub(crate) output: String,
 }
 
 pub(crate) fn work(tests: &[Test]) -> ExitCode {
@@ -59,7 +59,8 @@ fn serve(tests: &[Test]) -> Result<()> {
     Ok(())
 }
 
-/// Takes the connection to the runner, which is standard input. Processes that tests start must not inherit it.
+/// Takes the connection to the runner, which is standard input. The processes that tests start must not inherit this
+/// connection.
 fn take_channel() -> Result<UnixStream> {
     let channel = stdin().as_fd().try_clone_to_owned();
     let nothing = File::open("/dev/null").context("cannot open /dev/null")?;
@@ -78,7 +79,7 @@ fn run(test: &Test, plan: Option<Plan>) -> Report {
     let verdict = match outcome {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(format!("{error:#}\n{}", source_lines(&error))),
-        // The panic has printed its message.
+        // The panic has already printed its message.
         Err(_) => Err("the case panicked".to_owned()),
     };
     let starved = cpu_starvation::starvation().filter(|_| verdict.is_err());
@@ -88,7 +89,7 @@ fn run(test: &Test, plan: Option<Plan>) -> Report {
         verdict,
         stalls,
         starved,
-        said: String::new(),
+        output: String::new(),
     }
 }
 

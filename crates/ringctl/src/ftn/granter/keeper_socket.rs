@@ -8,7 +8,7 @@ use ring_control::{FramingError, LineBuffer, Reply, to_line};
 use ring_runtime::net::ancillary;
 use serde::de::DeserializeOwned;
 
-/// Maximum length of a request in bytes. It contains a list of servers.
+/// Maximum length of a request in bytes. A request contains a list of servers.
 const REQUEST_MAX: usize = 64 << 10;
 
 /// A connection that receives requests with descriptors, and sends replies.
@@ -42,7 +42,8 @@ impl KeeperSocket {
         }
     }
 
-    /// Receives available bytes, or waits for some. An error counts as the end.
+    /// Receives the available bytes. If no bytes are available, waits for bytes. An error counts as the end of the
+    /// connection.
     pub(super) fn receive(&mut self) {
         let space = self.lines.space();
         match ancillary::receive(&self.stream, space, &mut self.descriptors) {
@@ -52,10 +53,10 @@ impl KeeperSocket {
         }
     }
 
-    /// Returns the next received request, or an error if it is unknown.
+    /// Returns the next received request. Returns an error for an unknown request.
     pub(super) fn next<T: DeserializeOwned>(&mut self) -> Option<Result<T, FramingError>> {
         match self.lines.next_line()? {
-            // The rest of the line would be read as other requests.
+            // If it skipped only this part, it would read the rest of the line as other requests.
             Err(FramingError::TooLong) => {
                 self.has_ended = true;
                 None
@@ -64,7 +65,7 @@ impl KeeperSocket {
         }
     }
 
-    /// The descriptors that have arrived. The caller takes those that it keeps.
+    /// Returns the descriptors that have arrived. The caller takes the descriptors that it wants to keep.
     pub(super) const fn descriptors(&mut self) -> &mut Vec<OwnedFd> {
         &mut self.descriptors
     }
@@ -73,7 +74,7 @@ impl KeeperSocket {
         self.has_ended
     }
 
-    /// Sends a reply. If the keeper has ended, receiving shows it.
+    /// Sends a reply. Ignores errors: if the keeper has ended, the next receive shows the end.
     pub(super) fn send(&mut self, reply: &Reply) {
         if let Ok(line) = to_line(reply) {
             let _ = self.stream.write_all(&line);

@@ -1,10 +1,10 @@
-//! The granter: the process that has the session of a `ringctl token run`, and grants the token to the keeper.
+//! The granter: the process that has the session of a `ringctl token run` and grants the token to the keeper.
 //!
-//! The granter is this program again. The keeper starts it, and sends it the same requests as a daemon
-//! (`super::super::keeper`). It is a separate process so that the granter or the keeper can be killed or stopped
-//! without harm. If the granter is killed, the keeper ends the command before the lease ends. If the keeper is
-//! killed, the kernel ends the command's process group, and the granter ends the other processes by the descriptors
-//! that it got ([`Backstops`]). Then it releases the token.
+//! The granter is another process of this program. The keeper starts the granter, and sends it the same requests that a
+//! daemon gets (`super::super::keeper`). The granter and the keeper are separate processes, so that either process can
+//! be killed or stopped without harm. If the granter is killed, the keeper ends the command before the lease ends. If
+//! the keeper is killed, the kernel ends the command's process group. The granter uses its descriptors ([`Backstops`])
+//! to end the other processes. Then the granter releases the token.
 
 mod keeper_socket;
 mod token_request;
@@ -29,15 +29,15 @@ use keeper_socket::KeeperSocket;
 pub(super) use token_request::TokenRequest;
 
 pub(super) const NAME: &CStr = c"ringd-granter";
-/// The reason of a refusal because other clients hold the token.
+/// The refusal's reason if other clients hold the token.
 pub(super) const BUSY: &str = "busy";
-/// The reason of a refusal because there is no session.
+/// The refusal's reason if there is no session.
 const NO_SESSION: &str = "no_session";
-/// Time that killed work has to disappear. A process that hangs in the kernel delays the token's next holder only for
-/// this time, as in the keeper.
+/// Maximum time to wait until killed processes have disappeared. So a process that hangs in the kernel delays the
+/// token's next holder only for this time. The keeper has the same limit.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
-/// Returns the keeper as the client that passes descriptors.
+/// Returns a description of the keeper, which is the client that passes descriptors.
 fn keeper_client() -> Client {
     Client {
         id: 0,
@@ -46,8 +46,8 @@ fn keeper_client() -> Client {
     }
 }
 
-/// Runs the granter: it acquires a token for the keeper, which sends requests over standard input. It holds the token
-/// until the keeper releases it or ends.
+/// Runs the granter, which acquires a token for the keeper. The keeper sends requests over standard input. The granter
+/// holds the token until the keeper releases the token or ends.
 pub(crate) fn run_granter() -> io::Result<()> {
     detach(NAME)?;
     // A working directory would keep its file system from being unmounted.
@@ -60,7 +60,7 @@ pub(crate) fn run_granter() -> io::Result<()> {
         Ok((mut session, name)) => {
             let last = serve(&mut keeper, &mut session, &request, &name);
             // The logout comes before the reply, so that the token is free when the keeper learns of the release. If
-            // the logout gets lost, the servers end the session after the client timeout.
+            // the logout is lost, the servers end the session after the client timeout.
             let _ = session.log_out();
             last
         }
@@ -100,7 +100,7 @@ fn serve(
             };
             holder.hold(&grant)
         }
-        // Before the grant the keeper sends nothing. So it has ended.
+        // The keeper sends nothing before the grant. So a readable socket means that it has ended.
         Err(Error::Interrupted) => None,
         Err(Error::NotGranted) => refusal(BUSY, busy::busy_text(session, name)),
         Err(error @ Error::NoSession { .. }) => refusal(NO_SESSION, error.to_string()),
@@ -113,7 +113,7 @@ struct TokenHolder<'a> {
     session: &'a mut Session,
     name: &'a TokenName,
     backstops: Backstops,
-    /// Whether the keeper has passed its descriptors, so that its work may have begun.
+    /// Whether the keeper has passed its descriptors. If so, the keeper's work may have begun.
     is_bound: bool,
 }
 
@@ -136,7 +136,7 @@ impl TokenHolder<'_> {
             grade: None,
             data: hex::encode(&grant.data),
             until_ns: until.as_nanos(),
-            // This process talks to the servers, and runs in the time namespace of the work.
+            // The clock of this process is right for the lease: it runs in the same time namespace as the work.
             clock: clock::boot_clock_offset()
                 .ok()
                 .map(|(boot, offset_ns)| BootClock { boot, offset_ns }),
@@ -173,7 +173,7 @@ impl TokenHolder<'_> {
         }
     }
 
-    /// Receives requests of the keeper and answers them.
+    /// Receives the keeper's requests and answers them.
     fn handle_requests(&mut self) -> KeeperState {
         self.keeper.receive();
         while let Some(request) = self.keeper.next::<CommonRequest>() {
@@ -205,17 +205,17 @@ impl TokenHolder<'_> {
     }
 
     fn release(&mut self) -> Reply {
-        // If the session is lost, the token is not held any more, which is the goal.
+        // A lost session needs no report here: it frees the token, which is the goal.
         let _ = self.session.release(self.name.bytes(), None);
         Reply::Unlocked {}
     }
 
-    /// Ends the work of a keeper that has ended, and holds the token until all processes of the work can have
-    /// disappeared.
+    /// Ends the work of a keeper that has ended, and holds the token until all processes of the work have had time to
+    /// disappear.
     fn end_work(&mut self) {
         self.backstops.end(keeper_client().id);
         let by = clock::now().monotonic + EXIT_GRACE;
-        // The keeper's closed socket stays readable, so it must not be watched.
+        // The keeper's closed socket stays readable, so watching it would end each wait at once.
         let mut holds = self.is_bound && self.session.unwatch().is_ok();
         while holds {
             let wake = self.session.next(Some(by));
@@ -228,8 +228,8 @@ impl TokenHolder<'_> {
         let _ = self.session.release(self.name.bytes(), None);
     }
 
-    /// Handles the loss of the session. The keeper ends its work before the lease ends, and the granter waits for
-    /// that.
+    /// Handles the loss of the session. The keeper ends its work before the lease ends, and the granter waits for this
+    /// end.
     fn on_session_lost(mut self, error: &Error) -> Option<Reply> {
         self.keeper.send(&Reply::Lost(Loss {
             why: "session".to_owned(),

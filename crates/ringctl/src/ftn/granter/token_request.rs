@@ -12,15 +12,16 @@ use super::super::name::TokenName;
 use super::super::options::{TokenRunOptions, access, wait_limits};
 use crate::values::program_name;
 
-/// A token, and how to wait for it. It contains the list itself, because the file may have changed by then or may
-/// have been a pipe. It contains the addresses too, so that the granter need not resolve names again.
+/// A token, and the limits of the wait for it. The request contains the whole list of servers, because the file of this
+/// list may change, or may be a pipe. The request also contains the servers' addresses, so that the granter need not
+/// resolve names again.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::ftn) struct TokenRequest {
     path: PathBuf,
     list: String,
     addresses: Box<[Option<SocketAddr>]>,
     client_timeout: Duration,
-    /// In hexadecimal digits.
+    /// The token's name in hexadecimal digits.
     name: String,
     shared: bool,
     nonblock: bool,

@@ -1,4 +1,5 @@
-//! Setup of the backstops, by which the daemon and the kernel end the work if the keeper cannot.
+//! Setup of the backstops. With the backstops, the daemon and the kernel end the work if the keeper cannot end the
+//! work.
 
 use std::fs::File;
 use std::io;
@@ -15,11 +16,11 @@ use super::super::backstop::Backstop;
 use super::super::binding::BoundProcess;
 use super::{EventLoop, JobState};
 
-/// Minimum time for ending the command after its lease has ended.
+/// Minimum time to end the command if its lease has already ended.
 const KILL_TIME_MIN: Duration = Duration::from_millis(100);
 
 impl EventLoop {
-    /// Sets up the backstop of the command. The command starts after the daemon has confirmed it.
+    /// Sets up the backstop of the command. The command starts when the daemon has confirmed the backstop.
     pub(super) fn set_up_command_backstop(&mut self, leader: Pid) {
         let tied = Backstop::tie(SignalTarget::Group(leader), Signal::SIGKILL);
         let kill = self.tree.kill_file();
@@ -34,14 +35,15 @@ impl EventLoop {
         }
     }
 
-    /// Passes the backstop to the daemon. After the daemon's answer, the caller gets the note `then`.
+    /// Passes the backstop to the daemon. When the daemon has answered, the caller gets the note `then`.
     fn pass_to_daemon(&mut self, tied: io::Result<Backstop>, kill: Option<&File>, then: Note) {
         self.note_after_backstop = Some(then);
         match tied {
             Ok(backstop) => {
                 let passed = backstop.hand_over(&mut self.lock, kill);
                 self.backstop = Some(backstop);
-                // If the daemon has ended, the event loop finds that out, and the command never starts.
+                // If the daemon has ended, no warning is needed: the event loop notices the end, and the command never
+                // starts.
                 if let Err(error) = passed
                     && error.kind() != io::ErrorKind::BrokenPipe
                     && error.kind() != io::ErrorKind::ConnectionReset
@@ -59,9 +61,8 @@ impl EventLoop {
         let granter = getsockopt(&self.lock, PeerCredentials);
         let granter = granter.map(|granter| Pid::from_raw(granter.pid()));
         if self.kill_timer.is_some() && granter.is_ok_and(freezer::can_freeze_with) {
-            let text = "this machine cannot guarantee the lock: a cgroup v1 freezer can freeze the command together with \
-                        the granter of the lock, and a thawed command may run for a moment after another machine got \
-                        the lock; use cgroup v2, or check the fencing token where the command writes";
+            let text = "cannot guarantee the lock: a cgroup v1 freezer can freeze the command, which may run \
+                        briefly after another machine got the lock; use cgroup v2, or check the fencing token";
             self.send_note(&Note::Exposed(text.to_owned()));
         }
     }
@@ -99,8 +100,7 @@ impl EventLoop {
         }
     }
 
-    /// Kills the command's process, which still waits at its gate. SIGTERM is not needed, because the command has not
-    /// run.
+    /// Kills the process that waits at the gate. This process needs no SIGTERM, because the command has not run yet.
     pub(super) fn kill_unstarted(&mut self) {
         self.note_after_backstop = None;
         let _ = self.tree.kill();

@@ -1,4 +1,4 @@
-//! Renewals that are in the daemon's socket while the keeper waits for a processor.
+//! Tests with renewals that wait in the daemon's socket while the keeper waits for a processor.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -40,7 +40,7 @@ fn late_keeper() -> (EventLoop, UnixStream, UnixStream) {
         },
     };
     let (now, second) = (clock::now().monotonic, Duration::from_secs(1));
-    // The last quarter of the lease has begun, so the keeper must warn.
+    // The last quarter of the lease has begun, so the keeper must give a warning.
     let lease = Lease::new(now + second, now.before(3 * second), MARGINS);
     let lock = HeldLock::already_held(Lines::new(daemon), lease);
     let keeper = EventLoop::new(&assignment, Lines::new(caller), lock, None);

@@ -14,7 +14,7 @@ use super::text::{
 };
 use super::view::View;
 
-/// Clients request tokens over UDP and not at the control socket, so there is never an obstacle.
+/// Always returns `None`, because clients request tokens over UDP and not at the control socket.
 pub(crate) struct ServerView {
     status: Status,
     whole: NodeStatus,
@@ -90,13 +90,14 @@ fn write_head(status: &Status, health: Health, out: &mut dyn Write) -> io::Resul
     ];
     if status.grace_ns > 0 {
         let left = short_duration(status.grace_ns);
-        let text =
-            format!("{left} left for clients of an earlier run to come back; no token is granted");
+        let text = format!(
+            "no token is granted for another {left}, because clients of an earlier run can still come back"
+        );
         lines.push(("Grace", text));
     }
     if let Some(awaited) = &status.survey {
         let text = format!(
-            "asks clients for held tokens: {} clients awaited",
+            "asks clients for the tokens that they hold: {} clients have not answered",
             awaited.len()
         );
         lines.push(("Survey", text));

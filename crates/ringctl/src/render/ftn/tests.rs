@@ -18,7 +18,7 @@ fn example() -> Value {
         "sessions": [{"id": 1_048_577, "address": "192.0.2.9:40000"}],
         "tokens": 3, "held": 2, "waiting": 1, "memory_bytes": 1_258_291, "max_memory_bytes": 268_435_456,
         "health": "degraded",
-        "troubles": ["both sides of a cut may grant the same token"],
+        "troubles": ["both sides of a split may grant the same token"],
         "counters": {"grants": 7, "received.STATE": 40},
     })
 }
@@ -53,7 +53,7 @@ Servers (3)
   0  a.example:7301  READY  leader
   1  b.example:7301  READY  this server
   2  c.example:7301  DOWN
-  Warning: both sides of a cut may grant the same token
+  Warning: both sides of a split may grant the same token
 
 Sessions (1)
   1048577     192.0.2.9:40000
@@ -79,9 +79,14 @@ fn the_page_shows_what_a_server_without_tokens_waits_for() {
     status["grace_ns"] = json!(2_000_000_000);
     status["survey"] = json!([1_048_577]);
     let page = page(&status);
-    assert!(page.contains("Grace        2s left"), "{page}");
     assert!(
-        page.contains("Survey       asks clients for held tokens: 1 clients awaited"),
+        page.contains("Grace        no token is granted for another 2s"),
+        "{page}"
+    );
+    assert!(
+        page.contains(
+            "Survey       asks clients for the tokens that they hold: 1 clients have not answered"
+        ),
         "{page}"
     );
 }

@@ -13,7 +13,7 @@ use ring_text::format_bytes;
 use super::text::{self, ROWS_MAX, new_table, write_counters, write_more, write_troubles};
 use super::view::{Obstacle, View};
 
-/// Maximum number of characters of data that are shown.
+/// Maximum number of characters that the page shows of the data.
 const DATA_CHARS_MAX: usize = 64;
 
 pub(crate) struct NodeView {
@@ -76,9 +76,9 @@ impl View for NodeView {
     fn obstacle(&self, _: bool) -> Option<Obstacle> {
         Some(match self.status.state.as_str() {
             LEADER => Obstacle::passing(
-                "this node has the token: a program of this machine uses it, or it is being passed on",
+                "this node has the token: a program of this machine uses it, or the node passes it on",
             ),
-            WAITER => Obstacle::passing("the token is at another node, and will come here"),
+            WAITER => Obstacle::passing("the token is at another node, and will come to this node"),
             _ if self.status.address.is_none() => Obstacle::lasting(format!(
                 "{} has no address",
                 escape_control_characters(&self.status.interface)
@@ -120,7 +120,7 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     text::write_head(lines, out)
 }
 
-/// Returns the data as text if they are text, otherwise in digits; cut to a maximum length.
+/// Returns the data, cut to a maximum length: as text if they are text, otherwise in hexadecimal digits.
 fn data_text(status: &Status) -> String {
     let text = match &status.data {
         _ if status.data_len == 0 => return "none".to_owned(),

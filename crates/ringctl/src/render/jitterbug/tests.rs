@@ -5,7 +5,10 @@ use super::super::view::View;
 use super::NodeView;
 
 fn view(change: impl FnOnce(&mut serde_json::Value)) -> NodeView {
-    let entry = |address: &str, threshold: u32| json!({"address": address, "port": 4711, "penalty": {"threshold": threshold, "count": threshold}});
+    let entry = |address: &str, threshold: u32| {
+        let penalty = json!({"threshold": threshold, "count": threshold});
+        json!({"address": address, "port": 4711, "penalty": penalty})
+    };
     let mut status = json!({
         "protocol": "jitterbug", "interface": "eth0", "address": "10.0.0.1", "udp_port": 57700, "tcp_port": 4711,
         "state": "leader", "token_id": 7, "nodes": [entry("10.0.0.1", 0), entry("10.0.0.2", 2)],

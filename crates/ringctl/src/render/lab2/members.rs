@@ -12,7 +12,7 @@ pub(crate) fn add_names(status: &mut Status) {
     }
 }
 
-/// Returns a text with the member's name after each MAC address. `status` contains the names.
+/// Returns a text with the member's name after each MAC address. The names come from `status`.
 pub(crate) fn append_names(text: &str, status: &Status) -> String {
     name_macs(text, |mac| {
         let mut members = status.members.iter();

@@ -48,14 +48,14 @@ fn lasting_obstacle(status: &Status, requires_quorum: bool) -> Option<String> {
     Some(if status.link != "up" {
         format!("{} has no link", status.interface)
     } else if !status.stored {
-        "ringd cannot write its state file, and cannot own the token until it can".to_owned()
+        "ringd cannot write its state file, and this node cannot own the token until ringd can write it".to_owned()
     } else if status.paused {
         "this node is paused; ringctl resume ends the pause".to_owned()
     } else if status.unfit {
-        "no member takes the token from this node, so it must not own it; ringctl resume ends this state".to_owned()
+        "this node must not own the token: no member takes it from this node; ringctl resume ends this state".to_owned()
     } else if status.apart {
-        "the times of this node differ from the ring's by a factor of more than 10, so it must not own the token; start \
-         ringd with the options of the other members"
+        "this node must not own the token: its times differ from the ring's by a factor of more than 10; start ringd \
+         with the options of the other members"
             .to_owned()
     } else if requires_quorum && quorum.present < quorum.needed {
         format!(
@@ -81,12 +81,12 @@ mod tests {
             (|it| it.link = "is down".to_owned(), "eth0 has no link"),
             (|it| it.stored = false, "cannot write its state file"),
             (|it| it.paused = true, "paused; ringctl resume"),
-            (|it| it.unfit = true, "no member takes the token"),
+            (|it| it.unfit = true, "no member takes it from this node"),
             (|it| it.apart = true, "the options of the other members"),
             (|it| it.quorum.present = 1, "no quorum is possible: 1 of"),
             (
                 |it| it.owner = Some(it.mac.clone()),
-                "this node owns the token but may not grant it yet; its grade is alone",
+                "this node owns the token but may not grant it yet; its grade is",
             ),
             (|_| {}, "02:00:00:00:00:02 owns the token"),
             (

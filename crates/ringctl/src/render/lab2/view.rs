@@ -1,4 +1,4 @@
-//! The view of a ring's node, and the texts of its events.
+//! The view of a ring's node, and the texts of the node's events.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use super::members::{self, append_names};
 use super::obstacle::obstacle;
 use super::page;
 
-/// The status of a ring's node, with the names of its members on this machine.
+/// The status of a ring's node, with the members' names from this machine.
 pub(crate) struct RingView {
     status: Status,
     node: NodeStatus,
@@ -65,7 +65,7 @@ impl View for RingView {
     }
 }
 
-/// Returns the text of a ring's event; `None` if the event is another system's.
+/// Returns the text of a ring's event; `None` if the event comes from another system.
 pub(crate) fn event_text(event: &EventMessage) -> Option<String> {
     let ring: RingEvent = event.json().decode().ok()?;
     let mut text = match &ring.from {

@@ -1,5 +1,5 @@
-//! A machine, a store, a link and an observer for tests. They panic when misused, and write all calls into one
-//! journal.
+//! A machine, a store, a link and an observer for tests. All of them panic if the driver misuses them, and write their
+//! calls into one journal.
 
 use super::super::{
     Driver, Environment, Link, Observe, ReceiveBatch, Refused, Store, TransmitBatch,
@@ -18,7 +18,7 @@ pub(super) const NOW: Now = Now {
     wall: 70,
 };
 
-/// All calls in order.
+/// A record of all calls, in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Journal(Rc<RefCell<Vec<String>>>);
 
@@ -32,10 +32,11 @@ impl Journal {
     }
 }
 
-/// A machine that obeys its input: each byte of a frame or a command is an order.
+/// A machine that does what its input orders: each byte of a frame or a command is an order.
 ///
-/// `d` makes something durable, `e` an event, any capital letter a frame of that letter. An accepted frame `X` makes
-/// something durable and a frame `Y`. A frame `Q` asks when it has left.
+/// `d` changes the durable data, `e` makes an event, and any capital letter makes a frame of that letter. When a frame
+/// `X` is accepted, the machine changes the durable data and makes a frame `Y`. A frame `Q` makes the machine ask when
+/// the frame was sent.
 #[derive(Debug, Default)]
 pub(super) struct Puppet {
     journal: Journal,
@@ -68,7 +69,7 @@ impl Puppet {
             && self.events.is_empty();
         assert!(
             drained || self.gathers,
-            "not drained after the last input: {self:?}"
+            "the outputs of the last input are not taken: {self:?}"
         );
         for &order in orders {
             match order {
@@ -138,7 +139,7 @@ impl Machine for Puppet {
 
     fn handle_stored(&mut self, now: Now, stored: StoreOutcome) {
         assert_eq!((now, stored), (NOW, StoreOutcome::Done));
-        assert!(self.unreported, "nothing was to be stored");
+        assert!(self.unreported, "there were no data to store");
         self.unreported = false;
     }
 
@@ -150,8 +151,14 @@ impl Machine for Puppet {
     }
 
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit> {
-        assert_eq!(self.durable, None, "asked for a frame before the durable");
-        assert!(!self.unreported, "asked for a frame before the outcome");
+        assert_eq!(
+            self.durable, None,
+            "the driver asked for a frame before it stored the durable data"
+        );
+        assert!(
+            !self.unreported,
+            "the driver asked for a frame before it reported an outcome"
+        );
         let frame = self.frames.pop_front()?;
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -165,7 +172,10 @@ impl Machine for Puppet {
     }
 
     fn poll_event(&mut self) -> Option<&'static str> {
-        assert!(self.unsettled.is_empty(), "an event before an outcome");
+        assert!(
+            self.unsettled.is_empty(),
+            "the driver took an event before it reported an outcome"
+        );
         self.events.pop_front()
     }
 
@@ -190,21 +200,21 @@ impl Observe<&'static str> for Journal {
 
 pub(super) type ArrivedFrames = Vec<(&'static [u8], Duration)>;
 
-/// A link with one prepared result per call. A call without one panics.
+/// A link with one prepared result per call. A call without a prepared result panics.
 #[derive(Debug, Default)]
-pub(super) struct Wire {
+pub(super) struct ScriptedLink {
     journal: Journal,
     pub arrived: VecDeque<io::Result<ArrivedFrames>>,
     pub takes: VecDeque<Result<usize, Refused>>,
 }
 
-impl Link for Wire {
+impl Link for ScriptedLink {
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
         assert_eq!(now, NOW);
         let arrived = self
             .arrived
             .pop_front()
-            .expect("nothing is to be received")?;
+            .expect("the test has prepared no frame to receive")?;
         batch.clear();
         for (frame, age) in arrived {
             let Some(buffer) = batch.next_buffer() else {
@@ -224,27 +234,29 @@ impl Link for Wire {
     }
 
     fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {
-        assert!(!batch.is_empty(), "a call for nothing");
+        assert!(!batch.is_empty(), "the driver sent an empty batch");
         let frames: Vec<u8> = batch.iter().map(|(frame, ())| frame[0]).collect();
         let text = String::from_utf8_lossy(&frames);
         self.journal.write(format!("send {text}"));
-        self.takes.pop_front().expect("nothing is to be sent")
+        self.takes
+            .pop_front()
+            .expect("the test has prepared no result for a send")
     }
 }
 
-/// A driver with its environment, and one journal for all.
-pub(super) struct Stage {
+/// A driver with its environment. All parts write into the same journal.
+pub(super) struct DriverRig {
     pub driver: Driver<Puppet>,
-    pub wire: Wire,
+    pub wire: ScriptedLink,
     pub journal: Journal,
 }
 
-impl Stage {
+impl DriverRig {
     pub(super) fn new() -> Self {
         Self::of(false)
     }
 
-    /// Makes a stage whose machine handles a batch before it is drained.
+    /// Makes a stage whose machine handles a whole batch before the driver takes its outputs.
     pub(super) fn gathering() -> Self {
         Self::of(true)
     }
@@ -258,9 +270,9 @@ impl Stage {
         };
         Self {
             driver: Driver::new(puppet),
-            wire: Wire {
+            wire: ScriptedLink {
                 journal: journal.clone(),
-                ..Wire::default()
+                ..ScriptedLink::default()
             },
             journal,
         }
@@ -283,10 +295,10 @@ impl Stage {
         self
     }
 
-    /// Calls `act` with the driver and a link, and returns the journal.
+    /// Calls `act` with the driver and a link. Returns the journal.
     pub(super) fn with<T>(
         &mut self,
-        act: impl FnOnce(&mut Driver<Puppet>, &mut Environment<'_, Wire, Journal, Journal>) -> T,
+        act: impl FnOnce(&mut Driver<Puppet>, &mut Environment<'_, ScriptedLink, Journal, Journal>) -> T,
     ) -> (T, Vec<String>) {
         let mut environment = Environment {
             link: Some(&mut self.wire),

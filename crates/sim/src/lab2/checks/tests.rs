@@ -144,7 +144,8 @@ fn tables_out_of_order_or_too_large_are_found() {
     assert_eq!((table(Some(5)), table(Some(6)), table(None)), (0, 1, 1));
 }
 
-/// Returns the rules that are broken if a node that `knew` this progress is elected, after another tenure.
+/// Returns the rules that an election breaks. The elected node knew the progress `knew`. Another tenure, with the
+/// progress `after`, came before the election.
 fn rules_broken_by_election(knew: u64, after: u64, progress: u64) -> Vec<Rule> {
     let mut checks = Checks::default();
     checks.check_tenure(7, 1, &token(after, 1, 1), None, || None);

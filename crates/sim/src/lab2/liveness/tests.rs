@@ -1,4 +1,4 @@
-//! Each broken promise is found. The simulations here are still disturbed while their recovery is checked.
+//! Tests that the checks find each broken promise. In these simulations, faults continue while the recovery is checked.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use ring_proto::lab2::{Constants, Lab2};
 use super::Bounds;
 use crate::lab2::{Rule, World};
 
-/// Returns a formed ring of three, and its bounds.
+/// Returns a ring of three nodes that has already formed, and its bounds.
 fn ring() -> (World<Lab2>, Bounds) {
     let mut sim = World::new(3, Constants::default(), 1);
     sim.start_all();
@@ -71,7 +71,7 @@ fn tables_that_were_equal_get_the_same_time_again() {
 fn a_member_that_is_not_served_is_found() {
     let (mut sim, _) = ring();
     for node in &mut sim.nodes {
-        // No WANT_TOKEN, offer or acknowledgement leaves a node, and none is elected.
+        // No WANT_TOKEN, offer or acknowledgement leaves a node, and no node is elected.
         node.refuse = 1_000;
     }
     sim.check_service(None, 1, None, false);

@@ -1,5 +1,5 @@
-//! Schedules that once showed an error in the state machine, the document or the simulator, each as a test. To add
-//! one, put the file that `ring-sim --system andrews` has written into `schedules/` and its name here.
+//! Schedules that once showed an error in the state machine, the document or the simulator, each as a test. To add a
+//! schedule, move its file, which `ring-sim --system andrews` has written, into `schedules/`. Then add its name here.
 
 use ring_sim::andrews::{Schedule, replay};
 

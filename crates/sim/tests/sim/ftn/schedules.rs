@@ -1,5 +1,5 @@
-//! Schedules that once showed an error in the state machines, each as a test. To add one, put the file that
-//! `ring-sim --system ftn` has written into `schedules/` and its name here.
+//! Schedules that once showed an error in the state machines, each as a test. To add a schedule, move its file, which
+//! `ring-sim --system ftn` has written, into `schedules/`. Then add its name here.
 
 use ring_sim::ftn::{Schedule, replay};
 

@@ -1,4 +1,5 @@
-//! A member that announces or requests something and does not do it costs the others less than half of their work.
+//! Some members announce or request something, but do not act accordingly. Such a member costs the other members less
+//! than half of their work.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use ring_sim::lab2::{Fault, World};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Returns three nodes that expect each other.
+/// Returns three nodes, each with --ring-size 3.
 fn three() -> World<Lab2> {
     let constants = Constants {
         expect: Some(3),
@@ -16,7 +17,7 @@ fn three() -> World<Lab2> {
     World::new(3, constants, 1)
 }
 
-/// Returns how often nodes 0 and 1 get the token with a quorum in 20 s, if node 2 starts with this percentage of
+/// Returns the number of times that nodes 0 and 1 get the token with a quorum in 20 s. Node 2 starts with `percent` of
 /// the ring's heartbeat.
 fn critical_sections(percent: u16) -> u64 {
     let mut sim = three();
@@ -35,7 +36,8 @@ fn critical_sections(percent: u16) -> u64 {
     done
 }
 
-/// Makes nodes 0 and 1 want the token whenever they do not have it, and returns how often they get it.
+/// Makes nodes 0 and 1 request the token whenever they do not have it. Returns the number of times that these nodes get
+/// the token.
 fn work(sim: &mut World<Lab2>, time: Duration) -> u64 {
     let before = sim.stats().counters.jobs;
     let end = sim.now() + time;

@@ -17,7 +17,8 @@ fn settings(seed: u64, faults: Faults) -> Settings {
     }
 }
 
-/// Returns the kinds that come with a kind: a node that is cut off is so in both directions, and another one works.
+/// Returns the kinds of fault that occur together with this kind. For example, a node is cut off in both directions,
+/// and another node works meanwhile.
 fn companions(kind: FaultKind) -> &'static [FaultKind] {
     match kind {
         FaultKind::Aside => &[FaultKind::Oneway, FaultKind::Link, FaultKind::Work],
@@ -59,7 +60,7 @@ fn without_faults_there_is_one_election_and_no_other_event() {
         stats.injected + stats.overflowed + stats.counters.exempted,
         0
     );
-    // The second election replaces the owner that is killed at the end.
+    // The second election replaces the owner, which is killed at the end.
     assert_eq!(stats.counters.elections, 2);
     assert_eq!((stats.dropped, stats.counters.expired_leases), (0, 0));
     assert!(stats.counters.replaced_after.is_some() && stats.counters.tables_equal_after.is_some());

@@ -1,4 +1,5 @@
-//! Each assumption that a node can check is broken here. The node reports it, and later its end.
+//! For each assumption that a node can check, a test breaks the assumption. The node reports the problem, and later the
+//! end of the problem.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ fn ring_with(nodes: usize, constants: Constants) -> World<Lab2> {
     sim
 }
 
-/// Whether a node reports such a diagnostic.
+/// Whether a node reports a diagnostic for which `such` returns `true`.
 fn has_diagnostic(sim: &World<Lab2>, at: usize, such: fn(&Diagnostic) -> bool) -> bool {
     let machine = sim.machine(at).expect("it runs");
     machine.problems().any(|trouble| such(&trouble))
@@ -34,13 +35,13 @@ fn assert_all_report(
     }
 }
 
-/// Applies a fault, and runs for this many milliseconds.
+/// Applies a fault, and runs for this number of milliseconds.
 fn after(sim: &mut World<Lab2>, fault: &Fault, ms: u32) {
     sim.act(fault);
     sim.run(ms * MS);
 }
 
-/// Makes node 0 want the token for some work.
+/// Makes node 0 request the token for some work.
 fn want(sim: &mut World<Lab2>, work_us: u64) {
     sim.act(&Fault::Want {
         node: 0,
@@ -91,7 +92,7 @@ fn answers_that_come_after_the_offer_has_ended_are_reported() {
     assert!(sim.live().any(|at| has_diagnostic(&sim, at, such)));
 }
 
-/// Its acknowledgements leave when their givers may have re-created the token.
+/// The node's acknowledgements leave so late that the givers may already have re-created the token.
 #[test]
 fn a_member_that_acknowledges_the_token_too_late_reports_itself() {
     let mut sim = ring(3);
@@ -104,7 +105,7 @@ fn a_member_that_acknowledges_the_token_too_late_reports_itself() {
     assert!(![0, 2].iter().any(|&at| has_diagnostic(&sim, at, such)));
 }
 
-/// The parts of their tables are longer than the network carries.
+/// The parts of the tables are too long for the network.
 #[test]
 fn tables_that_cannot_become_equal_are_reported() {
     let mut sim = ring(4);
@@ -140,7 +141,7 @@ fn a_node_that_cannot_send_reports_itself() {
     after(&mut sim, &refuse(1_000), 2_000);
     assert!(has_diagnostic(&sim, 2, such));
     after(&mut sim, &refuse(0), 2_000);
-    // Diagnostics of a moment are remembered.
+    // The node remembers diagnostics of a single moment.
     let lasts = |it: &Diagnostic| !matches!(it, Diagnostic::TakenLate { .. });
     assert!(sim.live().all(|at| !has_diagnostic(&sim, at, lasts)));
 }
@@ -150,7 +151,7 @@ fn a_node_without_broadcasts_reports_itself_and_the_others_report_it() {
     let mut sim = ring(4);
     let lose = |lost| Fault::Broadcast { node: 2, lost };
     sim.act(&lose(true));
-    // Its own tenures do not count. In this time each member broadcasts something.
+    // The node's own tenures do not count. In this time, each member broadcasts something.
     sim.run(16_000 * MS);
     assert!(has_diagnostic(&sim, 2, |it| matches!(
         it,
@@ -214,7 +215,8 @@ fn all_members_report_an_interface_that_no_promise_fits() {
     assert!(is_quiet(&sim));
 }
 
-/// It receives an answer now and then. It must not stand for election while there is an owner, even if it is late.
+/// The node receives an answer now and then. Even if the node is late, it must not stand for election while there is an
+/// owner.
 #[test]
 fn a_node_without_broadcasts_destroys_no_token() {
     let constants = Constants {
@@ -228,7 +230,7 @@ fn a_node_without_broadcasts_destroys_no_token() {
     let lost = true;
     sim.act(&Fault::Broadcast { node, lost });
     for _ in 0..40 {
-        // Each stall makes it late by more than a heartbeat.
+        // Each stall makes the node late by more than a heartbeat.
         after(&mut sim, &Fault::Pause { node }, 230);
         after(&mut sim, &Fault::Resume { node }, 370);
     }
@@ -236,7 +238,8 @@ fn a_node_without_broadcasts_destroys_no_token() {
     assert_eq!((sim.owner(), sim.violations()), (Some(owner), &[][..]));
 }
 
-/// The two take each other's frames for their own. The others name them by their IPs.
+/// Each of the two nodes takes the other node's frames for its own frames. The other members report both nodes with
+/// their IPs.
 #[test]
 fn all_members_report_an_address_of_two_stations() {
     let mut sim = ring(4);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_codec::lab2::Kind;
 use ring_proto::lab2::{Constants, Lab2, State};
-use ring_sim::kernel::schedule::Fault as _;
+use ring_sim::kernel::schedule::FaultFields as _;
 use ring_sim::lab2::{Fault, Inspect, NetworkConditions, World};
 
 const MS: Duration = Duration::from_millis(1);
@@ -184,7 +184,7 @@ fn a_deaf_member_does_not_delay_the_others() {
                 deaf: true,
             };
             sim.act(&deafness);
-            // Its last claims have expired by then.
+            // By then, the node's last claims have expired.
             sim.run(3_000 * MS);
             for at in (0..nodes).filter(|&at| at != deaf).cycle().take(3 * nodes) {
                 let waited = wait_for_token(&mut sim, at);
@@ -217,7 +217,7 @@ fn an_owner_without_unicast_gives_up_and_owns_again_after_it() {
             refused,
         };
         sim.act(&loss);
-        // It becomes owner by an election, if not before.
+        // The node becomes owner by an election, or earlier.
         for at in [0, 2, 3] {
             sim.kill(at);
         }

@@ -195,7 +195,8 @@ fn after_a_survey_no_message_about_tokens_has_a_number_below_the_floor() {
     rig.request(&name, Exclusive); // #2
     rig.update(&name, "u"); // #3
     let said = rig.config(0, C, ALL);
-    // The update's number stays above the request's: at or below the grant it would be confirmed without effect.
+    // The update's number stays above the request's number. At or below the grant's number the server would confirm the
+    // update without effect.
     let expected = [
         format!("CATALOG 7 0/1 #4 s {name}= > 0"),
         format!("REQUEST x {name} #4 > 0"),

@@ -40,7 +40,7 @@ fn outstanding_messages_go_to_their_new_servers_at_once() {
     rig.request(&stays, Shared);
     rig.release(&given);
     rig.pass(ms(350));
-    // Server 2 is DOWN, so its tokens have new responsible servers.
+    // Server 2 is DOWN, so other servers are responsible for its tokens.
     let said = rig.config_to(1, 0, 10, [Ready, Ready, Down]);
     let (a, g) = (rig.server_of(&asked), rig.server_of(&given));
     let expected = [

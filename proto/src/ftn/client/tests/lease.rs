@@ -61,7 +61,7 @@ fn repeated_renewals_are_at_most_ct_eighths_apart() {
 fn a_lease_counts_from_the_sending_of_the_renewal_that_confirm_names() {
     let mut rig = Rig::live();
     let start = rig.now.monotonic;
-    // #1 goes at 3.0 s, #2 at 3.1 s, #3 at 3.3 s.
+    // The client sends #1 at 3.0 s, #2 at 3.1 s and #3 at 3.3 s.
     rig.pass(ms(3_350));
     rig.confirm(1, 2);
     assert_eq!(rig.client.lease(), Some(start + ms(3_100) + LEASE));
@@ -84,7 +84,7 @@ fn only_the_leader_of_the_configuration_confirms_renewals() {
     let mut rig = Rig::proving();
     rig.confirm(0, 0);
     assert_eq!(rig.client.lease(), None);
-    // Server 2 leads now. A confirmation that 1 has sent without authority is late.
+    // Server 2 leads now. A confirmation that server 1 has sent without authority is late.
     rig.config_to(2, 0, 8, ALL);
     rig.confirm(1, 0);
     rig.confirm(2, 0);
@@ -192,7 +192,8 @@ fn the_clock_does_not_go_back() {
     assert_eq!(rig.client.lease(), None);
 }
 
-/// Servers that end sessions earlier than this client knows would grant its tokens to other clients.
+/// If a server ended a session before the client's lease ends, the server would grant the client's tokens to other
+/// clients too early.
 #[test]
 fn an_announced_timeout_counts_only_if_it_is_shorter() {
     for (announced, counts) in [(5_000, 5_000), (60_000, 15_000)] {
@@ -242,7 +243,7 @@ fn a_server_with_a_timeout_below_the_minimum_is_reported_and_not_used() {
     assert_eq!(rig.client.options().client_timeout, before);
     assert_eq!(rig.client.configuration().unwrap().number(), 7);
     rig.sleep(ms(1_000));
-    // The server is not used as the leader either, because its sessions end too early.
+    // The client does not use the server as the leader either, because that server ends sessions too early.
     assert!(
         !rig.config_with(0, 0, 8, ALL, 15_000).is_empty(),
         "the new leader gets ALIVE and a renewal"
@@ -251,7 +252,7 @@ fn a_server_with_a_timeout_below_the_minimum_is_reported_and_not_used() {
     rig.pass(ms(50));
     rig.confirm(2, 1);
     assert_eq!(rig.client.lease(), lease);
-    // The server is used again after it announces a longer timeout.
+    // The client uses the server again after the server announces a longer timeout.
     rig.config_with(2, 0, 8, ALL, 15_000);
     rig.confirm(2, 1);
     assert!(rig.client.lease() > lease);

@@ -66,7 +66,7 @@ fn the_empty_name_names_no_token() {
         assert!(rig.release(name).is_empty());
         assert_eq!(rig.take_events(), [format!("refused {name}: Name")]);
     }
-    // A survey does not list it, and does not change the number of a question.
+    // The answer to a survey does not list a question for a page, and the question keeps its number.
     list(&mut rig, 0, ""); // #1
     assert_eq!(rig.config(0, C, ALL), ["CATALOG 7 0/1 #2 > 0"]);
     rig.grant(0, 1, "", "{}");

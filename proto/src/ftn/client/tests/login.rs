@@ -1,4 +1,4 @@
-//! Login, and the answer that counts (section 5).
+//! Login, and the answer that a client selects (section 5).
 
 use super::rig::*;
 
@@ -57,7 +57,7 @@ fn the_leader_with_the_largest_configuration_is_used() {
 
 #[test]
 fn a_leader_is_not_used_if_a_larger_configuration_is_known() {
-    // Server 0 follows 2, which leads with 8 and has not answered. Server 1 still takes itself for the leader.
+    // Server 0 follows server 2, which leads with 8 and has not answered. Server 1 still believes that it leads.
     let mut rig = Rig::login();
     rig.config_to(1, ME, C, ALL);
     rig.config_to(0, 0, 8, ALL);
@@ -178,7 +178,7 @@ fn without_a_socket_the_client_sends_nothing_and_continues_with_the_next_one() {
     assert!(rig.times(ms(400), "LOGIN :4000 > 0").contains(&300));
     rig.config_to(1, ME, C, ALL);
     assert_eq!(rig.client.state(), ClientState::Proving { session: ME });
-    // Another socket ends the session, because servers take it for another client.
+    // Another socket ends the session, because servers see another client at its port.
     rig.take_events();
     assert_eq!(rig.up(4002).len(), 3);
     assert_eq!(rig.take_events(), ["lost: socket changed"]);

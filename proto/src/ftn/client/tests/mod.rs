@@ -1,4 +1,5 @@
-//! The rules of `docs/ftn.md` that concern clients, one test per rule. The tests follow that page and not the code.
+//! The rules of `docs/ftn.md` that concern clients, with one test for each rule. The tests follow `docs/ftn.md` and not
+//! the code.
 
 #![allow(
     clippy::unchecked_time_subtraction,

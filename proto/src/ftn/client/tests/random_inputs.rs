@@ -159,7 +159,7 @@ fn check(rig: &Rig, sent: &mut SentNumbers, said: &[String], meaning: &mut BTree
     for name in (0..4).map(|name| name_of(name % 3, name / 3)) {
         assert!(is_live || rig.client.held_token(name.as_bytes()).is_none());
     }
-    // Exactly those messages are outstanding whose answers the tokens await.
+    // A message is outstanding exactly if a token awaits its answer.
     if let Some(session) = rig.client.phase.session() {
         let tokens = &session.tokens;
         let awaited = tokens.by_name.values().flat_map(TokenState::numbers);

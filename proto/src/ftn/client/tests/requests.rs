@@ -222,8 +222,8 @@ fn a_session_holds_and_awaits_many_tokens() {
 
 #[test]
 fn a_downgrade_makes_the_token_shared_when_its_request_is_sent() {
-    // The server lets another client join at once, and crashes; its GRANT is lost. If the next server heard `x` from
-    // one client and `s` from the other, only the first would keep the token.
+    // The server lets another client share the token at once, and crashes. Its GRANT is lost. If the next server
+    // received `x` from one client and `s` from the other, only the first would keep the token.
     let name = name_of(2, 0);
     let mut rig = Rig::holding(&name, Exclusive, "");
     rig.update(&name, "d"); // #2
@@ -236,7 +236,7 @@ fn a_downgrade_makes_the_token_shared_when_its_request_is_sent() {
     let heir = rig.server_of(&name);
     let said = rig.config(heir, 10, states);
     assert_eq!(said[0], format!("CATALOG 10 0/1 #4 s {name}=d > {heir}"));
-    // The client can request the other access again, and the later request counts.
+    // The client can request exclusive access again, and the later request counts.
     let said = rig.request(&name, Exclusive);
     assert_eq!(said, [format!("REQUEST x {name} #5 > {heir}")]);
     rig.grant(heir, 4, &name, "");

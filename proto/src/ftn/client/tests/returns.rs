@@ -160,7 +160,7 @@ fn an_update_waits_for_a_request_that_is_no_upgrade() {
     assert!(rig.times(ms(1_000), "RETURN").is_empty());
     let said = rig.grant(0, 2, &name, "");
     assert_eq!(said, [format!("RETURN UPDATE {name}=b #3 > 0")]);
-    // A token that is given back before the GRANT takes the update along.
+    // If a token is given back before the GRANT, the RETURN carries the update.
     let mut rig = Rig::holding(&name, Exclusive, "");
     rig.request(&name, Shared); // #2
     rig.update(&name, "a");

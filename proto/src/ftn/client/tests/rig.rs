@@ -1,5 +1,5 @@
-//! One client and three servers, which the test plays by hand. Datagrams go in and come out encoded, and output is read
-//! as lines of text. Numbers of messages count from the start: `#0` is the first.
+//! One client and three servers that the test plays by hand. Datagrams go in and come out encoded, and the test reads
+//! output as lines of text. In the text, the first message of the test has the number `#0`.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -22,9 +22,9 @@ use crate::{Machine, SendOutcome};
 pub(crate) const CT: Duration = Duration::from_secs(15);
 /// Duration of a lease.
 pub(crate) const LEASE: Duration = Duration::from_millis(11_250);
-/// Session that the servers give.
+/// Id of the session that the servers give.
 pub(crate) const ME: i32 = 2_000_000;
-/// Configuration in which the session begins; server 1 leads.
+/// Configuration in which the session begins. Server 1 leads.
 pub(crate) const C: i64 = 7;
 /// All three servers serve.
 pub(crate) const ALL: [ServerState; 3] = [Ready; 3];
@@ -115,7 +115,7 @@ impl Rig {
         rig
     }
 
-    /// Returns a client that holds a token by its first REQUEST, #1.
+    /// Returns a client that holds a token after its first REQUEST, #1.
     pub(crate) fn holding(name: &str, access: Access, data: &str) -> Self {
         let mut rig = Self::live();
         rig.request(name, access);
@@ -222,7 +222,7 @@ impl Rig {
         self.deliver(from, to, message)
     }
 
-    /// Delivers CONFIG of a server that announces a client timeout in milliseconds.
+    /// Delivers a CONFIG that announces a client timeout of `timeout_ms` milliseconds.
     pub(crate) fn config_with(
         &mut self,
         from: usize,
@@ -301,7 +301,7 @@ impl Rig {
         timed.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// Lets time pass, and returns the lines of output with the milliseconds since now.
+    /// Lets time pass. Returns each line of output, and the number of milliseconds between the call and this line.
     pub(crate) fn timeline(&mut self, time: Duration) -> Vec<(u128, String)> {
         let start = self.now.monotonic;
         let end = start + time;
@@ -318,7 +318,8 @@ impl Rig {
         said
     }
 
-    /// Lets time pass, and returns the milliseconds since now at which lines with this prefix were sent.
+    /// Lets time pass. For each line of output with this prefix, returns the number of milliseconds between the call
+    /// and the line.
     pub(crate) fn times(&mut self, time: Duration, prefix: &str) -> Vec<u128> {
         let timed = self.timeline(time).into_iter();
         let such = timed.filter(|(_, line)| line.starts_with(prefix));

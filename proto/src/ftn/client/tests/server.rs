@@ -1,4 +1,5 @@
-//! A short server written from sections 4 to 6. It always leads, and sometimes forgets its tokens and starts a survey.
+//! A short server written from sections 4 to 6. The server always leads, and sometimes forgets its tokens and starts a
+//! survey.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -21,7 +22,7 @@ pub(super) fn server() -> SocketAddr {
 
 /// State of one token at the server.
 #[derive(Default)]
-struct TokenState {
+struct ServedToken {
     holders: BTreeMap<i32, (Access, i64)>,
     queue: Vec<(i32, i64, Access)>,
     last_return: BTreeMap<i32, i64>,
@@ -29,23 +30,23 @@ struct TokenState {
 }
 
 /// A claim: session, kind of hold and data.
-type Claim = (i32, HoldKind, Vec<u8>);
+type SurveyClaim = (i32, HoldKind, Vec<u8>);
 
 /// The only server, which always leads.
 #[derive(Default)]
-pub(super) struct Server {
+pub(super) struct TestServer {
     c: i64,
     sessions: BTreeMap<i32, (SocketAddr, Instant)>,
-    tokens: BTreeMap<Vec<u8>, TokenState>,
+    tokens: BTreeMap<Vec<u8>, ServedToken>,
     floors: BTreeMap<i32, i64>,
     /// Sessions that have not answered the survey.
     awaited: BTreeSet<i32>,
-    claims: BTreeMap<Vec<u8>, Vec<Claim>>,
+    claims: BTreeMap<Vec<u8>, Vec<SurveyClaim>>,
     pub out: Vec<(SocketAddr, Vec<u8>)>,
     next_id: i32,
 }
 
-impl Server {
+impl TestServer {
     fn send(&mut self, to: i32, address: SocketAddr, message: Message<'_>) {
         let ssig = servers().signature();
         let header = Header { from: 0, to, ssig };
@@ -169,10 +170,10 @@ impl Server {
                 let claim = claims.iter().find(|claim| claim.1 == *kind)?;
                 Some(claim.2.clone())
             });
-            let served = TokenState {
+            let served = ServedToken {
                 holders,
                 data: data.unwrap_or_default(),
-                ..TokenState::default()
+                ..ServedToken::default()
             };
             self.tokens.insert(name, served);
         }

@@ -1,12 +1,12 @@
-//! Several clients and a server on a network that loses, duplicates and delays messages. Clients are also cut off for
-//! longer than CT.
+//! Several clients and a server on a network that loses, duplicates and delays messages. Sometimes a client is cut off
+//! for longer than CT.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::rig::*;
-use super::server::{Server, server, servers};
+use super::server::{TestServer, server, servers};
 use crate::ftn::DATAGRAM_BYTES_MAX;
 use crate::time::{Instant, Now};
 use crate::{Machine, SendOutcome};
@@ -39,9 +39,9 @@ struct Node {
 struct Simulation {
     now: Instant,
     random: Random,
-    server: Server,
+    server: TestServer,
     nodes: Vec<Node>,
-    /// Messages by time of arrival: from, to, bytes.
+    /// Messages by time of arrival: sender, receiver, bytes.
     network: BTreeMap<(Instant, u64), (SocketAddr, SocketAddr, Vec<u8>)>,
     sent: u64,
     ports: u16,
@@ -58,7 +58,7 @@ impl Simulation {
         let mut simulation = Self {
             now: Instant::from_nanos(1_000_000_000),
             random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
-            server: Server::default(),
+            server: TestServer::default(),
             nodes: Vec::new(),
             network: BTreeMap::new(),
             sent: 0,
@@ -131,7 +131,7 @@ impl Simulation {
         }
     }
 
-    /// Gives a client a random command; `is_end`: only releases.
+    /// Gives a client a random command. At the end (`is_end`) it only releases tokens.
     fn command(&mut self, at: usize, is_end: bool) {
         let name = NAMES[usize::try_from(self.random.below(2)).unwrap()];
         let bytes: Box<[u8]> = name.as_bytes().into();

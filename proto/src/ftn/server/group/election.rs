@@ -13,7 +13,8 @@ pub(crate) struct Election {
     since: Instant,
     /// Time of the last STATE.
     silent_since: Instant,
-    /// Whether the server has just started. Then it need not wait for silence if all others are electing too.
+    /// Whether the server has just started. If this server has just started and all other servers are electing, this
+    /// server need not wait for the silence of a leader.
     is_start: bool,
     vote: Vote,
     next_elect: Instant,
@@ -28,7 +29,7 @@ enum Vote {
         server: usize,
         since: Instant,
     },
-    /// For no server until then, because the last vote was without success.
+    /// The server votes for no server until this time, because its last vote did not lead to a leader.
     Pausing {
         until: Instant,
     },
@@ -52,7 +53,7 @@ impl ReceivedElect {
 pub(crate) struct Voter {
     pub(crate) now: Instant,
     pub(crate) index: usize,
-    /// Seq that its ELECT states.
+    /// Seq that this server's ELECT contains.
     pub(crate) seq: i128,
     /// Whether the server may vote yet.
     pub(crate) may_participate: bool,
@@ -76,16 +77,17 @@ impl Election {
             is_start,
             vote: Vote::Nobody,
             next_elect: now,
+            // Votes of an earlier election do not count.
             entries: vec![None; servers],
         }
     }
 
-    /// Returns when the server has something to do.
+    /// Returns the time at which the server has something to do.
     pub(crate) const fn due(&self) -> Instant {
         self.next_elect
     }
 
-    /// Returns whether to send ELECT now. If so, the next one is due after `period`.
+    /// Returns whether to send ELECT now. If so, the next ELECT is due after `period`.
     pub(crate) fn take_due(&mut self, now: Instant, period: Duration) -> bool {
         let is_due = self.next_elect <= now;
         if is_due {
@@ -94,7 +96,7 @@ impl Election {
         is_due
     }
 
-    /// Returns the vote as ELECT carries it.
+    /// Returns the vote in the format of an ELECT.
     pub(crate) const fn vote(&self) -> i32 {
         match self.vote {
             // Cannot overflow: an index is below 32.
@@ -109,7 +111,7 @@ impl Election {
         self.entries[server] = Some(ReceivedElect { seq, vote, at });
     }
 
-    /// Votes, if the server may. Returns whether it has become the leader.
+    /// Votes, if the server may vote. Returns whether this server has become the leader.
     pub(crate) fn decide(&mut self, voter: &Voter) -> bool {
         self.update_vote(voter);
         loop {
@@ -125,12 +127,13 @@ impl Election {
         }
     }
 
-    /// Ends a vote after 2 HB, and then votes for no server for HB. If all servers agree, the vote begins again
-    /// instead. Otherwise servers that began at different times would pause in turns, and no leader would ever have Q
-    /// votes.
+    /// Ends a vote that is 2 HB old. After the vote, this server votes for no server during HB. If all servers agree on
+    /// the candidate, the vote starts again without a pause. If servers that agree paused too, servers that began at
+    /// different times would pause in turns, and no candidate would ever have Q votes.
     fn update_vote(&mut self, voter: &Voter) {
         let (now, heartbeat) = (voter.now, voter.heartbeat);
         match self.vote {
+            // The candidate may be dead, so a vote for it must end.
             Vote::For { server, since } if now.since(since) >= 2 * heartbeat => {
                 let recent = self.recent_elects(voter);
                 let best = best(voter, &recent);
@@ -151,7 +154,7 @@ impl Election {
         (0..)
             .zip(&self.entries)
             .filter_map(|(server, entry)| Some((server, (*entry)?)))
-            // A server that was not heard for HB may be down, and must not block the election.
+            // A server that was silent for HB may be down, and must not block the election.
             .filter(|(_, entry)| voter.now.since(entry.at) <= voter.heartbeat)
             .collect()
     }
@@ -160,6 +163,7 @@ impl Election {
         let recent = self.recent_elects(voter);
         let unopposed = is_unopposed(&recent, voter.index);
         let silent = voter.now.since(self.silent_since) >= voter.server_timeout;
+        // If all servers are electing, there is no leader whose silence they must await.
         let all_elect = self.is_start && unopposed && recent.len() + 1 == self.entries.len();
         let waited = voter.now.since(self.since) >= voter.heartbeat;
         // Other servers may know more, and their ELECTs need time to arrive.
@@ -169,7 +173,7 @@ impl Election {
         let best = best(voter, &recent);
         match self.vote {
             Vote::Nobody if best != voter.index => Decision::Vote(best),
-            // As long as another server names a leader, this one may only be deaf.
+            // If another server names a leader, that leader may be alive, and this server may only be deaf.
             Vote::Nobody if unopposed => Decision::Vote(voter.index),
             Vote::For { server, .. } if server == voter.index && best == server && unopposed => {
                 let followers = recent.iter().filter(|(_, entry)| entry.is_vote_for(server));
@@ -184,11 +188,12 @@ impl Election {
     }
 }
 
-/// Returns the best server of those that were heard and this one.
+/// Returns the best server among this server and the other servers that were heard.
 fn best(voter: &Voter, recent: &[(usize, ReceivedElect)]) -> usize {
     let mine = (voter.seq, voter.index);
     let known = recent.iter().map(|(server, entry)| (entry.seq, *server));
     let (_, best) = known.fold(mine, |(seq, best), (other_seq, other)| {
+        // The lowest index wins a tie, so that all servers choose the same candidate.
         let is_better = other_seq > seq || other_seq == seq && other < best;
         if is_better {
             (other_seq, other)
@@ -199,7 +204,7 @@ fn best(voter: &Voter, recent: &[(usize, ReceivedElect)]) -> usize {
     best
 }
 
-/// Whether all votes are for this server or for none.
+/// Whether each recent ELECT votes for this server, or for no server.
 fn is_unopposed(recent: &[(usize, ReceivedElect)], server: usize) -> bool {
     let agrees = |entry: &ReceivedElect| entry.vote < 0 || entry.is_vote_for(server);
     recent.iter().all(|(_, entry)| agrees(entry))

@@ -16,7 +16,7 @@ pub(crate) struct Leadership {
     sent: VecDeque<(i128, Instant)>,
     /// Due time of the next regular round.
     round_due: Instant,
-    /// Due time of a round for a change.
+    /// Due time of an early round, which announces a change.
     early_round_due: Option<Instant>,
     last_round_at: Instant,
     /// Whether the list of sessions has changed since the last round.
@@ -26,12 +26,13 @@ pub(crate) struct Leadership {
     /// Renewals to confirm: session and msgnum.
     confirmations: BTreeMap<i32, i64>,
     pending: PendingIds,
-    /// When to check each session for silence. Each session has one entry, at its `due`.
+    /// Times at which the leader checks sessions for silence. Each session has one entry, with the session's `due` as
+    /// the time.
     expiry: BTreeSet<(Instant, i32)>,
-    /// End of the time in which sessions are adopted.
+    /// End of the grace, in which the leader adopts sessions.
     grace: Option<Instant>,
     had_authority: bool,
-    /// Time of the take-over, or of the last doubt.
+    /// Time at which this server became the leader, or at which the leader was last in doubt.
     since: Instant,
 }
 
@@ -41,9 +42,9 @@ struct PeerState {
     heard: Instant,
     /// Newest acknowledged seq; 0 if none.
     acknowledged_seq: i128,
-    /// When that seq was sent.
+    /// Time at which the newest acknowledged seq was sent.
     acknowledged_sent_at: Option<Instant>,
-    /// First seq of the server's present state.
+    /// Seq of the first round that announced the server's present state.
     state_began: i128,
 }
 
@@ -61,6 +62,7 @@ impl Leadership {
             sent: VecDeque::new(),
             round_due: now,
             early_round_due: None,
+            // This time is long ago, so that the first change is sent at once.
             last_round_at: Instant::default(),
             has_list_changed: false,
             unlisted: Vec::new(),
@@ -78,27 +80,27 @@ impl Leadership {
         self.grace.is_some()
     }
 
-    /// Returns the end of the time in which the leader adopts sessions.
+    /// Returns the end of the grace, in which the leader adopts sessions.
     pub(crate) const fn grace(&self) -> Option<Instant> {
         self.grace
     }
 
-    /// Adds a session to the next STATE. The session ends at `due` unless the leader hears of it.
+    /// Adds a session to the next STATE. The session ends at `due` unless its client sends a message.
     pub(crate) fn add_session(&mut self, id: i32, due: Instant) {
         self.unlisted.push(id);
         self.has_list_changed = true;
         self.expiry.insert((due, id));
     }
 
-    // All data of the session are deleted, because a client can begin and end sessions at any rate.
+    // All data of the session are deleted, because a client can begin and end many sessions in a short time.
     pub(crate) fn remove_session(&mut self, id: i32, due: Instant) {
         self.has_list_changed = true;
         self.confirmations.remove(&id);
         self.expiry.remove(&(due, id));
     }
 
-    /// Restarts all measurements, because the leader is in doubt about its knowledge. It adopts sessions for `grace`,
-    /// and has as much time to find followers as after a take-over.
+    /// Restarts all measurements, because the leader is in doubt about its knowledge. The leader then adopts sessions
+    /// for `grace`. The leader has as much time to find followers as a new leader.
     pub(crate) fn restart_measurements(
         &mut self,
         now: Instant,
@@ -112,24 +114,28 @@ impl Leadership {
             peer.acknowledged_sent_at = None;
         }
         self.since = now;
+        // A grace of zero would otherwise last until the next timeout.
         self.grace = (!grace.is_zero()).then(|| now + grace);
     }
 
-    /// Makes a round due at once, but at most one every RETRY.
+    /// Makes a round due at once. If the last round was less than RETRY ago, the round is due RETRY after the last
+    /// round.
     pub(crate) fn schedule_early_round(&mut self, now: Instant) {
         let due = (self.last_round_at + RETRY).max(now);
+        // Further changes must not postpone the round.
         self.early_round_due = Some(self.early_round_due.map_or(due, |urgent| urgent.min(due)));
     }
 
-    /// Returns the time of the take-over, or of the last doubt.
+    /// Returns the time at which this server became the leader, or at which the leader was last in doubt.
     pub(crate) const fn since(&self) -> Instant {
         self.since
     }
 
-    /// Starts the round `seq`. Returns the sessions that it is the first to list.
+    /// Starts the round `seq`. Returns the sessions that no earlier round has listed.
     pub(crate) fn begin_round(&mut self, seq: i128, now: Instant, lease: Duration) -> Vec<i32> {
         self.has_list_changed = false;
         self.last_round_at = now;
+        // Each round has the present list, so it also replaces an early one.
         self.early_round_due = None;
         let is_old = |(_, at): &(i128, Instant)| now.since(*at) > lease;
         // Acknowledgements of older rounds give no authority.
@@ -144,7 +150,7 @@ impl Leadership {
         self.sent.back().map(|(seq, _)| *seq)
     }
 
-    /// Sets when the next regular round is due.
+    /// Sets the time at which the next regular round is due.
     pub(crate) const fn schedule_round(&mut self, due: Instant) {
         self.round_due = due;
     }
@@ -153,12 +159,13 @@ impl Leadership {
         self.round_due <= now
     }
 
-    /// Returns the kind of round for a change, if one is due.
+    /// Returns the kind of the early round that is due, if one is due.
     pub(crate) fn take_early_round(&mut self, now: Instant) -> Option<EarlyRound> {
         if self.has_list_changed && self.early_round_due.is_none() {
             self.schedule_early_round(now);
         }
         self.early_round_due.take_if(|due| *due <= now)?;
+        // A new list goes to all servers, so it comes before a round only for renewals.
         Some(if self.has_list_changed {
             EarlyRound::List
         } else {
@@ -169,29 +176,32 @@ impl Leadership {
     /// Records that a server was heard.
     pub(crate) fn record_heard(&mut self, server: usize, at: Instant) {
         let heard = &mut self.peers[server].heard;
+        // Datagrams can arrive in another order than they were sent.
         *heard = at.max(*heard);
     }
 
-    /// Returns when a server was last heard.
+    /// Returns the time at which a server was last heard.
     pub(crate) fn last_heard(&self, server: usize) -> Instant {
         self.peers[server].heard
     }
 
-    /// Records that a server has a new state from this seq on.
+    /// Records that a server has a new state, which the round `seq` is the first to announce.
     pub(crate) fn begin_state(&mut self, server: usize, seq: i128) {
         self.peers[server].state_began = seq;
     }
 
-    /// Whether a seq is from before the server's present state.
+    /// Whether a seq belongs to a round that the leader sent before it announced the server's present state.
     pub(crate) fn is_late(&self, server: usize, seq: i128) -> bool {
         seq < self.peers[server].state_began
     }
 
-    /// Records that a server acknowledges a seq. A seq from its state file is ignored: this leader has not sent it.
+    /// Records that a server acknowledges a seq. Ignores a seq that this leader has not sent, for example a seq from
+    /// the server's state file.
     pub(crate) fn acknowledge(&mut self, server: usize, seq: i128) {
         let sent = self.sent.binary_search_by_key(&seq, |(seq, _)| *seq);
         let peer = &mut self.peers[server];
         if let Some((_, sent)) = sent.ok().and_then(|at| self.sent.get(at))
+            // An older HEARTBEAT that arrives late must not shorten the authority.
             && seq > peer.acknowledged_seq
         {
             peer.acknowledged_seq = seq;
@@ -204,7 +214,7 @@ impl Leadership {
         self.peers[server].acknowledged_seq
     }
 
-    /// Returns when that seq was sent.
+    /// Returns the time at which the newest acknowledged seq of a server was sent.
     pub(crate) fn acknowledged_sent_at(&self, server: usize) -> Option<Instant> {
         self.peers[server].acknowledged_sent_at
     }
@@ -216,7 +226,7 @@ impl Leadership {
         is_news
     }
 
-    /// Ends the time in which sessions are adopted if it is over, and returns whether it was.
+    /// Ends the grace if its time is over. Returns whether this call has ended the grace.
     pub(crate) fn end_grace(&mut self, now: Instant) -> bool {
         self.grace.take_if(|end| *end <= now).is_some()
     }
@@ -253,7 +263,7 @@ impl Leadership {
         Some(id)
     }
 
-    /// Sets when to check a session for silence again.
+    /// Sets the time at which a session is checked for silence again.
     pub(crate) fn watch_session(&mut self, id: i32, due: Instant) {
         self.expiry.insert((due, id));
     }
@@ -262,12 +272,12 @@ impl Leadership {
         self.expiry.len()
     }
 
-    /// Returns when to check the next session for silence.
+    /// Returns the time at which the next session is checked for silence.
     pub(crate) fn expiry_due(&self) -> Option<Instant> {
         self.expiry.first().map(|(due, _)| *due)
     }
 
-    /// Returns when the next round is due, or when the time to adopt sessions ends.
+    /// Returns the time at which the next round is due, or at which the grace ends.
     pub(crate) fn due(&self) -> Instant {
         let others = self.early_round_due.into_iter().chain(self.grace);
         others.fold(self.round_due, Instant::min)

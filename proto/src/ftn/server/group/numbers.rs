@@ -1,46 +1,51 @@
-//! Limits by which messages and clocks move the configuration number (`docs/ftn.md`, "Bounds on the
-//! numbers").
+//! Limits on how much messages and clocks may raise the configuration number (`docs/ftn.md`, "Bounds on the numbers").
 
 use std::time::Duration;
 
 use crate::time::{Instant, Now};
 
-/// Start of 2026 in seconds since 1970, from which clocks count.
+/// Start of 2026, in seconds since 1970. The number that a server computes from its clock grows with the periods since
+/// this time.
 const EPOCH_SECONDS: u64 = 1_767_225_600;
-/// End of 2065 in seconds since 1970. A later clock counts as this time.
+/// End of 2065, in seconds since 1970. If the clock shows a later time, the server uses this time instead.
 const CLOCK_END_SECONDS: u64 = 3_029_529_600;
-/// Seconds in which a clock adds the number of servers.
+/// Length of a period, in seconds. In each period, the number that a server computes from its clock grows by the number
+/// of servers.
 const PERIOD_SECONDS: u64 = 16;
-/// Numbers that a clock adds in 30 days, per server of the list.
+/// Number of periods in 30 days. In 30 days, the number that a server computes from its clock grows by this amount for
+/// each server of the list.
 const PERIODS_PER_MONTH: u64 = 30 * 24 * 3_600 / PERIOD_SECONDS;
-/// Fencing numbers have 63 bits below this number. From here on messages move a number by at most [`CHANGES_PER_STEP`].
+/// Below this number fencing numbers have 63 bits. From this number on, the messages of one step may raise the known
+/// number by at most [`CHANGES_PER_STEP`] per server of the list.
 const WIDE_NUMBERS_START: u64 = 1 << 32;
-/// Changes of a configuration within a step, per server of the list. Beyond [`WIDE_NUMBERS_START`] a step has only these.
+/// Number of configuration changes that one step allows for each server of the list. From [`WIDE_NUMBERS_START`] on, a
+/// step allows only these changes.
 const CHANGES_PER_STEP: u64 = 1_024;
 
 /// Limits for numbers that other servers name.
 #[derive(Debug, Clone, Copy, Hash, Default)]
 pub(crate) struct NumberLimits {
-    /// Larger of the known number and the clock's number at `since`.
+    /// At the time `since`, the larger of two numbers: the known number, and the number that follows from the clock.
     base: u64,
     since: Option<Instant>,
-    /// Bits of the servers that were reported to be far ahead, by index.
+    /// One bit for each other server, by index: whether this server has reported that the other server is far ahead.
     reported: u32,
 }
 
-/// Result of the limits for one number.
+/// Result of applying the limits to one number.
 pub(crate) struct LimitedNumber {
-    /// Number that counts: the named one, one within the limit, or 0.
+    /// Number that the server uses: the named number, the limit if the named number exceeds it, or 0.
     pub(crate) number: u64,
-    /// Whether the server names a number far ahead for the first time.
+    /// Whether the other server names a number above the limit for the first time.
     pub(crate) is_news: bool,
 }
 
 impl NumberLimits {
-    /// Begins a step at the known number or the clock's, if the last step began at least `period` ago.
+    /// Begins a step if the last step began at least `period` ago. The base of the step is the larger of two numbers:
+    /// the known number, and the number that follows from the clock.
     pub(crate) fn begin_step(&mut self, now: Now, period: Duration, servers: usize, seen: u64) {
         let is_over = |since| now.monotonic.since(since) >= period;
-        // One step per period, however many messages name a number.
+        // There is one step per period, however many messages name a number.
         if self.since.is_none_or(is_over) {
             let clock = periods(now.wall).unwrap_or_default() * servers as u64;
             self.base = seen.max(clock);
@@ -48,7 +53,7 @@ impl NumberLimits {
         }
     }
 
-    /// Returns which part of a server's number counts.
+    /// Returns the number to use if the server `server` names `number`.
     pub(crate) fn limit(&mut self, servers: usize, server: usize, number: u64) -> LimitedNumber {
         let servers = servers as u64;
         // The first leader of a new service starts a month beyond the clock and changes its configuration from there.
@@ -65,15 +70,16 @@ impl NumberLimits {
         let bit = 1 << server;
         let is_news = self.reported & bit == 0;
         self.reported |= bit;
-        // A server far behind must catch up, so a larger number counts up to the ceiling. No honest server names a
-        // number above `highest`.
+        // A server that is far behind must catch up, so a larger number counts up to the ceiling. No correct server
+        // names a number above `highest`.
         let highest = ceiling.max(WIDE_NUMBERS_START.saturating_add(CHANGES_PER_STEP * servers));
         let number = if number <= highest { ceiling } else { 0 };
         LimitedNumber { number, is_news }
     }
 }
 
-/// Returns the number of periods since 2026, or `None` if the clock shows an earlier time and so is not set.
+/// Returns the number of periods since 2026. Returns `None` if the clock shows an earlier time, because such a clock is
+/// not set.
 const fn periods(wall: u64) -> Option<u64> {
     let seconds = wall / 1_000_000_000;
     let seconds = if seconds < CLOCK_END_SECONDS {
@@ -87,9 +93,9 @@ const fn periods(wall: u64) -> Option<u64> {
     }
 }
 
-/// Returns the smallest number for a cold leader's first configuration. The clock adds at most 30 days to a known
-/// number. If none is known, the state file may be lost. The number is then 30 days beyond the clock, because servers
-/// may have been that far ahead.
+/// Returns the smallest number for a cold leader's first configuration. If a number is known, the clock may raise the
+/// known number by at most 30 days. If no number is known, the state file may be lost. The smallest number is then 30
+/// days beyond the clock, because the servers' numbers may have been 30 days ahead of the clock.
 pub(crate) fn cold_floor(wall: u64, servers: usize, known: u64) -> u64 {
     let servers = servers as u64;
     match (periods(wall), known) {

@@ -1,4 +1,5 @@
-//! Options that servers announce to each other, and the values that follow from differences (`docs/ftn.md`, section 1).
+//! Options that servers announce to each other, and the values that a server uses if options differ (`docs/ftn.md`,
+//! section 1).
 
 use std::time::Duration;
 
@@ -7,8 +8,8 @@ use ring_codec::ftn::{ServerTerms, Terms};
 use crate::ftn::CLIENT_TIMEOUT_MIN;
 use crate::ftn::server::{OptionDifference, OptionValue, Options, majority};
 
-/// Largest factor by which a server lengthens its timeouts to those of another server. So one wrong option does not
-/// stop all servers.
+/// Largest factor by which a server lengthens its timeouts when another server announces longer timeouts. The limit
+/// keeps a wrong option of one server from stopping all servers.
 const LENGTHENING_MAX: u32 = 4;
 
 /// The last announcement of each other server whose options differ from this server's, by index.
@@ -25,9 +26,10 @@ struct Announcement {
 }
 
 impl Announcement {
-    /// Returns `None` if the announcement lacks a value or has a negative one.
+    /// Returns `None` if the announcement lacks a value, or if a value is negative.
     fn of(terms: Terms) -> Option<Self> {
         let time = |micros: i64| u64::try_from(micros).ok().map(Duration::from_micros);
+        // Only an announcement to clients lacks the pace.
         let pace = terms.pace?;
         Some(Self {
             heartbeat: time(pace.heartbeat)?,
@@ -73,8 +75,8 @@ impl PeerOptions {
         self.0.iter().flatten()
     }
 
-    /// Records an announcement of another server. Returns the options that differ from this server's, if the
-    /// announcement has changed that.
+    /// Records an announcement of another server. Returns the options that differ from this server's options. Returns
+    /// `None` if the earlier announcement had the same values.
     pub(crate) fn record(
         &mut self,
         own: &Options,
@@ -88,7 +90,7 @@ impl PeerOptions {
         (std::mem::replace(known, new) != new).then(|| differences.into())
     }
 
-    /// Returns the options that differ, by server.
+    /// Returns the options that differ from this server's options, by server.
     pub(crate) fn differences(&self, own: &Options) -> Vec<(usize, Vec<OptionDifference>)> {
         let announced = (0..).zip(&self.0);
         let differing =
@@ -97,38 +99,42 @@ impl PeerOptions {
     }
 
     /// Returns Q: the largest announced quorum, but at most a majority. So a server with a smaller quorum does not lead
-    /// in a split once it has heard of the others.
+    /// in a split if it knows the other servers' announcements.
     pub(crate) fn quorum(&self, own: &Options) -> usize {
         let others = self.iter().map(|it| it.quorum).max();
+        // A majority is enough for safety, so one wrong option must not demand more.
         let most = others.unwrap_or(own.quorum).min(majority(self.0.len()));
         own.quorum.max(most)
     }
 
-    /// Returns the silence after which a session ends. It is the longest announced one, because a client may have a
-    /// lease by the timeout of its former leader.
+    /// Returns the silence after which a session ends. This silence is the longest client timeout of all servers: a
+    /// client's lease may depend on its former leader's timeout.
     pub(crate) fn client_timeout(&self, own: &Options) -> Duration {
         let own = own.client_timeout;
         let others = self.iter().map(|it| it.client_timeout).max();
         others.map_or(own, |longest| longest.min(own * LENGTHENING_MAX).max(own))
     }
 
-    /// Returns the shortest usable client timeout of all servers in microseconds, which this server announces to
-    /// clients. Another server may lead next and end sessions by its own timeout, even if its answer to LOGIN was lost.
+    /// Returns the shortest usable client timeout of all servers, in microseconds. This server announces the shortest
+    /// timeout to clients for two reasons. Any server may be the next leader, and a leader ends sessions after the
+    /// leader's own timeout. Possibly a client has not received the announcement of the next leader.
     pub(crate) fn shortest_timeout(&self, own: &Options) -> i64 {
         let others = self.iter().map(|it| it.client_timeout);
+        // A server with a shorter timeout counts as DOWN, so it ends no sessions.
         let usable = others.filter(|timeout| *timeout >= CLIENT_TIMEOUT_MIN);
         micros(usable.fold(own.client_timeout, Duration::min))
     }
 
-    /// Returns how long a leader that is cold or in doubt lets sessions return.
+    /// Returns the grace: a leader that is cold or in doubt adopts returning sessions for this time.
     pub(crate) fn grace(&self, own: &Options) -> Duration {
         let others = self.iter().map(|it| it.grace).max();
+        // The limit is a multiple of CT, because this server's grace may be zero.
         let most = own.client_timeout * LENGTHENING_MAX;
         others.map_or(own.grace, |longest| longest.min(most).max(own.grace))
     }
 
-    /// Returns how long this server and another one may rely on each other: ¾ of the shorter ST. The follower with the
-    /// shorter timeout looks for another leader earlier.
+    /// Returns the time for which this server and another server may rely on each other: ¾ of the shorter ST. A
+    /// follower with a shorter ST looks for another leader earlier.
     pub(crate) fn lease_with(&self, own: &Options, server: usize) -> Duration {
         let own = own.server_lease();
         let theirs = self.0.get(server).copied().flatten();

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// How long an id waits for its second message.
+/// Time for which an id waits for its second message.
 pub(crate) const PENDING_TIMEOUT: Duration = Duration::from_secs(5);
-/// Most ids that wait.
+/// Largest number of ids that wait.
+// Pending ids are bounded in time and number, because LOGINs can be forged.
 pub(crate) const PENDING_MAX: usize = 4_096;
 
 #[derive(Debug, Clone, Hash, Default)]
@@ -26,7 +27,7 @@ impl PendingIds {
                 break;
             }
             self.issued.pop_front();
-            // The address may have received another id since.
+            // The address may have received another id since then.
             if self
                 .by_address
                 .get(&address)
@@ -41,7 +42,7 @@ impl PendingIds {
         self.by_address.len()
     }
 
-    /// Returns the id of an address.
+    /// Returns the pending id of an address, if there is one.
     pub(crate) fn id_of(&self, address: SocketAddr) -> Option<i32> {
         self.by_address.get(&address).map(|(id, _)| *id)
     }
@@ -55,7 +56,7 @@ impl PendingIds {
         self.issued.push_back((now, address));
     }
 
-    // A client may log in and out at any rate, so entries of used ids must not add up.
+    // A client may log in and out very often, so entries of used ids must not add up.
     fn compact(&mut self) {
         let Self { by_address, issued } = self;
         if issued.len() > 2 * by_address.len() + PENDING_MAX {
@@ -63,7 +64,7 @@ impl PendingIds {
         }
     }
 
-    /// Removes the id of an address that has used it, and returns whether it was pending.
+    /// If an address has used its id, removes the id, and returns whether the id was pending.
     pub(crate) fn take(&mut self, id: i32, address: SocketAddr) -> bool {
         let is_pending = self.id_of(address) == Some(id);
         if is_pending {

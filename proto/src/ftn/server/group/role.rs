@@ -10,6 +10,7 @@ use crate::time::Instant;
 pub(crate) enum Role {
     Electing(Election),
     Follower(FollowerState),
+    // This variant is boxed, because a leader has far more data than the other roles.
     Leader(Box<Leadership>),
 }
 
@@ -37,12 +38,12 @@ impl FollowerState {
         self.leader
     }
 
-    /// Returns when the leader's last STATE arrived.
+    /// Returns the time at which the leader's last STATE arrived.
     pub(crate) const fn last_heard(&self) -> Instant {
         self.heard
     }
 
-    /// Whether the leader was heard within this time.
+    /// Whether a STATE of the leader arrived less than `within` ago.
     pub(crate) fn has_heard(&self, now: Instant, within: Duration) -> bool {
         now.since(self.heard) < within
     }
@@ -56,7 +57,7 @@ impl FollowerState {
         is_due
     }
 
-    /// Returns when HEARTBEAT is due, or when the follower gives up its leader.
+    /// Returns the time at which HEARTBEAT is due, or at which the follower gives up its leader.
     pub(crate) fn due(&self, timeout: Duration) -> Instant {
         self.heartbeat.min(self.heard + timeout)
     }

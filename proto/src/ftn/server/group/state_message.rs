@@ -20,13 +20,15 @@ pub(crate) struct StateMessage<'a> {
 }
 
 impl StateMessage<'_> {
-    /// Returns the configuration's number, or `None` if seq, c and sender do not agree.
+    /// Returns the configuration's number. Returns `None` if the fields contradict each other, or if the sender cannot
+    /// have this number.
     pub(crate) fn number(&self, sender: usize, servers: usize) -> Option<u64> {
         let number = configuration_of(self.seq)?;
         let is_legal = i64::try_from(number) == Ok(self.leader)
+            // A leader uses only numbers that name it.
             && number % servers as u64 == sender as u64
             && self.states.len() == servers
-            // No round has the number 0: a seq with it says that only the configuration is known.
+            // Rounds begin with 1. A seq with the round 0 only names a configuration.
             && self.seq > seq_of(number);
         is_legal.then_some(number)
     }
@@ -40,6 +42,7 @@ impl StateMessage<'_> {
     pub(crate) fn sessions(&self) -> Option<BTreeMap<i32, SocketAddr>> {
         let read = |ListedSession { id, address }: ListedSession<'_>| {
             let address = str::from_utf8(address).ok()?.parse().ok()?;
+            // In CONFIG the id 0 means that there is no session.
             (id > 0).then_some((id, address))
         };
         self.clients.iter().map(read).collect()

@@ -7,7 +7,7 @@ use crate::time::Instant;
 pub(crate) struct Storage {
     seen: u64,
     stored: u64,
-    /// Time of the next attempt after a failure.
+    /// If storing failed, the time of the next attempt.
     retry_at: Option<Instant>,
 }
 
@@ -20,16 +20,17 @@ impl Storage {
         }
     }
 
-    pub(crate) const fn seen(&self) -> u64 {
+    pub(crate) const fn largest_seen(&self) -> u64 {
         self.seen
     }
 
-    /// Records a configuration number of a message or of this server.
+    /// Records a configuration number that a message names or that this server has made.
     pub(crate) fn record(&mut self, configuration: u64) {
+        // A late message must not lower the number.
         self.seen = self.seen.max(configuration);
     }
 
-    /// Returns when to try again after a failure.
+    /// Returns the time of the next attempt if storing failed.
     pub(crate) const fn due(&self) -> Option<Instant> {
         self.retry_at
     }
@@ -51,7 +52,7 @@ impl Storage {
         self.stored = self.seen;
     }
 
-    /// Records a failure. The next attempt is at `retry_at`.
+    /// Records a failure to store the number. The next attempt is due at `retry_at`.
     pub(crate) const fn on_failed(&mut self, retry_at: Instant) {
         self.retry_at = Some(retry_at);
     }

@@ -1,4 +1,4 @@
-//! The server's view of the group: the configuration, and the age of that knowledge.
+//! The server's view of the group: the last known configuration, and its age.
 
 use std::time::Duration;
 
@@ -10,30 +10,31 @@ use crate::time::Instant;
 /// Bits of a seq that count the rounds of a configuration.
 const ROUND_BITS: u32 = 32;
 
-/// Bit of a round that says that no quorum is known to have acknowledged the configuration. Leaders of other
-/// implementations count rounds from 1 and do not set it.
+/// Bit of a round. With this bit, a leader announces that possibly no quorum has acknowledged the configuration yet.
+/// Leaders of other implementations count rounds from 1, and do not set this bit.
 const UNPROVEN_BIT: i128 = 1 << 30;
-/// Bit of a round that says that a quorum has acknowledged the configuration. No server that knows less can then be
-/// elected.
+/// Bit of a round. With this bit, a leader announces that a quorum has acknowledged the configuration. After this
+/// acknowledgement, a server that does not know this configuration can no longer be elected.
 const PROVEN_BIT: i128 = 1 << 31;
 
 // Each of the two starts a new range of seqs, so that a later round always has a larger seq.
-/// Returns the seq with the bit that says "unproven".
+/// Returns the seq with the bit for "unproven".
 const fn with_unproven_bit(seq: i128) -> i128 {
     seq | UNPROVEN_BIT
 }
 
-/// Returns the seq with the bit that says "proven".
+/// Returns the seq with the bit for "proven".
 const fn with_proven_bit(seq: i128) -> i128 {
+    // The bit for "proven" is above that for "unproven", so the seq grows.
     (seq & !UNPROVEN_BIT) | PROVEN_BIT
 }
 
-/// Whether a round says that a quorum has acknowledged the configuration.
+/// Whether a round announces that a quorum has acknowledged the configuration.
 pub(crate) const fn is_proven(seq: i128) -> bool {
     seq & PROVEN_BIT != 0
 }
 
-/// Whether a round says that no quorum is known to have acknowledged the configuration.
+/// Whether a round announces that no quorum is known to have acknowledged the configuration.
 pub(crate) const fn is_unproven(seq: i128) -> bool {
     seq & (PROVEN_BIT | UNPROVEN_BIT) == UNPROVEN_BIT
 }
@@ -54,9 +55,9 @@ pub(crate) fn configuration_of(seq: i128) -> Option<u64> {
 pub(crate) struct View {
     /// Seq of the STATE; 0 if there was none.
     seq: i128,
-    /// When the STATE was sent or received.
+    /// Time at which the STATE was sent or received.
     at: Instant,
-    /// Seq for ELECT after a leader has given up: the newest that a quorum had acknowledged.
+    /// Seq for ELECT after a leader has given up: the newest seq that a quorum had acknowledged.
     proven: Option<i128>,
     /// Configuration of the STATE.
     configuration: Option<Configuration>,
@@ -79,6 +80,7 @@ impl View {
 
     /// Returns the seq for ELECT.
     pub(crate) fn elect_seq(&self) -> i128 {
+        // After giving up, rounds that perhaps no other server knows must not win an election.
         self.proven.unwrap_or(self.seq)
     }
 
@@ -87,7 +89,7 @@ impl View {
         self.seq > 0 && now.since(self.at) <= warmth
     }
 
-    /// Returns the configuration, or `None` if none is known.
+    /// Returns the configuration, or `None` if no configuration is known.
     pub(crate) const fn configuration(&self) -> Option<&Configuration> {
         self.configuration.as_ref()
     }
@@ -102,15 +104,16 @@ impl View {
         };
     }
 
-    /// Installs a configuration of this server, before its first round.
+    /// Installs a configuration that this server has made, before the first round of this configuration.
     pub(crate) fn install(&mut self, configuration: Configuration) {
+        // The time stays as it is, because the first round sets it.
         self.seq = seq_of(configuration.number());
         self.proven = None;
         self.configuration = Some(configuration);
     }
 
-    /// Starts a round and returns its seq. `is_proven` says whether a quorum has acknowledged the configuration; `None`
-    /// does not say.
+    /// Starts a round and returns its seq. `is_proven` states whether a quorum has acknowledged the configuration. If
+    /// `is_proven` is `None`, the seq gets neither bit.
     pub(crate) fn begin_round(&mut self, now: Instant, is_proven: Option<bool>) -> i128 {
         self.seq = match is_proven {
             Some(true) => with_proven_bit(self.seq),
@@ -121,18 +124,19 @@ impl View {
         self.seq
     }
 
-    /// Records that a leader gives up: from now on it relies only on the seq that a quorum has acknowledged.
+    /// Records that a leader gives up. From now on, this server uses only the seq that a quorum has acknowledged.
     pub(crate) const fn give_up(&mut self, proven: i128, since: Instant) {
         self.proven = Some(proven);
+        // An election counts the age of acknowledged knowledge, not that of rounds which perhaps no server heard.
         self.at = since;
     }
 
-    /// Returns the configuration's number, or 0 if none is known.
+    /// Returns the configuration's number, or 0 if no configuration is known.
     pub(crate) fn number(&self) -> u64 {
         self.configuration.as_ref().map_or(0, Configuration::number)
     }
 
-    /// Returns a server's state; DOWN if no configuration is known.
+    /// Returns a server's state. Returns DOWN if no configuration is known.
     pub(crate) fn state(&self, index: usize) -> ServerState {
         let configuration = self.configuration.as_ref();
         configuration.map_or(ServerState::Down, |c| c.state(index))

@@ -1,5 +1,5 @@
-//! Claims of clients and data of servers for tokens that this server did not know, and their result (`docs/ftn.md`,
-//! section 4, "Result").
+//! Computes the result of a survey for tokens that this server did not know (`docs/ftn.md`, section 4, "Result"). The
+//! inputs are the claims of clients, and the data of clients and servers.
 
 use ring_codec::ftn::Access;
 
@@ -9,10 +9,10 @@ use crate::ftn::catalog::HoldKind;
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct SurveyedToken {
     claims: Vec<Claim>,
-    /// Source of the data; `None` if there are none.
+    /// Source of the data; `None` if there are no data.
     source: Option<Source>,
     has_data_conflict: bool,
-    /// Holders that the handing server named; `None` if it did not name all.
+    /// Holders that the former server named in TRANSFER; `None` if the server did not name all holders.
     held: Option<Vec<i32>>,
 }
 
@@ -23,11 +23,13 @@ struct Claim {
     holding: HoldKind,
 }
 
-/// Source of data, the best first. Data of clients are ordered by the kind of hold, then by the lowest session.
+/// Source of a token's data. A better source compares as less than a worse source. If two sources are clients, the kind
+/// of hold decides the order, and then the session's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Source {
     Transfer,
-    /// The server kept the data: its handover failed, or it served the token until a leader was in doubt.
+    /// This server kept the data. Either this server's handover of the token failed, or this server served the token
+    /// until a leader was in doubt.
     Retained,
     Client(u8, i32),
 }
@@ -37,7 +39,9 @@ const fn rank(holding: HoldKind) -> u8 {
     match holding {
         HoldKind::Exclusive => 0,
         HoldKind::ReturningExclusive => 1,
+        // This session's update was confirmed, while other sharers still have the data of their grants.
         HoldKind::Updated => 2,
+        // A session of the kind `rs` may have updated the data, unlike a session of the kind `s`.
         HoldKind::ReturningShared => 3,
         HoldKind::Shared => 4,
         HoldKind::Unknown => 5,
@@ -63,7 +67,8 @@ impl Source {
 }
 
 impl SurveyedToken {
-    /// Returns the state of a token that the server kept, with its holders if all are known.
+    /// Returns the state of a token that the server kept. `held` are the token's holders, or `None` if some of them are
+    /// unknown.
     pub(crate) fn with_kept_data(held: Option<Vec<i32>>) -> Self {
         Self {
             source: Some(Source::Retained),
@@ -77,13 +82,13 @@ impl SurveyedToken {
         self.claims.push(Claim { session, holding });
     }
 
-    /// Sets the holders that the handing server named.
+    /// Sets the holders that the former server named.
     pub(crate) fn set_held(&mut self, held: Option<Vec<i32>>) {
         self.held = held;
     }
 
-    /// Offers data for the token, and returns whether their source is better than that of the present data. `differs`:
-    /// whether they differ from the present data.
+    /// Offers data for the token. Returns whether the source of the offered data is better than the source of the
+    /// present data. `differs` states whether the offered data differ from the present data.
     pub(crate) fn offer(&mut self, source: Source, differs: bool) -> bool {
         if differs && source.is_client() && self.source.is_some_and(Source::is_client) {
             self.has_data_conflict = true;
@@ -95,7 +100,8 @@ impl SurveyedToken {
         is_better
     }
 
-    /// Whether clients have different data and no server has any. Data of a server make those of clients irrelevant.
+    /// Whether clients have different data, and no server had data. Data of a server make the data of clients
+    /// irrelevant.
     pub(crate) const fn has_conflicting_data(&self) -> bool {
         self.has_data_conflict && !self.has_data_of_servers()
     }
@@ -119,7 +125,7 @@ impl SurveyedToken {
         let exclusive = those(&[HoldKind::Exclusive]);
         let sharing = those(&[HoldKind::Shared, HoldKind::Updated]);
         let unknown = those(&[HoldKind::Unknown]);
-        // If the former server does not name a session, it has applied that session's RETURN: only the CONFIRM is
+        // If the former server does not name a session, it has applied that session's RETURN. Only the CONFIRM is
         // missing.
         let named = |mut sessions: Vec<i32>| {
             sessions.retain(|id| self.held.as_ref().is_none_or(|held| held.contains(id)));
@@ -135,9 +141,11 @@ impl SurveyedToken {
             })
         };
         if !exclusive.is_empty() {
+            // Sessions that are returning do not count: their RETURN was applied before this grant.
             if exclusive.len() == 1 && sharing.is_empty() && unknown.is_empty() {
                 return ownership(Access::Exclusive, exclusive, false);
             }
+            // The server cannot know which claim is wrong, so no session loses the token.
             let all = [exclusive, sharing, unknown].concat();
             return ownership(Access::Shared, all, true);
         }
@@ -146,6 +154,7 @@ impl SurveyedToken {
             return ownership(Access::Shared, all, false);
         }
         if !unknown.is_empty() {
+            // The session may hold the token exclusively, so no other session may join.
             return ownership(Access::Exclusive, unknown, false);
         }
         match returning.len() {
@@ -196,7 +205,7 @@ mod tests {
         }
     }
 
-    /// The order is that of the table in section 4, "Result".
+    /// The cases have the same order as the table in section 4, "Result".
     #[test]
     fn claims_determine_access_holders_and_conflicts() {
         let cases: [(&[(i32, HoldKind)], Outcome); 13] = [

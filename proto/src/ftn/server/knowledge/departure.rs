@@ -6,15 +6,15 @@ use crate::ftn::RETRY;
 use crate::ftn::server::knowledge::Handover;
 use crate::time::Instant;
 
-/// A shutdown in progress. The server serves no token from its start, so handed-over tokens no longer change.
+/// A shutdown in progress. From its start the server serves no token, so tokens that were handed over no longer change.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Departure {
     until: Instant,
     /// Configuration of the handover, and the tokens that go to each server.
     handover: Option<(u64, Vec<Handover>)>,
-    /// Tokens that other servers have acknowledged for that configuration.
+    /// Tokens that other servers have acknowledged under the configuration of the handover.
     taken: BTreeSet<u32>,
-    /// When to repeat HEARTBEAT with DOWN, after all tokens are handed over.
+    /// Time at which HEARTBEAT with DOWN is repeated, after all tokens are handed over.
     announcement_due: Option<Instant>,
 }
 
@@ -42,7 +42,9 @@ impl Departure {
     /// Starts the handover for a configuration.
     pub(crate) fn begin(&mut self, configuration: u64, handovers: Vec<Handover>) {
         self.handover = Some((configuration, handovers));
+        // Other servers may be responsible under the new configuration, so all tokens go again.
         self.taken.clear();
+        // DOWN counts only under the present configuration, so it is announced again at once.
         self.announcement_due = None;
     }
 
@@ -70,7 +72,8 @@ impl Departure {
         self.is_planned_for(configuration) && self.taken.contains(&id)
     }
 
-    /// Stops until the server is in force again. An incomplete handover then starts from the beginning.
+    /// Stops the handover until the server has authority or a leader again. If the handover was incomplete, it starts
+    /// again from the beginning.
     pub(crate) fn pause(&mut self) {
         self.announcement_due = None;
         self.handover
@@ -80,11 +83,12 @@ impl Departure {
     /// Removes the servers that have acknowledged all their tokens.
     pub(crate) fn drop_finished(&mut self) {
         if let Some((_, handovers)) = &mut self.handover {
+            // An empty list then means that all tokens are handed over.
             handovers.retain(|to| !to.is_complete());
         }
     }
 
-    /// Returns whether to send HEARTBEAT with DOWN now. If so, it is due again after RETRY.
+    /// Returns whether to send HEARTBEAT with DOWN now. If so, the next HEARTBEAT with DOWN is due after RETRY.
     pub(crate) fn take_announcement(&mut self, now: Instant) -> bool {
         let is_due = self.announcement_due.is_none_or(|due| due <= now);
         if is_due {
@@ -93,7 +97,7 @@ impl Departure {
         is_due
     }
 
-    /// Returns when the server has something to do.
+    /// Returns the time at which the server has something to do.
     pub(crate) fn due(&self) -> Instant {
         let parts = self.handovers().filter_map(Handover::due);
         parts

@@ -4,14 +4,16 @@ use crate::backoff::Backoff;
 use crate::ftn::{PART, RETRY, RETRY_MAX, WINDOW};
 use crate::time::Instant;
 
-/// Longest other fields of an assignment or a datagram, in bytes.
+/// Upper limit for all fields of an assignment other than the name, the data and the holders, in bytes. The same limit
+/// is used for the other fields of a datagram.
 const ASSIGNMENT_BYTES: usize = 16;
-/// Longest entry of a holder, in bytes.
+/// Maximum length of a holder's entry, in bytes.
 const HOLDER_BYTES: usize = 5;
-/// Most holders that a TRANSFER names. A survey finds the others.
+/// Largest number of holders that a TRANSFER names for a token. If a token has more holders, a survey finds them.
 pub(crate) const HOLDERS_MAX: usize = 100;
 
-/// Tokens that go to a BOOTING server, or to the next responsible server when this one leaves.
+/// Tokens that this server hands over to a BOOTING server. A server that leaves hands its tokens over to the server
+/// that is responsible next.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Handover {
     to: usize,
@@ -24,8 +26,8 @@ pub(crate) struct Handover {
     /// Parts that were sent and not acknowledged.
     flight: Vec<(usize, Backoff)>,
     tokens: usize,
-    /// Whether this server leaves. It then keeps acknowledged tokens, because another configuration makes it send
-    /// them again.
+    /// Whether this server leaves. A server that leaves keeps acknowledged tokens, because it sends them again under
+    /// another configuration.
     is_departure: bool,
 }
 
@@ -54,6 +56,7 @@ impl Handover {
     /// Returns TRANSFER's msgnum.
     pub(crate) fn msgnum(&self) -> i64 {
         let number = msgnum_of(self.configuration);
+        // The receiver treats tokens of a leaving server in another way.
         if self.is_departure { -number } else { number }
     }
 
@@ -64,6 +67,7 @@ impl Handover {
     /// Adds a token with `len` bytes of name and data.
     pub(crate) fn add(&mut self, id: u32, len: usize, holders: usize) {
         let size = len + holders.min(HOLDERS_MAX) * HOLDER_BYTES + ASSIGNMENT_BYTES;
+        // A token that is too long for PART gets a part without other tokens.
         if self.filled > 0 && self.filled + size + ASSIGNMENT_BYTES > PART {
             self.parts.push(Vec::new());
             self.filled = 0;
@@ -75,7 +79,7 @@ impl Handover {
         }
     }
 
-    /// Returns when a part is repeated.
+    /// Returns the time at which the next part is repeated.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.flight.iter().map(|(_, backoff)| backoff.due()).min()
     }
@@ -84,11 +88,13 @@ impl Handover {
     pub(crate) fn take_due(&mut self, now: Instant) -> Vec<usize> {
         let mut due = Vec::new();
         for (part, backoff) in &mut self.flight {
+            // Repetitions come first: the receiver can end only when no part is missing.
             if backoff.is_due(now) {
                 backoff.advance(now, RETRY_MAX);
                 due.push(*part);
             }
         }
+        // More parts at once could overflow the receiver's socket.
         while self.flight.len() < WINDOW && self.next < self.parts.len() {
             self.flight.push((self.next, Backoff::new(now, RETRY)));
             due.push(self.next);
@@ -97,7 +103,8 @@ impl Handover {
         due
     }
 
-    /// Records an acknowledgement. Returns the tokens of the part, or `None` if it was acknowledged before.
+    /// Records that a part was acknowledged. Returns the tokens of the part, or `None` if the part was acknowledged
+    /// before.
     pub(crate) fn acknowledge(&mut self, part: usize) -> Option<Vec<u32>> {
         let at = self.flight.iter().position(|(sent, _)| *sent == part)?;
         self.flight.swap_remove(at);

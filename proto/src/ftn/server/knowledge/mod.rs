@@ -1,6 +1,7 @@
 //! Which tokens the server knows: surveys, claims, and handovers to and from other servers.
 //!
-//! This module sends nothing and has no token's name or data. Start reading at [`TokenKnowledge`].
+//! This module sends nothing, and contains neither the names nor the data of tokens. Start reading at
+//! [`TokenKnowledge`].
 
 mod claims;
 mod departure;
@@ -27,8 +28,8 @@ pub(crate) struct TokenKnowledge {
     settled: Option<Configuration>,
     survey: Option<Survey>,
     handovers: Vec<Handover>,
-    /// Tokens from servers that leave, with their holders if all are named. They count once a configuration shows that
-    /// server DOWN.
+    /// Tokens that leaving servers have handed over. The value has the holders, or `None` if the leaving server did not
+    /// name all holders. This server uses these tokens after a configuration shows the leaving server DOWN.
     from_leaving: BTreeMap<u32, Option<Vec<i32>>>,
     /// Next token of the sweep through all tokens, or `None` if the sweep is complete.
     sweep: Option<u32>,
@@ -61,7 +62,7 @@ impl TokenKnowledge {
         self.survey.take()
     }
 
-    /// Returns the handovers to BOOTING servers.
+    /// Returns the handovers of tokens to servers that are BOOTING.
     pub(crate) fn handovers(&self) -> &[Handover] {
         &self.handovers
     }
@@ -78,11 +79,13 @@ impl TokenKnowledge {
     /// Starts handovers under a new configuration, and a sweep through all tokens.
     pub(crate) fn start_handovers(&mut self, handovers: Vec<Handover>) {
         self.handovers = handovers;
+        // A server can have a million tokens, so the sweep takes several calls.
         self.sweep = Some(0);
     }
 
     /// Stops all handovers and the sweep.
     pub(crate) fn stop_handovers(&mut self) {
+        // A receiver drops parts of an earlier configuration.
         self.handovers.clear();
         self.sweep = None;
     }
@@ -97,8 +100,8 @@ impl TokenKnowledge {
         self.sweep
     }
 
-    /// Continues the sweep at `next`, or completes it. Tokens that leaving servers gave under earlier configurations
-    /// are then useless.
+    /// Continues the sweep at `next`, or completes it with `None`. When the sweep is complete, tokens that leaving
+    /// servers handed over under earlier configurations are useless.
     pub(crate) fn set_sweep(&mut self, next: Option<u32>) {
         self.sweep = next;
         if next.is_none() {
@@ -106,7 +109,7 @@ impl TokenKnowledge {
         }
     }
 
-    /// Whether no sweep, no handover and no token for another configuration is left.
+    /// Whether there is no sweep, no handover and no token from a leaving server.
     pub(crate) fn is_idle(&self) -> bool {
         self.handovers.is_empty() && self.sweep.is_none() && self.from_leaving.is_empty()
     }
@@ -116,7 +119,7 @@ impl TokenKnowledge {
         self.from_leaving.insert(id, held);
     }
 
-    /// Removes such a token, and returns its holders if they are known.
+    /// Removes a token that a leaving server has handed over. Returns the holders of this token if they are known.
     pub(crate) fn take_from_leaving(&mut self, id: u32) -> Option<Vec<i32>> {
         self.from_leaving.remove(&id).flatten()
     }
@@ -131,7 +134,7 @@ impl TokenKnowledge {
         self.from_leaving.contains_key(&id)
     }
 
-    /// Whether a leaving server has handed over a token and named holders.
+    /// Whether a leaving server has handed over a token, and has named at least one holder of it.
     pub(crate) fn is_held_from_leaving(&self, id: u32) -> bool {
         let held = self.from_leaving.get(&id).and_then(Option::as_ref);
         held.is_some_and(|held| !held.is_empty())
@@ -141,8 +144,9 @@ impl TokenKnowledge {
         *self = Self::default();
     }
 
-    /// Records that servers that are up again receive their tokens. This server no longer knows those tokens, even if
-    /// such a server is DOWN again before this one settles.
+    /// Records that servers that are up again receive their tokens from this server. From then on, this server no
+    /// longer knows these tokens. The tokens remain unknown to this server even if such a server is DOWN again before
+    /// this server settles.
     pub(crate) fn record_handovers(&mut self, configuration: &Configuration) {
         let Some(settled) = &mut self.settled else {
             return;
@@ -158,7 +162,7 @@ impl TokenKnowledge {
     /// Whether a configuration makes this server responsible for tokens that it does not know.
     pub(crate) fn has_new_tokens(&self, configuration: &Configuration) -> bool {
         self.settled.as_ref().is_none_or(|settled| {
-            // Only a server that is newly DOWN gives tokens to others: the order of servers is fixed.
+            // The order of servers is fixed. So this server gets new tokens only if another server is newly DOWN.
             let mut servers = 0..settled.states().len();
             servers.any(|server| !settled.is_down(server) && configuration.is_down(server))
         })

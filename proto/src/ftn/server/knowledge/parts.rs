@@ -1,8 +1,8 @@
-//! Bookkeeping of a message in parts.
+//! Parts of a CATALOG or TRANSFER that have arrived.
 
 use std::collections::BTreeSet;
 
-/// Parts that have arrived. Its memory grows with them, not with the announced number.
+/// Parts that have arrived. Only parts that have arrived take memory, however many parts a message announces.
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct ArrivedParts {
     announced: Option<u32>,
@@ -14,12 +14,13 @@ pub(crate) struct ArrivedParts {
 pub(crate) enum PartStatus {
     New,
     Duplicate,
-    /// The part announces another number of parts than an earlier one.
+    /// This part and an earlier part announce different numbers of parts.
     Inconsistent,
 }
 
 impl ArrivedParts {
     pub(crate) fn take(&mut self, part: u32, of: u32) -> PartStatus {
+        // Parts with different numbers belong to different answers, and must not be mixed.
         if *self.announced.get_or_insert(of) != of || part >= of {
             PartStatus::Inconsistent
         } else if self.arrived.insert(part) {

@@ -13,14 +13,15 @@ use crate::time::Instant;
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Survey {
     configuration: u64,
-    /// Whether the server is BOOTING and so also awaits tokens of other servers.
+    /// Whether the server is BOOTING. The survey of a BOOTING server also awaits tokens of other servers.
     is_booting: bool,
     awaited: BTreeMap<i32, AwaitedSession>,
     /// Number of parts that have arrived from `awaited` sessions.
+    // The sum is kept, because the memory is computed often and there may be many sessions.
     parts: usize,
-    /// When to ask each session again.
+    /// Times at which the server asks each session next.
     due: BTreeSet<(Instant, i32)>,
-    /// Parts of the TRANSFERs that other servers are to send.
+    /// Parts of the TRANSFERs that other servers have to send.
     transfers: BTreeMap<usize, ArrivedParts>,
     /// State of the tokens that the server did not know.
     tokens: BTreeMap<u32, SurveyedToken>,
@@ -30,7 +31,7 @@ pub(crate) struct Survey {
 #[derive(Debug, Clone, Hash)]
 struct AwaitedSession {
     address: SocketAddr,
-    /// `None`: the session was not asked yet.
+    /// `None` until the session is asked.
     backoff: Option<Backoff>,
     parts: ArrivedParts,
 }
@@ -57,6 +58,8 @@ impl Survey {
             awaited: BTreeMap::new(),
             parts: 0,
             due: BTreeSet::new(),
+            // Each sender has an entry from the start, so that the survey also waits for a server that has sent no
+            // part.
             transfers: senders
                 .map(|server| (server, ArrivedParts::default()))
                 .collect(),
@@ -92,7 +95,7 @@ impl Survey {
         !self.transfers.is_empty()
     }
 
-    /// Records a part of a TRANSFER. If none is awaited from the server, all its parts have arrived before.
+    /// Records a part of a TRANSFER. If the survey awaits no TRANSFER of the server, the part counts as a duplicate.
     pub(crate) fn take_transfer(&mut self, server: usize, part: u32, of: u32) -> PartStatus {
         let parts = self.transfers.get_mut(&server);
         parts.map_or(PartStatus::Duplicate, |parts| parts.take(part, of))
@@ -106,7 +109,7 @@ impl Survey {
         self.tokens.keys().copied()
     }
 
-    /// Whether the survey has learned of a token only from clients.
+    /// Whether only clients, and no server, have named a token in this survey.
     pub(crate) fn is_known_by_clients_only(&self, id: u32) -> bool {
         let surveyed = self.tokens.get(&id);
         surveyed.is_some_and(|surveyed| !surveyed.has_data_of_servers())
@@ -133,7 +136,7 @@ impl Survey {
             parts: ArrivedParts::default(),
         };
         self.awaited.insert(id, awaited);
-        // Asked at once, because an adopted session may hold tokens.
+        // The session is asked at once, because an adopted session may hold tokens.
         self.due.insert((now, id));
     }
 
@@ -148,8 +151,8 @@ impl Survey {
         }
     }
 
-    /// Records a part of a session's answer, and removes the session if the answer is complete. Returns `None` if no
-    /// answer is awaited.
+    /// Records a part of a session's answer, and removes the session if the answer is complete. Returns `None` if the
+    /// survey awaits no answer of this session.
     pub(crate) fn take(&mut self, id: i32, part: u32, of: u32) -> Option<AnswerProgress> {
         let awaited = self.awaited.get_mut(&id)?;
         let part = awaited.parts.take(part, of);
@@ -170,7 +173,7 @@ impl Survey {
         self.tokens.len() * SURVEYED_TOKEN_BYTES + self.parts * PART_BYTES
     }
 
-    /// Returns when the next session is asked.
+    /// Returns the time at which the next session is asked.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due.first().map(|(due, _)| *due)
     }

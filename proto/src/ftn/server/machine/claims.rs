@@ -1,4 +1,5 @@
-//! Claims of clients and data of servers for tokens that this server did not know (`docs/ftn.md`, section 4, "Result").
+//! Handles two kinds of messages about tokens that this server did not know: claims of clients, and data from other
+//! servers (`docs/ftn.md`, section 4, "Result").
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -41,6 +42,7 @@ impl Server {
         let Some(survey) = self.knowledge.survey() else {
             return self.drop(from, DropReason::Late);
         };
+        // A CATALOG without a marker comes from another implementation, and answers any survey.
         let answers = marker.is_none_or(|marker| marker.configuration == survey.configuration());
         if !answers || !survey.is_awaited(session) {
             return self.drop(from, DropReason::Late);
@@ -62,6 +64,7 @@ impl Server {
         let is_whole = answered.is_whole;
         match answered.part {
             PartStatus::New => {}
+            // The first copy has already added its claims.
             PartStatus::Duplicate => {
                 self.out.counters.duplicates += 1;
                 return;
@@ -82,7 +85,8 @@ impl Server {
         }
         if is_whole {
             self.try_end_survey(now);
-        // A client sends WINDOW parts per question, and the timeout would be slow.
+        // A client sends WINDOW parts for each question. The server asks again at once, because the timeout would be
+        // slow.
         } else if answered.parts.is_multiple_of(WINDOW) {
             self.send_config(from, session);
         }
@@ -134,7 +138,7 @@ impl Server {
         id
     }
 
-    /// Adds a token to the survey that this server has kept.
+    /// Adds to the survey a token that this server has kept.
     pub(super) fn retain_for_survey(&mut self, now: Instant, id: u32) {
         if self
             .knowledge
@@ -169,7 +173,7 @@ impl Server {
         }
     }
 
-    /// Replaces a token's data if the new source is better than the present one.
+    /// Replaces a token's data if the source of the new data is better than the source of the present data.
     fn offer_data(&mut self, now: Instant, id: u32, source: Source, data: &[u8]) {
         let differs = self
             .tokens
@@ -191,6 +195,7 @@ impl Server {
     ) {
         let mut held: BTreeMap<Option<usize>, usize> = BTreeMap::new();
         for (id, surveyed) in surveyed {
+            // The parties are sessions with claims. The result of the survey decides which of them hold the token.
             self.tokens.release_all(now, id);
             let ownership = surveyed.ownership();
             let Some(token) = self.tokens.get(id) else {
@@ -223,18 +228,20 @@ impl Server {
             self.tokens
                 .change(now, id, |token| token.set_withheld(false));
         }
+        // There is one event for each former server, because there may be many tokens.
         for (server, held) in held {
             self.out.report(Event::TookOverTokens { server, held });
         }
         self.free_memory_after_survey(now);
     }
 
-    /// Makes a session hold a token. Of its grant only the FLOOR is known.
+    /// Makes a session hold a token. The msgnum of the session's GRANT is unknown, so the server uses the number just
+    /// below the FLOOR.
     fn reclaim(&mut self, now: Instant, id: u32, session: i32, access: Access) {
         let Some(known) = self.sessions.get(session) else {
             return;
         };
-        // All later messages of the session are above this grant.
+        // All later messages of the session have numbers above this one.
         let granted = known.floor.saturating_sub(1);
         self.tokens.hold(now, session, id, Some(access));
         self.tokens.change(now, id, |token| {

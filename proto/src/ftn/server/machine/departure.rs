@@ -1,4 +1,4 @@
-//! An orderly shutdown: this server hands its tokens to the servers that are responsible without it (`docs/ftn.md`,
+//! An orderly shutdown: this server hands its tokens to the servers that are responsible after its end (`docs/ftn.md`,
 //! section 4).
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::time::Instant;
 pub const LEAVING_MAX: Duration = Duration::from_secs(5);
 
 impl Server {
-    /// Starts to leave. Leaves at once if there is nothing to hand over, or at the second command.
+    /// Starts to leave. Leaves at once if this is the second command, or if there is no token to hand over.
     pub(super) fn shut_down(&mut self, now: Instant) {
         if self.departure.is_some() || self.tokens.len() == 0 || self.servers.len() == 1 {
             return self.leave(now, false);
@@ -26,8 +26,8 @@ impl Server {
         self.continue_departure(now);
     }
 
-    /// Whether this server leaves and has handed over all its tokens under the present configuration. If it keeps
-    /// tokens for another server that leaves, it first waits until they are its own.
+    /// Whether this server leaves and has handed over all its tokens under the present configuration. If this server
+    /// keeps tokens for another leaving server, it first waits until it is responsible for these tokens.
     pub fn has_handed_over(&self) -> bool {
         let mut departure = self.departure.iter();
         departure.any(|it| it.has_handed_over(self.view.number())) && self.knowledge.is_idle()
@@ -51,7 +51,7 @@ impl Server {
         }
         if self
             .other_servers()
-            // Then no server can take the tokens.
+            // If all others are DOWN, no server can take the tokens.
             .all(|server| self.view.state(server) == ServerState::Down)
         {
             return self.leave(now, false);
@@ -66,7 +66,7 @@ impl Server {
         }
     }
 
-    /// Plans which token goes to which server under the present configuration, unless that is done.
+    /// Plans which token goes to which server under the present configuration, unless such a plan exists.
     fn begin_handover(&mut self) {
         let (Some(departure), Some(present)) = (&self.departure, self.view.configuration()) else {
             return;
@@ -88,7 +88,7 @@ impl Server {
             };
             let is_own = self.servers.responsible(token.name(), present) == Some(self.index);
             let heir = self.servers.responsible(token.name(), &without);
-            // The other tokens wait for a configuration, or are on their way to a BOOTING server.
+            // Tokens of other servers wait for a configuration, or are already on their way to a BOOTING server.
             if is_own
                 && !self.is_known_by_clients_only(id)
                 && let Some(heir) = heir
@@ -97,6 +97,7 @@ impl Server {
                 to.add(id, token.len(), token.holders().count());
             }
         }
+        // No receiver waits for a part without tokens, unlike after a TRANSFER(c).
         handovers.retain(|to| to.tokens() > 0);
         if let Some(departure) = &mut self.departure {
             departure.begin(number, handovers);
@@ -109,8 +110,8 @@ impl Server {
         survey.is_some_and(|survey| survey.is_known_by_clients_only(id))
     }
 
-    /// Announces the departure. A leader just stops, because the others notice its silence. A follower repeats
-    /// HEARTBEAT with DOWN until a STATE shows it DOWN.
+    /// Announces the departure. A leader sends no announcement and stops, because the other servers notice its silence.
+    /// A follower repeats HEARTBEAT with DOWN until a STATE shows it DOWN.
     fn announce_departure(&mut self, now: Instant) {
         if matches!(self.role, Role::Leader(_)) {
             return self.leave(now, true);
@@ -130,6 +131,7 @@ impl Server {
         if has_handed_over {
             self.tokens.clear();
         }
+        // The last HEARTBEAT reports DOWN, so that the leader need not wait for silence.
         self.set_own_state(ServerState::Down);
         self.send_heartbeat(now);
         self.departure = None;
@@ -137,11 +139,12 @@ impl Server {
         self.out.report(Event::ShutDown { left_behind });
     }
 
-    /// Returns how many tokens have data that no client holds and no other server has. They are lost with this server.
+    /// Returns the number of tokens with data that no client holds and no other server has. These data are lost with
+    /// this server.
     fn left_behind(&self) -> usize {
         let departure = self.departure.as_ref();
         let is_taken = |id: &u32| departure.is_some_and(|it| it.has_taken(self.view.number(), *id));
-        // If clients hold a token that is kept for another server, they have its data.
+        // If clients hold a token that this server keeps for another server, these clients have its data.
         let is_held = |id: &u32| self.knowledge.is_held_from_leaving(*id);
         let ids = (0..self.tokens.id_limit()).filter(|id| !is_taken(id) && !is_held(id));
         let tokens = ids.filter_map(|id| self.tokens.get(id));

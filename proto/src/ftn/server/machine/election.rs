@@ -10,7 +10,7 @@ use crate::ftn::server::{DropReason, Event, RoleKind};
 use crate::time::{Instant, Now};
 
 impl Server {
-    /// Starts an election. `silent_since`: arrival of the last STATE.
+    /// Starts an election. `silent_since` is the time at which the last STATE arrived.
     pub(super) fn start_election(&mut self, now: Now, silent_since: Instant, is_start: bool) {
         let servers = self.servers.len();
         let election = Election::new(now.monotonic, silent_since, is_start, servers);
@@ -38,8 +38,8 @@ impl Server {
         }
     }
 
-    /// Whether the server is warm: its view is at most 3 ST old, and it is DOWN neither in the view nor by its own
-    /// state.
+    /// Whether the server is warm. A warm server has a view that is at most 3 ST old. Neither this view nor the
+    /// server's own state shows the server as DOWN.
     pub(super) fn is_warm(&self, now: Instant) -> bool {
         self.view.is_warm(now, self.options.warm_timeout())
             // A DOWN server has lost its tokens, so its view must not win an election.
@@ -47,7 +47,7 @@ impl Server {
             && self.view.state(self.index) != ServerState::Down
     }
 
-    /// Returns the seq for ELECT. A cold server says 0, so that an outdated view never wins an election.
+    /// Returns the seq for ELECT. A cold server sends 0, so that an outdated view never wins an election.
     fn elect_seq(&self, now: Instant) -> i128 {
         if self.is_warm(now) {
             self.view.elect_seq()
@@ -56,8 +56,9 @@ impl Server {
         }
     }
 
-    /// Whether the server may vote and acknowledge. With Q > 1 it is silent for ST after its start: it may have
-    /// acknowledged another leader just before, which relies on that.
+    /// Whether the server may vote and acknowledge. If Q > 1, the server does not vote or acknowledge for ST after its
+    /// start. Just before the start, the server may have acknowledged another leader that still relies on the
+    /// acknowledgement.
     pub(super) fn may_participate(&self, now: Instant) -> bool {
         self.quorum() == 1
             || self
@@ -67,6 +68,7 @@ impl Server {
 
     /// Sends ELECT if it is due, and votes.
     pub(super) fn on_election_due(&mut self, now: Now) {
+        // An ELECT counts for one HB, so a few may be lost.
         let period = self.options.heartbeat / 4;
         let Role::Electing(election) = &mut self.role else {
             return;
@@ -74,10 +76,12 @@ impl Server {
         if !election.take_due(now.monotonic, period) {
             return;
         }
+        // The server votes first, so that its ELECT carries the new vote.
         self.vote(now);
         let Role::Electing(election) = &self.role else {
             return;
         };
+        // A server that has just become the leader sends STATE instead, and does not come here.
         let vote = election.vote();
         let seq = self.elect_seq(now.monotonic);
         for server in self.other_servers() {
@@ -118,16 +122,18 @@ impl Server {
         };
         let limited = self.limit_number(server, configuration);
         self.storage.record(limited);
-        // The part within the limit counts all the same, so that a server far behind catches up.
+        // The number counts up to the limit, so that a server that is far behind catches up.
         if limited < configuration {
             return self.drop_from_server(server, DropReason::Ahead);
         }
         match &mut self.role {
             Role::Electing(election) => {
                 election.record_elect(server, seq, vote, arrived);
+                // The server votes at once, because the received ELECT may be the last one that it needs.
                 self.vote(now);
             }
             Role::Leader(_) => {
+                // The sender has not heard this leader, and could elect another one.
                 if self.allow_answer(now.monotonic, server) {
                     self.send_state(&[server]);
                 }
@@ -135,7 +141,7 @@ impl Server {
             Role::Follower(following) => {
                 let leader = following.leader();
                 let heard = following.has_heard(now.monotonic, self.options.server_timeout);
-                // A follower answers only news: otherwise two followers would answer each other without end.
+                // A follower answers only if it has news. Otherwise two followers would answer each other without end.
                 let is_news = usize::try_from(vote) != Ok(leader) || seq < self.view.seq();
                 if heard && is_news && self.allow_answer(now.monotonic, server) {
                     let seq = self.elect_seq(now.monotonic);
@@ -147,7 +153,8 @@ impl Server {
         }
     }
 
-    /// Returns whether another server may be answered: once per HB / 8, half the period of ELECT.
+    /// Returns whether this server may answer another server now. This server answers each other server at most once
+    /// per HB / 8, which is half the period of ELECT.
     pub(super) fn allow_answer(&mut self, now: Instant, server: usize) -> bool {
         let period = self.options.heartbeat / 8;
         self.answer_limits[server].try_take(now, period)

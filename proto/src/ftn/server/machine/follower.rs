@@ -11,7 +11,7 @@ use crate::ftn::server::group::{FollowerState, Role, StateMessage, seq_of};
 use crate::ftn::server::{DropReason, Event};
 use crate::time::{Instant, Now};
 
-/// A checked STATE to follow.
+/// A STATE that this server has checked and will follow.
 #[derive(Debug)]
 struct AcceptedState {
     seq: i128,
@@ -47,8 +47,8 @@ impl Server {
                     }
                     return self.drop_from_server(server, DropReason::Late);
                 }
-                // A majority follows this leader. The other has its number from when it last had authority, or never
-                // had any.
+                // A majority follows this leader. The other leader took its number when it last had authority, or never
+                // had authority.
                 if self.needs_majority() && self.is_in_force(at) {
                     self.exceed(at, number);
                     return self.drop_from_server(server, DropReason::OtherLeader);
@@ -56,7 +56,7 @@ impl Server {
             }
             Role::Follower(following) => {
                 let is_other = following.leader() != server;
-                // Its leader still relies on this follower. So two leaders never have authority at the same time.
+                // The follower's leader still relies on it. So two leaders never have authority at the same time.
                 if is_other && following.has_heard(at, self.options.server_timeout) {
                     return self.drop_from_server(server, DropReason::OtherLeader);
                 }
@@ -76,9 +76,9 @@ impl Server {
             }
             return self.drop_from_server(server, DropReason::Late);
         }
-        let seen = self.storage.seen();
+        let seen = self.storage.largest_seen();
         if self.view.seq() == 0 && number < seen {
-            // This server has led or followed a later configuration before its restart.
+            // Before its restart this server has led or followed a later configuration.
             if self.may_participate(at) {
                 let seq = seq_of(seen);
                 let message = Message::Heartbeat {
@@ -116,6 +116,7 @@ impl Server {
             arrived,
         } = state;
         let is_new = configuration.number() != self.view.number();
+        // This is asked before the view changes, because the handover belongs to the former configuration.
         let has_handed_over = self.has_handed_over();
         let was = self.view.state(self.index);
         let shown = configuration.state(self.index);
@@ -130,6 +131,7 @@ impl Server {
                 continue;
             }
             if known.is_none() {
+                // The session may have begun at another leader, and may hold tokens.
                 self.survey_session(at, id, address);
             }
             self.sessions.insert(id, address, at);
@@ -167,6 +169,7 @@ impl Server {
             return;
         }
         let seq = self.view.seq();
+        // The leader then makes other servers responsible, without waiting for silence.
         let sstate = if self.has_handed_over() {
             ServerState::Down
         } else {

@@ -1,4 +1,4 @@
-//! Events that tell people which session holds a token. No rule depends on them.
+//! Events that tell people which session holds a token. The rules of the protocol do not depend on these events.
 
 use super::Server;
 use crate::ftn::server::{Event, TokenHold};
@@ -31,7 +31,7 @@ impl Server {
         }
     }
 
-    /// Reports all tokens that a session holds as lost, because it ends.
+    /// Reports that a session has lost all tokens that it holds, because the session ends.
     pub(super) fn report_losses(&mut self, session: i32) {
         // If the session is unknown, its losses were reported before.
         if self.sessions.get(session).is_some() {

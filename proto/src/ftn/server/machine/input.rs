@@ -14,7 +14,7 @@ use crate::ftn::server::{DropReason, Event};
 use crate::ftn::{DATA_BYTES_MAX, NAME_BYTES_MAX, PART};
 use crate::time::{Instant, Now};
 
-/// Most senders that are reported once.
+/// Largest number of senders that are reported for each reason.
 const REPORTED_SENDERS_MAX: usize = 1_024;
 
 impl Server {
@@ -109,6 +109,7 @@ impl Server {
         if !is_server && !self.identify(now.monotonic, arrived, from, sender, None) {
             return self.redirect(from, DropReason::NoSession);
         }
+        // A list of sessions is longer than any message of a client.
         let longest = if is_server {
             PARTS_MAX * PART
         } else {
@@ -120,6 +121,7 @@ impl Server {
         if took == PartOutcome::Refused {
             return self.drop(from, DropReason::Malformed);
         }
+        // A complete message is acknowledged too, so that its sender stops repeating.
         if let Some(came) = came {
             let (content, came) = (piece.content, &came[..]);
             self.out.send(
@@ -142,9 +144,9 @@ impl Server {
         }
     }
 
-    /// Reports each sender with another list once.
+    /// Reports a sender with another list. Reports each sender once.
     fn note_other_list(&mut self, from: SocketAddr, signature: i32) {
-        // Bounded, because a sender can forge any address.
+        // The number of senders is bounded, because a sender can forge any address.
         if self.other_list_senders.len() < REPORTED_SENDERS_MAX
             && self.other_list_senders.insert(from)
         {
@@ -152,12 +154,14 @@ impl Server {
         }
     }
 
-    /// Reports each sender once that claims to be another server but does not have its address.
+    /// Reports a sender that claims to be another server but does not have that server's address. Reports each sender
+    /// once.
     fn note_misplaced(&mut self, from: SocketAddr, index: i32) {
         let server = usize::try_from(index).ok();
         let Some(server) = server.filter(|it| *it < self.servers.len() && *it != self.index) else {
             return;
         };
+        // The number of senders is bounded, because a sender can forge any address.
         if self.misplaced.len() < REPORTED_SENDERS_MAX && self.misplaced.insert(from) {
             let listed = self.servers.address(server);
             self.out.report(Event::SenderMisplaced {
@@ -172,15 +176,16 @@ impl Server {
         let header = datagram.header();
         let is_listed = self.servers.sender_address(header.from) == Some(from);
         let server = usize::try_from(header.from).ok();
+        // No message proves its sender, so only the listed address shows that a server has sent one.
         let Some(server) = server.filter(|&server| is_listed && server != self.index) else {
             self.note_misplaced(from, header.from);
             return self.drop(from, DropReason::NotAServer);
         };
         if let Some(terms) = datagram.terms() {
-            // Recorded even if the message is dropped, so that the status names the wrong option.
+            // The terms are recorded even if the message is dropped, so that the status names the wrong option.
             self.on_terms(server, terms);
             if has_short_client_timeout(terms) {
-                // As a leader it would end sessions that are live, so it counts as DOWN.
+                // As a leader the sender would end live sessions, so it counts as DOWN.
                 return self.drop(from, DropReason::ShortTimeout);
             }
         }
@@ -227,6 +232,7 @@ impl Server {
             Message::Request { token, .. } | Message::Return { token, .. } => Some(*token),
             _ => None,
         };
+        // The lengths are checked before `identify`, so that an illegal message begins no session.
         if token.is_some_and(|token| {
             token.name.len() > NAME_BYTES_MAX || token.data.len() > DATA_BYTES_MAX
         }) {
@@ -238,6 +244,7 @@ impl Server {
                 token,
                 flags,
             } if token.name.is_empty() => {
+                // The renewal is parsed before `identify`, which adopts a session only if the renewal is valid.
                 let number = parse_renewal(*token, *flags);
                 // The empty name is reserved, so any other RETURN with it is an error.
                 if number.is_none() {

@@ -1,5 +1,5 @@
-//! Invariants of a server. Builds with debug assertions check them after each input, so that the simulator, the fuzzer
-//! and the model checker fail at the cause.
+//! Invariants of a server. Builds with debug assertions check the invariants after each input, so that the simulator,
+//! the fuzzer and the model checker fail at the cause.
 
 use ring_codec::ftn::ServerState::{Booting, Down};
 
@@ -29,7 +29,8 @@ impl Server {
         self.view.state(self.index) == Down
     }
 
-    /// Whether this holds for the server's knowledge. A server that has left no longer changes its knowledge.
+    /// Whether `holds` returns `true` for the server's knowledge. If the server has left, its knowledge is not checked,
+    /// because a server that has left no longer updates its knowledge.
     fn holds_for_knowledge(&self, holds: impl FnOnce(&TokenKnowledge) -> bool) -> bool {
         self.has_left || holds(&self.knowledge)
     }
@@ -52,10 +53,13 @@ const INVARIANTS: &[Invariant<Server>] = &[
         "a server that has left is DOWN and has no handover left",
         |it| !it.has_left || it.own_state == Down && it.departure.is_none(),
     ),
-    ("a server knows its leader by the configuration", |it| {
-        let named = it.view.configuration().map(Configuration::leader);
-        it.leader().is_none() || it.leader() == named
-    }),
+    (
+        "a server's leader is the one that its configuration names",
+        |it| {
+            let named = it.view.configuration().map(Configuration::leader);
+            it.leader().is_none() || it.leader() == named
+        },
+    ),
     ("only a leader leads itself", |it| {
         it.role.as_leader().is_some() == (it.leader() == Some(it.index))
     }),
@@ -66,7 +70,7 @@ const INVARIANTS: &[Invariant<Server>] = &[
         configuration_of(it.view.seq()) == Some(it.view.number())
     }),
     ("a configuration is stored before it is used", |it| {
-        it.view.number() <= it.storage.seen()
+        it.view.number() <= it.storage.largest_seen()
     }),
     ("a server that cannot store sends nothing", |it| {
         it.storage.due().is_none() || it.out.is_stopped()
@@ -74,6 +78,7 @@ const INVARIANTS: &[Invariant<Server>] = &[
     ("a leader is not DOWN in its configuration", |it| {
         it.holds_for_leadership(|_| !it.is_shown_down())
     }),
+    // If other seqs counted, an old seq from a state file could give authority.
     ("servers acknowledge only rounds that were sent", |it| {
         it.holds_for_leadership(|leader| {
             it.other_servers()
@@ -83,7 +88,8 @@ const INVARIANTS: &[Invariant<Server>] = &[
     ("a leader has sent the round that its view has", |it| {
         it.holds_for_leadership(|leader| leader.last_round() == Some(it.view.seq()))
     }),
-    ("a leader looks whether each session is silent", |it| {
+    // Without an entry the session would never end, and its tokens would stay held.
+    ("a leader checks each session for silence", |it| {
         it.holds_for_leadership(|leader| leader.watched_count() == it.sessions.len())
     }),
     ("a leader confirms renewals of sessions only", |it| {
@@ -97,12 +103,14 @@ const INVARIANTS: &[Invariant<Server>] = &[
     (
         "a server that is DOWN is settled for no configuration",
         |it| {
+            // Other servers may serve the tokens of a DOWN server.
             let is_down = it.own_state == Down || it.is_shown_down();
             it.holds_for_knowledge(|knowledge| {
                 !is_down || knowledge.settled_configuration().is_none()
             })
         },
     ),
+    // Clients answer a survey only under their present configuration.
     ("a survey is for the present configuration", |it| {
         it.holds_for_survey(|survey| survey.configuration() == it.view.number())
     }),
@@ -119,19 +127,21 @@ const INVARIANTS: &[Invariant<Server>] = &[
                 .all(|handover| is_booting(handover.receiver()))
         })
     }),
+    // Several clients may claim such a token before the survey decides.
     ("tokens of a survey are not served", |it| {
         it.holds_for_survey(|survey| survey.token_ids().all(|id| it.is_withheld(id)))
     }),
     ("tokens of a server that leaves are not served", |it| {
-        // The sweep under a new configuration has not reached all of them yet.
+        // The sweep under a new configuration may not have reached all of these tokens yet.
         it.holds_for_knowledge(|knowledge| {
             knowledge.sweep().is_some() || knowledge.ids_from_leaving().all(|id| it.is_withheld(id))
         })
     }),
     ("only a settled server grants", |it| {
+        // Before its first survey a server could grant a token that a client already holds.
         it.grants == 0 || it.knowledge.settled_configuration().is_some()
     }),
-    ("sums and indexes of tokens are those of the tokens", |it| {
+    ("sums and indexes agree with the tokens", |it| {
         it.tokens.is_consistent()
     }),
     ("only sessions are introduced", |it| {
@@ -151,7 +161,7 @@ mod tests {
     use crate::ftn::server::{Command, Durable};
     use crate::time::Instant;
 
-    /// Returns a server that was not told that its network is up.
+    /// Returns a server whose network has never been up.
     fn not_started() -> Server {
         Server::new(options(), servers(3), 1, Durable::default(), 7).unwrap()
     }
@@ -177,7 +187,7 @@ mod tests {
         rig.server
     }
 
-    /// Returns a server with a survey that awaits tokens of the others.
+    /// Returns a server with a survey that awaits tokens of the other servers.
     fn booting() -> Server {
         let mut rig = Rig::start(3, 1, options(), Durable::default());
         rig.state(3, 1, &[Ready, Down, Ready], 1);
@@ -204,7 +214,7 @@ mod tests {
             .follow(seq(10, 1), configuration, Instant::default());
     }
 
-    /// For each invariant, in order: a sound server, and a function that breaks the invariant.
+    /// For each invariant, in order: a server that satisfies it, and a function that breaks it.
     const SPOILT: &[BrokenCase<Server, Server>] = &[
         (not_started, |it| {
             it.sessions.insert(5, client(1), Instant::default());

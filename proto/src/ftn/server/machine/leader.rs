@@ -19,14 +19,15 @@ impl Server {
         let floor = if warm {
             0
         } else {
-            cold_floor(now.wall, servers, self.storage.seen())
+            cold_floor(now.wall, servers, self.storage.largest_seen())
         };
-        let seen = self.storage.seen().max(floor.saturating_sub(1));
+        // The floor itself may be used, and the next number is above `seen`.
+        let seen = self.storage.largest_seen().max(floor.saturating_sub(1));
         let Some(number) = next_number(seen, self.index, servers) else {
             return self.out.report(Event::NumbersExhausted);
         };
         let mut states = vec![ServerState::Down; servers];
-        // If no server is READY in the view, it comes from a cold leader whose grace was not over. Clients of an
+        // If no server is READY in the view, the view comes from a cold leader whose grace was not over. Clients of an
         // earlier run may still return, so the grace begins again.
         let is_ready = |server| self.view.state(server) == ServerState::Ready;
         let doubts = self.is_view_doubtful(seen);
@@ -62,6 +63,7 @@ impl Server {
         let client_timeout = self.client_timeout();
         let mut leadership = Leadership::new(at, servers, seq_of(number), grace);
         for (id, session) in self.sessions.iter_mut() {
+            // The client sent its messages to the former leader, so it has the full time again.
             session.heard = at;
             // No round of this leader lists the session yet, so no renewal is confirmed.
             session.listed = 0;
@@ -81,12 +83,14 @@ impl Server {
     fn install(&mut self, now: Instant, configuration: Configuration) {
         let number = configuration.number();
         self.storage.record(number);
+        // The round comes before the TRANSFERs of this configuration: a server that does not know it drops them.
         self.view.install(configuration);
         self.send_round(now, None);
         self.on_configuration(now);
     }
 
-    /// Changes states of servers. Returns `false` if the leader has no authority or no number is left.
+    /// Changes states of servers. Returns `false` if the leader has no authority, or if there is no larger
+    /// configuration number.
     pub(super) fn change_states(&mut self, now: Instant, changes: &[(usize, ServerState)]) -> bool {
         if !self.is_in_force(now) {
             return false;
@@ -95,7 +99,8 @@ impl Server {
             return false;
         };
         let mut states = configuration.states().to_vec();
-        let Some(number) = next_number(self.storage.seen(), self.index, states.len()) else {
+        let Some(number) = next_number(self.storage.largest_seen(), self.index, states.len())
+        else {
             self.out.report(Event::NumbersExhausted);
             return false;
         };
@@ -104,19 +109,20 @@ impl Server {
         };
         for &(server, state) in changes {
             states[server] = state;
+            // HEARTBEATs from before the change must not change the state again.
             leadership.begin_state(server, seq_of(number));
         }
         self.install(now, Configuration::new(number, states));
         true
     }
 
-    /// Takes a number above one that another server knows. A leader without authority also becomes in doubt: other
-    /// servers may have agreed on states that it does not know.
+    /// Takes a configuration number above `number`, because another server knows `number`. If the leader has no
+    /// authority, the leader is then in doubt: other servers may have agreed on states that this leader does not know.
     pub(super) fn exceed(&mut self, now: Instant, number: u64) {
         let is_sure = !self.needs_majority() || self.is_in_force(now);
         self.storage.record(number);
         let servers = self.servers.len();
-        let Some(next) = next_number(self.storage.seen(), self.index, servers) else {
+        let Some(next) = next_number(self.storage.largest_seen(), self.index, servers) else {
             return self.out.report(Event::NumbersExhausted);
         };
         let Some(known) = self.view.configuration() else {
@@ -139,8 +145,8 @@ impl Server {
         self.install(now, Configuration::new(next, states));
     }
 
-    /// Whether a quorum may have agreed on states that this server knows only by a number. The number is larger than
-    /// its view's, or its view is not proven.
+    /// Whether a quorum may have agreed on states that this server does not know. The view is doubtful if the server
+    /// has seen a number above its view's number, or if the view is not proven.
     fn is_view_doubtful(&self, seen: u64) -> bool {
         self.needs_majority() && (seen > self.view.number() || is_unproven(self.view.seq()))
     }
@@ -163,6 +169,7 @@ impl Server {
         };
         // The sender follows a later configuration, or has a larger number in its state file.
         if seq > newest {
+            // Even a number that is too far ahead shows that the sender is alive.
             leadership.record_heard(server, arrived);
             let limited = self.limit_number(server, number);
             if limited < number {
@@ -181,8 +188,8 @@ impl Server {
         self.report_authority(now);
         self.announce_proven(now);
         // READY and DOWN count only under the present configuration. A server that was READY under an earlier one may
-        // have become responsible for more tokens, which others still hand over. A server that leaves has handed over
-        // its tokens under the number that it names, and may have received others since.
+        // have become responsible for more tokens, which others still hand over. A server that announced its departure
+        // under an earlier one may have received other tokens since.
         let is_of_now = configuration_of(newest) == Some(number);
         let ready = is_of_now && self.view.state(self.index) == ServerState::Ready;
         let next = match (self.view.state(server), says) {
@@ -210,6 +217,7 @@ impl Server {
             return;
         };
         if leadership.end_grace(now) {
+            // A survey that is complete may have waited only for this moment.
             self.out.report(Event::GraceEnded);
             self.try_end_survey(now);
         }
@@ -235,12 +243,14 @@ impl Server {
             .map(|server| (server, ServerState::Down))
             .collect();
         if !silent.is_empty() {
+            // All silent servers change together, because each change takes a new configuration.
             self.change_states(now, &silent);
         }
     }
 
     fn end_silent_sessions(&mut self, now: Instant) {
         let timeout = self.client_timeout();
+        // Without authority another server may already lead and keep these sessions.
         if !self.is_in_force(now) {
             return;
         }
@@ -268,7 +278,8 @@ impl Server {
         }
     }
 
-    /// Returns when a leader has something to do. Work that needs authority waits for the HEARTBEAT that gives it.
+    /// Returns the time at which a leader has something to do. Work that needs authority counts only while the leader
+    /// has authority. Without authority, such work waits for a HEARTBEAT.
     pub(super) fn leader_due(&self, now: Instant, leadership: &Leadership) -> Instant {
         let mut due = leadership.due();
         let mut consider = |at: Option<Instant>| due = at.map_or(due, |at| due.min(at));
@@ -289,8 +300,8 @@ impl Server {
     }
 }
 
-/// Makes READY servers BOOTING, because a quorum may have agreed on other states. They then ask clients and other
-/// servers again.
+/// Makes READY servers BOOTING, because a quorum may have agreed on other states. These servers then ask clients and
+/// other servers again.
 fn demote_ready(states: &mut [ServerState]) {
     for state in states
         .iter_mut()

@@ -12,15 +12,17 @@ use crate::ftn::server::tokens::Token;
 use crate::ftn::server::{DropReason, majority};
 use crate::time::Instant;
 
-/// Length beyond which a page takes no further token, in bytes.
+/// Length of a page in bytes. If a page is longer, the server adds no further token to the page.
 const PAGE_BYTES: usize = 1_024;
-/// Most sessions that an entry names in each list.
+/// Largest number of sessions that an entry names in each list.
+// The lists are bounded, because thousands of sessions may share a token.
 const NAMED_SESSIONS_MAX: usize = 16;
-/// Most tokens that are examined for one page.
+/// Largest number of tokens that are examined for one page.
+// The search is bounded, because the server may not serve most of its tokens now.
 const EXAMINED_TOKENS_MAX: usize = 256;
 
 impl Server {
-    /// Handles a REQUEST for the page after a name.
+    /// Handles a REQUEST for the page that begins after a name.
     pub(super) fn on_list(
         &mut self,
         now: Instant,
@@ -67,7 +69,7 @@ impl Server {
             }
         }
         let next = next.map_or("null".to_owned(), |name| format!("\"{name}\""));
-        // The reader needs this number: below a majority, both sides of a split may grant the same token.
+        // The reader needs this number. With a quorum below a majority, both sides of a split may grant the same token.
         let quorum = self.quorum();
         let quorum = if quorum < majority(self.servers.len()) {
             format!(",\"quorum\":{quorum}")

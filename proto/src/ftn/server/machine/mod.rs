@@ -1,11 +1,11 @@
-//! The machine: it owns all parts, passes inputs to them, and applies the rules that connect them.
+//! The machine owns all parts of the server, passes inputs to the parts, and applies the rules that connect the parts.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `input` | checks of datagrams |
 //! | `election`, `leader`, `rounds`, `follower` | the three roles |
 //! | `storage`, `terms` | the stored number, and options that must be equal on all servers |
-//! | `login` | start, renewal and end of sessions |
+//! | `sessions` | start, renewal and end of sessions |
 //! | `service`, `survey`, `claims`, `transfer`, `departure` | which tokens may be served, surveys, and handovers |
 //! | `request`, `returns`, `listing`, `memory` | messages of clients about tokens, and their memory |
 //! | `holding`, `status` | reports for people |
@@ -59,7 +59,7 @@ use crate::{Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
 
 /// A server of the token service.
 ///
-/// It starts when its network is [up](NetworkState::Up) for the first time. The driver calls
+/// The server starts when its network is [up](NetworkState::Up) for the first time. The driver calls
 /// [`handle_timeout`](Machine::handle_timeout) only after it has passed all datagrams that wait in the socket.
 #[derive(Debug, Clone, Hash)]
 pub struct Server {
@@ -68,7 +68,7 @@ pub struct Server {
     index: usize,
     id_generator: IdGenerator,
     now: Now,
-    /// Time of the start, or `None` before it.
+    /// Time of the start, or `None` before the start.
     started: Option<Instant>,
     departure: Option<Departure>,
     has_left: bool,
@@ -85,9 +85,10 @@ pub struct Server {
     view: View,
     /// State that the server announces.
     own_state: ServerState,
-    /// Announcements of other servers that differ from this server's options.
+    /// Announcements of other servers whose options differ from this server's options.
     peer_options: PeerOptions,
     /// Time of the last answer to each other server.
+    // Answers are limited, because two servers could otherwise answer each other without an end.
     answer_limits: Vec<Throttle>,
     sessions: Sessions,
     tokens: Tokens,
@@ -155,7 +156,7 @@ impl Server {
         &self.options
     }
 
-    /// Whether the server has left. It then serves and sends nothing.
+    /// Whether the server has left. A server that has left serves and sends nothing.
     pub const fn has_left(&self) -> bool {
         self.has_left
     }
@@ -187,10 +188,11 @@ impl Server {
         }
     }
 
-    // The monotonic time of inputs may go back; the server's time does not.
+    // The monotonic time of an input may be earlier than that of the input before. The server's time does not go back.
     fn advance_clock(&mut self, now: Now) -> Now {
         self.now = Now {
             monotonic: self.now.monotonic.max(now.monotonic),
+            // The wall clock may go back, because somebody corrects it.
             wall: now.wall,
         };
         self.out.set_now(self.now.monotonic);
@@ -222,8 +224,10 @@ impl Machine for Server {
     fn handle_message(&mut self, now: Now, from: SocketAddr, message: &[u8], age: Duration) {
         let now = self.advance_clock(now);
         self.present_kind = None;
+        // Leases count from the arrival at the host, not from a late reading of the socket.
         self.on_datagram(now, now.monotonic.before(age), from, message);
         if self.is_running() {
+            // A datagram may have begun or ended a session, and its round need not wait for a timeout.
             self.on_early_round_due(now.monotonic);
             self.continue_departure(now.monotonic);
         }
@@ -234,6 +238,7 @@ impl Machine for Server {
         let now = self.advance_clock(now);
         match command {
             Command::ShutDown if self.is_running() => self.shut_down(now.monotonic),
+            // Before its start a server has no tokens to hand over.
             Command::ShutDown => self.has_left = true,
             Command::Addresses(addresses) => {
                 // A sender that was misplaced may have the right address now.
@@ -248,7 +253,7 @@ impl Machine for Server {
     fn handle_link(&mut self, now: Now, net: NetworkState) {
         let now = self.advance_clock(now);
         if net == NetworkState::Up && self.started.is_none() && !self.has_left {
-            // The silence after a start counts from when messages can arrive.
+            // The silence after a start begins when messages can arrive.
             self.started = Some(now.monotonic);
             self.out.start(now.wall);
             self.start_election(now, now.monotonic, true);
@@ -262,10 +267,12 @@ impl Machine for Server {
         if !self.is_running() {
             return;
         }
+        // The driver tries again as soon as `poll_durable` returns the value.
         self.storage.on_due(at);
         match self.role {
             Role::Electing(_) => self.on_election_due(now),
             Role::Follower(_) => self.on_follower_due(now),
+            // A leader that gives up must not first do the work of a leader.
             Role::Leader(ref leadership) => match self.give_up_due(leadership) {
                 Some(due) if due <= at => self.give_up(now),
                 _ => self.on_leader_due(at),

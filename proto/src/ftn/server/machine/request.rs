@@ -14,7 +14,7 @@ use crate::time::Instant;
 
 /// Data of a REQUEST that asks for the fencing number.
 const FENCE_REQUEST: &[u8] = b"fence";
-/// Most tokens whose REVOKEs one call repeats.
+/// Largest number of tokens whose REVOKEs one call repeats.
 const REVOKES_PER_CALL_MAX: usize = 256;
 
 /// A REQUEST for a token.
@@ -31,7 +31,7 @@ pub(super) struct TokenRequest<'a> {
 #[derive(Debug, PartialEq, Eq)]
 enum RequestEffect {
     Late,
-    /// The same GRANT is sent again.
+    /// A duplicate REQUEST. The server sends the same GRANT again.
     Again,
     Grant,
     Queue,
@@ -61,7 +61,7 @@ impl Server {
         let Some(id) = known.or_else(|| self.new_token(request.name)) else {
             return self.drop(from, DropReason::Memory);
         };
-        let mut effect = self.effect_of(id, request);
+        let mut effect = self.classify_request(id, request);
         // An immediate grant takes no memory for a queue.
         if effect == RequestEffect::Queue && self.is_free_at_once(id, session, access) {
             effect = RequestEffect::Grant;
@@ -90,7 +90,8 @@ impl Server {
                     access,
                     request.data == FENCE_REQUEST,
                 );
-                self.advance(now, id);
+                // After a downgrade the head of the queue may share the token.
+                self.grant_to_waiting(now, id);
             }
             RequestEffect::Queue => {
                 let fenced = request.data == FENCE_REQUEST;
@@ -101,12 +102,13 @@ impl Server {
                 if is_repeated == Some(true) {
                     self.out.counters.duplicates += 1;
                 }
-                self.advance(now, id);
+                self.grant_to_waiting(now, id);
             }
         }
     }
 
-    /// Returns whether the server answers a REQUEST or RETURN for a token. Otherwise it redirects or drops the message.
+    /// Returns whether the server answers a REQUEST or RETURN for a token. If the server does not answer, it redirects
+    /// the client or drops the message.
     pub(super) fn ensure_served(&mut self, now: Instant, from: SocketAddr, name: &[u8]) -> bool {
         let serves = self.serve_decision(now, name);
         match serves {
@@ -117,7 +119,7 @@ impl Server {
         serves == ServeDecision::Serve
     }
 
-    fn effect_of(&self, id: u32, request: &TokenRequest<'_>) -> RequestEffect {
+    fn classify_request(&self, id: u32, request: &TokenRequest<'_>) -> RequestEffect {
         let Some(token) = self.tokens.get(id) else {
             return RequestEffect::Late;
         };
@@ -128,8 +130,9 @@ impl Server {
             ..
         } = *request;
         let party = token.party(session);
-        // For a holder its grant decides, because the grant is above every RETURN that gave the token up. An UPDATE
-        // with a larger msgnum does not make a REQUEST late: the REQUEST is for an upgrade, or its GRANT was lost.
+        // For a holder the msgnum of the grant decides, because it is above every RETURN that gave the token up. An
+        // UPDATE with a larger msgnum does not make a REQUEST late: the REQUEST is for an upgrade, or its GRANT was
+        // lost.
         if party.is_some_and(|party| party.held.is_none() && msgnum <= party.returned) {
             return RequestEffect::Late;
         }
@@ -146,6 +149,7 @@ impl Server {
         if msgnum < party.granted {
             return RequestEffect::Late;
         }
+        // No other holder loses anything in these cases.
         let at_once = held == access || access == Access::Shared || token.holder_count() == 1;
         if at_once {
             RequestEffect::Grant
@@ -154,7 +158,8 @@ impl Server {
         }
     }
 
-    /// Whether a REQUEST can be granted without queueing: no session waits, and no holder is in the way.
+    /// Whether a REQUEST can be granted without the queue. Such a grant is possible if no session waits and the present
+    /// holders allow the requested access.
     fn is_free_at_once(&self, id: u32, session: i32, access: Access) -> bool {
         let token = self.tokens.get(id);
         token.is_some_and(|token| !token.is_awaited() && token.is_free_for(session, access))
@@ -212,9 +217,9 @@ impl Server {
         self.out.send(known.address, session, message);
     }
 
-    /// Grants the token to the head of its queue as long as no holder is in the way. Otherwise asks the holders to
-    /// return the token.
-    pub(super) fn advance(&mut self, now: Instant, id: u32) {
+    /// Grants the token to the first REQUEST of its queue, and to further REQUESTs in order. Stops at a REQUEST whose
+    /// access the holders do not allow, and asks these holders to return the token.
+    pub(super) fn grant_to_waiting(&mut self, now: Instant, id: u32) {
         loop {
             let Some(token) = self.tokens.get(id) else {
                 return;
@@ -245,6 +250,7 @@ impl Server {
         let Some(token) = self.tokens.get(id) else {
             return;
         };
+        // A session that waits for an upgrade holds the token shared.
         for session in token.holders().filter(|&session| session != waiting) {
             if let Some(known) = self.sessions.get(session) {
                 let name = token.name();
@@ -255,7 +261,7 @@ impl Server {
         }
     }
 
-    /// Repeats REVOKEs as long as the head of a queue is not granted.
+    /// Repeats REVOKEs until the head of a queue is granted.
     pub(super) fn on_revokes_due(&mut self, now: Instant) {
         for _ in 0..REVOKES_PER_CALL_MAX {
             // REVOKEs can wait, because they are repeated anyway.
@@ -275,6 +281,7 @@ impl Server {
             }
             backoff.advance(now, RETRY_MAX);
             self.tokens.set_revoke(id, place, backoff);
+            // A server that may not serve a token may not ask for it, but keeps the queue.
             if self.is_serving(now) {
                 self.send_revokes(id, session);
             }

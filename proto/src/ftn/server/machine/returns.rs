@@ -35,7 +35,7 @@ impl Server {
         }
         let updates = matches!(flags, Flags::Update | Flags::Both);
         let deassigns = matches!(flags, Flags::Deassign | Flags::Both);
-        // An unknown token is not remembered: otherwise anyone could fill the memory with names.
+        // An unknown token is not remembered. Otherwise any client could fill the memory with names.
         let Some(id) = self.tokens.find(returned.name) else {
             self.out.counters.updates_refused += u64::from(updates);
             return self.send_confirm(session, msgnum);
@@ -44,7 +44,7 @@ impl Server {
         let is_done = party.is_some_and(|party| msgnum <= party.returned);
         let holds = party.is_some_and(|party| party.held.is_some());
         let is_above = party.is_some_and(|party| msgnum > party.granted);
-        // A late RETURN of an earlier hold is not above the present grant.
+        // A late RETURN of an earlier hold has no msgnum above that of the present grant.
         let acts = holds && is_above && !is_done;
         if is_done {
             self.out.counters.duplicates += 1;
@@ -68,7 +68,7 @@ impl Server {
                 if acts && deassigns {
                     token.set_held(session, None);
                 }
-                // A REQUEST with a larger number was made after this RETURN, and stays queued.
+                // A REQUEST with a larger number was sent after this RETURN, and stays queued.
                 let cancels = deassigns
                     && token.wait_of(session).is_some_and(|it| it.msgnum < msgnum)
                     && token.dequeue(session);
@@ -79,7 +79,7 @@ impl Server {
             });
         }
         self.send_confirm(session, msgnum);
-        self.advance(now, id);
+        self.grant_to_waiting(now, id);
     }
 
     pub(super) fn send_confirm(&mut self, session: i32, msgnum: i64) {

@@ -9,11 +9,12 @@ use crate::ftn::server::{Event, majority};
 use crate::time::{Instant, Now};
 
 impl Server {
-    /// Sends a round of STATE to all servers, or only to those that have not acknowledged `behind`.
+    /// Sends a round of STATE. If `behind` is `None`, sends the round to all servers. Otherwise sends the round to the
+    /// servers that have not acknowledged the seq `behind`.
     pub(super) fn send_round(&mut self, now: Instant, behind: Option<i128>) {
         let lease = self.options.server_lease();
         let others: Vec<usize> = self.other_servers().collect();
-        // With Q = 1 every configuration counts as proven, so the round does not say.
+        // With Q = 1 every configuration counts as proven, so the round does not announce it.
         let is_proven = (self.quorum() > 1).then(|| self.is_proven());
         let Role::Leader(leadership) = &mut self.role else {
             return;
@@ -30,11 +31,13 @@ impl Server {
                 others
             }
             Some(behind) => {
+                // Servers that have acknowledged need no repetition, so a lost HEARTBEAT costs few datagrams.
                 let is_behind = |server: &usize| leadership.acknowledged_seq(*server) < behind;
                 others.into_iter().filter(is_behind).collect()
             }
         };
         self.send_state(&to);
+        // With only one server no acknowledgement follows, so renewals are confirmed right after the round.
         self.confirm_renewals(now);
     }
 
@@ -54,9 +57,9 @@ impl Server {
         until.len().checked_sub(others).and_then(|at| until[at])
     }
 
-    /// Returns when the leader gives up because no quorum has acknowledged its present configuration. Another server
-    /// may lead ST after the last round that gave authority, and its number need not be larger. A leader whose quorum
-    /// is no majority never gives up.
+    /// Returns the time at which the leader gives up because no quorum has acknowledged its present configuration. If
+    /// ST has passed since the last round that gave authority, another server may lead. The configuration number of
+    /// that other leader need not be larger. A leader whose quorum is no majority never gives up.
     pub(super) fn give_up_due(&self, leadership: &Leadership) -> Option<Instant> {
         if !self.needs_majority() {
             return None;
@@ -70,11 +73,12 @@ impl Server {
             Some(until) => {
                 (until.before(self.options.server_lease()) + timeout).max(leadership.since())
             }
+            // A new leader has longer, because its followers must hear it first.
             None => leadership.since() + 2 * timeout,
         })
     }
 
-    /// Gives up the lead. In the election the server counts only what a quorum has acknowledged.
+    /// Gives up the lead. In the next election, this server uses only the seq that a quorum has acknowledged.
     pub(super) fn give_up(&mut self, now: Now) {
         let Role::Leader(leadership) = &self.role else {
             return;
@@ -98,14 +102,16 @@ impl Server {
             .is_some_and(|until| now < until)
     }
 
-    /// Whether a quorum knows the present configuration. Until then another leader may be elected that does not know
-    /// it. Other servers would then serve tokens that this configuration takes from them.
+    /// Whether a quorum knows the present configuration. If no quorum knows the present configuration, a server that
+    /// does not know this configuration may become the leader. Servers would then serve tokens that this configuration
+    /// assigns to other servers.
     pub(super) fn is_proven(&self) -> bool {
         match &self.role {
             Role::Leader(leadership) => {
                 self.acknowledged_by_quorum(leadership) > seq_of(self.view.number())
             }
-            // A leader that sets neither bit is of another implementation or has Q = 1, and counts as proven.
+            // A leader that sets neither bit has Q = 1 or is another implementation. Its configurations count as
+            // proven.
             _ => self.quorum() == 1 || !is_unproven(self.view.seq()),
         }
     }
@@ -133,17 +139,18 @@ impl Server {
         }
     }
 
-    /// Returns the newest seq that Q servers, and all servers that are not DOWN, have acknowledged.
+    /// Returns the newest seq that at least Q servers have acknowledged, including all servers that are not DOWN.
     fn acknowledged_by_all(&self, leadership: &Leadership) -> i128 {
         let quorum = self.acknowledged_by_quorum(leadership);
         let working = self
             .other_servers()
+            // A DOWN server serves no tokens, so it need not know the session.
             .filter(|&server| self.view.state(server) != ServerState::Down)
             .map(|server| leadership.acknowledged_seq(server));
         working.fold(quorum, i128::min)
     }
 
-    /// Confirms the renewals that may be confirmed, and makes a round due for the others.
+    /// Confirms the renewals that may be confirmed, and makes a round due for the remaining renewals.
     pub(super) fn confirm_renewals(&mut self, now: Instant) {
         let Role::Leader(leadership) = &self.role else {
             return;
@@ -202,8 +209,8 @@ impl Server {
             .filter_map(|(id, _)| self.sessions.get(id))
             .map(|s| s.listed);
         if let Some(needed) = listed.max() {
-            // Without authority the round goes to all: a server that has acknowledged the list may still be missing
-            // for the quorum.
+            // Without authority the round goes to all servers. A server that has acknowledged the list may still be
+            // missing for the quorum.
             let needed = if self.is_in_force(now) {
                 needed
             } else {

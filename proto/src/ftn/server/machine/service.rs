@@ -8,10 +8,11 @@ use crate::ftn::server::group::Role;
 use crate::ftn::server::knowledge::Handover;
 use crate::time::Instant;
 
-/// Most tokens that one call of the sweep examines.
+/// Largest number of tokens that one call of the sweep examines.
+// The sweep takes several calls, because STATE and HEARTBEAT must still be answered in time.
 const SWEPT_TOKENS_MAX: u32 = 8_192;
 
-/// Decision whether the server answers a REQUEST or RETURN of a token.
+/// Decision on a REQUEST or RETURN of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServeDecision {
     Serve,
@@ -22,7 +23,7 @@ pub(super) enum ServeDecision {
 }
 
 impl Server {
-    /// Decides whether this server serves a token. No other function decides that.
+    /// Decides whether this server serves a token. No other function makes this decision.
     pub(super) fn serve_decision(&self, now: Instant, name: &[u8]) -> ServeDecision {
         let (Some(configuration), Some(_)) = (self.view.configuration(), self.leader()) else {
             return ServeDecision::Ignore;
@@ -34,16 +35,17 @@ impl Server {
         }
     }
 
-    /// Whether it may serve any token.
+    /// Whether the server may serve the tokens that it knows.
     pub(super) fn is_serving(&self, now: Instant) -> bool {
         self.departure.is_none()
             && self.own_state == ServerState::Ready
-            // The leader may have read the end of an earlier survey, so both states must be READY.
+            // The leader may show READY because of an earlier survey, so both states must be READY.
             && self.view.state(self.index) == ServerState::Ready
             && self.is_in_force(now)
     }
 
-    /// Whether the server is in force: a leader has authority, and a follower has had STATE within ¾ ST.
+    /// Whether the server is in force. A leader is in force while it has authority, and a follower for ¾ ST after a
+    /// STATE.
     pub(super) fn is_in_force(&self, now: Instant) -> bool {
         match &self.role {
             Role::Electing(_) => false,
@@ -59,14 +61,14 @@ impl Server {
         let Some(settled) = self.knowledge.settled_configuration() else {
             return false;
         };
-        // Without a survey no token is missing: a configuration that adds tokens begins a survey.
+        // Without a survey no token is unknown, because a configuration that adds tokens begins a survey.
         self.knowledge.survey().is_none()
             || self.servers.responsible(name, settled) == Some(self.index)
     }
 
     /// Applies a new configuration.
     pub(super) fn on_configuration(&mut self, now: Instant) {
-        // Surveys and handovers are for one configuration.
+        // Each survey and each handover is for only one configuration.
         self.abort_survey();
         self.knowledge.stop_handovers();
         // Fencing numbers begin with the configuration number, so the count of grants restarts.
@@ -103,8 +105,9 @@ impl Server {
         self.try_end_survey(now);
     }
 
-    /// Examines the next tokens under the present configuration. Tokens of other servers are handed over or deleted.
-    /// Tokens that another server had before wait for the survey.
+    /// Examines the next tokens under the present configuration. Hands over or deletes tokens for which other servers
+    /// are responsible. If this server has become responsible for a token, the token waits for the result of the
+    /// survey.
     pub(super) fn sweep(&mut self, now: Instant) {
         let (Some(next), Some(configuration)) =
             (self.knowledge.sweep(), self.view.configuration().cloned())
@@ -141,7 +144,7 @@ impl Server {
             return;
         }
         self.knowledge.set_sweep(None);
-        // Each part carries the number of parts, which is known only now.
+        // Each part contains the number of parts, which is known only now.
         for at in 0..self.knowledge.handovers().len() {
             self.send_parts(now, at);
         }
@@ -155,7 +158,7 @@ impl Server {
         }
     }
 
-    /// Stops serving a token: it is not dropped for lack of memory, and no session waits for it.
+    /// Stops serving a token. A withheld token is not dropped for lack of memory, and its queue is empty.
     pub(super) fn withhold(&mut self, now: Instant, id: u32) {
         self.tokens.drop_queue(now, id);
         self.tokens

@@ -29,8 +29,8 @@ impl Server {
         self.out.send(at, to, message);
     }
 
-    /// Drops a message that another server has to answer, or that its sender may not send, and answers with CONFIG. An
-    /// electing server sends nothing, because its configuration may be outdated.
+    /// Drops a message that another server has to answer, or that the sender may not send. Answers the message with
+    /// CONFIG. An electing server sends no answer, because its configuration may be outdated.
     pub(super) fn redirect(&mut self, at: SocketAddr, reason: DropReason) {
         self.drop(at, reason);
         if self.role.kind() != RoleKind::Electing {
@@ -42,8 +42,8 @@ impl Server {
     }
 
     pub(super) fn on_login(&mut self, now: Instant, from: SocketAddr, p: &[u8]) {
-        // The answer goes to the source address, because a router may have translated the port. If `p` named a host,
-        // another implementation could be used as a reflector.
+        // The answer goes to the source address, because a router may have translated the port. If `p` named a host, a
+        // sender could use another implementation as a reflector.
         let port = str::from_utf8(p).ok().and_then(|p| p.strip_prefix(':'));
         if port.and_then(|port| port.parse::<u16>().ok()).is_none() {
             return self.drop(from, DropReason::Login);
@@ -70,7 +70,7 @@ impl Server {
             id
         } else {
             if is_full || pending >= PENDING_MAX {
-                // A CONFIG without an id from the leader tells the client that the service is full.
+                // A CONFIG without an id from the leader shows the client that the service is full.
                 self.drop(from, DropReason::Full);
                 return self.send_config(from, NO_SESSION);
             }
@@ -85,8 +85,8 @@ impl Server {
         self.send_config(from, id);
     }
 
-    /// Returns whether a message comes from a session. The second message of a client begins its session. `renews`: the
-    /// configuration of a renewal.
+    /// Returns whether a message comes from a session. The second message of a client begins its session. `renews` is
+    /// the configuration number that a renewal names.
     pub(super) fn identify(
         &mut self,
         now: Instant,
@@ -96,6 +96,7 @@ impl Server {
         renews: Option<u64>,
     ) -> bool {
         if let Some(session) = self.sessions.get_at(id, from) {
+            // The datagram may have arrived before another one that was read first.
             session.heard = session.heard.max(arrived);
             return true;
         }
@@ -125,7 +126,7 @@ impl Server {
         true
     }
 
-    /// Checks the limit for sessions, and frees memory for one more, in addition to the pending ids.
+    /// Checks the limit for sessions, and frees memory for one more session. The `pending` ids count as sessions.
     fn free_memory_for_session(&mut self, pending: usize) -> bool {
         self.sessions.len() + pending < self.options.max_clients
             && self.free_memory((pending + 1) * session_bytes(self.servers.len()), None)
@@ -140,14 +141,14 @@ impl Server {
             session.due = expiry;
             leadership.add_session(id, expiry);
         }
-        // There is no other server whose acknowledgement would list the session.
+        // With only one server no acknowledgement leads to the round that lists the session.
         if self.servers.len() == 1 {
             self.send_round(now, None);
         }
         self.survey_session(now, id, address);
     }
 
-    /// Handles the renewal of a session that knows `configuration`.
+    /// Handles the renewal of a session whose client knows the configuration number `configuration`.
     pub(super) fn on_renewal(
         &mut self,
         now: Instant,
@@ -159,7 +160,7 @@ impl Server {
         if self.role.kind() != RoleKind::Leader {
             return self.redirect(from, DropReason::NotLeader);
         }
-        // A client must not move the number, so a larger one is not believed.
+        // A client must not move the number, so the server does not accept a larger one.
         if configuration > self.view.number() {
             return self.drop(from, DropReason::Ahead);
         }
@@ -170,10 +171,11 @@ impl Server {
     }
 
     pub(super) fn on_logout(&mut self, now: Instant, from: SocketAddr, id: i32) {
-        // The client would take a CONFIG for the leader's confirmation.
+        // The client would mistake a CONFIG for the leader's confirmation.
         if self.role.kind() != RoleKind::Leader {
             return self.drop(from, DropReason::NotLeader);
         }
+        // Another server may already lead, and it would keep the session.
         if !self.is_in_force(now) {
             return self.drop(from, DropReason::NotServing);
         }
@@ -209,7 +211,7 @@ impl Server {
         }
         // The queues are advanced only after all sessions are removed, because a waiting session may have ended too.
         for token in freed {
-            self.advance(now, token);
+            self.grant_to_waiting(now, token);
         }
         self.try_end_survey(now);
     }

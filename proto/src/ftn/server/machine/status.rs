@@ -14,7 +14,7 @@ use crate::ftn::server::{Counters, RoleKind, ServerSummary};
 pub struct Snapshot {
     /// Index of the server.
     pub index: usize,
-    /// State of every server in the configuration; all DOWN while none is known.
+    /// State of every server in the configuration. All are DOWN while no configuration is known.
     pub states: Vec<ServerState>,
     /// Signature of the list of servers.
     pub ssig: i32,
@@ -24,13 +24,13 @@ pub struct Snapshot {
     pub state: ServerState,
     /// Index of the leader; `None` during an election.
     pub leader: Option<usize>,
-    /// Number of the configuration; 0 while none is known.
+    /// Number of the configuration; 0 while no configuration is known.
     pub configuration: u64,
     /// Seq of the last STATE that was sent or followed; 0 if there was none.
     pub seq: i128,
-    /// Whether the server is in force: a leader with its quorum, or a follower with a STATE within ¾ ST.
+    /// Whether the server is in force: it is a leader with its quorum, or a follower that received STATE within ¾ ST.
     pub authority: bool,
-    /// Time left in which the leader adopts sessions.
+    /// Remaining time of the grace, in which the leader adopts sessions.
     pub grace: Duration,
     /// Sessions whose answers a survey awaits; `None` if there is no survey.
     pub survey: Option<Vec<i32>>,
@@ -42,14 +42,14 @@ pub struct Snapshot {
     pub held: usize,
     /// Number of REQUESTs that wait.
     pub waiting: usize,
-    /// Share of tokens and sessions in `--max-memory`, in bytes.
+    /// Number of bytes of `--max-memory` that tokens and sessions take.
     pub memory_bytes: usize,
     /// Memory of messages in parts that are under way, in bytes.
     pub parts_bytes: usize,
 }
 
 impl Snapshot {
-    /// Returns the round of [`seq`](Self::seq), with the bits that say whether the configuration is proven.
+    /// Returns the round of [`seq`](Self::seq), with the bits that state whether the configuration is proven.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -97,7 +97,7 @@ impl TokenStatus<'_> {
 }
 
 impl Server {
-    /// Returns all known tokens in the order of their names, including those that the server does not serve.
+    /// Returns all known tokens in the order of their names, including tokens that the server does not serve.
     pub fn tokens(&self) -> impl Iterator<Item = TokenStatus<'_>> {
         let tokens = self.tokens.iter_after(b"");
         tokens.map(|(_, token)| TokenStatus {

@@ -1,4 +1,5 @@
-//! Storage of the highest configuration number seen, before it is used (`docs/ftn.md`, section 1).
+//! Stores the highest configuration number that the server has seen, before the server uses this number (`docs/ftn.md`,
+//! section 1).
 
 use super::Server;
 use crate::StoreOutcome;
@@ -6,10 +7,10 @@ use crate::ftn::server::Event;
 use crate::time::Instant;
 
 impl Server {
-    /// Returns which part of a number counts that another server names. Reports a number that is far ahead.
+    /// Returns the number to use if another server names `number`. Reports `number` if it is above the limit.
     pub(super) fn limit_number(&mut self, server: usize, number: u64) -> u64 {
         let (period, servers) = (self.options.heartbeat, self.servers.len());
-        let seen = self.storage.seen();
+        let seen = self.storage.largest_seen();
         self.number_limits
             .begin_step(self.now, period, servers, seen);
         let limited = self.number_limits.limit(servers, server, number);
@@ -22,8 +23,8 @@ impl Server {
         limited.number
     }
 
-    // Datagrams that depend on an unstored number are dropped. Until storing works, the server sends nothing, as if its
-    // network were cut.
+    // Datagrams that depend on a number that is not stored are dropped. Until storing works, the server sends nothing,
+    // as if its network were cut.
     pub(super) fn on_stored(&mut self, now: Instant, stored: StoreOutcome) {
         let failed = stored == StoreOutcome::Failed;
         if failed {

@@ -11,7 +11,8 @@ use crate::ftn::server::group::Leadership;
 use crate::ftn::server::knowledge::Survey;
 use crate::time::Instant;
 
-/// Most sessions that one call asks.
+/// Largest number of sessions to which one call sends a question.
+// The next call asks the others, so that answers are read in between.
 const QUESTIONS_PER_CALL_MAX: usize = 1_024;
 
 impl Server {
@@ -33,7 +34,7 @@ impl Server {
         self.on_survey_due(now);
     }
 
-    /// Adds a new session to the survey, if there is one.
+    /// Adds a new session to the survey, if one is in progress.
     pub(super) fn survey_session(&mut self, now: Instant, id: i32, address: SocketAddr) {
         if let Some(survey) = self.knowledge.survey_mut() {
             survey.add(now, id, address);
@@ -54,7 +55,7 @@ impl Server {
         }
     }
 
-    /// Stops a survey. Its tokens that only clients have named are removed, because clients will name them again.
+    /// Stops a survey. Tokens that only clients have named are removed, because clients will name them again.
     pub(super) fn abort_survey(&mut self) {
         let Some(survey) = self.knowledge.take_survey() else {
             return;
@@ -78,11 +79,11 @@ impl Server {
         let is_over = survey.configuration() == self.view.number()
             && survey.is_whole()
             && (!survey.is_booting() || leads || leader == Some(ServerState::Ready))
-            // In a grace further sessions may return with tokens.
+            // During a grace more sessions may return with tokens.
             && !self.is_in_grace()
             && self.knowledge.sweep().is_none()
             && self.own_state != ServerState::Down
-            // Another leader could still be elected that does not know the configuration, and shows other servers as
+            // A leader that does not know the configuration could still be elected. It would show other servers as
             // responsible.
             && self.is_proven()
             && self.is_in_force(now);
@@ -96,8 +97,8 @@ impl Server {
         self.apply_survey_result(now, survey.into_tokens());
         self.knowledge.settle(self.view.configuration().cloned());
         self.out.report(Event::SurveyEnded { configuration });
-        // The leader may have read the end of an earlier survey before it changed the configuration. Then it shows this
-        // server READY although the server's own state is BOOTING.
+        // The leader may show this server READY because of an earlier survey, although the server's own state is
+        // BOOTING.
         if self.own_state == ServerState::Ready {
             return;
         }
@@ -109,7 +110,7 @@ impl Server {
         }
     }
 
-    /// Whether this is a leader that adopts sessions.
+    /// Whether this server is a leader in its grace, in which it adopts sessions.
     pub(super) fn is_in_grace(&self) -> bool {
         self.role.as_leader().is_some_and(Leadership::is_in_grace)
     }

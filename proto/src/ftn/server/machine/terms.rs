@@ -11,7 +11,7 @@ impl Server {
     /// Handles the announcement of another server.
     pub(super) fn on_terms(&mut self, server: usize, terms: Terms) {
         if let Some(differences) = self.peer_options.record(&self.options, server, terms) {
-            // Clients have to renew before any of the servers would end their sessions.
+            // Clients have to renew their leases before any server would end their sessions.
             let shortest = self.peer_options.shortest_timeout(&self.options);
             self.out.announce_to_clients(shortest);
             self.out.report(Event::OptionsCompared {
@@ -21,7 +21,7 @@ impl Server {
         }
     }
 
-    /// Returns the options of other servers that differ from this server's, by server.
+    /// For each other server whose options differ from this server's options, returns its index and the differences.
     pub fn differences(&self) -> Vec<(usize, Vec<OptionDifference>)> {
         self.peer_options.differences(&self.options)
     }
@@ -36,7 +36,7 @@ impl Server {
         self.peer_options.client_timeout(&self.options)
     }
 
-    /// Returns how long this server and another one may rely on each other.
+    /// Returns the time for which this server and another server may rely on each other.
     pub(super) fn lease_with(&self, server: usize) -> Duration {
         self.peer_options.lease_with(&self.options, server)
     }

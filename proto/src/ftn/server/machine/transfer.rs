@@ -13,7 +13,7 @@ use crate::ftn::{Configuration, DATA_BYTES_MAX, NAME_BYTES_MAX, Servers};
 use crate::time::Instant;
 
 impl Server {
-    /// Sends the due parts of the handover at this place of the list.
+    /// Sends the due parts of the handover at the place `at` of the list.
     pub(super) fn send_parts(&mut self, now: Instant, at: usize) {
         if let Some(handover) = self.knowledge.handovers_mut().get_mut(at) {
             send_due_parts((&self.servers, &self.tokens, &mut self.out), now, handover);
@@ -32,8 +32,8 @@ impl Server {
         }
     }
 
-    /// Records an acknowledged part. Returns its tokens, whether this server leaves, whether the handover is complete,
-    /// and its number of tokens.
+    /// Records an acknowledged part. Returns the tokens of the part, and whether this server leaves. Also returns
+    /// whether the handover is complete, and the number of tokens in all parts of the handover.
     fn acknowledge_part(
         &mut self,
         server: usize,
@@ -42,13 +42,14 @@ impl Server {
     ) -> Option<(Vec<u32>, bool, bool, usize)> {
         let departure = self.departure.iter_mut().flat_map(Departure::handovers_mut);
         let mut all = self.knowledge.handovers_mut().iter_mut().chain(departure);
+        // The sign of the msgnum distinguishes a departure from a handover to a BOOTING server.
         let handover = all.find(|it| it.receiver() == server && it.msgnum() == msgnum)?;
         let ids = handover.acknowledge(usize::try_from(part).ok()?)?;
         let is_complete = handover.is_complete();
         Some((ids, handover.is_departure(), is_complete, handover.tokens()))
     }
 
-    /// Handles TRANSFERRED: the other server has the tokens of a part.
+    /// Handles TRANSFERRED: another server has acknowledged the tokens of a part.
     pub(super) fn on_transferred(&mut self, now: Instant, server: usize, msgnum: i64, part: i32) {
         let acknowledged = self.acknowledge_part(server, msgnum, part);
         let Some((ids, is_departure, is_complete, tokens)) = acknowledged else {
@@ -66,6 +67,7 @@ impl Server {
                     self.tokens.remove(id);
                 }
             }
+            // The acknowledged part makes place for another one.
             let mut handover = self.knowledge.handovers().iter();
             if let Some(at) = handover.position(|it| it.receiver() == server) {
                 self.send_parts(now, at);
@@ -80,7 +82,7 @@ impl Server {
         }
     }
 
-    /// Handles TRANSFER. It counts only for the present configuration.
+    /// Handles TRANSFER. Drops a TRANSFER that is not for the present configuration.
     pub(super) fn on_transfer(
         &mut self,
         now: Instant,
@@ -97,8 +99,7 @@ impl Server {
             && mine == Booting
             && self.own_state != Down
             && self.leader().is_some()
-            // A server that leaves has already decided which tokens it hands over, so a new token would be lost with
-            // it.
+            // A leaving server has already decided which tokens it hands over, so a new token would be lost with it.
             && self.departure.is_none();
         if !takes {
             return self.drop_from_server(server, DropReason::Late);
@@ -110,7 +111,7 @@ impl Server {
             return self.drop_from_server(server, DropReason::Malformed);
         };
         let survey = self.knowledge.survey_mut();
-        // Without a survey this server has all parts, and only an answer to one of them was lost.
+        // Without a survey this server has all parts. Only the answer to one of them was lost.
         let took = survey.map_or(PartStatus::Duplicate, |it| {
             it.take_transfer(server, number, of)
         });
@@ -147,7 +148,7 @@ impl Server {
             && self.own_state != Down
             && self.leader().is_some()
             && self.knowledge.sweep().is_none()
-            // If both servers left, each would rely on the other.
+            // If both servers left, each would rely on the other one to keep its tokens.
             && self.departure.is_none();
         let Some(present) = self.view.configuration().cloned().filter(|_| takes) else {
             return self.drop_from_server(server, DropReason::Late);
@@ -204,6 +205,7 @@ pub(super) fn send_due_parts(
 ) {
     let due = handover.take_due(now);
     let (to, msgnum) = (handover.receiver(), handover.msgnum());
+    // Without an address the parts count as lost, and are repeated.
     let (Ok(parts), Some(address)) = (i32::try_from(handover.parts()), servers.address(to)) else {
         return;
     };
@@ -241,10 +243,12 @@ pub(super) fn send_due_parts(
 
 fn is_legal(assignment: &Assignment<'_>) -> bool {
     let Entry { name, data } = assignment.token;
+    // The empty name is no token.
     (1..=NAME_BYTES_MAX).contains(&name.len()) && data.len() <= DATA_BYTES_MAX
 }
 
-/// Returns the holders if all are named. A server that is still surveying names none, as for a free token.
+/// Returns the holders, or `None` if the message possibly does not name all holders. A message without holders may be
+/// incomplete, because a server that is still surveying names no holders.
 fn complete_holders(holders: &Holders<'_>) -> Option<Vec<i32>> {
     match holders {
         Holders::Nobody => None,

@@ -22,11 +22,11 @@ counters! {
     updates_refused,
     /// REQUESTs and RETURNs that had been processed before.
     duplicates,
-    /// Messages of sessions that were answered with CONFIG because another server has to answer them.
+    /// Messages of sessions for which another server is responsible. This server answered these messages with CONFIG.
     redirected,
     /// Sessions that began with a login.
     sessions_begun,
-    /// Sessions that ended by silence.
+    /// Sessions that ended because of silence.
     sessions_expired,
     /// Sessions that ended by LOGOUT.
     sessions_logout,
@@ -36,15 +36,15 @@ counters! {
     reclaimed,
     /// Tokens that were handed over to another server.
     transferred,
-    /// How often the server forgot its tokens.
+    /// Number of times that the server forgot its tokens.
     resets,
-    /// Tokens that were forgotten in this way.
+    /// Total number of tokens that the server has forgotten.
     tokens_forgotten,
     /// Tokens that were neither held nor awaited, and were dropped because memory was full.
     unassigned_dropped,
     /// REQUESTs and UPDATEs that were dropped because memory was full.
     refused_memory,
-    /// Tokens with claims that exclude each other.
+    /// Tokens that several clients claimed, at least one of them for exclusive access.
     conflicts,
     /// Tokens for which clients had different data.
     conflicting_data,
@@ -55,38 +55,39 @@ counters! {
 }
 
 impl Counters {
-    /// Returns the datagrams received of a type: `received.TYPE`.
-    pub fn received(&self, kind: Kind) -> u64 {
+    /// Returns the number of received datagrams of a type: `received.TYPE`.
+    pub fn receive_count(&self, kind: Kind) -> u64 {
         self.received[kind_index(kind)]
     }
 
-    /// Returns the datagrams sent of a type: `sent.TYPE`.
+    /// Returns the number of sent datagrams of a type: `sent.TYPE`.
     pub fn sent(&self, kind: Kind) -> u64 {
         self.sent[kind_index(kind)]
     }
 
-    /// Returns the datagrams dropped for a reason: `dropped.REASON`.
-    pub fn dropped(&self, reason: DropReason) -> u64 {
+    /// Returns the number of datagrams that were dropped for a reason: `dropped.REASON`.
+    pub fn drop_count(&self, reason: DropReason) -> u64 {
         self.dropped[reason as usize]
     }
 
-    /// Returns all counters that are not 0, as the flat list of `status` names them.
+    /// Returns all counters that are not 0, with their names in the flat list of `status`.
     pub fn entries(&self) -> Vec<(String, u64)> {
         let kinds = Kind::ALL.into_iter();
         let received = kinds
             .clone()
-            .map(|kind| (format!("received.{kind}"), self.received(kind)));
+            .map(|kind| (format!("received.{kind}"), self.receive_count(kind)));
         let sent = kinds.map(|kind| (format!("sent.{kind}"), self.sent(kind)));
         let dropped = DropReason::ALL.into_iter();
         let dropped = dropped.map(|reason| {
             let name = format!("dropped.{}", reason.key());
-            (name, self.dropped(reason))
+            (name, self.drop_count(reason))
         });
         let plain = self.plain().map(|(name, value)| (name.to_owned(), value));
         received
             .chain(sent)
             .chain(dropped)
             .chain(plain)
+            // A server has dozens of counters, and most of them are 0.
             .filter(|(_, value)| *value > 0)
             .collect()
     }

@@ -15,10 +15,12 @@ use crate::time::Instant;
 
 pub use counters::Counters;
 
-/// More bytes than one input usually makes the server send. Memory beyond is released again.
+/// Size of the outbox that is usually enough, in bytes. If the outbox has grown beyond this size, the additional memory
+/// is released later.
 const OUTBOX_BYTES_USUAL: usize = 1 << 20;
 
-/// Fraction of `max_memory` that messages in parts of clients take at most, in each direction.
+/// Divisor of `max_memory`. In each direction, the messages in parts of all clients may take `max_memory` divided by
+/// this number.
 const CLIENTS_SHARE: usize = 16;
 
 const fn is_between_servers(kind: Kind) -> bool {
@@ -31,6 +33,7 @@ const fn is_between_servers(kind: Kind) -> bool {
 /// Datagrams that wait for the driver, encoded one after the other.
 #[derive(Debug, Clone, Hash)]
 struct Outbox {
+    // One buffer has all datagrams, which saves an allocation for each of them.
     bytes: Vec<u8>,
     /// Offset of the next datagram to fetch.
     fetched: usize,
@@ -47,14 +50,14 @@ pub(crate) struct Output {
     /// Announcement to clients.
     client_terms: Terms,
     outbox: Outbox,
-    /// Latest time that an input had.
+    /// Latest time of an input.
     now: Instant,
-    // Servers have a carrier of their own, so that clients cannot crowd out a list of sessions.
+    // The two carriers are separate, so that clients cannot displace a list of sessions.
     servers: Carrier,
     clients: Carrier,
     events: VecDeque<Event>,
     pub(crate) counters: Counters,
-    /// Whether nothing is sent, because the configuration number is not stored.
+    /// Whether the server sends nothing, because it could not store the configuration number.
     is_stopped: bool,
 }
 
@@ -93,6 +96,7 @@ impl Output {
                 waiting: VecDeque::new(),
             },
             now: Instant::default(),
+            // Servers get the full limit, because they are few and a list of sessions can be long.
             servers: Carrier::default(),
             clients: Carrier::with_limit(TOTAL_MAX.min(max_memory / CLIENTS_SHARE)),
             events: VecDeque::new(),
@@ -109,19 +113,21 @@ impl Output {
         self.is_stopped
     }
 
-    /// Sets whether nothing is sent, and returns whether that has changed.
+    /// Stops or permits sending. Returns whether the permission to send has changed.
     pub(crate) const fn set_stopped(&mut self, is_stopped: bool) -> bool {
         let is_news = self.is_stopped != is_stopped;
         self.is_stopped = is_stopped;
         is_news
     }
 
-    /// Queues a datagram for the address `at`; `to` is the field of its header.
+    /// Queues a datagram for the address `at`. `to` is the value of the field `to` in the datagram's header.
     pub(crate) fn send(&mut self, at: SocketAddr, to: i32, message: Message<'_>) {
+        // The datagram could depend on a number that a crash would lose.
         if self.is_stopped {
             return;
         }
         let terms = match message {
+            // Clients need the shortest timeout of all servers, but a server compares single options.
             Message::Config { .. } => self.client_terms,
             _ => self.terms,
         };
@@ -133,6 +139,7 @@ impl Output {
             return self.outbox.bytes.truncate(begin);
         }
         self.counters.note_sent(message.kind());
+        // A longer datagram would travel in IP fragments, which networks often drop.
         if len > DATAGRAM_BYTES_MAX {
             let long = self.outbox.bytes.split_off(begin);
             let (now, kind) = (self.now, message.kind());
@@ -173,7 +180,7 @@ impl Output {
         }
     }
 
-    /// Handles PARTED of a server or a client: sends the parts that follow.
+    /// Handles PARTED of a server or a client, and sends the parts that follow.
     pub(crate) fn on_parted(
         &mut self,
         at: SocketAddr,
@@ -183,6 +190,7 @@ impl Output {
     ) {
         let now = self.now;
         let outgoing = &mut self.carrier(is_server).outgoing;
+        // PARTED counts even while the server may not send.
         let parts = outgoing.on_parted(now, at, content, came);
         if !self.is_stopped {
             self.send_parts(at, to, is_server, &parts);
@@ -198,7 +206,7 @@ impl Output {
         }
     }
 
-    /// Starts the numbers of messages in parts at the wall clock. Only the first call has an effect.
+    /// Sets the first number for messages in parts to the time of the wall clock. Only the first call has an effect.
     pub(crate) fn start(&mut self, wall: u64) {
         self.servers.outgoing.start(wall);
         self.clients.outgoing.start(wall);
@@ -214,7 +222,7 @@ impl Output {
         self.clients.forget(client);
     }
 
-    /// Whether so much output waits that less urgent messages should wait.
+    /// Whether so much output is queued that the server should postpone less urgent messages.
     pub(crate) fn is_congested(&self) -> bool {
         self.outbox.bytes.len() >= OUTBOX_BYTES_USUAL
     }
@@ -233,6 +241,7 @@ impl Output {
             }
             self.counters.unsent += 1;
         }
+        // All datagrams are fetched, so the buffer starts again at its beginning.
         self.clear();
         None
     }
@@ -241,6 +250,7 @@ impl Output {
     pub(crate) fn clear(&mut self) {
         self.outbox.waiting.clear();
         self.outbox.bytes.clear();
+        // A rare burst must not keep its memory.
         self.outbox.bytes.shrink_to(OUTBOX_BYTES_USUAL);
         self.outbox.fetched = 0;
     }

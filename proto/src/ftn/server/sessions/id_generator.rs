@@ -6,7 +6,7 @@ use crate::random;
 /// Number of ids: from 2^20 to 2^31 - 1.
 const IDS: u64 = (1 << 31) - SESSION_ID_MIN as u64;
 
-/// Session ids that cannot be guessed without the seed.
+/// Generator of session ids. A reader who does not know the seed cannot guess the next id.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct IdGenerator(random::RandomNumbers);
 

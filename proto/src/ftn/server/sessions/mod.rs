@@ -13,21 +13,23 @@ use crate::time::Instant;
 #[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct Session {
     pub(crate) address: SocketAddr,
-    /// FLOOR: messages of this session about tokens are late if their msgnum is lower.
+    /// FLOOR: a message of this session about a token is late if its msgnum is below FLOOR.
     pub(crate) floor: i64,
-    /// Arrival of its last message; only the leader uses it.
+    /// Time at which the session's last message arrived. Only the leader uses this time.
     pub(crate) heard: Instant,
-    /// Seq of the leader's first STATE that lists it; 0 if none does yet.
+    /// Seq of the leader's first STATE that lists the session; 0 if no STATE lists the session yet.
     pub(crate) listed: i128,
-    /// When the leader checks it for silence, as in the leader's index.
+    /// Time at which the leader checks the session for silence. The leader's index of these times has the same value.
     pub(crate) due: Instant,
 }
 
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct Sessions {
     by_id: BTreeMap<i32, Session>,
+    // A client that logs in again from its address gets the same id.
     by_address: BTreeMap<SocketAddr, i32>,
-    /// Introductions of programs. No rule depends on them.
+    /// Introductions of programs. The rules of the protocol do not depend on these texts.
+    // Texts are not in `Session`, because a `Session` is copied.
     introductions: BTreeMap<i32, Box<str>>,
 }
 
@@ -49,9 +51,10 @@ impl Sessions {
         msgnum < self.get(id).map_or(0, |session| session.floor)
     }
 
-    /// Returns the session if it has this address.
+    /// Returns the session `id` if its client has the address `address`.
     pub(crate) fn get_at(&mut self, id: i32, address: SocketAddr) -> Option<&mut Session> {
         let session = self.by_id.get_mut(&id)?;
+        // An id does not suffice: another process may have learned or guessed it.
         (session.address == address).then_some(session)
     }
 
@@ -82,11 +85,12 @@ impl Sessions {
         Some(session)
     }
 
-    /// Stores a session's introduction, and returns it if it is new. Texts that are too long or could move a cursor are
-    /// ignored.
+    /// Stores a session's introduction. Returns the introduction if it is new. Ignores a text that is too long or has
+    /// control characters.
     pub(crate) fn introduce(&mut self, id: i32, text: &[u8]) -> Option<&str> {
         let text = str::from_utf8(text).ok();
         let text =
+            // People read the text on a terminal, so control characters could harm.
             text.filter(|it| it.len() <= INTRODUCTION_BYTES_MAX && !it.contains(char::is_control));
         let text =
             text.filter(|it| self.by_id.contains_key(&id) && self.introduction(id) != Some(it))?;

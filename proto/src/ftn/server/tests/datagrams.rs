@@ -1,4 +1,4 @@
-//! Datagrams in general, and strangers (section 3).
+//! Rules for all datagrams, and datagrams from strangers (section 3).
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn a_datagram_that_does_not_decode_is_dropped_and_counted() {
     ] {
         assert_eq!(rig.deliver_bytes(client(1), bytes), NONE);
     }
-    assert_eq!(rig.dropped(DropReason::Malformed), 4);
+    assert_eq!(rig.drop_count(DropReason::Malformed), 4);
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn another_ssig_is_dropped_and_reported_once_for_each_of_1024_senders() {
             assert_eq!(rig.deliver_bytes(client(k), &bytes), NONE);
         }
     }
-    assert_eq!(rig.dropped(DropReason::Signature), 3000);
+    assert_eq!(rig.drop_count(DropReason::Signature), 3000);
     let told = rig
         .events
         .iter()
@@ -53,10 +53,10 @@ fn messages_for_another_server_or_for_clients_are_dropped() {
     let bytes = encode(header(0, 1, 1), Message::Alive);
     let said = rig.deliver_bytes(client(1), &bytes);
     assert_eq!(said, NONE);
-    assert_eq!(rig.dropped(DropReason::NotForMe), 1);
+    assert_eq!(rig.drop_count(DropReason::NotForMe), 1);
     assert_eq!(rig.send_as(1, 0, Message::Confirm { msgnum: 1 }), NONE);
     assert_eq!(rig.send_as(1, 0, Message::Revoke { name: b"a" }), NONE);
-    assert_eq!(rig.dropped(DropReason::OtherRole), 2);
+    assert_eq!(rig.drop_count(DropReason::OtherRole), 2);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn messages_between_servers_count_only_from_their_listed_address() {
         let bytes = encode(header(from, 0, 3), message);
         assert_eq!(rig.deliver_bytes(at, &bytes), NONE);
     }
-    assert_eq!(rig.dropped(DropReason::NotAServer), 4);
+    assert_eq!(rig.drop_count(DropReason::NotAServer), 4);
 }
 
 #[test]
@@ -85,10 +85,10 @@ fn names_beyond_1_kib_and_data_beyond_32_kib_are_dropped() {
     let (too_much, much) = ("d".repeat(32 * 1024 + 1), "d".repeat(32 * 1024));
     assert_eq!(rig.update(1, 2, &longest, &too_much), NONE);
     assert_eq!(rig.update(1, 3, &longest, &much), ["CONFIRM 3 to k1"]);
-    assert_eq!(rig.dropped(DropReason::TooLong), 2);
+    assert_eq!(rig.drop_count(DropReason::TooLong), 2);
 }
 
-/// The answer has at most 26 + n bytes and goes to the source address, whatever a stranger sends.
+/// The answer to a stranger's datagram has at most 26 + n bytes, and goes to the source address of this datagram.
 #[test]
 fn a_stranger_gets_one_small_config_for_one_datagram() {
     let mut rig = Rig::leader_with(
@@ -121,19 +121,20 @@ fn a_stranger_gets_one_small_config_for_one_datagram() {
             assert!(rig.datagrams[0].1.len() <= 26 + 32);
         }
     }
-    assert_eq!(rig.dropped(DropReason::NoSession), 20);
+    assert_eq!(rig.drop_count(DropReason::NoSession), 20);
     // The stranger's messages are no sign of life of the session, and begin none.
     assert_eq!(rig.snapshot().sessions.len(), 1);
 }
 
-/// A router may have translated the port. A host in `p` would make the server a reflector.
+/// A router may have translated the client's port, so the server answers to the source of the LOGIN. If the server used
+/// a host in `p`, an attacker could use the server as a reflector.
 #[test]
 fn login_is_answered_at_its_source_but_not_if_it_names_a_host() {
     let mut rig = Rig::alone();
     for p in [&b""[..], b"5001", b"198.51.100.1:5001", b":5001 "] {
         assert_eq!(rig.send_as(1, 0, Message::Login { p }), NONE, "{p:?}");
     }
-    assert_eq!(rig.dropped(DropReason::Login), 4);
+    assert_eq!(rig.drop_count(DropReason::Login), 4);
     let other_port = Message::Login { p: b":40000" };
     assert_eq!(rig.send_as(1, 0, other_port), ["CONFIG 2 R to k1"]);
 }
@@ -160,7 +161,7 @@ fn a_stalled_follower_does_not_serve_because_of_an_old_state_in_its_socket() {
 #[test]
 fn announced_numbers_reserve_no_memory_and_arbitrary_bytes_do_not_panic() {
     let mut rig = Rig::follower(1);
-    // Very many parts are announced, and one arrives.
+    // The datagram announces very many parts, and only one arrives.
     rig.state(12, 1, &[R, D, R], 1);
     rig.state(15, 1, &[R, B, R], 1);
     let said = rig.transfer(0, 15, (0, i32::MAX), &[]);

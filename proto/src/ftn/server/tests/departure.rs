@@ -15,7 +15,7 @@ fn with_free_data() -> (Rig, String) {
     (rig, name)
 }
 
-/// Returns the server that is responsible for a token without server 0.
+/// Returns the server that is responsible for a token if server 0 is DOWN.
 fn next_server(name: &str) -> usize {
     let without = Configuration::new(1, vec![D, R, R]);
     servers(3).responsible(name.as_bytes(), &without).unwrap()
@@ -47,7 +47,7 @@ fn data_that_no_client_holds_go_to_the_next_server_before_a_server_leaves() {
     // The part is repeated until it is acknowledged.
     assert_eq!(only(&rig.pass(RETRY), "TRANSFER").len(), 1);
     let next = if said[0].ends_with("s1") { 1 } else { 2 };
-    rig.transferred(next, -c, 0);
+    rig.receive_transferred(next, -c, 0);
     assert!(rig.server.has_left());
     assert_eq!(left_behind(&rig), Some(0));
 }
@@ -86,7 +86,8 @@ fn a_second_command_makes_a_server_leave_at_once() {
     assert!(rig.server.has_left());
 }
 
-/// Handed-over tokens count only in a configuration in which their former server is DOWN.
+/// A server uses the tokens that a leaving server handed over only under a configuration in which the leaving server is
+/// DOWN.
 #[test]
 fn tokens_of_a_leaving_server_are_kept_until_a_configuration_assigns_them() {
     let name = inherited_name(0);
@@ -129,13 +130,13 @@ fn a_server_without_memory_acknowledges_no_tokens_and_keeps_its_own_data() {
         let name = inherited_name(nth);
         let part = (i32::try_from(nth).unwrap(), 12);
         let said = rig.transfer(2, -9, part, &[(&name, &data)]);
-        // A part that it has taken is acknowledged again.
+        // A server acknowledges a part again that it has accepted before.
         assert_eq!(rig.transfer(2, -9, part, &[(&name, &data)]), said);
         acknowledged += said.len();
         assert_eq!(rig.snapshot().tokens, 1 + acknowledged);
     }
     assert!((2..12).contains(&acknowledged), "{acknowledged}");
-    assert!(rig.dropped(DropReason::Memory) > 0);
+    assert!(rig.drop_count(DropReason::Memory) > 0);
     let granted = rig.request(1, 3, &own, X);
     assert_eq!(granted, [format!("GRANT 3 {own}={data} to k1")]);
 }
@@ -151,12 +152,13 @@ fn tokens_that_another_server_has_taken_do_not_count_as_left_behind() {
     rig.update_and_deassign(1, 4, &second, "w");
     rig.command(Command::ShutDown);
     let c = rig.snapshot().configuration.cast_signed();
-    rig.transferred(next_server(&first), -c, 0);
+    rig.receive_transferred(next_server(&first), -c, 0);
     rig.command(Command::ShutDown);
     assert_eq!(left_behind(&rig), Some(1));
 }
 
-/// S2 is BOOTING and leaves. S1 hands t to it, S2 hands t back, and its acknowledgement arrives last.
+/// S2 is BOOTING and leaves. S1 hands t over to S2, S2 hands t back, and then S2's acknowledgement of the first
+/// handover arrives.
 #[test]
 fn a_token_that_was_handed_back_is_not_deleted_when_it_is_acknowledged() {
     let mut rig = Rig::follower_with(1, options());
@@ -169,7 +171,7 @@ fn a_token_that_was_handed_back_is_not_deleted_when_it_is_acknowledged() {
     assert_eq!(said, [format!("TRANSFER 15 0/1 [{name}=v free] to s2")]);
     let said = rig.transfer(2, -15, (0, 1), &[(&name, "v")]);
     assert_eq!(said, ["TRANSFERRED -15 0 to s2"]);
-    rig.transferred(2, 15, 0);
+    rig.receive_transferred(2, 15, 0);
     rig.state(18, 1, &[R, R, D], 1);
     rig.catalog(1, 18, (0, 1), 20, &[]);
     let said = rig.request(1, 21, &name, X);
@@ -186,7 +188,7 @@ fn a_server_that_leaves_takes_no_tokens() {
     rig.command(Command::ShutDown);
     assert_eq!(only(&rig.transfer(0, 6, (1, 2), &[]), "TRANSFERRED"), NONE);
     assert_eq!(only(&rig.transfer(2, 6, (0, 1), &[]), "TRANSFERRED"), NONE);
-    // It does not take tokens of another server that leaves either.
+    // A leaving server does not accept tokens of another leaving server either.
     assert_eq!(only(&rig.transfer(2, -6, (0, 1), &[]), "TRANSFERRED"), NONE);
 }
 
@@ -203,7 +205,7 @@ fn down_counts_only_under_the_present_configuration() {
     assert_eq!(states(rig.snapshot().states), "RDD");
 }
 
-/// Each server is stopped in turn, as for an upgrade, and has data that no client holds.
+/// One server after the other stops, as for an upgrade. Each server has tokens with data that no client holds.
 #[test]
 fn confirmed_data_survive_the_planned_stop_of_each_server_in_turn() {
     for needed in [1, majority(3)] {

@@ -75,7 +75,7 @@ fn a_first_start_is_quick_if_all_others_are_electing() {
         rig.pass(MS);
         assert_eq!(rig.role(), role, "{vote}");
     }
-    // The start is not quick if one of them is silent.
+    // The start is not quick if one of the servers is silent.
     let mut rig = Rig::start(3, 0, options(), Durable::default());
     rig.pass(HB - MS);
     rig.elect(1, 0, -1);
@@ -102,8 +102,9 @@ fn the_vote_goes_to_the_largest_seq_and_among_equals_to_the_lowest_index() {
     }
 }
 
-/// A vote lasts 2 HB, then -1 follows for HB. If all servers agree the vote begins again: otherwise servers that
-/// started at different times would pause in turns, and never elect a leader.
+/// A vote lasts 2 HB, and then the server votes -1 for HB. If all servers agree on the candidate, the vote starts again
+/// without a pause. If servers that agree paused too, servers that started at different times would pause in turns, and
+/// never elect a leader.
 #[test]
 fn a_vote_without_success_pauses_for_a_heartbeat_unless_all_agree() {
     let rests = [vec![true; 8], vec![false; 4], vec![true; 2]].concat();
@@ -160,7 +161,8 @@ fn a_leader_needs_the_votes_of_a_quorum() {
     assert_eq!(rig.role(), RoleKind::Leader);
 }
 
-/// It sends neither HEARTBEAT nor a vote, because it may have acknowledged a STATE of another leader just before.
+/// A server that has just started sends no HEARTBEAT and does not vote. Just before its restart, the server may have
+/// acknowledged the STATE of another leader.
 #[test]
 fn with_a_quorum_a_server_that_has_just_started_is_silent_for_st() {
     let mut rig = Rig::start(3, 1, quorum(2), Durable::default());
@@ -208,7 +210,8 @@ fn a_new_leader_exceeds_every_number_in_its_file_and_in_messages() {
     assert_eq!(rig.snapshot().configuration, 44);
 }
 
-/// It is in doubt if it has seen a larger number than its view's, or if its view is not proven.
+/// A new leader is in doubt if it has seen a number above the number of its view. A new leader is also in doubt if its
+/// view is not proven.
 #[test]
 fn a_new_leader_is_in_doubt_if_a_majority_may_have_changed_the_states() {
     let unproven = 1 << 30;
@@ -241,7 +244,8 @@ fn a_new_leader_is_in_doubt_if_a_majority_may_have_changed_the_states() {
     }
 }
 
-/// If no number is known, state files may be lost: c ≥ n · ((Unix time - 1767225600) / 16) plus 30 days.
+/// If no number is known, state files may be lost. The leader then uses c ≥ n · ((Unix time - 1767225600) / 16) plus 30
+/// days.
 #[test]
 fn the_numbers_of_a_cold_leader_grow_with_the_wall_clock() {
     let mut rig = Rig::start(3, 1, options(), Durable::default());

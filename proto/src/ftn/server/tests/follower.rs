@@ -19,7 +19,7 @@ fn a_state_that_is_not_newer_is_dropped() {
     assert_eq!(rig.state(9, 1, &[D; 3], 0), NONE);
     assert_eq!(rig.state(6, 9, &[D; 3], 0), NONE);
     assert_eq!(rig.states(), "RRR");
-    assert_eq!(rig.dropped(DropReason::Late), 2);
+    assert_eq!(rig.drop_count(DropReason::Late), 2);
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_state_is_dropped_if_seq_number_and_sender_do_not_agree() {
     ] {
         assert_eq!(rig.deliver(from, state(seq, leader)), NONE);
     }
-    assert_eq!(rig.dropped(DropReason::Malformed), 4);
+    assert_eq!(rig.drop_count(DropReason::Malformed), 4);
     assert_eq!(rig.deliver(0, state(seq(12, 1), 12)).len(), 1);
 }
 
@@ -48,7 +48,7 @@ fn another_leader_is_followed_only_st_after_the_last_state_of_the_present_one() 
     let mut rig = Rig::follower(0);
     rig.pass(ST - MS);
     assert_eq!(rig.state(11, 1, &[D, R, R], 0), NONE);
-    assert_eq!(rig.dropped(DropReason::OtherLeader), 1);
+    assert_eq!(rig.drop_count(DropReason::OtherLeader), 1);
     rig.pass(MS);
     assert_eq!(rig.state(11, 2, &[D, R, R], 0), ["HEARTBEAT 11.2 R to s2"]);
 }
@@ -61,7 +61,8 @@ fn a_server_without_a_view_names_its_larger_number_and_does_not_follow() {
     assert_eq!(rig.state(21, 1, &[R, D, D], 0), ["HEARTBEAT 21.1 B to s0"]);
 }
 
-/// A STATE that does not show it DOWN is from before its start.
+/// A server that has just started is DOWN. If a STATE does not show this server DOWN, the leader has not noticed the
+/// start yet.
 #[test]
 fn a_server_that_has_just_started_says_down_until_a_state_shows_it_down() {
     let mut rig = Rig::start(3, 1, options(), Durable::default());
@@ -97,7 +98,7 @@ fn a_follower_serves_for_three_quarters_of_st_and_follows_for_st() {
     rig.pass(MS);
     assert_eq!(rig.request(1, 1, &name, X), NONE);
     assert_eq!(rig.deassign(1, 2, &name), NONE);
-    assert_eq!(rig.dropped(DropReason::NotServing), 2);
+    assert_eq!(rig.drop_count(DropReason::NotServing), 2);
     rig.pass(ST / 4 - MS);
     assert_eq!(rig.role(), RoleKind::Follower);
     rig.pass(MS);
@@ -143,5 +144,5 @@ fn a_state_with_an_invalid_address_or_id_is_dropped() {
         };
         assert_eq!(rig.deliver(0, message), NONE);
     }
-    assert_eq!(rig.dropped(DropReason::Malformed), 4);
+    assert_eq!(rig.drop_count(DropReason::Malformed), 4);
 }

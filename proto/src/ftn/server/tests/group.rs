@@ -25,7 +25,7 @@ fn three(options: Options) -> Network {
     network
 }
 
-/// For each number of servers and each quorum, one server leads and all are READY.
+/// For each number of servers and each quorum, one server leads and all servers are READY.
 #[test]
 fn servers_that_start_together_become_ready() {
     for count in [1, 2, 3, 5] {
@@ -52,8 +52,8 @@ fn servers_become_ready_after_the_default_grace() {
     }
 }
 
-/// Section 7.7: one server leads ST + 2 HB after the leader's crash (Q > 1: ST + 4 HB). A crashed server's tokens are
-/// served again after ST and one exchange with each client.
+/// Promise 7 of section 7. One server leads ST + 2 HB after the leader's crash (Q > 1: ST + 4 HB). A crashed server's
+/// tokens are served again after ST and one exchange with each client.
 #[test]
 fn after_a_crash_the_group_serves_again_within_the_promised_time() {
     for (options, limit) in [(options(), ST + 2 * HB), (with_majority(3), ST + 4 * HB)] {
@@ -74,7 +74,8 @@ fn after_a_crash_the_group_serves_again_within_the_promised_time() {
             if leader_crashes {
                 network.pass_until(limit, |network| network.leaders().len() == 1);
             } else {
-                // The leader's last HEARTBEAT of the crashed server can be up to HB younger than the crash.
+                // The last HEARTBEAT that the leader has from the crashed server may be up to HB younger than the
+                // crash.
                 network.pass(ST + HB);
             }
             network.give_back(1, &name, Some("new"));
@@ -114,7 +115,7 @@ fn held_tokens_survive_the_crash_and_return_of_each_server_in_turn() {
     });
 }
 
-/// Section 10, row "at the start a server simply serves".
+/// Entry of section 10: at its start a server simply serves.
 #[test]
 fn a_restart_of_the_only_server_takes_no_token_from_its_holder() {
     let grace = CT;
@@ -138,7 +139,8 @@ fn a_restart_of_the_only_server_takes_no_token_from_its_holder() {
     network.pass_until(2 * HB, |network| network.holds(2, "a"));
 }
 
-/// Section 10, row "leader = lowest-numbered server that is up": the server with the best memory leads.
+/// Entry of section 10: the leader is the lowest-numbered server that is up. In this implementation, the server with
+/// the newest acknowledged knowledge leads.
 #[test]
 fn a_leader_that_restarts_at_once_does_not_end_all_sessions() {
     let mut network = three(options());
@@ -152,7 +154,8 @@ fn a_leader_that_restarts_at_once_does_not_end_all_sessions() {
     assert!(network.snapshots().all(|s| s.sessions.len() == 3));
 }
 
-/// Section 10, row "READY to DOWN by the leader on silence": the server says DOWN after its start.
+/// Entry of section 10: the leader marks a READY server DOWN when it is silent. In this implementation, the server also
+/// announces DOWN after its start.
 #[test]
 fn a_restart_within_st_is_noticed() {
     let mut network = three(options());
@@ -168,7 +171,8 @@ fn a_restart_within_st_is_noticed() {
     assert_eq!(network.server(1).counters().reclaimed, 1);
 }
 
-/// Section 10, row "messages of DOWN servers are discarded": each survey changes the msgnums.
+/// Entry of section 10: messages of DOWN servers are discarded. In this implementation, the clients change their
+/// msgnums at each survey.
 #[test]
 fn a_grant_from_before_a_restart_does_not_count() {
     let mut network = three(options());
@@ -189,7 +193,8 @@ fn a_grant_from_before_a_restart_does_not_count() {
     assert!(!(network.holds(1, &name) && network.holds(2, &name)));
 }
 
-/// Section 10, row "servers elect a leader". The larger side also has the larger number when the split heals.
+/// Entry of section 10: servers elect a leader. When the split heals, the larger side also has the larger configuration
+/// number.
 #[test]
 fn with_a_majority_the_smaller_side_of_a_split_serves_nothing() {
     let mut network = three(with_majority(3));
@@ -228,7 +233,7 @@ fn with_a_majority_the_smaller_side_of_a_split_serves_nothing() {
     }
 }
 
-/// Section 7.3.
+/// Promise 3 of section 7.
 #[test]
 fn with_a_quorum_of_one_a_healed_split_leaves_one_leader() {
     let mut network = three(options());
@@ -244,7 +249,7 @@ fn with_a_quorum_of_one_a_healed_split_leaves_one_leader() {
     });
 }
 
-/// Section 10, row "TRANSFER says who holds".
+/// Entry of section 10: a TRANSFER names the holders.
 #[test]
 fn tokens_go_back_with_their_data_to_a_server_that_starts_again() {
     let mut network = three(options());

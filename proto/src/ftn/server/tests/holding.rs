@@ -5,7 +5,7 @@ use ring_codec::ftn::Message;
 use super::rig::*;
 use crate::ftn::server::TokenHold;
 
-/// Takes the events about holders since the last call.
+/// Returns the events about holders since the last call.
 fn take_holding_events(rig: &mut Rig) -> Vec<(&'static str, TokenHold)> {
     let told = rig.events.drain(..).filter_map(|event| match event {
         Event::TokenGranted(it) => Some(("granted", *it)),

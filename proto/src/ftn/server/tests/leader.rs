@@ -25,7 +25,8 @@ fn state_goes_to_all_others_at_once_after_a_change() {
     );
 }
 
-/// BOOTING counts from a DOWN server, READY from a BOOTING one, and DOWN from any other: it has restarted.
+/// The leader accepts BOOTING only from a DOWN server, and READY only from a BOOTING server. The leader accepts DOWN
+/// from a BOOTING or READY server, because such a server has restarted.
 #[test]
 fn heartbeats_change_states_in_the_order_of_a_start() {
     let mut rig = Rig::leader(2);
@@ -59,7 +60,8 @@ fn no_server_is_ready_before_the_leader() {
     assert_eq!(rig.states(), "BB");
 }
 
-/// Other servers may still hand over tokens that are the server's under the present configuration.
+/// Under the present configuration, the server may be responsible for more tokens. Other servers may still have to hand
+/// these tokens over.
 #[test]
 fn ready_under_an_earlier_configuration_only_shows_life() {
     let mut rig = Rig::leader(3);
@@ -99,7 +101,7 @@ fn a_heartbeat_from_before_the_servers_present_state_is_dropped() {
     assert_eq!(rig.states(), "RB");
     rig.heartbeat(1, booting, R);
     assert_eq!(rig.states(), "RB");
-    assert_eq!(rig.dropped(DropReason::Late), 1);
+    assert_eq!(rig.drop_count(DropReason::Late), 1);
 }
 
 #[test]
@@ -113,8 +115,8 @@ fn a_heartbeat_with_a_larger_number_makes_the_leader_exceed_it() {
     assert_eq!(rig.durable.configuration, 51);
 }
 
-/// Under the smaller number it could not get any authority. A majority may have agreed on other states under the larger
-/// one, so READY servers become BOOTING.
+/// If the leader kept its number although another server knows a larger number, the leader could not get any authority.
+/// A majority may have agreed on other states under the larger number, so READY servers become BOOTING.
 #[test]
 fn a_leader_without_authority_exceeds_a_larger_number_in_doubt() {
     let mut rig = with_quorum();
@@ -128,9 +130,9 @@ fn a_leader_without_authority_exceeds_a_larger_number_in_doubt() {
     rig.heartbeat(1, seq(60, 0), R);
     assert_eq!((rig.snapshot().configuration, &*rig.states()), (63, "BBD"));
     // A HEARTBEAT from before the doubt does not count.
-    let late = rig.dropped(DropReason::Late);
+    let late = rig.drop_count(DropReason::Late);
     rig.heartbeat(1, known, D);
-    assert_eq!(rig.dropped(DropReason::Late), late + 1);
+    assert_eq!(rig.drop_count(DropReason::Late), late + 1);
     // The leader has as much time for acknowledgements as after a take-over.
     rig.pass(2 * ST - MS);
     rig.heartbeat(1, rig.snapshot().seq, B);
@@ -141,7 +143,7 @@ fn a_leader_without_authority_exceeds_a_larger_number_in_doubt() {
     assert_eq!(&*rig.states(), "RRD");
 }
 
-/// A leader in doubt was usually cut off, so its measurements of silence say nothing about the others.
+/// A leader in doubt was usually cut off. So the leader's measurements of silence say nothing about the other servers.
 #[test]
 fn a_doubt_gives_servers_and_sessions_their_full_time() {
     let mut rig = Rig::leader_with(3, quorum(2));
@@ -194,7 +196,7 @@ fn a_leader_whose_quorum_is_no_majority_exceeds_a_larger_number_without_doubt() 
     assert_eq!((rig.snapshot().configuration, rig.states()), (52, before));
 }
 
-/// This leader has not sent a STATE with that seq.
+/// The server acknowledges a seq from its state file. This leader has never sent a STATE with this seq.
 #[test]
 fn a_seq_from_a_state_file_is_no_acknowledgement() {
     let mut rig = with_quorum();
@@ -256,7 +258,8 @@ fn without_authority_a_leader_only_sends_state() {
     assert_eq!((rig.states(), rig.snapshot().sessions.len()), (states, 1));
 }
 
-/// Otherwise the isolated leader would mark all others DOWN, and its number would be the largest when the split heals.
+/// If an isolated leader could change states, the leader would mark all other servers DOWN. When the split heals, this
+/// leader would have the largest number.
 #[test]
 fn an_isolated_leader_keeps_its_number() {
     let mut rig = with_quorum();
@@ -266,7 +269,8 @@ fn an_isolated_leader_keeps_its_number() {
     assert_eq!(rig.snapshot().configuration, number);
 }
 
-/// Another server may lead under a number that is not larger. In its ELECT it says the newest acknowledged seq.
+/// If no quorum has acknowledged the last change, another server may lead without a larger number. So the leader gives
+/// up, and its ELECT has the newest seq that a quorum has acknowledged.
 #[test]
 fn a_leader_whose_last_change_no_quorum_has_acknowledged_gives_up() {
     let mut rig = with_quorum();
@@ -288,7 +292,7 @@ fn a_leader_whose_last_change_no_quorum_has_acknowledged_gives_up() {
     assert!(only(&said, "ELECT")[0].starts_with(&says), "{said:?}");
 }
 
-/// No server can then lead under a lower number.
+/// After a quorum has acknowledged the last change, no server can lead under a lower number.
 #[test]
 fn a_leader_whose_last_change_was_acknowledged_continues() {
     let mut rig = with_quorum();
@@ -312,7 +316,7 @@ fn a_leader_follows_a_larger_number_and_answers_a_lower_one() {
 fn heartbeats_to_a_server_that_does_not_lead_are_dropped() {
     let mut rig = Rig::follower(0);
     assert_eq!(rig.heartbeat(2, seq(9, 1), R), NONE);
-    assert_eq!(rig.dropped(DropReason::NotLeader), 1);
+    assert_eq!(rig.drop_count(DropReason::NotLeader), 1);
 }
 
 #[test]
@@ -326,7 +330,7 @@ fn one_state_lists_all_sessions() {
     assert_eq!(last.matches('k').count(), 2500);
 }
 
-/// Rounds say at once that a quorum knows the configuration.
+/// The next round announces that a quorum knows the configuration.
 #[test]
 fn a_survey_ends_when_a_quorum_knows_its_configuration() {
     let mut rig = with_quorum();
@@ -343,7 +347,7 @@ fn a_survey_ends_when_a_quorum_knows_its_configuration() {
     let round = (1_i128 << 31) + 2;
     let expected = [1, 2].map(|to| format!("STATE {number}.{round} RRD [] to s{to}"));
     assert_eq!(only(&said, "STATE"), expected);
-    // This round is sent only once.
+    // The leader sends this additional round only once.
     let said = rig.heartbeat(1, rig.snapshot().seq, R);
     assert!(only(&said, "STATE").is_empty());
 }

@@ -58,7 +58,7 @@ fn requests_that_would_wait_are_refused_when_memory_is_full() {
             assert!(rig.snapshot().memory_bytes <= max);
         }
     }
-    assert!(rig.dropped(DropReason::Memory) > 100);
+    assert!(rig.drop_count(DropReason::Memory) > 100);
     assert!(rig.server.counters().refused_memory > 100);
     // A holder keeps its token, and receives the same answer again.
     assert_eq!(rig.request(1, 1, "t0", X), ["GRANT 1 t0= to k1"]);
@@ -72,7 +72,7 @@ fn a_session_begins_only_if_there_is_memory_for_it() {
     }
     rig.request(1, 1, "t", X);
     assert_eq!(rig.login(4), ["CONFIG 2 R to nobody at k4"]);
-    assert_eq!(rig.dropped(DropReason::Full), 1);
+    assert_eq!(rig.drop_count(DropReason::Full), 1);
     assert_eq!(
         rig.login(1),
         ["CONFIG 2 R to k1"],
@@ -92,7 +92,7 @@ fn a_requested_token_is_not_dropped_to_make_room_for_its_holder() {
     assert_eq!(rig.request(2, 1, "t", X), ["GRANT 1 t=v to k2"]);
 }
 
-/// A session can send very many empty parts of its answer.
+/// An answer of a session can consist of many empty parts.
 #[test]
 fn empty_parts_of_an_answer_to_a_survey_are_counted() {
     let max = 64 << 10;
@@ -112,8 +112,8 @@ fn empty_parts_of_an_answer_to_a_survey_are_counted() {
     }
     let taken = rig.snapshot().memory_bytes;
     assert!((max..=max + (64 << 10)).contains(&taken), "{taken}");
-    assert!(rig.dropped(DropReason::Memory) > 1_000);
-    // They are removed with the session.
+    assert!(rig.drop_count(DropReason::Memory) > 1_000);
+    // These parts are removed with the session.
     rig.send(1, Message::Logout);
     assert_eq!(rig.snapshot().memory_bytes, 0);
 }
@@ -129,7 +129,7 @@ fn messages_in_parts_of_clients_use_at_most_an_eighth_of_the_memory() {
         rig.request(1, 3 * nth + 1, &name, X);
         rig.update_and_deassign(1, 3 * nth + 2, &name, &data);
     }
-    // These sessions acknowledge no part, and send the first parts of messages that they never complete.
+    // These sessions acknowledge no part. They send the first parts of messages that they never complete.
     rig.acknowledges_parts = false;
     for k in 2..=80 {
         rig.begin(k);

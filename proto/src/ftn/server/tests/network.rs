@@ -1,4 +1,4 @@
-//! Several servers and simple clients in virtual time, on a network that loses and keeps back messages.
+//! Several servers and simple clients in virtual time, on a network that loses and delays messages.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use crate::{Machine, SendOutcome, StoreOutcome};
 
 /// Delay of each datagram.
 const LATENCY: Duration = MS;
-/// How often clients repeat messages.
+/// Interval after which clients repeat messages.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A datagram: from, to, bytes.
@@ -24,7 +24,7 @@ type SentDatagram = (SocketAddr, SocketAddr, Vec<u8>);
 
 pub(super) struct Network {
     options: Options,
-    /// A server that has other options from its next start on.
+    /// A server that gets other options at its next start, and these options.
     pub other_options: Option<(usize, Options)>,
     servers: Vec<Option<Server>>,
     durable: Vec<Durable>,
@@ -34,12 +34,12 @@ pub(super) struct Network {
     sent: u64,
     /// Whether the network loses a datagram.
     pub loses: Box<dyn Fn(SocketAddr, SocketAddr) -> bool>,
-    /// Whether the network keeps back a message.
+    /// Whether the network delays a message until the test delivers it.
     pub keeps: fn(&Message<'_>, SocketAddr) -> bool,
     pub kept: Vec<SentDatagram>,
 }
 
-/// A client that follows the rules as far as servers can see.
+/// A client that follows only some rules of the protocol: the rules whose breach a server would notice.
 pub(super) struct TestClient {
     k: u16,
     pub id: i32,
@@ -176,7 +176,7 @@ impl Network {
         self.run(end, |_| false);
     }
 
-    /// Lets time pass until `holds` returns `true`, at most for `limit`. Returns how long that took.
+    /// Lets time pass until `holds` returns `true`, but for at most `limit`. Returns the time that has passed.
     pub(super) fn pass_until(
         &mut self,
         limit: Duration,
@@ -199,7 +199,7 @@ impl Network {
         });
     }
 
-    /// Delivers the messages that were kept back.
+    /// Delivers the messages that the network has delayed.
     pub(super) fn release(&mut self) {
         self.keeps = |_, _| false;
         for datagram in std::mem::take(&mut self.kept) {

@@ -1,6 +1,6 @@
 //! Datagrams as short lines of text.
 //!
-//! Servers are s0, s1, … and clients are k1, k2, …. The states of a configuration are letters (`RBD`), and a seq is
+//! Servers are s0, s1, … and clients are k1, k2, …. A configuration has one letter for each state (`RBD`), and a seq is
 //! `c.r`.
 
 use std::net::SocketAddr;
@@ -72,7 +72,7 @@ pub(crate) fn token<'a>(name: &'a str, data: &'a str) -> Token<'a> {
     }
 }
 
-/// Returns the `nth` name for which `responsible` is responsible in a configuration of these states.
+/// Returns the `nth` name for which the server `responsible` is responsible in a configuration with these states.
 pub(crate) fn name_of(responsible: usize, states: &[ServerState], nth: usize) -> String {
     let configuration = crate::ftn::Configuration::new(0, states);
     let servers = servers(states.len());

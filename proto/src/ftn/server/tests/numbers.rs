@@ -5,7 +5,7 @@ use ring_codec::ftn::ServerState;
 use super::rig::*;
 use crate::ftn::CONFIGURATION_NUMBER_MAX;
 
-/// Limit for three servers by which other servers move the number in one HB.
+/// Largest amount by which the messages of other servers may raise the number in one HB, with three servers.
 const STEP: u64 = 3 * (162_000 + 1_024);
 
 #[test]
@@ -23,8 +23,8 @@ fn a_client_does_not_move_the_number_of_a_leader() {
         let known = (rig.snapshot().configuration, rig.durable);
         assert_eq!(rig.send(1, renewal(7, number)), NONE, "{number}");
         assert_eq!((rig.snapshot().configuration, rig.durable), known);
-        assert_eq!(rig.dropped(DropReason::Ahead), 1);
-        // Its own renewal is confirmed all the same.
+        assert_eq!(rig.drop_count(DropReason::Ahead), 1);
+        // A renewal with the server's number is confirmed all the same.
         assert_eq!(rig.renew(1, 8), ["CONFIRM 8 to k1"]);
     }
 }
@@ -77,8 +77,8 @@ fn another_server_moves_the_number_by_at_most_a_step_in_each_hb() {
     }
 }
 
-/// The leader starts a month beyond the clock and changes its configuration at once. Its followers know no number
-/// either.
+/// The leader starts a month beyond the clock and changes its configuration at once. Like the leader, the followers
+/// know no number yet.
 #[test]
 fn the_first_numbers_of_a_new_service_are_accepted() {
     let wall = 1_800_000_000 * 1_000_000_000;
@@ -98,7 +98,7 @@ fn the_first_numbers_of_a_new_service_are_accepted() {
         );
         assert_eq!(follower.snapshot().configuration, number);
     }
-    assert_eq!(follower.dropped(DropReason::Ahead), 0);
+    assert_eq!(follower.drop_count(DropReason::Ahead), 0);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_server_that_is_far_behind_catches_up_a_step_in_each_hb() {
     assert!(rounds > 6, "{rounds}");
 }
 
-/// The clock shows 2388. It adds at most 30 days to a known number.
+/// The clock shows 2388. The clock may raise a known number by at most 162,000, which is 30 days.
 #[test]
 fn a_clock_far_ahead_does_not_exhaust_the_numbers() {
     let late = 13_200_000_000 * 1_000_000_000;
@@ -132,7 +132,7 @@ fn a_clock_far_ahead_does_not_exhaust_the_numbers() {
     }
 }
 
-/// The clock's number is above those of all servers.
+/// After the loss of the state file, the number that the clock gives is larger than the numbers of all servers.
 #[test]
 fn a_lost_state_file_takes_no_number_back() {
     let wall = 1_800_000_000 * 1_000_000_000;
@@ -151,7 +151,7 @@ fn a_lost_state_file_takes_no_number_back() {
     assert!(lost.configuration > ahead.configuration);
 }
 
-/// The steps of "When numbers have run into a limit".
+/// Follows the steps of "When numbers have run into a limit" in `docs/ftn.md`.
 #[test]
 fn a_service_without_numbers_leads_again_after_its_state_files_are_removed() {
     let exhausted = |event: &Event| matches!(event, Event::NumbersExhausted);

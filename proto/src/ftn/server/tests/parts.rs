@@ -65,7 +65,7 @@ fn parts_of_a_stranger_take_no_memory_and_get_one_config_each() {
         assert!(said[0].starts_with("CONFIG") && said[0].contains("nobody"));
     }
     assert_eq!(rig.snapshot().parts_bytes, 0);
-    assert!(rig.dropped(DropReason::NoSession) > 10);
+    assert!(rig.drop_count(DropReason::NoSession) > 10);
 }
 
 #[test]
@@ -139,9 +139,9 @@ fn a_part_in_parts_is_dropped() {
         parts: 2,
         bytes: &bytes,
     };
-    let before = rig.dropped(DropReason::Malformed);
+    let before = rig.drop_count(DropReason::Malformed);
     for piece in pieces(header(&rig, id), nested) {
         rig.deliver_bytes(client(1), &piece);
     }
-    assert_eq!(rig.dropped(DropReason::Malformed), before + 1);
+    assert_eq!(rig.drop_count(DropReason::Malformed), before + 1);
 }

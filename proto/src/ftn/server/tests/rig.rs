@@ -1,4 +1,4 @@
-//! One server, which the test drives by hand: datagrams go in, and lines of text come out.
+//! One server that the test drives by hand. Datagrams go in, and lines of text come out.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ pub(crate) const fn ms(millis: u32) -> Duration {
     Duration::from_millis(millis as u64)
 }
 
-/// A server with its clock, and everything that came out of it.
+/// A server with its clock and its output.
 pub(crate) struct Rig {
     pub server: Server,
     pub now: Now,
@@ -40,7 +40,7 @@ pub(crate) struct Rig {
     pub disk_full: bool,
     /// Datagrams after the last input.
     pub datagrams: Vec<(SocketAddr, Vec<u8>)>,
-    /// Ids that clients were given.
+    /// Ids of clients' sessions.
     ids: BTreeMap<u16, i32>,
     /// Assembles messages that the server sends in parts.
     test_peer: TestPeer,
@@ -48,7 +48,7 @@ pub(crate) struct Rig {
     pub acknowledges_parts: bool,
 }
 
-/// Returns the default options without a grace.
+/// Returns the default options, but with a grace of zero.
 pub(crate) fn options() -> Options {
     Options {
         grace: Duration::ZERO,
@@ -56,7 +56,7 @@ pub(crate) fn options() -> Options {
     }
 }
 
-/// Returns [`options`] with a quorum.
+/// Returns [`options`] with this quorum.
 pub(crate) fn quorum(quorum: usize) -> Options {
     Options {
         quorum,
@@ -85,7 +85,7 @@ impl Rig {
         rig
     }
 
-    /// Returns the only server, READY.
+    /// Returns a server that is the only server of its group, and is READY.
     pub(crate) fn alone() -> Self {
         Self::alone_with(options())
     }
@@ -98,7 +98,8 @@ impl Rig {
         rig
     }
 
-    /// Returns server 0 of `count`, leading and READY under configuration 2·count; the others are DOWN.
+    /// Returns server 0 of `count`. This server leads and is READY under configuration 2·count, and the other servers
+    /// are DOWN.
     pub(crate) fn leader(count: usize) -> Self {
         Self::leader_with(count, options())
     }
@@ -121,7 +122,7 @@ impl Rig {
         rig
     }
 
-    /// Returns a leader of which servers 1 to `ready` are READY as well.
+    /// Returns leader 0. Servers 1 to `ready` are READY too.
     pub(crate) fn leader_of(count: usize, ready: usize) -> Self {
         let mut rig = Self::leader(count);
         for other in 1..=ready {
@@ -131,21 +132,21 @@ impl Rig {
         rig
     }
 
-    /// Makes another server READY that is DOWN.
+    /// Makes a DOWN server READY.
     pub(crate) fn make_ready(&mut self, other: usize) {
         for says in [B, R] {
             let seq = self.snapshot().seq;
             self.heartbeat(other, seq, says);
             let number = self.snapshot().configuration;
             for part in 0..8 {
-                self.transferred(other, number.cast_signed(), part);
+                self.receive_transferred(other, number.cast_signed(), part);
             }
         }
         assert_eq!(self.snapshot().states[other], R);
     }
 
-    /// Returns server 1 of 3, READY and following server 0 under configuration 9; the others are READY. k1 to
-    /// k`clients` have sessions 2^20 + 1 and so on.
+    /// Returns server 1 of 3, which follows server 0 under configuration 9. All three are READY. Clients k1 to
+    /// k`clients` have the sessions 2^20 + 1 and so on.
     pub(crate) fn follower(clients: u16) -> Self {
         Self::follower_with(clients, options())
     }
@@ -179,8 +180,8 @@ impl Rig {
         states(self.snapshot().states)
     }
 
-    pub(crate) fn dropped(&self, reason: DropReason) -> u64 {
-        self.server.counters().dropped(reason)
+    pub(crate) fn drop_count(&self, reason: DropReason) -> u64 {
+        self.server.counters().drop_count(reason)
     }
 
     /// Gives the server an input, and returns its output as lines.
@@ -276,7 +277,8 @@ impl Rig {
         self.deliver_bytes(client(k), &bytes)
     }
 
-    /// Returns the id of a client's session: the given one, or that of [`state`](Self::state).
+    /// Returns the id that the server gave to a client's session. If the server gave no id, returns the id that
+    /// [`state`](Self::state) uses.
     pub(crate) fn id(&self, k: u16) -> i32 {
         self.ids
             .get(&k)
@@ -284,7 +286,7 @@ impl Rig {
             .unwrap_or((1 << 20) + i32::from(k))
     }
 
-    /// Lets time pass, and calls each timeout when it is due.
+    /// Lets time pass, and calls the server at each timeout.
     pub(crate) fn pass(&mut self, time: Duration) -> Vec<String> {
         let end = self.now.monotonic + time;
         let mut lines = Vec::new();
@@ -332,7 +334,7 @@ impl Rig {
         states: &[ServerState],
         clients: impl IntoIterator<Item = u16>,
     ) -> Vec<String> {
-        let listed = self.listed(clients);
+        let listed = self.list_clients(clients);
         let index = usize::try_from(c).unwrap() % states.len();
         with_state(c, round, states, &listed, |message| {
             self.deliver(index, message)
@@ -340,7 +342,7 @@ impl Rig {
     }
 
     /// Returns the ids and addresses of clients, as STATE lists them.
-    fn listed(&self, clients: impl IntoIterator<Item = u16>) -> Vec<(i32, String)> {
+    fn list_clients(&self, clients: impl IntoIterator<Item = u16>) -> Vec<(i32, String)> {
         let ids = clients.into_iter();
         ids.map(|k| (self.id(k), client(k).to_string())).collect()
     }
@@ -355,9 +357,13 @@ impl Rig {
     ) -> Vec<Vec<u8>> {
         let index = i32::try_from(c % states.len() as u64).unwrap();
         let header = self.header(index);
-        with_state(c, round, states, &self.listed(1..=clients), |message| {
-            pieces(header, message)
-        })
+        with_state(
+            c,
+            round,
+            states,
+            &self.list_clients(1..=clients),
+            |message| pieces(header, message),
+        )
     }
 
     /// Delivers all parts except the last of a client's longest message.
@@ -413,7 +419,12 @@ impl Rig {
         self.deliver(from, message)
     }
 
-    pub(crate) fn transferred(&mut self, from: usize, msgnum: i64, part: i32) -> Vec<String> {
+    pub(crate) fn receive_transferred(
+        &mut self,
+        from: usize,
+        msgnum: i64,
+        part: i32,
+    ) -> Vec<String> {
         self.deliver(from, Message::Transferred { msgnum, part })
     }
 
@@ -532,13 +543,13 @@ impl Rig {
         self.send_empty_request(k, 0, text.as_bytes(), Access::Exclusive)
     }
 
-    /// Asks for the page of the listing after a name.
+    /// Asks for the page of the listing that begins after a name.
     pub(crate) fn list(&mut self, k: u16, msgnum: i64, after: &[u8]) -> Vec<String> {
         self.send_empty_request(k, msgnum, after, Access::Shared)
     }
 }
 
-/// Passes a STATE with these clients to `use_it`.
+/// Calls `use_it` with a STATE that lists the sessions `listed`.
 fn with_state<T>(
     c: u64,
     round: u32,

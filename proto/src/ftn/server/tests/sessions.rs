@@ -73,7 +73,7 @@ fn at_most_4096_ids_wait_to_be_used() {
         rig.login(k);
     }
     assert_eq!(rig.login(4097), ["CONFIG 2 R to nobody at k4097"]);
-    assert_eq!(rig.dropped(DropReason::Full), 1);
+    assert_eq!(rig.drop_count(DropReason::Full), 1);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn state_goes_every_retry_to_the_servers_that_delay_a_confirmation() {
     );
 }
 
-/// DOWN servers count if the others are not enough.
+/// If too few servers are BOOTING or READY for a quorum, the acknowledgements of DOWN servers count too.
 #[test]
 fn a_renewal_needs_the_acknowledgement_of_a_quorum() {
     let mut rig = Rig::leader_with(3, quorum(2));
@@ -167,7 +167,7 @@ fn an_invalid_renewal_is_dropped() {
         };
         assert_eq!(rig.send(1, message), NONE, "{data}");
     }
-    assert_eq!(rig.dropped(DropReason::Malformed), 7);
+    assert_eq!(rig.drop_count(DropReason::Malformed), 7);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn logout_ends_a_session_and_is_answered_with_config() {
     assert_eq!(rig.server.counters().sessions_logout, 1);
 }
 
-/// An invariant checks that there is one expiry per session.
+/// An invariant checks that each session has one entry for its expiry.
 #[test]
 fn many_logouts_of_a_client_leave_no_data_behind() {
     let mut rig = Rig::alone();
@@ -264,7 +264,8 @@ fn a_cold_leader_adopts_a_session_that_renews() {
         id,
         address: client(1)
     }));
-    // No other message begins a session, and ids of other sessions or below the least one do not count.
+    // No other message begins a session. An id of another session does not count, and neither does an id below the
+    // smallest one.
     assert!(rig.send(2, Message::Alive)[0].contains("nobody"));
     for wrong in [id, SESSION_ID_MIN - 1] {
         assert!(rig.send_as(3, wrong, renewal(1, "1"))[0].contains("nobody"));
@@ -272,7 +273,7 @@ fn a_cold_leader_adopts_a_session_that_renews() {
     assert_eq!(rig.server.counters().adopted, 1);
 }
 
-/// Such a client would ignore this leader's CONFIG.
+/// A client that knows a larger number would ignore this leader's CONFIG.
 #[test]
 fn a_cold_leader_does_not_adopt_a_client_that_knows_a_larger_number() {
     let mut rig = Rig::start(3, 0, Options::default(), Durable::default());

@@ -85,15 +85,15 @@ fn an_answer_in_parts_counts_when_all_parts_have_arrived() {
 fn a_catalog_for_another_configuration_or_without_a_survey_is_late() {
     let mut rig = Rig::follower(1);
     rig.catalog(1, 9, (0, 1), 0, &[]);
-    assert_eq!(rig.dropped(DropReason::Late), 1);
+    assert_eq!(rig.drop_count(DropReason::Late), 1);
     rig.state(12, 1, &[R, R, D], 1);
     rig.catalog(1, 9, (0, 1), 0, &[]);
     rig.catalog(1, 6, (0, 1), 0, &[]);
-    assert_eq!(rig.dropped(DropReason::Late), 3);
+    assert_eq!(rig.drop_count(DropReason::Late), 3);
     assert!(rig.snapshot().survey.is_some());
     rig.catalog(1, 12, (0, 1), 0, &[]);
     rig.catalog(1, 12, (0, 1), 0, &[(&inherited_name(0), Exclusive, "")]);
-    assert_eq!(rig.dropped(DropReason::Late), 4);
+    assert_eq!(rig.drop_count(DropReason::Late), 4);
     assert_eq!(rig.snapshot().held, 0);
 }
 
@@ -112,7 +112,8 @@ fn a_newer_configuration_starts_the_survey_again() {
     assert_eq!((rig.snapshot().held, rig.snapshot().tokens), (0, 0));
 }
 
-/// The server is settled for the states under which it knew all its tokens, and no other server is DOWN now.
+/// All servers that are DOWN in the new configuration were already DOWN when this server knew all its tokens. So this
+/// server has no new tokens.
 #[test]
 fn a_configuration_without_new_tokens_ends_the_survey() {
     let (mut rig, _) = surveying(1);
@@ -130,7 +131,7 @@ fn a_follower_ends_a_survey_only_with_a_recent_state() {
     assert!(rig.snapshot().survey.is_none());
 }
 
-/// Such a session may be adopted, and hold tokens.
+/// If a session begins during a survey, the leader may have adopted this session. Then the session may hold tokens.
 #[test]
 fn a_session_that_begins_during_a_survey_is_asked_too() {
     let (mut rig, _) = surveying(1);
@@ -207,7 +208,9 @@ fn claims_determine_the_holders() {
     }));
 }
 
-/// The order is x, rx, u, rs, s, then the lowest session. Clients with other data are counted.
+/// The kinds of hold, from the best source of data to the worst, are x, rx, u, rs and s. Among sessions with the same
+/// kind of hold, the session with the lowest id is the best source. The server counts tokens for which clients have
+/// different data.
 #[test]
 fn without_a_transfer_the_best_claim_has_the_data() {
     let (mut rig, inherited) = surveying(4);
@@ -227,14 +230,14 @@ fn without_a_transfer_the_best_claim_has_the_data() {
     assert_eq!(rig.server.counters().conflicting_data, 1);
 }
 
-/// The RETURN of a claimed token is above the FLOOR.
+/// The msgnum of the RETURN for a claimed token is above the FLOOR.
 #[test]
 fn messages_below_the_floor_are_late() {
     let (mut rig, inherited) = surveying(1);
     rig.catalog(1, 12, (0, 1), 10, &[(&inherited, Exclusive, "d")]);
     assert_eq!(rig.request(1, 9, &inherited, X), NONE);
     assert_eq!(rig.deassign(1, 9, &inherited), NONE);
-    assert_eq!(rig.dropped(DropReason::Late), 2);
+    assert_eq!(rig.drop_count(DropReason::Late), 2);
     assert_eq!(rig.update(1, 10, &inherited, "e"), ["CONFIRM 10 to k1"]);
     assert_eq!(rig.deassign(1, 11, &inherited), ["CONFIRM 11 to k1"]);
     assert_eq!(rig.snapshot().held, 0);
@@ -259,7 +262,7 @@ fn a_catalog_with_a_broken_marker_is_dropped() {
         let holdings = entries[..].into();
         rig.send(1, Message::Catalog { holdings });
     }
-    assert_eq!(rig.dropped(DropReason::Malformed), 3);
+    assert_eq!(rig.drop_count(DropReason::Malformed), 3);
     assert!(rig.snapshot().survey.is_some());
 }
 
@@ -274,7 +277,7 @@ fn claims_of_tokens_that_the_server_knows_change_nothing() {
     assert_eq!(rig.request(2, 10, &own, X), [format!("REVOKE {own} to k1")]);
 }
 
-/// The client holds the token whether this server has memory or not.
+/// The client keeps the token that it holds, even if this server has no memory for the token.
 #[test]
 fn held_tokens_are_taken_over_even_if_memory_is_full() {
     let options = Options {
@@ -292,7 +295,7 @@ fn held_tokens_are_taken_over_even_if_memory_is_full() {
     assert_eq!((snapshot.state, snapshot.tokens, snapshot.held), (R, 1, 1));
 }
 
-/// First round that says that the configuration is not proven.
+/// Number of the first round in which a leader announces that its configuration is not proven.
 const UNPROVEN: u32 = 1 << 30;
 
 /// A follower learns from the number of the round that a quorum knows the configuration.
@@ -310,7 +313,7 @@ fn a_survey_waits_for_a_round_that_says_that_the_configuration_is_proven() {
     assert_eq!((rig.snapshot().survey, rig.snapshot().state), (None, R));
 }
 
-/// Such a leader counts its rounds from 1.
+/// A leader of another implementation counts its rounds from 1.
 #[test]
 fn a_survey_does_not_wait_for_a_leader_that_does_not_say_whether_its_configuration_is_proven() {
     let mut rig = Rig::start(3, 1, quorum(2), Durable::default());

@@ -10,7 +10,7 @@ use crate::ftn::{CLIENT_TIMEOUT_MIN, PART};
 
 const MICROS: i64 = 1_000_000;
 
-/// Returns the announcement of a server with [`options`] except these.
+/// Returns the announcement of a server that has this client timeout, this quorum, and the other values of [`options`].
 fn terms(client_timeout: i64, quorum: i32) -> Terms {
     Terms {
         client_timeout: client_timeout * MICROS,
@@ -72,8 +72,9 @@ fn different_options_are_reported_once_and_again_when_they_change() {
     assert!(rig.server.differences().is_empty());
 }
 
-/// B's clients used B's 15 s, because A's answer to their LOGIN was lost. B and a client were then cut off. A led, and
-/// ended the session while the client had a lease of 11 s.
+/// Counter-example: server B has a client timeout of 15 s, and server A has a shorter client timeout. A client uses the
+/// 15 s of B, because A's answer to its LOGIN was lost. Then B and this client are cut off. A becomes the leader, and
+/// ends the session while the client's lease still lasts 11 s.
 #[test]
 fn a_server_announces_the_shortest_known_client_timeout_to_clients() {
     let mut rig = Rig::leader_of(3, 2);
@@ -96,7 +97,7 @@ fn a_server_announces_the_shortest_known_client_timeout_to_clients() {
     assert_eq!(announced(&mut rig, 1), MICROS);
     heartbeat(&mut rig, 2, 20 * MICROS);
     assert_eq!(announced(&mut rig, 2), MICROS);
-    // To servers it announces its own option.
+    // In messages to servers the server announces the value of its option.
     rig.pass(HB);
     let state = Datagram::decode(&rig.datagrams[0].1).unwrap();
     assert_eq!(state.terms().unwrap().client_timeout, 15 * MICROS);
@@ -105,7 +106,7 @@ fn a_server_announces_the_shortest_known_client_timeout_to_clients() {
     assert_eq!(announced(&mut rig, 3), 15 * MICROS);
 }
 
-/// As the leader it would end sessions that are live.
+/// A leader whose client timeout is below the minimum would end live sessions.
 #[test]
 fn a_server_with_a_client_timeout_below_the_minimum_counts_as_down() {
     let floor = i64::try_from(CLIENT_TIMEOUT_MIN.as_micros()).unwrap();
@@ -123,7 +124,7 @@ fn a_server_with_a_client_timeout_below_the_minimum_counts_as_down() {
         let states = if counts { "RRR" } else { "RDR" };
         assert_eq!(rig.states(), states, "{timeout}");
         assert_eq!(
-            rig.dropped(DropReason::ShortTimeout) == 0,
+            rig.drop_count(DropReason::ShortTimeout) == 0,
             counts,
             "{timeout}"
         );
@@ -162,7 +163,7 @@ fn max_clients_is_limited_by_the_memory_for_lists_of_sessions() {
     }
 }
 
-/// A client may have a lease by the longer timeout of its former leader.
+/// A client's lease may still follow the longer timeout of its former leader.
 #[test]
 fn a_session_ends_after_the_longest_client_timeout_of_all_servers_within_limits() {
     for (theirs, ends) in [(5, 15), (20, 20), (3_600, 60)] {
@@ -210,7 +211,7 @@ fn a_server_with_a_smaller_quorum_does_not_serve_in_a_split() {
     }
 }
 
-/// The limit is ¾ of the shorter server timeout.
+/// The leader relies on the follower for ¾ of the shorter of their two server timeouts.
 #[test]
 fn a_leader_relies_on_a_follower_only_as_long_as_that_waits_for_it() {
     let quorum = 2;

@@ -91,7 +91,7 @@ fn a_repeated_request_keeps_its_place_unless_its_access_changes() {
     rig.request(3, 1, "a", X);
     rig.request(2, 7, "a", X);
     rig.request(2, 6, "a", X);
-    assert_eq!(rig.dropped(DropReason::Late), 1);
+    assert_eq!(rig.drop_count(DropReason::Late), 1);
     let said = rig.deassign(1, 2, "a");
     assert_eq!(said[..2], ["CONFIRM 2 to k1", "GRANT 7 a= to k2"]);
     rig.request(1, 3, "a", S);
@@ -182,7 +182,7 @@ fn a_late_return_of_an_earlier_hold_does_not_end_a_later_one() {
     assert_eq!(said, ["CONFIRM 2 to k1"]);
     assert_eq!(rig.snapshot().held, 1);
     assert_eq!(rig.request(1, 3, "a", X), ["GRANT 3 a= to k1"]);
-    // The same holds for a RETURN that was never processed: REQUEST(5) has overtaken RETURN(4).
+    // The rule also applies to a RETURN that was never processed: REQUEST(5) has overtaken RETURN(4).
     rig.request(1, 5, "a", X);
     let said = rig.update_and_deassign(1, 4, "a", "late");
     assert_eq!(said, ["CONFIRM 4 to k1"]);
@@ -216,7 +216,7 @@ fn a_return_of_a_session_that_does_not_hold_the_token_changes_nothing() {
     assert_eq!(rig.snapshot().tokens, 1);
 }
 
-/// It cancels only requests with a lower msgnum.
+/// A RETURN cancels only requests with a lower msgnum.
 #[test]
 fn deassign_gives_up_a_queued_request() {
     let mut rig = rig();
@@ -368,12 +368,13 @@ fn a_listing_names_holders_and_waiting_sessions_of_each_token() {
     let [one, two, three] = [1, 2, 3].map(|k| rig.id(k));
     let [first, third] = [1, 3].map(client);
     let program = format!(r#"{{"session":{one},"address":"{first}","program":"say \"hi\" \\"}}"#);
+    let other = format!(r#"{{"session":{three},"address":"{third}"}}"#);
     let expected = [
         format!(
             r#"{{"name":"6162","access":1,"holders":[{one}],"waiting":[{two}],"bytes":4,"programs":[{program}]}}"#
         ),
         format!(
-            r#"{{"name":"63","access":-1,"holders":[{three}],"waiting":[],"bytes":0,"programs":[{{"session":{three},"address":"{third}"}}]}}"#
+            r#"{{"name":"63","access":-1,"holders":[{three}],"waiting":[],"bytes":0,"programs":[{other}]}}"#
         ),
         r#"{"name":"64","access":0,"holders":[],"waiting":[],"bytes":0,"programs":[]}"#.to_owned(),
     ];
@@ -409,7 +410,7 @@ fn an_introduction_is_checked_and_ends_with_its_session() {
     assert!(!is_named(&mut rig));
 }
 
-/// Both sides of a split may then grant the same token.
+/// With a quorum below a majority both sides of a split may grant the same token.
 #[test]
 fn a_listing_names_a_quorum_that_is_no_majority() {
     for (quorum, said) in [
@@ -425,7 +426,7 @@ fn a_listing_names_a_quorum_that_is_no_majority() {
     }
 }
 
-/// A page has about 1 KiB at most.
+/// A page has at most about 1 KiB.
 #[test]
 fn the_pages_of_a_listing_name_each_token_once_in_order() {
     let mut rig = rig();

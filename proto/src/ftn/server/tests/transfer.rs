@@ -32,9 +32,9 @@ fn tokens_go_to_a_booting_server_and_are_kept_until_it_has_them() {
     assert_eq!(only(&rig.pass(RETRY * 3), "TRANSFER").len(), 2);
     assert_eq!(only(&rig.pass(RETRY), "REVOKE"), NONE, "the queue is empty");
     assert_eq!(rig.snapshot().tokens, 2);
-    rig.transferred(2, 14, 0);
+    rig.receive_transferred(2, 14, 0);
     assert_eq!(rig.snapshot().tokens, 2);
-    rig.transferred(2, 15, 0);
+    rig.receive_transferred(2, 15, 0);
     assert_eq!(rig.snapshot().tokens, 0);
     assert_eq!(only(&rig.pass(HB), "TRANSFER"), NONE);
     assert_eq!(rig.server.counters().transferred, 2);
@@ -77,7 +77,7 @@ fn a_transfer_goes_in_windows_of_small_parts() {
     let sizes = rig.datagrams.iter().map(|(_, bytes)| bytes.len());
     assert!(sizes.filter(|&size| size > crate::ftn::PART).count() <= 1);
     for part in 0..parts {
-        let said = rig.transferred(2, 15, part);
+        let said = rig.receive_transferred(2, 15, part);
         let next = part + 16;
         assert_eq!(said.len(), usize::from(next < parts));
         if next < parts {
@@ -102,7 +102,7 @@ fn tokens_of_a_ready_server_are_deleted() {
     assert_eq!(only(&rig.pass(HB), "TRANSFER"), NONE);
 }
 
-/// Returns server 1 of 3, BOOTING under configuration 6; k1 has a session.
+/// Returns server 1 of 3, which is BOOTING under configuration 6. Client k1 has a session.
 fn booting() -> Rig {
     let mut rig = Rig::start(3, 1, options(), Durable::default());
     rig.state(3, 1, &[R, D, R], 1);
@@ -139,8 +139,8 @@ fn a_booting_server_is_not_ready_before_its_leader() {
     assert_eq!(rig.snapshot().state, R);
 }
 
-/// The configuration changes and shows the server BOOTING again, so it surveys again. Then the leader receives the
-/// READY of the first survey.
+/// The configuration changes and shows the server BOOTING again, so the server starts a second survey. Then the leader
+/// receives the READY that the server sent after the first survey.
 #[test]
 fn a_server_that_becomes_ready_during_its_second_survey_serves_after_it() {
     let mut rig = booting();
@@ -165,7 +165,7 @@ fn a_transfer_for_another_configuration_is_not_acknowledged() {
     for c in [3, 9] {
         assert_eq!(rig.transfer(0, c, (0, 1), &[]), NONE);
     }
-    assert_eq!(rig.dropped(DropReason::Late), 2);
+    assert_eq!(rig.drop_count(DropReason::Late), 2);
     // A repeated part is acknowledged again, even after the survey: the first TRANSFERRED may be lost.
     assert_eq!(rig.transfer(0, 6, (0, 1), &[]).len(), 1);
     assert_eq!(rig.transfer(0, 6, (0, 1), &[]).len(), 1);

@@ -2,7 +2,7 @@
 //!
 //! Start reading at [`Token`], then at [`Tokens::change`], which keeps the indexes correct.
 
-mod order;
+mod name_order;
 mod parties;
 mod token;
 
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::backoff::Backoff;
 use crate::ftn::server::options::{PARTY_BYTES, QUEUE_BYTES, TOKEN_BYTES, WAITING_REQUEST_BYTES};
-use order::NameOrder;
+use name_order::NameOrder;
 use token::Queue;
 
 use crate::time::Instant;
@@ -26,21 +26,26 @@ pub(crate) type Id = u32;
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct Tokens {
     slots: Vec<Option<Box<Token>>>,
+    // Numbers are used again, so that `slots` does not grow with all tokens ever seen.
     vacant: Vec<Id>,
+    // The index has hashes, because names would be stored twice.
     by_hash: BTreeSet<(u32, Id)>,
     order: NameOrder,
     /// Tokens with which each session is involved.
+    // When a session ends, a walk over all tokens would take too long.
     by_session: BTreeSet<(i32, Id)>,
-    /// Tokens that are neither held nor awaited, without data and with data, by the time since when.
+    /// Tokens that are neither held nor awaited, ordered by the time at which they became idle. The first set has
+    /// tokens without data, and the second has tokens with data.
+    // There are two sets, because only tokens without data are forgotten after some time.
     idle: [BTreeSet<(Instant, Id)>; 2],
-    /// When to repeat each REVOKE.
+    /// Times at which REVOKEs are repeated.
     revokes: BTreeSet<(Instant, Id)>,
     bytes: usize,
     held: usize,
     waiting: usize,
 }
 
-/// Returns a name's key in the index. Several names may share one.
+/// Returns a name's key in the index. Several names may share one key.
 fn name_hash(name: &[u8]) -> u32 {
     // The lower half of the hash is as good as the whole.
     #[expect(clippy::cast_possible_truncation)]
@@ -74,7 +79,7 @@ impl Tokens {
         self.waiting
     }
 
-    /// Returns a number above those of all tokens.
+    /// Returns a number that is larger than the number of each token.
     pub(crate) fn id_limit(&self) -> Id {
         // Cannot fail: there is no memory for more tokens.
         Id::try_from(self.slots.len()).unwrap_or(Id::MAX)
@@ -84,6 +89,7 @@ impl Tokens {
         let hash = name_hash(name);
         let same = self.by_hash.range((hash, 0)..=(hash, Id::MAX));
         let mut ids = same.map(|(_, id)| *id);
+        // Two names can have the same hash.
         ids.find(|&id| self.get(id).is_some_and(|token| token.name() == name))
     }
 
@@ -109,6 +115,7 @@ impl Tokens {
                 self.revokes.remove(&(backoff.due(), id));
             }
         }
+        // The new value is added before the old one is subtracted, because the sums are unsigned.
         self.bytes = self.bytes + token_bytes(token) - before.0;
         self.held = self.held + usize::from(token.is_held()) - usize::from(before.1);
         self.waiting = self.waiting + token.waiting_count() - before.2;
@@ -149,6 +156,7 @@ impl Tokens {
         };
         let name: Box<[u8]> = token.name().into();
         let slots = &self.slots;
+        // The index compares names inside tokens, so the token must still be in its slot.
         self.order.remove(&name, |id| name_of(slots, id));
         self.by_hash.remove(&(name_hash(&name), id));
         let Some(token) = self.slots[id as usize].take() else {
@@ -228,7 +236,7 @@ impl Tokens {
         });
     }
 
-    /// Records that a session holds a token, or no longer does.
+    /// Records the access with which a session holds a token; `None` if the session no longer holds the token.
     pub(crate) fn hold(&mut self, now: Instant, session: i32, id: Id, held: Option<Access>) {
         self.link_session(session, id);
         self.change(now, id, |token| token.set_held(session, held));
@@ -253,23 +261,24 @@ impl Tokens {
         });
     }
 
-    /// Returns the idle token that is unused for longest, except `kept`.
+    /// Returns the idle token that has been unused for longest, except `kept`.
     pub(crate) fn longest_idle(&self, kept: Option<Id>) -> Option<Id> {
         let first = |idle: &BTreeSet<(Instant, Id)>| {
             let mut others = idle.iter().filter(|(_, id)| Some(*id) != kept);
             others.next().copied()
         };
-        // Only age decides, not whether a token has data.
+        // Only the age decides. Tokens with data are not kept longer than others.
         let firsts = self.idle.iter().filter_map(first);
         firsts.min().map(|(_, id)| id)
     }
 
-    /// Returns the idle token without data that is unused for longest, and since when.
+    /// Returns the idle token without data that has been unused for longest, and the time at which it became unused.
     pub(crate) fn longest_empty(&self) -> Option<(Instant, Id)> {
         self.idle[0].first().copied()
     }
 
-    /// Sets when REVOKE is repeated for the head of a token's queue, which has this place.
+    /// Sets the time at which REVOKE is repeated. `place` is the place of the first REQUEST in the queue, for which the
+    /// server sends the REVOKE.
     pub(crate) fn set_revoke(&mut self, id: Id, place: u32, backoff: Backoff) {
         let token = self
             .slots

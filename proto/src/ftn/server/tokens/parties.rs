@@ -7,16 +7,18 @@ const NO_MSGNUM: i64 = i64::MIN;
 
 /// A session's involvement with a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+// A session stays a party after it has returned the token, so that its late messages are recognized.
 pub(crate) struct Party {
     pub(crate) session: i32,
     pub(crate) held: Option<Access>,
-    /// Msgnum of its last grant.
+    /// Msgnum of the session's last grant.
     pub(crate) granted: i64,
-    /// Highest msgnum of a RETURN that was acted on.
+    /// Highest msgnum of a RETURN that took effect.
     pub(crate) returned: i64,
-    /// Lower bits of the fencing number of its last grant.
+    /// Lower 64 bits of the fencing number of the session's last grant.
     fence: u64,
-    /// Upper bits of it. A `u128` would add 16 bytes to each party.
+    /// Upper 24 bits of the same fencing number. With a single `u128` instead of the two fields, each party would take
+    /// 16 more bytes.
     fence_above: [u8; 3],
 }
 
@@ -32,13 +34,13 @@ impl Party {
         }
     }
 
-    /// Returns the fencing number of its last grant.
+    /// Returns the fencing number of the session's last grant.
     pub(crate) fn fence(&self) -> u128 {
         let [a, b, c] = self.fence_above;
         u128::from(u32::from_be_bytes([0, a, b, c])) << 64 | u128::from(self.fence)
     }
 
-    /// Sets the fencing number of its last grant, which has at most 88 bits.
+    /// Sets the fencing number of the session's last grant. The number has at most 88 bits.
     pub(crate) fn set_fence(&mut self, fence: u128) {
         let bytes = fence.to_be_bytes();
         let (above, below) = bytes.split_at(8);
@@ -77,6 +79,7 @@ impl Parties {
 
     fn find(&self, session: i32) -> Result<usize, usize> {
         let parties = self.as_slice();
+        // Parties are sorted, because a token may have thousands of them.
         parties.binary_search_by_key(&session, |party| party.session)
     }
 
@@ -97,6 +100,7 @@ impl Parties {
     fn insert(&mut self, at: usize, party: Party) {
         match self {
             Self::None => *self = Self::One(party),
+            // Most tokens never have two parties, so only the second one needs a vector.
             Self::One(other) => {
                 let mut parties = vec![*other];
                 parties.insert(at, party);

@@ -12,6 +12,7 @@ use crate::time::Instant;
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Token {
     /// The name, followed by the data.
+    // Both are in one allocation, because there may be a million tokens.
     text: Box<[u8]>,
     name_len: u16,
     /// Sessions that hold the token, wait for it, or have returned it, by id.
@@ -20,11 +21,11 @@ pub(crate) struct Token {
     pub(super) queue: Option<Box<Queue>>,
     /// Number of sessions that hold the token.
     holders: u32,
-    /// Whether the holder has it exclusively.
+    /// Whether the holder has exclusive access.
     is_exclusive: bool,
     /// Whether the token waits for the end of a survey, or goes to another server.
     is_withheld: bool,
-    /// Since when the token is neither held nor awaited, or [`IN_USE`]. An `Option` would take 8 bytes more.
+    /// Time at which the token became idle; [`IN_USE`] if the token is not idle. An `Option` would take 8 bytes more.
     idle: Instant,
 }
 
@@ -35,9 +36,10 @@ const IN_USE: Instant = Instant::from_nanos(u64::MAX);
 #[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Queue {
     waiting: BTreeMap<i32, Wait>,
+    // There are two maps, because a session's REQUEST and the head are both looked up often.
     order: BTreeMap<u32, i32>,
     next_place: u32,
-    /// Place of the first REQUEST, and when REVOKE is repeated for it.
+    /// Place of the first REQUEST, and the times at which the server repeats REVOKE for this REQUEST.
     pub(super) revoke: Option<(u32, Backoff)>,
 }
 
@@ -74,6 +76,7 @@ impl Queue {
     pub(crate) fn put(&mut self, session: i32, msgnum: i64, access: Access, fenced: bool) {
         let place = match self.waiting.get(&session) {
             Some(wait) if wait.access == access => wait.place,
+            // A REQUEST with another access is a new one, which must not overtake other sessions.
             Some(wait) => {
                 self.order.remove(&wait.place);
                 self.take_place()
@@ -133,7 +136,7 @@ impl Token {
         self.text = [self.name(), data].concat().into();
     }
 
-    /// Returns since when the token is neither held nor awaited, if that was recorded.
+    /// Returns the time since which the token is neither held nor awaited, if that time was recorded.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         (self.idle != IN_USE).then_some(self.idle)
     }
@@ -155,7 +158,7 @@ impl Token {
         self.parties.as_slice()
     }
 
-    /// Returns how a session holds the token.
+    /// Returns the access with which a session holds the token, if it holds it.
     pub(crate) fn held_by(&self, session: i32) -> Option<Access> {
         self.party(session).and_then(|party| party.held)
     }
@@ -164,7 +167,7 @@ impl Token {
         self.holders
     }
 
-    /// Returns 0, 1 or -1, as listings show it.
+    /// Returns the access as a number for listings: 0 means free, 1 means shared, and -1 means exclusive.
     pub(crate) const fn access(&self) -> i32 {
         match (self.holders, self.is_exclusive) {
             (0, _) => 0,
@@ -183,8 +186,10 @@ impl Token {
         holding.map(|party| party.session)
     }
 
-    /// Whether the token can be granted to a session now: no other session holds it, or all share it.
+    /// Whether the token can be granted to a session now. Such a grant is possible if no other session holds the token,
+    /// or if all sessions share the token.
     pub(crate) fn is_free_for(&self, session: i32, access: Access) -> bool {
+        // The session itself may hold the token and ask for an upgrade.
         let others = self.holders - u32::from(self.held_by(session).is_some());
         others == 0 || access == Access::Shared && !self.is_exclusive
     }
@@ -221,12 +226,12 @@ impl Token {
         self.queue.iter().flat_map(|queue| queue.sessions())
     }
 
-    /// Returns the REQUEST by which a session waits.
+    /// Returns the REQUEST with which a session waits.
     pub(crate) fn wait_of(&self, session: i32) -> Option<Wait> {
         self.queue.as_ref()?.get(session)
     }
 
-    /// Returns the place for which REVOKE is sent, and when it is repeated.
+    /// Returns the place of the REQUEST for which the server sends REVOKE, and the times of the repetitions.
     pub(crate) fn revoke(&self) -> Option<(u32, Backoff)> {
         self.queue.as_ref()?.revoke
     }
@@ -241,12 +246,13 @@ impl Token {
     ) -> bool {
         self.party_mut(session);
         let queue = self.queue.get_or_insert_default();
+        // This is read before `put` replaces the REQUEST.
         let is_repeated = queue.get(session).is_some_and(|it| it.msgnum == msgnum);
         queue.put(session, msgnum, access, fenced);
         is_repeated
     }
 
-    /// Removes a session's REQUEST from the queue. Returns whether there was one.
+    /// Removes a session's REQUEST from the queue. Returns whether the queue contained such a REQUEST.
     pub(crate) fn dequeue(&mut self, session: i32) -> bool {
         let queue = self.queue.as_mut();
         queue.is_some_and(|queue| queue.remove(session))
@@ -268,8 +274,9 @@ impl Token {
         self.queue.as_ref().map_or(0, |queue| queue.len())
     }
 
-    /// Whether removing the token loses nothing except its data.
+    /// Whether the token can be removed. Only the token's data are lost by the removal.
     pub(crate) fn is_idle(&self) -> bool {
+        // A survey or a handover still needs the data of a withheld token.
         !self.is_held() && !self.is_awaited() && !self.is_withheld
     }
 }

@@ -10,10 +10,10 @@ use super::super::Notice;
 use super::{HEARTBEAT, LEASE, Rig};
 
 const TAKE_TIMEOUT: Duration = Duration::from_millis(5);
-/// How long the token is kept from other members while its grade is too low.
+/// The time for which the token is kept from other members while its grade is too low.
 const CONFIRMATION_TIME: Duration = Duration::from_millis(40);
 const MS: Duration = Duration::from_millis(1);
-/// How long a confirmation by the members lasts.
+/// The time for which a confirmation by the members lasts.
 const GRADE_LASTS: Duration = Duration::from_millis(300);
 
 fn requiring(grade: Grade) -> LockRequest {
@@ -24,14 +24,14 @@ fn requiring(grade: Grade) -> LockRequest {
 }
 
 impl Rig {
-    /// Lets the members confirm the tenure with this grade, for as long as a confirmation lasts.
+    /// Lets the members confirm the tenure with this grade, for the time that a confirmation lasts.
     fn confirm(&mut self, grade: Grade) -> Instant {
         self.machine.grade = grade;
         self.machine.grade_until = self.now + GRADE_LASTS;
         self.machine.grade_until
     }
 
-    /// Makes a rig that has the token with a quorum, and a client that holds it.
+    /// Creates a node that has the token with a quorum, and a client that holds the token.
     fn has_quorum(id: u64) -> (Self, Instant) {
         let mut rig = Self::has_token(5);
         let until = rig.confirm(Grade::Quorum);
@@ -129,14 +129,14 @@ fn a_client_that_requires_less_overtakes_one_whose_grade_is_missing() {
     let mut rig = Rig::has_token(5);
     rig.want_with(1, requiring(Grade::Quorum));
     rig.want_with(2, requiring(Grade::AllHeard));
-    assert_eq!(rig.want(3), rig.granted(3));
+    assert_eq!(rig.want(3), rig.grant_notices(3));
     assert_eq!(rig.want(4), []);
     let until = rig.confirm(Grade::Quorum);
     for id in [1, 2] {
         let notices = rig.release(if id == 1 { 3 } else { 1 });
         assert_eq!(notices, rig.granted_until(id, until), "in order");
     }
-    assert_eq!(rig.release(2), rig.granted(4));
+    assert_eq!(rig.release(2), rig.grant_notices(4));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_confirmation_that_is_about_to_end_is_not_granted() {
     assert_eq!(rig.commands.last(), Some(&Command::Confirm));
     assert_eq!(
         rig.want(2),
-        rig.granted(2),
+        rig.grant_notices(2),
         "without a required grade it is granted"
     );
     assert_eq!(rig.release(2), []);
@@ -255,7 +255,7 @@ fn a_stronger_token_leaves_a_holder_its_confirmed_time_only_with_a_quorum() {
         rig.lose_token(State::Waiter);
         let until = match require {
             Grade::Quorum => promised,
-            // Each side of a split may have had one.
+            // Each side of a split may have had an owner.
             Grade::AllHeard | Grade::Alone => rig.now,
         };
         assert_eq!(rig.update(), lost(LossReason::StrongerToken, until));
@@ -269,13 +269,13 @@ fn the_next_client_waits_until_a_lost_holders_time_is_over() {
     rig.now = rig.now + HEARTBEAT;
     rig.lose_token(State::Waiter);
     rig.update();
-    // The token is back, in another tenure.
+    // The node has the token again, in another tenure.
     rig.take_token(9);
     rig.confirm(Grade::Quorum);
     let left = until.since(rig.now);
     assert_eq!(rig.locks.deadline(), Some(until));
     assert_eq!(rig.advance_in_steps(left - MS), []);
-    assert_eq!(rig.advance_in_steps(MS), rig.granted(2));
+    assert_eq!(rig.advance_in_steps(MS), rig.grant_notices(2));
 }
 
 #[test]
@@ -285,5 +285,5 @@ fn a_lost_holder_that_releases_it_makes_room_at_once() {
     rig.drop_grade_to(Grade::Alone);
     rig.update();
     assert_eq!(rig.advance_in_steps(HEARTBEAT), []);
-    assert_eq!(rig.release(1), rig.granted(2));
+    assert_eq!(rig.release(1), rig.grant_notices(2));
 }

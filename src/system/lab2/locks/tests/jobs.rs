@@ -1,4 +1,4 @@
-//! Tests of clients that want the token to run a job once per period.
+//! Tests with clients that request the token for a job that runs once per period.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn already_ran() -> Notice {
     }
 }
 
-/// Queues a client that wants to run the job.
+/// Queues a client that requests the token for the job.
 fn wants_to_run(rig: &mut Rig, id: ClientId) {
     let (client, request) = (client(id), LockRequest::default());
     let asked = rig
@@ -52,7 +52,7 @@ fn wants_to_run(rig: &mut Rig, id: ClientId) {
     assert_eq!(asked, Ok(()));
 }
 
-/// Sets the progress of client 1's job, and returns the notices.
+/// Sets the progress of the job of client 1, and returns the notices.
 fn set_progress(rig: &mut Rig, standing: OnceProgress) -> Vec<(ClientId, Notice)> {
     rig.machine.once = Some((1, standing));
     rig.update()
@@ -62,7 +62,7 @@ fn is_once(command: &Command) -> bool {
     matches!(command, Command::Once(request) if request.id == 1 && request.name == job().name)
 }
 
-/// Makes a machine that asks the members about the job of client 1.
+/// Creates a machine that asks the members about the job of client 1.
 fn asking() -> Rig {
     let mut rig = Rig::has_token(1);
     wants_to_run(&mut rig, 1);
@@ -80,7 +80,10 @@ fn asking() -> Rig {
 fn a_job_is_granted_the_token_when_its_run_may_begin_and_not_before() {
     let mut rig = asking();
     assert_eq!(set_progress(&mut rig, OnceProgress::Asking), []);
-    assert_eq!(set_progress(&mut rig, OnceProgress::Begun), rig.granted(1));
+    assert_eq!(
+        set_progress(&mut rig, OnceProgress::Begun),
+        rig.grant_notices(1)
+    );
 }
 
 #[test]
@@ -135,7 +138,7 @@ fn a_client_is_notified_of_a_run_elsewhere_without_the_token() {
     assert!(rig.locks.involves(2) && !rig.locks.involves(1));
 }
 
-/// Lets `time` pass in steps, with a machine that asks the members about the job of client 1. Returns the notices.
+/// Lets `time` pass in steps while the machine asks the members about the job of client 1. Returns the notices.
 fn advance_while_asking(rig: &mut Rig, time: Duration) -> Vec<(ClientId, Notice)> {
     let turn = Duration::from_millis(1);
     let mut notices = Vec::new();
@@ -159,7 +162,8 @@ fn advance_while_asking(rig: &mut Rig, time: Duration) -> Vec<(ClientId, Notice)
     notices
 }
 
-/// A member that never agrees, because of an older version or a full disk, must not block the ring's token.
+/// A member may never agree, for example because of an older version or a full disk. Such a member must not block the
+/// ring's token.
 #[test]
 fn an_unconfirmed_job_gives_way_to_other_members_and_is_tried_again() {
     let mut rig = asking();
@@ -181,7 +185,10 @@ fn an_unconfirmed_job_gives_way_to_other_members_and_is_tried_again() {
     rig.take_token(4);
     advance_while_asking(&mut rig, Duration::from_millis(1));
     assert_eq!(asked(&rig), before + 1, "it is tried again");
-    assert_eq!(set_progress(&mut rig, OnceProgress::Begun), rig.granted(1));
+    assert_eq!(
+        set_progress(&mut rig, OnceProgress::Begun),
+        rig.grant_notices(1)
+    );
 }
 
 #[test]
@@ -191,7 +198,7 @@ fn an_unconfirmed_job_gives_way_to_the_next_client() {
     rig.want(2);
     let lasts = rig.machine.asking_lasts;
     let notices = advance_while_asking(&mut rig, lasts);
-    assert_eq!(notices, rig.granted(2));
+    assert_eq!(notices, rig.grant_notices(2));
     assert!(rig.locks.involves(1), "it waits on");
 }
 
@@ -214,5 +221,5 @@ fn a_job_does_not_delay_a_client_without_a_job_when_it_leaves() {
     assert_eq!(set_progress(&mut rig, OnceProgress::Asking), []);
     rig.locks.release(1);
     rig.machine.once = None;
-    assert_eq!(rig.update(), rig.granted(2));
+    assert_eq!(rig.update(), rig.grant_notices(2));
 }

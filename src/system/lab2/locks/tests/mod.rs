@@ -1,4 +1,4 @@
-//! Tests of the queue, as its clients and the machine see it.
+//! Tests of the queue from the view of its clients and the state machine.
 
 #![allow(
     clippy::unchecked_time_subtraction,
@@ -39,7 +39,7 @@ fn client(id: ClientId) -> Client {
     }
 }
 
-/// Makes a request that waits for this time.
+/// Creates a request that waits for this time.
 fn waiting(ms: u64) -> LockRequest {
     LockRequest {
         wait_ms: Some(ms),
@@ -47,7 +47,7 @@ fn waiting(ms: u64) -> LockRequest {
     }
 }
 
-/// A queue with its machine, which obeys commands at once.
+/// A queue and a fake machine, which executes commands at once.
 struct Rig {
     locks: Locks,
     now: Instant,
@@ -56,7 +56,7 @@ struct Rig {
 }
 
 impl Rig {
-    /// Makes a node without the token.
+    /// Creates a node without the token.
     fn new() -> Self {
         Self {
             locks: Locks::default(),
@@ -94,7 +94,7 @@ impl Rig {
         self.machine.lease_until = self.now + LEASE;
     }
 
-    /// Gives the node a new token in the same tenure, because it has outbid another owner.
+    /// Gives the node a new token in the same tenure, as if the node had outbid another owner.
     fn outbid_with(&mut self, progress: u64) {
         self.machine.token = Some(token(progress));
     }
@@ -157,12 +157,12 @@ impl Rig {
         (0..turns).flat_map(|_| self.advance(turn)).collect()
     }
 
-    /// Returns how often the machine got this command.
+    /// Returns the number of times that the machine got this command.
     fn count(&self, command: &Command) -> usize {
         self.commands.iter().filter(|it| *it == command).count()
     }
 
-    fn granted(&self, id: ClientId) -> Vec<(ClientId, Notice)> {
+    fn grant_notices(&self, id: ClientId) -> Vec<(ClientId, Notice)> {
         self.granted_until(id, self.machine.lease_until)
     }
 
@@ -178,7 +178,7 @@ fn a_client_gets_the_token_when_it_comes_and_the_machine_gets_one_command() {
     assert_eq!(rig.want(1), []);
     assert_eq!(rig.commands, [Command::WantToken]);
     rig.take_token(5);
-    assert_eq!(rig.update(), rig.granted(1));
+    assert_eq!(rig.update(), rig.grant_notices(1));
     assert_eq!(rig.locks.held_token(), Some(token(5)));
     assert_eq!(rig.release(1), []);
     assert_eq!(rig.commands, [Command::WantToken, Command::WorkDone]);
@@ -188,10 +188,10 @@ fn a_client_gets_the_token_when_it_comes_and_the_machine_gets_one_command() {
 #[test]
 fn clients_get_the_token_in_order() {
     let mut rig = Rig::has_token(5);
-    assert_eq!(rig.want(1), rig.granted(1));
+    assert_eq!(rig.want(1), rig.grant_notices(1));
     assert_eq!((rig.want(2), rig.want(3)), (vec![], vec![]));
-    assert_eq!(rig.release(1), rig.granted(2));
-    assert_eq!(rig.release(2), rig.granted(3));
+    assert_eq!(rig.release(1), rig.grant_notices(2));
+    assert_eq!(rig.release(2), rig.grant_notices(3));
     assert_eq!(rig.release(3), []);
     assert_eq!(rig.commands, [Command::WantToken, Command::WorkDone]);
 }
@@ -204,10 +204,10 @@ fn a_client_that_leaves_gives_up_its_place() {
     rig.want(3);
     assert_eq!(rig.release(2), []);
     assert!(!rig.locks.involves(2) && rig.locks.involves(3));
-    assert_eq!(rig.release(1), rig.granted(3));
+    assert_eq!(rig.release(1), rig.grant_notices(3));
 }
 
-/// Its work may still run for a moment: the end of its lease limits that.
+/// The work of a disconnected client may still run for a moment, but at most until the end of its lease.
 #[test]
 fn a_disconnected_holder_keeps_the_token_until_its_lease_ends() {
     let mut rig = Rig::has_token(5);
@@ -218,7 +218,7 @@ fn a_disconnected_holder_keeps_the_token_until_its_lease_ends() {
     assert_eq!(rig.advance_in_steps(LEASE - Duration::from_millis(1)), []);
     assert_eq!(
         rig.advance_in_steps(Duration::from_millis(1)),
-        rig.granted(2)
+        rig.grant_notices(2)
     );
     rig.want(3);
     rig.locks.on_client_gone(rig.now, 3);
@@ -235,24 +235,24 @@ fn while_others_want_it_a_node_has_one_grant_per_turn() {
     let asked = [Command::WantToken, Command::WorkDone, Command::WantToken];
     assert_eq!(rig.commands, asked);
     rig.take_token(8);
-    assert_eq!(rig.update(), rig.granted(2));
+    assert_eq!(rig.update(), rig.grant_notices(2));
 }
 
-/// Programs that take turns must not keep the token forever when requests of other members are lost.
+/// If requests of other members are lost, programs that take turns must not keep the token forever.
 #[test]
 fn after_its_turn_a_node_grants_the_token_only_in_the_next_one() {
     let mut rig = Rig::has_token(5);
     rig.want(1);
     rig.want(2);
     rig.want(3);
-    assert_eq!(rig.release(1), rig.granted(2));
+    assert_eq!(rig.release(1), rig.grant_notices(2));
     rig.machine.is_turn_over = true;
     assert_eq!(rig.release(2), []);
     let asked = [Command::WantToken, Command::WorkDone, Command::WantToken];
     assert_eq!(rig.commands, asked);
     rig.machine.is_turn_over = false;
     rig.take_token(8);
-    assert_eq!(rig.update(), rig.granted(3));
+    assert_eq!(rig.update(), rig.grant_notices(3));
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn a_lock_continues_while_its_node_outbids_other_owners() {
             assert_eq!(now, [], "one grant for each turn");
             assert_eq!(rig.machine.state, State::Waiter);
         } else {
-            assert_eq!(now, rig.granted(2), "under the current token");
+            assert_eq!(now, rig.grant_notices(2), "under the current token");
             assert_eq!(rig.locks.held_token(), Some(token(9)));
         }
     }
@@ -356,7 +356,7 @@ fn another_token_does_not_continue_a_lock() {
         [],
         "not granted before its holder has released it"
     );
-    assert_eq!(rig.release(1), rig.granted(2));
+    assert_eq!(rig.release(1), rig.grant_notices(2));
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn a_client_that_does_not_wait_gives_the_token_time_to_come() {
     let busy = Notice::Refused(RefusalReason::Busy);
     assert_eq!(rig.want_with(2, waiting(0)), [(2, busy)]);
     rig.take_token(5);
-    assert_eq!(rig.update(), rig.granted(1));
+    assert_eq!(rig.update(), rig.grant_notices(1));
 }
 
 #[test]
@@ -417,7 +417,7 @@ fn a_yielded_token_leaves_once_its_holder_has_released_it() {
     assert_eq!(rig.release(1), []);
     assert_eq!(rig.commands, [Command::WantToken, Command::Yield(None)]);
     rig.take_token(9);
-    assert_eq!(rig.update(), rig.granted(2), "it still waits");
+    assert_eq!(rig.update(), rig.grant_notices(2), "it still waits");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use ring_proto::lab2::Command;
 use super::super::Notice;
 use super::{HEARTBEAT, LEASE, Rig, waiting};
 
-/// The time in which a holder must end.
+/// The time within which a holder must end its work.
 const ENDING_NOTICE: Duration = Duration::from_secs(1);
 
 fn lost(rig: &Rig, after: Duration) -> Vec<(u64, Notice)> {
@@ -66,7 +66,7 @@ fn a_drained_holder_finishes_its_work_and_no_client_follows() {
     rig.locks.pause(false);
     rig.update();
     rig.take_token(9);
-    assert_eq!(rig.update(), rig.granted(2));
+    assert_eq!(rig.update(), rig.grant_notices(2));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn clients_wait_until_the_pause_ends() {
     assert_eq!(rig.update(), []);
     assert_eq!(rig.commands, [Command::Pause(false), Command::WantToken]);
     rig.take_token(9);
-    assert_eq!(rig.update(), rig.granted(2), "in order");
+    assert_eq!(rig.update(), rig.grant_notices(2), "in order");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_client_that_does_not_wait_is_refused_during_a_pause() {
     rig.locks.pause(false);
     rig.update();
     rig.take_token(6);
-    assert_eq!(rig.want_with(1, waiting(0)), rig.granted(1));
+    assert_eq!(rig.want_with(1, waiting(0)), rig.grant_notices(1));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 const ONE: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const TWO: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
-/// Returns the lines for events at these times, in milliseconds.
+/// Returns the lines for events at these times. The times are in milliseconds.
 fn lines(style: Style, events: &[(u64, Event)]) -> Vec<String> {
     captured(style, || {
         let mut log = Log::new(style.verbose, Duration::from_millis(400));
@@ -41,7 +41,7 @@ fn token(progress: u64) -> Token {
     }
 }
 
-fn changed(from: State, to: State, reason: Reason, progress: u64) -> Event {
+fn state_changed(from: State, to: State, reason: Reason, progress: u64) -> Event {
     let token = Some(token(progress));
     Event::StateChanged {
         from,
@@ -51,7 +51,7 @@ fn changed(from: State, to: State, reason: Reason, progress: u64) -> Event {
     }
 }
 
-/// Returns turns of routine rotation: every 10 ms the token is taken, and 5 ms later handed over.
+/// Returns turns of routine rotation: every 10 ms, the node takes the token, and hands it over 5 ms later.
 fn rotation(turns: u64) -> Vec<(u64, Event)> {
     (0..turns)
         .flat_map(|turn| {
@@ -59,11 +59,11 @@ fn rotation(turns: u64) -> Vec<(u64, Event)> {
             [
                 (
                     turn * 10,
-                    changed(State::Waiter, State::Owner, taken, 2 * turn),
+                    state_changed(State::Waiter, State::Owner, taken, 2 * turn),
                 ),
                 (
                     turn * 10 + 5,
-                    changed(State::Owner, State::Waiter, over, 2 * turn + 1),
+                    state_changed(State::Owner, State::Waiter, over, 2 * turn + 1),
                 ),
             ]
         })
@@ -85,7 +85,7 @@ fn a_grade_that_no_later_tenure_reaches_is_logged() {
     let mut events = vec![
         (
             0,
-            changed(State::Generating, State::Owner, Reason::Elected, 1),
+            state_changed(State::Generating, State::Owner, Reason::Elected, 1),
         ),
         (
             1,
@@ -120,7 +120,7 @@ fn the_journal_gets_a_priority_for_each_line_and_no_time() {
         (0, Event::MemberLeft { mac: TWO }),
         (
             1,
-            changed(State::Owner, State::Waiter, Reason::StrongerToken, 9),
+            state_changed(State::Owner, State::Waiter, Reason::StrongerToken, 9),
         ),
     ];
     let style = |json| Style {

@@ -8,16 +8,16 @@ use crate::time::Instant;
 /// The maximum number of nodes that are asked for a sign of life in one turn.
 const ASKS_PER_TURN_MAX: usize = 16;
 
-/// The candidates of a turn, one after the other.
+/// The candidates that a leader tries in one turn, one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct CandidateRound {
-    /// Whether step 4 is done.
+    /// Whether the waiting nodes were added to the list (step 4).
     is_begun: bool,
-    /// How long inbound exchanges may delay the pass.
+    /// The time until which exchanges with givers may delay this node's pass.
     delayed_until: Option<Instant>,
-    /// The index of the last candidate in the list.
+    /// The index, in the list, of the candidate that was tried last.
     last: Option<usize>,
-    /// Whether the end of the list was passed.
+    /// Whether the search for a candidate has passed the end of the list.
     is_wrapped: bool,
     /// Whether a pass of this turn could not reach its candidate in time.
     has_lost_time: bool,
@@ -43,17 +43,20 @@ impl CandidateRound {
         self.pass.take()
     }
 
-    /// Returns when the running pass is over, or when the next pass is no longer delayed.
+    /// Returns the deadline of the running pass. If no pass runs, returns the time until which the next pass may be
+    /// delayed.
     pub(super) fn due(&self) -> Option<Instant> {
         self.pass().map(Pass::deadline).or(self.delayed_until)
     }
 
-    /// Notes that inbound exchanges delay the next pass. Returns whether they still may: they may for `time`.
+    /// Notes that exchanges with givers delay the next pass. Returns whether the exchanges may delay the pass any
+    /// longer. The limit is `time`.
     pub(crate) fn delay(&mut self, now: Instant, time: Duration) -> bool {
+        // The limit begins with the first delay, so that further exchanges cannot extend it.
         *self.delayed_until.get_or_insert(now + time) > now
     }
 
-    /// Notes that the next pass is not delayed. Returns whether step 4 is still to be done.
+    /// Notes that the next pass is no longer delayed. Returns whether step 4 must still be done.
     pub(crate) const fn begin_passing(&mut self) -> bool {
         self.delayed_until = None;
         !std::mem::replace(&mut self.is_begun, true)
@@ -68,8 +71,9 @@ impl CandidateRound {
         self.has_lost_time
     }
 
-    /// Whether one more node may be asked for a sign of life. If so, it counts as asked.
+    /// Whether one more node may be asked for a sign of life. If so, the function counts one more asked node.
     pub(crate) fn count_ask(&mut self) -> bool {
+        // The questions of a turn leave in one burst, which must fit the buffers of the network.
         let may_ask = self.ask_count < ASKS_PER_TURN_MAX;
         self.ask_count += usize::from(may_ask);
         may_ask
@@ -83,6 +87,7 @@ impl CandidateRound {
             // The list had no room for this node's own entry.
             (None, None) => 0,
         };
+        // A node without an entry begins at the front, so its round never wraps around.
         if next >= len && !self.is_wrapped && own.is_some() {
             self.is_wrapped = true;
             next = 0;

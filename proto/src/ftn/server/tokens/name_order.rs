@@ -1,10 +1,10 @@
-//! An index of tokens in the order of their names, for listings. It takes four bytes per token, because names are
-//! compared inside the tokens.
+//! An index of tokens in the order of their names, for listings. The index takes only four bytes per token, because it
+//! refers to the names inside the tokens and has no copies.
 
-/// Most tokens of a chunk. A longer chunk is split.
+/// Largest number of tokens in a chunk. A longer chunk is split.
 const CHUNK_TOKENS_MAX: usize = 128;
 
-/// Numbers of tokens in sorted chunks.
+/// The ids of tokens in the order of their names, divided into chunks.
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct NameOrder {
     chunks: Vec<Chunk>,
@@ -12,14 +12,15 @@ pub(crate) struct NameOrder {
 
 #[derive(Debug, Clone, Hash, Default)]
 struct Chunk {
-    // A copy of a name, so that the search for a chunk reads no tokens.
-    /// Lower bound for all names of the chunk, above all names of earlier chunks.
+    // The bound is a copy of a name, so that the search for a chunk reads no tokens.
+    /// Lower bound for all names of this chunk, except in the first chunk. All names of earlier chunks are below this
+    /// bound.
     floor: Box<[u8]>,
     ids: Vec<u32>,
 }
 
 impl NameOrder {
-    /// Returns the chunk in which a name is or belongs.
+    /// Returns the chunk that contains a name, or to which the name would be added.
     fn chunk(&self, name: &[u8]) -> usize {
         let behind = self.chunks.partition_point(|chunk| *chunk.floor <= *name);
         behind.saturating_sub(1)
@@ -56,8 +57,11 @@ impl NameOrder {
 
     pub(crate) fn remove<'a>(&mut self, name: &[u8], name_of: impl Fn(u32) -> &'a [u8]) {
         if let (at, Ok(place)) = self.find(name, &name_of) {
+            // The floor stays even if it was this name, because it is only a lower bound.
             self.chunks[at].ids.remove(place);
             if self.chunks[at].ids.is_empty() {
+                // The floors stay valid: names of the removed chunk now belong to the chunk before it. If there is
+                // none, they belong to the new first chunk, whose floor does not count.
                 self.chunks.remove(at);
             }
         }

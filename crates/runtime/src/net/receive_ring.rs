@@ -1,7 +1,7 @@
-//! A ring of received frames, in memory that the kernel writes directly.
+//! A ring of received frames, in memory to which the kernel writes directly.
 //!
-//! Taking a frame costs no system call, and each frame has an arrival time. A socket without a ring gives that time
-//! only if the kernel stamps every packet of the host.
+//! Taking a frame needs no system call, and each frame has its time of arrival. Without a ring, a frame has a time of
+//! arrival only if the kernel stamps every packet of the host.
 #![allow(
     unsafe_code,
     reason = "the ring is memory shared with the kernel, and no library maps a packet ring"
@@ -24,25 +24,27 @@ use crate::driver::frames::MAX_FRAME;
 
 /// The kernel's `TPACKET_ALIGNMENT`.
 const ALIGNMENT: usize = 16;
-/// Bytes that the kernel puts before a frame: a header, an address, and padding to align the data after the Ethernet
-/// header.
+/// Number of bytes that the kernel puts before a frame: a header, an address, and padding that aligns the data after
+/// the Ethernet header.
 const FRAME_OFFSET: usize =
     (size_of::<tpacket2_hdr>() + size_of::<sockaddr_ll>() + 16).next_multiple_of(ALIGNMENT) - 14;
-/// Bytes of a slot: only what the longest frame needs, because the whole ring is in memory.
+/// Number of bytes of a slot. A slot is only as large as the longest frame needs, because the whole ring is in memory.
 const SLOT_LEN: usize = (FRAME_OFFSET + MAX_FRAME).next_multiple_of(ALIGNMENT);
-/// Bytes that the kernel allocates in one piece: a multiple of the page size of every architecture.
+/// Number of bytes that the kernel allocates in one piece. This number is a multiple of the page size of every
+/// architecture.
 const BLOCK_LEN: usize = 65536;
-/// Slots per block. The rest of a block stays unused.
+/// Number of slots per block. The rest of a block stays unused.
 const SLOTS_PER_BLOCK: usize = BLOCK_LEN / SLOT_LEN;
-/// Minimum number of frames that wait for a late process. The kernel drops and counts further ones. A thousand frames
-/// are some milliseconds of the worst storm: with more, the frames behind a storm would only wait longer.
+/// Minimum number of frames that the ring can hold while the process is late. The kernel drops and counts further
+/// frames. The worst storm sends a thousand frames within a few milliseconds. A larger ring would only make the frames
+/// after a storm wait longer.
 const SLOTS_MIN: usize = 1024;
 const BLOCKS: usize = SLOTS_MIN.div_ceil(SLOTS_PER_BLOCK);
 const SLOTS: usize = BLOCKS * SLOTS_PER_BLOCK;
-/// Bytes of the whole ring.
+/// Number of bytes of the whole ring.
 const RING_LEN: NonZeroUsize = NonZeroUsize::new(BLOCKS * BLOCK_LEN).unwrap();
 
-/// A slot, in words that the kernel may write concurrently.
+/// A slot, as words to which the kernel may write concurrently.
 type Slot = [AtomicU32; SLOT_WORDS];
 const SLOT_WORDS: usize = SLOT_LEN / size_of::<AtomicU32>();
 type Block = [AtomicU32; BLOCK_LEN / size_of::<AtomicU32>()];
@@ -67,15 +69,15 @@ mod options {
 #[derive(Debug)]
 pub(super) struct ReceiveRing {
     blocks: NonNull<Blocks>,
-    /// The slot with the oldest frame, or the slot that the kernel fills next.
+    /// Slot with the oldest frame. If the ring is empty, the slot that the kernel fills next.
     next: usize,
 }
 
-// SAFETY: only this value uses the memory, and the memory is bound to no thread.
+// SAFETY: only this value uses the memory, and any thread may use the memory.
 unsafe impl Send for ReceiveRing {}
 
 impl ReceiveRing {
-    /// Gives `socket` a ring. From then on, frames come only through it.
+    /// Gives `socket` a ring. After this call, the socket receives frames only through the ring.
     pub(super) fn new(socket: &OwnedFd) -> nix::Result<Self> {
         setsockopt(socket, options::Version, &tpacket_versions::TPACKET_V2)?;
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -95,15 +97,15 @@ impl ReceiveRing {
         })
     }
 
-    /// Copies the oldest frame into `buffer`, truncated if it is longer. Returns its length in `buffer` and its
-    /// arrival time since 1970; `None`: there is no frame.
+    /// Copies the oldest frame into `buffer`. If the frame is longer than the buffer, the copy is truncated. Returns
+    /// the number of copied bytes and the frame's time of arrival since 1970; `None` if there is no frame.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> Option<(usize, Duration)> {
-        // SAFETY: the mapping has this length and alignment, and lives as long as this value. While the kernel may
-        // write to it, it is accessed only by atomics.
+        // SAFETY: the mapping has this length and alignment, and exists as long as this value. While the kernel may
+        // write to the mapping, this process accesses it only by atomics.
         let slot = slot(unsafe { self.blocks.as_ref() }, self.next);
         let word = |at: usize| &slot[at / size_of::<AtomicU32>()];
         let status = word(offset_of!(tpacket2_hdr, tp_status));
-        // Acquire: from here on, all that the kernel wrote before it released the slot is visible.
+        // Acquire makes visible all data that the kernel wrote before it released the slot.
         if status.load(Ordering::Acquire) & TP_STATUS_USER == 0 {
             return None;
         }
@@ -114,12 +116,12 @@ impl ReceiveRing {
             .min(SLOT_LEN - start)
             .min(buffer.len());
         let frame = slot.as_ptr().cast::<u8>();
-        // SAFETY: `start + len` is within the slot, which belongs to this process until its status is set back. `len`
-        // is within the buffer, which is not shared.
+        // SAFETY: `start + len` is within the slot, and the slot belongs to this process until its status is set back.
+        // `len` is within the buffer, and no other code uses the buffer.
         unsafe { ptr::copy_nonoverlapping(frame.add(start), buffer.as_mut_ptr(), len) };
         let seconds = read(offset_of!(tpacket2_hdr, tp_sec));
         let since = Duration::new(seconds.into(), read(offset_of!(tpacket2_hdr, tp_nsec)));
-        // Release: the slot is read before the kernel gets it back.
+        // Release makes sure that the slot is read before the kernel gets it back.
         status.store(TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % SLOTS;
         Some((len, since))
@@ -132,7 +134,7 @@ fn slot(blocks: &Blocks, at: usize) -> &Slot {
     &slots[at % SLOTS_PER_BLOCK]
 }
 
-/// Splits a word into the two numbers that are stored in it one after the other.
+/// Splits a word into the two numbers of 16 bits that the kernel has stored there one after the other.
 fn halves(word: u32) -> [u16; 2] {
     let [a, b, c, d] = word.to_ne_bytes();
     [[a, b], [c, d]].map(u16::from_ne_bytes)
@@ -140,8 +142,8 @@ fn halves(word: u32) -> [u16; 2] {
 
 impl Drop for ReceiveRing {
     fn drop(&mut self) {
-        // SAFETY: the mapping belongs to this value, and no pointer into it is left. Unmapping a whole mapping cannot
-        // fail.
+        // SAFETY: the mapping belongs to this value, and no pointer into the mapping is left. To unmap a whole mapping
+        // cannot fail.
         let _ = unsafe { munmap(self.blocks.cast(), RING_LEN.get()) };
     }
 }

@@ -1,22 +1,22 @@
-//! The changes that hooks get.
+//! The changes for which hooks run.
 
 use ring_host::hooks::{self, Head};
 
-/// A change, and the state after it. It is small: each turn of the token is two changes.
+/// A change, and the state after it. The type is small, because each turn of the token causes two changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Change {
     pub number: u64,
     /// The time of the event, in milliseconds since 1970.
     pub time_ms: u64,
-    /// One of the names in [`hooks::event`].
+    /// The event's name: one of the names in [`hooks::event`].
     pub event: &'static str,
-    /// The state before; `None`: the daemon did not run.
+    /// The state before the change; `None` if the daemon did not run.
     pub from: Option<&'static str>,
-    /// The state after; `None`: the daemon does not run.
+    /// The state after the change; `None` if the daemon does not run any longer.
     pub state: Option<&'static str>,
     /// The absolute `token_id` after the change.
     pub token_id: u32,
-    /// Number of earlier changes that are merged into this one.
+    /// Number of earlier changes that are merged into this change.
     pub merged: u64,
 }
 
@@ -40,7 +40,7 @@ impl hooks::Change for Change {
         }
     }
 
-    fn system_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
+    fn system_variables(&self) -> impl IntoIterator<Item = (&'static str, String)> {
         let token_id = match self.token_id {
             0 => String::new(),
             id => id.to_string(),
@@ -69,7 +69,7 @@ mod tests {
         };
         let first = change(1, "orphan", "waiter");
         let second = change(2, "waiter", "leader");
-        let variables: BTreeMap<_, _> = second.after(first).environment().collect();
+        let variables: BTreeMap<_, _> = second.after(first).variables().collect();
         for (name, value) in [
             ("RINGD_OLD_STATE", "orphan"),
             ("RINGD_STATE", "leader"),

@@ -13,15 +13,16 @@ use crate::jitterbug::tokens::Rank;
 use crate::jitterbug::{Acceptance, Event, Reason};
 use crate::{StreamId, StreamOp};
 
-/// A list may contain this many nodes that only its giver knows. A subnet of 24 bits has no more, and a forged list
-/// must not fill the lists of all nodes.
+/// A received list may contain at most this many nodes that are unknown to the receiver. A /24 subnet has no more nodes
+/// than this. The limit exists because a forged list must not fill the lists of all nodes.
 const NEW_NODES_PER_LIST_MAX: usize = 256;
-/// A node that was asked this often without an answer is not put back into a list without it: another leader has
-/// forgotten it.
+/// If this node has asked a node this often without an answer, a received list may lack the node. In this case another
+/// leader has removed the silent node, and this node does not put it back into the list.
 const UNANSWERED_ASKS_MAX: u32 = 3;
 
 impl Jitterbug {
     pub(super) fn on_accepted(&mut self, id: StreamId, from: IpAddr) {
+        // A giver from another subnet would join two rings that do not hear each other's TR1.
         let is_peer = self.net.is_some_and(|net| net.is_on_link(from)) && !self.is_own(from);
         if !is_peer {
             self.out.push_operation(StreamOp::Abort(id));
@@ -33,7 +34,7 @@ impl Jitterbug {
         }
     }
 
-    /// Resets an exchange. Nothing that it has sent has an effect.
+    /// Resets an exchange. The bytes of the exchange have no effect.
     pub(super) fn reset_exchange(&mut self, id: StreamId, reason: Reason) {
         if let Some(exchange) = self.inbound.remove(id) {
             self.out.push_operation(StreamOp::Abort(id));
@@ -47,16 +48,17 @@ impl Jitterbug {
         }
     }
 
-    /// Handles the bytes or the end that a giver has sent. Returns how many bytes are consumed.
+    /// Handles the bytes that a giver has sent, or the end of its stream. Returns how many bytes are consumed.
     pub(super) fn on_exchange_bytes(&mut self, id: StreamId, bytes: &[u8], end: bool) -> usize {
         let mut used = 0;
         while let Some(exchange) = self.inbound.get_mut(id) {
-            // The clock decides even if the token is complete: the giver may have given up, and may pass the token to
+            // The clock decides even if the token is complete. The giver may have given up, and may pass the token to
             // another node.
             if exchange.is_late(self.now, self.options.token_pass_timeout) {
                 self.reset_exchange(id, Reason::Late);
                 break;
             }
+            // The bytes stay unread, so that TP1 is judged again after the pass.
             if exchange.is_held() {
                 return 0;
             }
@@ -73,6 +75,7 @@ impl Jitterbug {
                     break;
                 }
                 ReadProgress::Dropped(reason) => {
+                    // The reset removes the exchange with its terms, so the report comes first.
                     self.report_foreign_giver(id);
                     self.reset_exchange(id, reason);
                     break;
@@ -83,7 +86,7 @@ impl Jitterbug {
     }
 
     /// Decides whether an offer is answered now. A node that is passing its own token aborts that pass for a stronger
-    /// token, or answers the offer later. It never gives and takes at the same time.
+    /// token, or answers the offer later. A node never gives and takes tokens at the same time.
     fn prepare_answer(&mut self, id: StreamId, offer: TokenOffer) -> bool {
         let Some(pass) = self.role.pass() else {
             return true;
@@ -109,13 +112,13 @@ impl Jitterbug {
         }
     }
 
-    /// Reports the giver of an exchange if it belongs to another ring.
+    /// If the giver of an exchange belongs to another ring, reports the giver.
     fn report_foreign_giver(&mut self, id: StreamId) {
         if let Some(exchange) = self.inbound.get_mut(id)
             && let Some(terms) = exchange.terms()
         {
             let from = exchange.from();
-            self.is_foreign(from, Some(&terms));
+            self.note_if_foreign(from, Some(&terms));
         }
     }
 
@@ -127,6 +130,7 @@ impl Jitterbug {
         let Some((from, token)) = from.zip(token) else {
             return;
         };
+        // The state now decides and not that at TP1, because a restore may have ended since.
         let incoming = Rank::of(token.id, token.terms);
         let how = match self.role {
             Role::Leader(_) => Acceptance::Merged,
@@ -141,10 +145,12 @@ impl Jitterbug {
         });
         self.penalties.note_token(from);
         self.combine_lists(from, how, &token);
+        // The giver still has this data, so a drop loses no data.
         if !self.data.queue_received(token.data) {
             self.out.counters.decide_failures += 1;
             self.out.push_event(Event::DataDropped);
         }
+        // The acknowledgement does not wait for the decision, because the time of the giver is short.
         self.out.push_operation(StreamOp::Close(id));
         let lease = token
             .terms
@@ -159,6 +165,7 @@ impl Jitterbug {
             Acceptance::Merged => {
                 self.out.counters.merged += 1;
                 self.follow_state.on_token_received(self.now, lease);
+                // With the smaller id, members of the other ring would absorb this token as an old one.
                 if token.id.compare(self.token_id).is_gt() {
                     self.set_token_id(token.id);
                     self.report_state();
@@ -168,14 +175,15 @@ impl Jitterbug {
         }
     }
 
-    /// Returns the entries of a received list that this node takes: few that only the giver knows, and none that cannot
-    /// be on the link.
+    /// Returns the entries of a received list that this node accepts. The node accepts only a limited number of unknown
+    /// nodes, and no node that cannot be on the link.
     fn accept_entries(&mut self, from: IpAddr, list: &[Node]) -> Vec<Node> {
         let mut new = 0;
         let believed = list.iter().filter(|node| {
             if self.list.contains(node.ip) || self.is_own(node.ip) || node.ip == from {
                 return true;
             }
+            // A node off the link cannot join, and its entry would cost time in each turn.
             let is_on_link = self.net.is_some_and(|net| net.is_on_link(node.ip));
             new += usize::from(is_on_link);
             is_on_link && new <= NEW_NODES_PER_LIST_MAX
@@ -196,6 +204,7 @@ impl Jitterbug {
         let changes = match (how, &list, self.own()) {
             (Acceptance::Taken, Some(received), Some(own)) => {
                 let (peers, penalties) = (&self.peers, &self.penalties);
+                // If silent entries were put back, nodes would give a dead entry to each other again and again.
                 let is_silent = |node: &Node| {
                     !peers.has_heard(node.ip) && penalties.get(node.ip).0 >= UNANSWERED_ASKS_MAX
                 };

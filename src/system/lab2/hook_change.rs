@@ -1,4 +1,4 @@
-//! The changes that hooks get.
+//! The changes for which hooks run.
 
 use ring_client::fencing::FencingToken;
 use ring_codec::MacAddr;
@@ -7,27 +7,27 @@ use ring_host::hooks::{self, Head, event};
 
 use ring_proto::lab2::{Grade, State};
 
-/// A change, and the state after it. It is small: each turn of the token is one.
+/// A change, and the state after it. The type is small, because each turn of the token causes changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Change {
     pub number: u64,
     /// The time of the event, in milliseconds since 1970.
     pub time_ms: u64,
-    /// One of the names in [`event`], or of another event that hooks get.
+    /// The event's name: one of the names in [`event`], or the name of another event for which hooks run.
     pub event: &'static str,
-    /// The state before; `None`: the daemon did not run.
+    /// The state before the change; `None` if the daemon did not run.
     pub from: Option<State>,
-    /// The state after; `None`: the daemon does not run.
+    /// The state after the change; `None` if the daemon does not run any longer.
     pub state: Option<State>,
     pub reason: Option<&'static str>,
-    /// The token held, or else the strongest known.
+    /// The token that this node holds, or else the strongest known token.
     pub token: Option<Token>,
-    /// Its holder, as far as is known.
+    /// The owner of the token, if it is known.
     pub owner: Option<MacAddr>,
     pub grade: Grade,
     /// The member that is silent or heard again, and the number of other members with the same change.
     pub member: Option<(MacAddr, usize)>,
-    /// Number of earlier changes that are merged into this one.
+    /// Number of earlier changes that are merged into this change.
     pub merged: u64,
 }
 
@@ -60,7 +60,7 @@ impl hooks::Change for Change {
         }
     }
 
-    fn system_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
+    fn system_variables(&self) -> impl IntoIterator<Item = (&'static str, String)> {
         let text = |text: Option<String>| text.unwrap_or_default();
         let reason = self.reason.unwrap_or_default();
         let token = self.token.map(FencingToken::from);
@@ -88,7 +88,7 @@ mod tests {
 
     const STATES: [State; 3] = [State::Looser, State::Waiter, State::Owner];
 
-    /// Returns the change with this number, from one of the states to the next.
+    /// Returns the change with this number. Successive changes go through the states in a fixed order.
     fn change(number: u64) -> Change {
         let state = |number| Some(STATES[usize::try_from(number % 3).unwrap()]);
         Change {
