@@ -125,3 +125,22 @@ impl LossReason {
         self.into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json, to_value};
+
+    use super::Grade;
+
+    #[test]
+    fn the_old_name_of_all_heard_is_understood_but_not_printed() {
+        for name in ["all-heard", "view"] {
+            assert_eq!(name.parse(), Ok(Grade::AllHeard), "{name}");
+            let grade: Grade = from_value(json!(name)).expect("a client may send this name");
+            assert_eq!(grade, Grade::AllHeard);
+        }
+        assert_eq!(Grade::AllHeard.name(), "all-heard");
+        let sent = to_value(Grade::AllHeard).expect("a name");
+        assert_eq!(sent, json!("all-heard"));
+    }
+}
