@@ -1,4 +1,4 @@
-//! Client of a daemon's control socket (`docs/control.md`).
+//! Client of a daemon's control socket (`docs/reference/control.md`).
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

@@ -2,8 +2,8 @@
 //! a ring, to replace its owner and to merge two halves. The benchmark also counts the frames of an idle ring. The
 //! state machines run in the simulator, so the figures are the same on every machine.
 //!
-//! `docs/scaling.tsv` keeps the figures. The benchmark makes the curves in `docs/images` and the table in
-//! `docs/scaling.md` from this file.
+//! `docs/appendix/benchmarks/scaling.tsv` keeps the figures. The benchmark makes the curves in `docs/images` and the
+//! table in `docs/appendix/benchmarks/scaling.md` from this file.
 //!
 //! ```text
 //! cargo bench --bench scaling                       # all sizes; 10,000 takes long

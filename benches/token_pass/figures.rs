@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Header of the table in `docs/latency-budget.md`.
+/// Header of the table in `docs/appendix/benchmarks/latency-budget.md`.
 pub(crate) const TABLE_HEADER: &str = "\
 | segment | floor p50 | floor p99 | hop p50 | hop p99 | hop ÷ floor, p50 | least to most | p99 | mean |
 |---|---|---|---|---|---|---|---|---|";

@@ -192,7 +192,7 @@ fn check_summaries(program: &Command) {
 
 /// Width of a terminal, in characters.
 const TERMINAL_WIDTH: usize = 80;
-/// Maximum length of the summary of a command or an option, in characters (`docs/style.md`).
+/// Maximum length of the summary of a command or an option, in characters (`docs/contributors/style.md`).
 const SUMMARY_LEN_MAX: usize = 60;
 /// Maximum width of a line of help. Clap breaks longer lines.
 const HELP_WIDTH_MAX: usize = 100;

@@ -30,7 +30,7 @@ pub(super) fn check() {
     }
     assert!(
         wrong.is_empty(),
-        "docs/style.md has the rules for commits:\n{}",
+        "docs/contributors/style.md has the rules for commits:\n{}",
         wrong.join("\n")
     );
 }

@@ -1,4 +1,4 @@
-//! Checks the rules of `docs/style.md` that a program can judge.
+//! Checks the rules of `docs/contributors/style.md` that a program can judge.
 //!
 //! `rules.rs` lists the rules on words, and `sentences.rs` finds the sentences that they judge. `code.rs` has the rules
 //! on lines and names of Rust code, and `commits.rs` those on commits.
@@ -35,7 +35,7 @@ fn pages_messages_comments_and_names_follow_the_style() {
     let lines: Vec<_> = breaches.iter().map(ToString::to_string).collect();
     assert!(
         lines.is_empty(),
-        "docs/style.md explains the rules:\n{}",
+        "docs/contributors/style.md explains the rules:\n{}",
         lines.join("\n")
     );
 }

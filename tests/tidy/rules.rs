@@ -1,4 +1,4 @@
-//! The rules of `docs/style.md` on words that a pattern can check.
+//! The rules of `docs/contributors/style.md` on words that a pattern can check.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! The database. This module has the transactions of `docs/board.md`, section 7, and the guard of each, for SQLite and
-//! PostgreSQL. The module makes no decisions, and only carries out the jobs of the state machine. Start with
+//! The database. This module has the transactions of `docs/board/protocol.md`, section 7, and the guard of each, for
+//! SQLite and PostgreSQL. The module makes no decisions, and only carries out the jobs of the state machine. Start with
 //! `worker.rs`.
 //!
 //! | files | contents |

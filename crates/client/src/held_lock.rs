@@ -1,7 +1,7 @@
 //! A lock as its holder sees it: the holder requests the lock, and learns of the grant, of renewals, and of a loss.
 //!
 //! The granter is a daemon, or another process that grants locks over a pair of sockets. In both cases the granter
-//! sends the replies of `docs/control.md` over [`Lines`].
+//! sends the replies of `docs/reference/control.md` over [`Lines`].
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,5 +1,5 @@
 //! A lock: this program holds the token of a ring. The lock has the same rules as the lock of a command under `ringctl
-//! run` (`docs/control.md`).
+//! run` (`docs/reference/control.md`).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -61,7 +61,7 @@ pub struct LockOptions {
     pub wait: Option<Duration>,
     /// Maximum time to hold the lock. `None` if the program sets no limit; the ring may still have a limit.
     pub max_hold: Option<Duration>,
-    /// The grade that the lock must have while it is held (`docs/guarantees.md`).
+    /// The grade that the lock must have while it is held (`docs/explanation/guarantees.md`).
     pub require: Option<Grade>,
 }
 
@@ -126,7 +126,7 @@ impl Lock {
     }
 
     /// Returns the fencing token. A resource that knows this token refuses writes under all older tokens
-    /// (`docs/fencing.md`).
+    /// (`docs/how-to/fencing.md`).
     pub fn fencing(&self) -> &str {
         &self.grant.fencing
     }

@@ -1,5 +1,5 @@
-//! Requests and replies of the control socket (`docs/control.md`). This file has the envelope of all messages, and the
-//! messages that all systems share.
+//! Requests and replies of the control socket (`docs/reference/control.md`). This file has the envelope of all
+//! messages, and the messages that all systems share.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! The counters of a node (`docs/board.md`, section 11).
+//! The counters of a node (`docs/board/protocol.md`, section 11).
 
 use ring_codec::andrews::Kind;
 

@@ -1,4 +1,4 @@
-//! The reasons why frames are dropped and connections are closed (`docs/board.md`, sections 2 and 11).
+//! The reasons why frames are dropped and connections are closed (`docs/board/protocol.md`, sections 2 and 11).
 
 use crate::counter_macros::reasons;
 

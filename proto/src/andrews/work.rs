@@ -1,4 +1,5 @@
-//! Jobs of a node at the database, and their outcomes (`docs/board.md`, section 7). Every job is one transaction.
+//! Jobs of a node at the database, and their outcomes (`docs/board/protocol.md`, section 7). Every job is one
+//! transaction.
 
 use super::Request;
 

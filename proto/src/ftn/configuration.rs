@@ -1,4 +1,5 @@
-//! The configuration: its number, the leader and the state of each server (`docs/ftn.md`, section 2).
+//! The configuration: its number, the leader and the state of each server (`docs/token-service/protocol.md`, section
+//! 2).
 
 use ring_codec::ftn::ServerState;
 

@@ -1,4 +1,4 @@
-//! The options of a node (`docs/jitterbug.md`, section 1).
+//! The options of a node (`docs/jitterbug/protocol.md`, section 1).
 
 use std::time::Duration;
 

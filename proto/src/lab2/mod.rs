@@ -1,5 +1,5 @@
-//! The Lab2 state machine with the states OWNER, WAITER, LOOSER and GENERATING (`docs/protocol.md`). The state machine
-//! itself does no input or output. Start with `machine`.
+//! The Lab2 state machine with the states OWNER, WAITER, LOOSER and GENERATING (`docs/reference/protocol.md`). The
+//! state machine itself does no input or output. Start with `machine`.
 //!
 //! | folder | holds |
 //! |---|---|

@@ -50,7 +50,7 @@ fn faults(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
     Ok(())
 }
 
-/// Writes the judged measurements. The last column is the bound from `docs/guarantees.md`.
+/// Writes the judged measurements. The last column is the bound from `docs/explanation/guarantees.md`.
 fn measures(text: &mut String, evidence: &Evidence, verdict: &Verdict) -> std::fmt::Result {
     let settled = Some(evidence.timing.one_owner_bound());
     let replaced = Some(evidence.timing.new_owner_bound());

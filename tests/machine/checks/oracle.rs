@@ -1,5 +1,5 @@
-//! The oracle: the rules of one state machine at every time (`docs/protocol.md`). The oracle sees only the frames and
-//! the public interface of the state machine.
+//! The oracle: the rules of one state machine at every time (`docs/reference/protocol.md`). The oracle sees only the
+//! frames and the public interface of the state machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -110,7 +110,7 @@ impl Oracle {
     }
 
     /// Whether a forged frame has set the progress to its maximum. Tokens cannot grow any further, so their order
-    /// guarantees nothing (`docs/protocol.md`, "Trust").
+    /// guarantees nothing (`docs/reference/protocol.md`, "Trust").
     pub(super) fn is_exhausted(&self) -> bool {
         let last = PROGRESS_MAX - SCRIPT_HANDOVERS_MAX;
         self.known.is_some_and(|known| known.progress > last)

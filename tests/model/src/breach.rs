@@ -1,4 +1,4 @@
-//! The rules that a step or a state may break, from `docs/protocol.md`.
+//! The rules that a step or a state may break, from `docs/reference/protocol.md`.
 
 use std::time::Duration;
 

@@ -167,7 +167,8 @@ impl RingModel {
     }
 }
 
-/// The number by which the progress of a token grows when the token outbids a rival (`docs/protocol.md`, "Passing").
+/// The number by which the progress of a token grows when the token outbids a rival (`docs/reference/protocol.md`,
+/// "Passing").
 const OUTBID_STEP: u64 = 1_024;
 
 /// Explores a scenario with state machines of type `M`.

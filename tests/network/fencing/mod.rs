@@ -1,4 +1,4 @@
-//! Runs the recipes of `docs/fencing.md` unchanged, on rings of real daemons.
+//! Runs the recipes of `docs/how-to/fencing.md` unchanged, on rings of real daemons.
 
 mod file;
 mod http;

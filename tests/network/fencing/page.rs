@@ -1,4 +1,4 @@
-//! The page `docs/fencing.md`.
+//! The page `docs/how-to/fencing.md`.
 
 use anyhow::Result;
 

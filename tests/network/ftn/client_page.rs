@@ -1,4 +1,4 @@
-//! Runs the recipe of `docs/ftn.md` unchanged.
+//! Runs the recipe of `docs/token-service/protocol.md` unchanged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Checks recorded frames against the rules of `docs/ftn.md`.
+//! Checks recorded frames against the rules of `docs/token-service/protocol.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! Decoder of the token service's messages. The decoder follows `docs/wire-formats.md` and shares no code with the
-//! tested codec.
+//! Decoder of the token service's messages. The decoder follows `docs/reference/wire-formats.md` and shares no code
+//! with the tested codec.
 
 use anyhow::{Context, Result, bail, ensure};
 

@@ -1,4 +1,4 @@
-//! Checks recorded frames against the rules of `docs/jitterbug.md`, "Always".
+//! Checks recorded frames against the rules of `docs/jitterbug/protocol.md`, "Always".
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
-//! Decoder of Jitterbug's messages. The decoder follows `docs/wire-formats.md` and shares no code with the tested
-//! codec.
+//! Decoder of Jitterbug's messages. The decoder follows `docs/reference/wire-formats.md` and shares no code with the
+//! tested codec.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

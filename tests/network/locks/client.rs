@@ -1,4 +1,4 @@
-//! A client of the control socket that sends and receives lines (`docs/control.md`).
+//! A client of the control socket that sends and receives lines (`docs/reference/control.md`).
 
 use ring_segment::WAIT_LIMIT;
 use std::fs::File;

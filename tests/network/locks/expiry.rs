@@ -238,7 +238,7 @@ fn check_token_moves_to(ring: &Ring, to: &str, ip: &str) -> Result<()> {
     }
 }
 
-/// Returns the Python client of `docs/control.md`.
+/// Returns the Python client of `docs/reference/control.md`.
 fn manual_client() -> Result<&'static str> {
     block(CONTROL, "import json, os, signal")
 }

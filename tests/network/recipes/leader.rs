@@ -1,5 +1,5 @@
-//! Tests the unit of `docs/hooks.md` that runs its service on the token's machine. The tests kill, restart, stop and
-//! pause the daemons of two machines.
+//! Tests the unit of `docs/reference/hooks.md` that runs its service on the token's machine. The tests kill, restart,
+//! stop and pause the daemons of two machines.
 
 use std::thread;
 use std::time::{Duration, Instant};

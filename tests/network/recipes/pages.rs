@@ -25,31 +25,40 @@ macro_rules! page {
 }
 
 pub(crate) const README: Page = page!("README.md");
-pub(crate) const RUNNING: Page = page!("docs/running.md");
-pub(crate) const USING: Page = page!("docs/using.md");
-pub(crate) const HOOKS: Page = page!("docs/hooks.md");
-pub(crate) const ONCE: Page = page!("docs/once.md");
-pub(crate) const FENCING: Page = page!("docs/fencing.md");
-pub(crate) const FTN: Page = page!("docs/ftn.md");
-pub(crate) const JITTERBUG: Page = page!("docs/jitterbug.md");
-pub(crate) const CONTROL: Page = page!("docs/control.md");
+pub(crate) const RUNNING: Page = page!("docs/operations/running.md");
+pub(crate) const USING: Page = page!("docs/how-to/using.md");
+pub(crate) const HOOKS: Page = page!("docs/reference/hooks.md");
+pub(crate) const ONCE: Page = page!("docs/reference/once.md");
+pub(crate) const FENCING: Page = page!("docs/how-to/fencing.md");
+pub(crate) const FTN: Page = page!("docs/token-service/protocol.md");
+pub(crate) const JITTERBUG: Page = page!("docs/jitterbug/protocol.md");
+pub(crate) const CONTROL: Page = page!("docs/reference/control.md");
 
 /// Returns all pages that contain recipes, by name.
 fn pages() -> Result<Vec<(String, String)>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut names = vec!["README.md".to_owned()];
-    for entry in fs::read_dir(root.join("docs"))? {
-        let name = entry?.file_name().into_string();
-        let name = name.ok().context("a page has a plain name")?;
-        if Path::new(&name).extension().is_some_and(|it| it == "md") {
-            names.push(format!("docs/{name}"));
-        }
-    }
+    add_pages(root, "docs", &mut names)?;
     let page = |name: String| {
         let text = fs::read_to_string(root.join(&name))?;
         Ok((name, text))
     };
     names.into_iter().map(page).collect()
+}
+
+/// Adds the names of all pages in a folder and in its subfolders.
+fn add_pages(root: &Path, folder: &str, names: &mut Vec<String>) -> Result<()> {
+    for entry in fs::read_dir(root.join(folder))? {
+        let entry = entry?;
+        let name = entry.file_name().into_string();
+        let name = format!("{folder}/{}", name.ok().context("a page has a plain name")?);
+        if entry.file_type()?.is_dir() {
+            add_pages(root, &name, names)?;
+        } else if Path::new(&name).extension().is_some_and(|it| it == "md") {
+            names.push(name);
+        }
+    }
+    Ok(())
 }
 
 /// Languages of the code blocks that readers run, or whose contents they install.
@@ -90,172 +99,172 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
         TestedBy::Other("the CI job test"),
     ),
     (
-        "docs/board.md",
+        "docs/board/protocol.md",
         "sudo install -m 644 systemd/ringd.sysusers",
         TestedBy::Other("cargo test -p ring-board --test nodes service::"),
     ),
     (
-        "docs/contributing.md",
+        "docs/contributors/contributing.md",
         ".ci/run",
         TestedBy::Other("whoever runs it"),
     ),
     (
-        "docs/control.md",
+        "docs/reference/control.md",
         "import json, os, signal",
         TestedBy::Test("locks::expiry"),
     ),
     (
-        "docs/jitterbug.md",
+        "docs/jitterbug/protocol.md",
         "sudo install -m 644 systemd/ringd.sysusers",
         TestedBy::Test("jitterbug::service"),
     ),
     (
-        "docs/jitterbug.md",
+        "docs/jitterbug/protocol.md",
         "ringd jitterbug eth0 --compute",
         TestedBy::Test("jitterbug::example"),
     ),
     (
-        "docs/jitterbug.md",
+        "docs/jitterbug/protocol.md",
         "$ ringctl -i jitterbug-eth0 data get",
         TestedBy::Test("jitterbug::example"),
     ),
     (
-        "docs/fencing.md",
+        "docs/how-to/fencing.md",
         "ringctl run -- sh -c 'new=",
         TestedBy::Test("fencing::file"),
     ),
     (
-        "docs/fencing.md",
+        "docs/how-to/fencing.md",
         "CREATE TABLE report",
         TestedBy::Test("fencing::postgres"),
     ),
     (
-        "docs/fencing.md",
+        "docs/how-to/fencing.md",
         "#!/bin/sh",
         TestedBy::Test("fencing::postgres"),
     ),
     (
-        "docs/fencing.md",
+        "docs/how-to/fencing.md",
         "UPDATE document",
         TestedBy::Test("fencing::postgres"),
     ),
     (
-        "docs/fencing.md",
+        "docs/how-to/fencing.md",
         "import re, sys",
         TestedBy::Test("fencing::http"),
     ),
     (
-        "docs/fencing.md",
+        "docs/how-to/fencing.md",
         "import os, sys, urllib",
         TestedBy::Test("fencing::http"),
     ),
     (
-        "docs/ftn.md",
+        "docs/token-service/protocol.md",
         "sudo install -m 644 systemd/ringd.sysusers",
         TestedBy::Test("ftn::service"),
     ),
     (
-        "docs/ftn.md",
+        "docs/token-service/protocol.md",
         "#!/bin/sh\n# cached KEY CMD",
         TestedBy::Test("ftn::client_page"),
     ),
     (
-        "docs/hooks.md",
+        "docs/reference/hooks.md",
         "sudo ringd eth0 --idle-hold",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/hooks.md",
+        "docs/reference/hooks.md",
         "#!/bin/sh",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/hooks.md",
+        "docs/reference/hooks.md",
         "# /etc/systemd/system/reports.service",
         TestedBy::Test("recipes::leader"),
     ),
     (
-        "docs/hooks.md",
+        "docs/reference/hooks.md",
         "[Unit]\nStartLimitIntervalSec=0",
         TestedBy::Test("recipes::leader"),
     ),
     (
-        "docs/hooks.md",
+        "docs/reference/hooks.md",
         "sed 's/^Environment=RINGD_OPTIONS=",
         TestedBy::Test("recipes::leader"),
     ),
     (
-        "docs/hooks.md",
+        "docs/reference/hooks.md",
         "[Unit]\nAfter=ringd-two@eth0.service",
         TestedBy::Test("recipes::leader"),
     ),
     (
-        "docs/once.md",
+        "docs/reference/once.md",
         "0 2 * * *  root  /usr/local/bin/ringctl once",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/running.md",
+        "docs/operations/running.md",
         "sudo setcap cap_net_raw+ep",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/running.md",
+        "docs/operations/running.md",
         "journalctl -u ringd@eth0",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/running.md",
+        "docs/operations/running.md",
         "$ ringctl status",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/running.md",
+        "docs/operations/running.md",
         "ringctl status --check",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/running.md",
+        "docs/operations/running.md",
         "ringctl status --json | jq",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/scaling.md",
+        "docs/appendix/benchmarks/scaling.md",
         "$ cargo bench --bench scaling",
         TestedBy::Other("cargo bench, for the figures on that page"),
     ),
     (
-        "docs/simulation.md",
+        "docs/contributors/simulator.md",
         "ring-sim --system ftn",
         TestedBy::Other("crates/sim/tests/sim/ftn, in the same simulations"),
     ),
     (
-        "docs/simulation.md",
+        "docs/contributors/simulator.md",
         "ring-sim --system jitterbug",
         TestedBy::Other("crates/sim/tests/sim/jitterbug, in the same simulations"),
     ),
     (
-        "docs/simulation.md",
+        "docs/contributors/simulator.md",
         "ring-sim --system andrews",
         TestedBy::Other("crates/sim/tests/sim/andrews, in the same simulations"),
     ),
     (
-        "docs/simulation.md",
+        "docs/contributors/simulator.md",
         "ring-sim",
         TestedBy::Other("the CI job sim"),
     ),
     (
-        "docs/using.md",
+        "docs/how-to/using.md",
         "ringctl run -- ./nightly-report",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/wire-formats.md",
+        "docs/reference/wire-formats.md",
         "scripts/fuzz 330",
         TestedBy::Other("the CI job fuzz"),
     ),
     (
-        "docs/wire-formats.md",
+        "docs/reference/wire-formats.md",
         "cd codec/fuzz",
         TestedBy::Other("scripts/fuzz"),
     ),

@@ -1,5 +1,5 @@
-//! Runs the recipes of README, of the pages for users and operators, and of `docs/hooks.md`. The machine has only the
-//! two programs `ringd` and `ringctl`.
+//! Runs the recipes of README, of the pages for users and operators, and of `docs/reference/hooks.md`. The machine has
+//! only the two programs `ringd` and `ringctl`.
 
 use std::time::Instant;
 

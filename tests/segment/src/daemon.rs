@@ -156,7 +156,7 @@ impl Ringd {
     }
 }
 
-/// Sends one request to a control socket (`docs/control.md`). Returns the answer, which must be of this kind.
+/// Sends one request to a control socket (`docs/reference/control.md`). Returns the answer, which must be of this kind.
 pub fn ask(control: &Path, request: &Value, kind: &str) -> Result<Value> {
     let mut stream = UnixStream::connect(control).context("no process listens")?;
     stream.set_read_timeout(Some(WAIT_LIMIT))?;
@@ -366,8 +366,8 @@ impl Daemon {
         serde_json::from_slice(&output.stdout).context("ringctl's status is not JSON")
     }
 
-    /// Sends one request to the daemon's control socket (`docs/control.md`). Returns the answer, which must be of this
-    /// kind.
+    /// Sends one request to the daemon's control socket (`docs/reference/control.md`). Returns the answer, which must
+    /// be of this kind.
     pub fn ask(&self, request: &Value, kind: &str) -> Result<Value> {
         ask(&self.control(), request, kind)
     }

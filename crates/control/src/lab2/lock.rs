@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
-/// The grade of a lock tells how safe the lock is (`docs/guarantees.md`). The least safe grade is the smallest.
+/// The grade of a lock tells how safe the lock is (`docs/explanation/guarantees.md`). The least safe grade is the
+/// smallest.
 #[derive(
     Debug,
     Clone,

@@ -1,4 +1,4 @@
-//! The status of a node of a Lab2 ring. The field names are the JSON keys of `docs/status.md`.
+//! The status of a node of a Lab2 ring. The field names are the JSON keys of `docs/reference/status.md`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Hooks: programs that a worker thread runs after every change (`docs/hooks.md`).
+//! Hooks: programs that a worker thread runs after every change (`docs/reference/hooks.md`).
 //!
 //! The loop never waits for a hook. Start with [`Hooks::notify`].
 

@@ -1,4 +1,4 @@
-//! Pages of a server's list of tokens (`docs/ftn.md`, section 6).
+//! Pages of a server's list of tokens (`docs/token-service/protocol.md`, section 6).
 
 use std::net::SocketAddr;
 

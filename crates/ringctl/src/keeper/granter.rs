@@ -14,7 +14,7 @@ use ring_client::daemon;
 use ring_client::lease::OVERDUE_TEXT;
 use ring_client::lines::Lines;
 
-/// A granter, which sends the replies that `docs/control.md` describes.
+/// A granter, which sends the replies that `docs/reference/control.md` describes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Granter {
     Daemon(PathBuf),

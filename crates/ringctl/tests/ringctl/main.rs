@@ -1,5 +1,5 @@
 //! Tests of the `ringctl` program with real processes, signals and terminals, and with a fake daemon that each test
-//! controls (`docs/control.md`).
+//! controls (`docs/reference/control.md`).
 
 /// Lists the tests of a module in `tests()`, for `main`. If `exclusive` stands before the name of a test, no other test
 /// runs at the same time, as in `ring_segment::tests!`.

@@ -1,4 +1,4 @@
-//! The clients: their requests, the answers, and the resulting posts (`docs/board.md`, sections 10 and 12).
+//! The clients: their requests, the answers, and the resulting posts (`docs/board/protocol.md`, sections 10 and 12).
 
 use ring_proto::andrews::{Command, Request, RequestAnswer};
 

@@ -5,7 +5,7 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule, and its place in section 12 of `docs/board.md`.
+    /// A rule, and its place in section 12 of `docs/board/protocol.md`.
     #[non_exhaustive]
     Rule {
         Order "always: sequence numbers, ordered by post id, decrease, or two nodes use the same number",

@@ -1,8 +1,8 @@
 //! Simulations of FTN: servers and clients on a network of datagrams.
 //!
 //! [`run`] makes a whole run: first the faults, then the recovery. Servers and clients run their real state machines in
-//! the [`Driver`](ring_runtime::driver::Driver) of the daemon. The checks verify the promises of `docs/ftn.md`, section
-//! 7.
+//! the [`Driver`](ring_runtime::driver::Driver) of the daemon. The checks verify the promises of
+//! `docs/token-service/protocol.md`, section 7.
 
 mod apply;
 mod checks;

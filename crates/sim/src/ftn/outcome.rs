@@ -5,7 +5,7 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule, and its number in section 7 of `docs/ftn.md` if it has one.
+    /// A rule, and its number in section 7 of `docs/token-service/protocol.md` if it has one.
     #[non_exhaustive]
     Rule {
         Sessions "promise 1: a session that was ended has power over a token",
@@ -39,7 +39,8 @@ texts! {
         ServerLost "update lost with its server",
         /// A server dropped the token to save memory (section 8).
         Dropped "update dropped to save memory",
-        /// Q = 1, and a leader that started without any knowledge never met the previous leader (`docs/ftn.md`).
+        /// Q = 1, and a leader that started without any knowledge never met the previous leader
+        /// (`docs/token-service/protocol.md`).
         Unmet "leader that never met the leader before it",
         /// A server with a smaller quorum than the other servers led before it knew the other servers.
         Unaware "leader with a smaller quorum that has heard no other server",

@@ -5,7 +5,7 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule, and its number in section 11 of `docs/jitterbug.md` if it has one.
+    /// A rule, and its number in section 11 of `docs/jitterbug/protocol.md` if it has one.
     #[non_exhaustive]
     Rule {
         Chain "always 1: a token id has two holders",

@@ -1,7 +1,7 @@
 //! The only place where a fault excuses a broken rule.
 //!
 //! Each exemption is as narrow as the knowledge of the simulator allows. Each exemption is an assumption in
-//! `docs/simulation.md`. The checks ask for exemptions only when a rule is broken already.
+//! `docs/contributors/simulator.md`. The checks ask for exemptions only when a rule is broken already.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Checks that the ring recovers after the faults (`docs/protocol.md`, section 5: 2 to 5).
+//! Checks that the ring recovers after the faults (`docs/reference/protocol.md`, section 5: 2 to 5).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -168,7 +168,8 @@ impl<M: Inspect> World<M> {
         else {
             return None;
         };
-        // With a station that never takes the token, recovery may take longer: `docs/guarantees.md`, "Not promised".
+        // With a station that never takes the token, recovery may take longer: `docs/explanation/guarantees.md`, "Not
+        // promised".
         if self.system.has_unresponsive_station || !self.live().any(|at| at == node) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The rows as this node read them last (`docs/board.md`, section 4).
+//! The rows as this node read them last (`docs/board/protocol.md`, section 4).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The coordinator's answers to JOIN and SUCCESSOR_REQUEST (`docs/board.md`, sections 5 and 6).
+//! The coordinator's answers to JOIN and SUCCESSOR_REQUEST (`docs/board/protocol.md`, sections 5 and 6).
 
 use super::Andrews;
 use crate::andrews::coordinator::MemberRequest;

@@ -1,4 +1,5 @@
-//! Looks at the topology, and the actions that follow from the rows that a look reads (`docs/board.md`, section 4).
+//! Looks at the topology, and the actions that follow from the rows that a look reads (`docs/board/protocol.md`,
+//! section 4).
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Requests of clients. A request waits for the token, is served, and gets an answer (`docs/board.md`, section 10).
+//! Requests of clients. A request waits for the token, is served, and gets an answer (`docs/board/protocol.md`, section
+//! 10).
 
 use super::Andrews;
 use crate::andrews::database::{RunningJob, Timeliness};

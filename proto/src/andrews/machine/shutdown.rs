@@ -1,4 +1,4 @@
-//! Shutdown (`docs/board.md`, section 6, "Shutdown").
+//! Shutdown (`docs/board/protocol.md`, section 6, "Shutdown").
 
 use super::Andrews;
 use crate::StreamOp;

@@ -1,4 +1,4 @@
-//! Events of connections, and the messages that travel round the ring (`docs/board.md`, sections 2 and 3).
+//! Events of connections, and the messages that travel round the ring (`docs/board/protocol.md`, sections 2 and 3).
 
 use std::net::{IpAddr, SocketAddr};
 

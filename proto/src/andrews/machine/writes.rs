@@ -1,4 +1,4 @@
-//! Selects the next write to the database (`docs/board.md`, sections 5 to 9).
+//! Selects the next write to the database (`docs/board/protocol.md`, sections 5 to 9).
 
 use super::Andrews;
 use crate::andrews::database::{DatabaseAttempt, View};

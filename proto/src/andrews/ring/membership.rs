@@ -1,4 +1,4 @@
-//! A member of the ring, and its connection to its successor (`docs/board.md`, sections 3, 4 and 6).
+//! A member of the ring, and its connection to its successor (`docs/board/protocol.md`, sections 3, 4 and 6).
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A connection that is up, together with the node at its other end (`docs/board.md`, sections 3 and 6).
+//! A connection that is up, together with the node at its other end (`docs/board/protocol.md`, sections 3 and 6).
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Proof that the network works, and the connections that look for this proof (`docs/board.md`, section 6).
+//! Proof that the network works, and the connections that look for this proof (`docs/board/protocol.md`, section 6).
 
 use std::collections::BTreeMap;
 

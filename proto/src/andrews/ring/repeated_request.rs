@@ -1,5 +1,5 @@
 //! A request to the coordinator that the node repeats. If the request has no effect, the node claims the coordinator's
-//! place (`docs/board.md`, sections 5 and 6).
+//! place (`docs/board/protocol.md`, sections 5 and 6).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The state of a node (`docs/board.md`, sections 4 to 6).
+//! The state of a node (`docs/board/protocol.md`, sections 4 to 6).
 
 use super::membership::Membership;
 use super::peer::Peer;

@@ -1,4 +1,4 @@
-//! The connection to the successor that the node's row names (`docs/board.md`, sections 3 and 6).
+//! The connection to the successor that the node's row names (`docs/board/protocol.md`, sections 3 and 6).
 
 use super::peer::Peer;
 use super::repeated_request::{ProcessEvidence, RepeatedRequest};

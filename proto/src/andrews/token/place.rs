@@ -1,4 +1,4 @@
-//! The token while this node has it (`docs/board.md`, section 9).
+//! The token while this node has it (`docs/board/protocol.md`, section 9).
 
 use crate::StreamId;
 use crate::time::Instant;

@@ -1,4 +1,5 @@
-//! Answers to CONFIG. An answer lists the session's tokens at one server, in parts (`docs/ftn.md`, sections 2 and 5).
+//! Answers to CONFIG. An answer lists the session's tokens at one server, in parts (`docs/token-service/protocol.md`,
+//! sections 2 and 5).
 
 use std::collections::BTreeMap;
 

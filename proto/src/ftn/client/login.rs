@@ -1,4 +1,4 @@
-//! Asks all servers for a session, and selects the answer to use (`docs/ftn.md`, section 5).
+//! Asks all servers for a session, and selects the answer to use (`docs/token-service/protocol.md`, section 5).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Messages that are too long for a datagram (`docs/ftn.md`, "Messages in parts").
+//! Messages that are too long for a datagram (`docs/token-service/protocol.md`, "Messages in parts").
 
 use std::net::SocketAddr;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::ftn::{RETRY, RETRY_MAX, Servers};
 
-/// Options of a client (`docs/ftn.md`, section 1).
+/// Options of a client (`docs/token-service/protocol.md`, section 1).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Options {
     /// The servers.

@@ -1,4 +1,4 @@
-//! Renewals of the session, and the lease that each confirmation gives (`docs/ftn.md`, section 5).
+//! Renewals of the session, and the lease that each confirmation gives (`docs/token-service/protocol.md`, section 5).
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Options of a server (`docs/ftn.md`, section 1).
+//! Options of a server (`docs/token-service/protocol.md`, section 1).
 
 use std::time::Duration;
 

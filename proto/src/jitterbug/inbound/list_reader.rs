@@ -1,4 +1,4 @@
-//! Reads TP4, and checks each entry as soon as it has arrived (`docs/jitterbug.md`, sections 10 and 11).
+//! Reads TP4, and checks each entry as soon as it has arrived (`docs/jitterbug/protocol.md`, sections 10 and 11).
 
 use std::net::{IpAddr, Ipv4Addr};
 

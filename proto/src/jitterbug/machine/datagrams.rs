@@ -1,4 +1,4 @@
-//! Datagrams and their effects (`docs/jitterbug.md`, section 4).
+//! Datagrams and their effects (`docs/jitterbug/protocol.md`, section 4).
 
 use std::cmp::Ordering;
 use std::net::IpAddr;

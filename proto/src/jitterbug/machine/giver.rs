@@ -1,4 +1,4 @@
-//! The giver's side of a pass (`docs/jitterbug.md`, section 6).
+//! The giver's side of a pass (`docs/jitterbug/protocol.md`, section 6).
 
 use ring_codec::jitterbug::Node;
 

@@ -1,4 +1,4 @@
-//! TR1 and TR2 that the node sends (`docs/jitterbug.md`, sections 3, 4 and 8).
+//! TR1 and TR2 that the node sends (`docs/jitterbug/protocol.md`, sections 3, 4 and 8).
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Changes of the network, and shutdown (`docs/jitterbug.md`, sections 1 and 5, "Shutdown").
+//! Changes of the network, and shutdown (`docs/jitterbug/protocol.md`, sections 1 and 5, "Shutdown").
 
 use super::Jitterbug;
 use crate::StreamOp;

@@ -1,4 +1,4 @@
-//! Changes of state (`docs/jitterbug.md`, sections 2, 3 and 5).
+//! Changes of state (`docs/jitterbug/protocol.md`, sections 2, 3 and 5).
 
 use ring_codec::jitterbug::TokenId;
 

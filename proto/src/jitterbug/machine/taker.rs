@@ -1,4 +1,4 @@
-//! The candidate's side of a pass (`docs/jitterbug.md`, sections 7 and 10).
+//! The candidate's side of a pass (`docs/jitterbug/protocol.md`, sections 7 and 10).
 
 use std::net::IpAddr;
 use std::time::Duration;

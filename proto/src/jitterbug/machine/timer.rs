@@ -1,4 +1,4 @@
-//! The clock: stalls, and the next deadline (`docs/jitterbug.md`, section 5).
+//! The clock: stalls, and the next deadline (`docs/jitterbug/protocol.md`, section 5).
 
 use super::Jitterbug;
 use crate::jitterbug::role::Role;

@@ -1,4 +1,4 @@
-//! The steps of a leader's turn (`docs/jitterbug.md`, section 5).
+//! The steps of a leader's turn (`docs/jitterbug/protocol.md`, section 5).
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Penalties of candidates (`docs/jitterbug.md`, section 5, "Candidates and penalties").
+//! Penalties of candidates (`docs/jitterbug/protocol.md`, section 5, "Candidates and penalties").
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! The restore of an orphan (`docs/jitterbug.md`, section 3).
+//! The restore of an orphan (`docs/jitterbug/protocol.md`, section 3).
 //!
 //! The id of each try is the node's token_id. The second try sets a new token_id.
 

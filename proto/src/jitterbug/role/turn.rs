@@ -1,4 +1,4 @@
-//! A leader's turn (`docs/jitterbug.md`, section 5).
+//! A leader's turn (`docs/jitterbug/protocol.md`, section 5).
 
 use std::time::Duration;
 

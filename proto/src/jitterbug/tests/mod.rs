@@ -1,5 +1,5 @@
-//! Tests of the rules of `docs/jitterbug.md` on the state machine. Start with `rig.rs`, one node in virtual time. If a
-//! rule depends on the larger id, the test sets the token ids.
+//! Tests of the rules of `docs/jitterbug/protocol.md` on the state machine. Start with `rig.rs`, one node in virtual
+//! time. If a rule depends on the larger id, the test sets the token ids.
 //!
 //! | section | files |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The announcements of a leader (`docs/jitterbug.md`, section 8).
+//! The announcements of a leader (`docs/jitterbug/protocol.md`, section 8).
 
 use ring_codec::jitterbug::TokenId;
 

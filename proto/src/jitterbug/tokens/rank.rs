@@ -1,4 +1,4 @@
-//! The strength of tokens (`docs/jitterbug.md`, section 8).
+//! The strength of tokens (`docs/jitterbug/protocol.md`, section 8).
 
 use ring_codec::jitterbug::{Terms, TokenId};
 

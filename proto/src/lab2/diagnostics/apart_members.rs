@@ -1,4 +1,4 @@
-//! Reports about members that are apart (`docs/protocol.md`, "Members that are apart").
+//! Reports about members that are apart (`docs/reference/protocol.md`, "Members that are apart").
 
 use ring_codec::MacAddr;
 

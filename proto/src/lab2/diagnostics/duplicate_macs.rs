@@ -1,4 +1,4 @@
-//! Reports about two machines that have the same MAC address (`docs/protocol.md`, "Membership").
+//! Reports about two machines that have the same MAC address (`docs/reference/protocol.md`, "Membership").
 
 use std::collections::BTreeMap;
 

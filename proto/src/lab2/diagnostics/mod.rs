@@ -1,6 +1,6 @@
-//! Reports for people, about assumptions of `docs/guarantees.md` that do not hold, and about the members' cards. The
-//! state machine passes its observations to this module, but no rule of the protocol depends on the reports. Start with
-//! `Diagnostics::problems` in `problems`.
+//! Reports for people, about assumptions of `docs/explanation/guarantees.md` that do not hold, and about the members'
+//! cards. The state machine passes its observations to this module, but no rule of the protocol depends on the reports.
+//! Start with `Diagnostics::problems` in `problems`.
 
 mod apart_members;
 mod cards;

@@ -1,4 +1,4 @@
-//! The state machine of jobs that run once in a period (`docs/once.md`). [`Jobs::handle`] takes inputs, and
+//! The state machine of jobs that run once in a period (`docs/reference/once.md`). [`Jobs::handle`] takes inputs, and
 //! [`Jobs::poll`] returns the resulting actions. The jobs never influence which node has the token. Start with `once`.
 
 pub(super) mod job;

@@ -1,4 +1,4 @@
-//! The handover of the token from an OWNER to exactly one successor ("Passing" in `docs/protocol.md`).
+//! The handover of the token from an OWNER to exactly one successor ("Passing" in `docs/reference/protocol.md`).
 
 use std::time::Duration;
 

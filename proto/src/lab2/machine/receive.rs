@@ -36,7 +36,7 @@ impl Lab2 {
         }
     }
 
-    /// Decodes a frame, or returns why it is dropped (section 1 of `docs/protocol.md`).
+    /// Decodes a frame, or returns why it is dropped (section 1 of `docs/reference/protocol.md`).
     fn admit<'a>(&self, bytes: &'a [u8], age: Duration) -> Result<Frame<'a>, DropReason> {
         let (Some(me), true) = (
             self.context.mac(),

@@ -1,4 +1,4 @@
-//! The effects of messages about the token, in every state (`docs/protocol.md`, "States").
+//! The effects of messages about the token, in every state (`docs/reference/protocol.md`, "States").
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Token};

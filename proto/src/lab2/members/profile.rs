@@ -1,4 +1,5 @@
-//! The profiles of the members, and the limits that follow from the profiles (`docs/protocol.md`, "Profiles").
+//! The profiles of the members, and the limits that follow from the profiles (`docs/reference/protocol.md`,
+//! "Profiles").
 
 use std::time::Duration;
 

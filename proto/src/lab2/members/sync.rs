@@ -1,4 +1,4 @@
-//! Synchronization of the members' tables (`docs/protocol.md`, "Membership").
+//! Synchronization of the members' tables (`docs/reference/protocol.md`, "Membership").
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{

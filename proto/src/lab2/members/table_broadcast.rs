@@ -1,5 +1,5 @@
-//! Table synchronization in a large ring (`docs/protocol.md`, "Large rings"). While a member reports a different table,
-//! the holder broadcasts its table part by part.
+//! Table synchronization in a large ring (`docs/reference/protocol.md`, "Large rings"). While a member reports a
+//! different table, the holder broadcasts its table part by part.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Member};

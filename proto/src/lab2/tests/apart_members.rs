@@ -1,4 +1,4 @@
-//! Tests of "Members that are apart" in `docs/protocol.md`.
+//! Tests of "Members that are apart" in `docs/reference/protocol.md`.
 
 use std::time::Duration;
 

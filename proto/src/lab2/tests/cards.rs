@@ -1,4 +1,4 @@
-//! Tests of "Cards" in `docs/protocol.md`.
+//! Tests of "Cards" in `docs/reference/protocol.md`.
 
 use std::time::Duration;
 

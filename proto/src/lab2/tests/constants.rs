@@ -1,4 +1,4 @@
-//! Tests of members with different constants ("Profiles" in `docs/protocol.md`).
+//! Tests of members with different constants ("Profiles" in `docs/reference/protocol.md`).
 
 use std::time::Duration;
 

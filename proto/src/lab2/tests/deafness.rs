@@ -1,5 +1,5 @@
-//! Tests of "Deaf members" and "Letting go" in `docs/protocol.md`. Members ignore a node that hears no member. An owner
-//! lets go of the token if no member takes it.
+//! Tests of "Deaf members" and "Letting go" in `docs/reference/protocol.md`. Members ignore a node that hears no
+//! member. An owner lets go of the token if no member takes it.
 
 use std::time::Duration;
 

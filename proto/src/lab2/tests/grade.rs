@@ -1,4 +1,4 @@
-//! Tests of "Grades" in `docs/protocol.md`: how safe a tenure is, and for how long.
+//! Tests of "Grades" in `docs/reference/protocol.md`: how safe a tenure is, and for how long.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Tests of the exchange of stamps (`docs/once.md`).
+//! Tests of the exchange of stamps (`docs/reference/once.md`).
 
 use super::grade::heartbeat_with_beat;
 use super::once_rig::{

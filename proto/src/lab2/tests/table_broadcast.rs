@@ -1,4 +1,4 @@
-//! Tests of "Large rings" in `docs/protocol.md`: table synchronization by broadcast.
+//! Tests of "Large rings" in `docs/reference/protocol.md`: table synchronization by broadcast.
 
 use std::collections::BTreeSet;
 

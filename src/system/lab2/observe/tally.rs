@@ -151,8 +151,8 @@ mod tests {
 
     #[test]
     fn the_documents_name_every_key() {
-        let page = include_str!("../../../../docs/status.md");
-        let protocol = include_str!("../../../../docs/protocol.md");
+        let page = include_str!("../../../../docs/reference/status.md");
+        let protocol = include_str!("../../../../docs/reference/protocol.md");
         let counters = tally(&[]).counters(0);
         let shown = serde_json::to_value(&counters).unwrap();
         let keys = shown.as_object().unwrap().keys();

@@ -1,4 +1,4 @@
-//! The promises that a step or a state may break, from `docs/ftn.md`, section 7.
+//! The promises that a step or a state may break, from `docs/token-service/protocol.md`, section 7.
 
 use std::time::Duration;
 

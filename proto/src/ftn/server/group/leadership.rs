@@ -1,4 +1,5 @@
-//! Data of a leader: rounds, acknowledgements, renewals and silent sessions (`docs/ftn.md`, section 4).
+//! Data of a leader: rounds, acknowledgements, renewals and silent sessions (`docs/token-service/protocol.md`, section
+//! 4).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Limits on how much messages and clocks may raise the configuration number (`docs/ftn.md`, "Bounds on the numbers").
+//! Limits on how much messages and clocks may raise the configuration number (`docs/token-service/protocol.md`, "Bounds
+//! on the numbers").
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Computes the result of a survey for tokens that this server did not know (`docs/ftn.md`, section 4, "Result"). The
-//! inputs are the claims of clients, and the data of clients and servers.
+//! Computes the result of a survey for tokens that this server did not know (`docs/token-service/protocol.md`, section
+//! 4, "Result"). The inputs are the claims of clients, and the data of clients and servers.
 
 use ring_codec::ftn::Access;
 

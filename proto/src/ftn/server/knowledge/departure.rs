@@ -1,4 +1,4 @@
-//! An orderly shutdown: which tokens went to which server (`docs/ftn.md`, section 4).
+//! An orderly shutdown: which tokens went to which server (`docs/token-service/protocol.md`, section 4).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A survey of all clients' tokens (`docs/ftn.md`, section 4).
+//! A survey of all clients' tokens (`docs/token-service/protocol.md`, section 4).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
 //! Handles two kinds of messages about tokens that this server did not know: claims of clients, and data from other
-//! servers (`docs/ftn.md`, section 4, "Result").
+//! servers (`docs/token-service/protocol.md`, section 4, "Result").
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

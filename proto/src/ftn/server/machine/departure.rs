@@ -1,5 +1,5 @@
-//! An orderly shutdown: this server hands its tokens to the servers that are responsible after its end (`docs/ftn.md`,
-//! section 4).
+//! An orderly shutdown: this server hands its tokens to the servers that are responsible after its end
+//! (`docs/token-service/protocol.md`, section 4).
 
 use std::time::Duration;
 

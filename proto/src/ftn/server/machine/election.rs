@@ -1,4 +1,4 @@
-//! The election of a leader (`docs/ftn.md`, section 4).
+//! The election of a leader (`docs/token-service/protocol.md`, section 4).
 
 use std::net::SocketAddr;
 

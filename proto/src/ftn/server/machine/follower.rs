@@ -1,4 +1,5 @@
-//! STATE at a follower or an electing server, and the duties of a follower (`docs/ftn.md`, section 4).
+//! STATE at a follower or an electing server, and the duties of a follower (`docs/token-service/protocol.md`, section
+//! 4).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

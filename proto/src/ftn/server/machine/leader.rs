@@ -1,4 +1,5 @@
-//! The leader: take-over, configurations, and the states of other servers (`docs/ftn.md`, section 4).
+//! The leader: take-over, configurations, and the states of other servers (`docs/token-service/protocol.md`, section
+//! 4).
 
 use ring_codec::ftn::ServerState;
 

@@ -1,4 +1,4 @@
-//! Listings of the tokens that this server serves, page by page (`docs/ftn.md`, section 6).
+//! Listings of the tokens that this server serves, page by page (`docs/token-service/protocol.md`, section 6).
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;

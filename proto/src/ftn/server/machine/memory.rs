@@ -1,4 +1,5 @@
-//! The limit for memory that clients use, and the tokens that are dropped because of it (`docs/ftn.md`, section 6).
+//! The limit for memory that clients use, and the tokens that are dropped because of it
+//! (`docs/token-service/protocol.md`, section 6).
 
 use super::Server;
 use crate::ftn::server::knowledge::Survey;

@@ -1,4 +1,4 @@
-//! REQUEST, and the grants of tokens (`docs/ftn.md`, section 6).
+//! REQUEST, and the grants of tokens (`docs/token-service/protocol.md`, section 6).
 
 use std::net::SocketAddr;
 

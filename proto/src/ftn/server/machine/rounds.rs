@@ -1,5 +1,5 @@
-//! Rounds of STATE, and the effects of their acknowledgements: authority, and confirmed renewals (`docs/ftn.md`,
-//! section 4).
+//! Rounds of STATE, and the effects of their acknowledgements: authority, and confirmed renewals
+//! (`docs/token-service/protocol.md`, section 4).
 
 use ring_codec::ftn::{ListedSession, Message, ServerState};
 

@@ -1,4 +1,5 @@
-//! Which tokens this server may serve, and the effects of a new configuration (`docs/ftn.md`, section 4).
+//! Which tokens this server may serve, and the effects of a new configuration (`docs/token-service/protocol.md`,
+//! section 4).
 
 use ring_codec::ftn::ServerState;
 

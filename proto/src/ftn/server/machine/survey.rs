@@ -1,4 +1,4 @@
-//! Surveys of all clients' tokens (`docs/ftn.md`, section 4).
+//! Surveys of all clients' tokens (`docs/token-service/protocol.md`, section 4).
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Announcements of options, and the values that follow from them (`docs/ftn.md`, section 1).
+//! Announcements of options, and the values that follow from them (`docs/token-service/protocol.md`, section 1).
 
 use std::time::Duration;
 

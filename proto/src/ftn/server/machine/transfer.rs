@@ -1,4 +1,4 @@
-//! Handovers of tokens to the servers that are responsible for them now (`docs/ftn.md`, section 4).
+//! Handovers of tokens to the servers that are responsible for them now (`docs/token-service/protocol.md`, section 4).
 
 use ring_codec::List;
 use ring_codec::ftn::{Assignment, Holders, Message, Token as Entry};

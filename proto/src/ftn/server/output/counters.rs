@@ -1,4 +1,4 @@
-//! Counters of datagrams, tokens and sessions (`docs/ftn.md`, section 9).
+//! Counters of datagrams, tokens and sessions (`docs/token-service/protocol.md`, section 9).
 
 use ring_codec::ftn::Kind;
 

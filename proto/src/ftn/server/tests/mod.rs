@@ -1,4 +1,5 @@
-//! The rules of `docs/ftn.md` that concern servers. Each file has the tests of one section, or of a part of a section.
+//! The rules of `docs/token-service/protocol.md` that concern servers. Each file has the tests of one section, or of a
+//! part of a section.
 
 #![expect(
     clippy::unchecked_time_subtraction,

@@ -151,7 +151,7 @@ fn a_lost_state_file_takes_no_number_back() {
     assert!(lost.configuration > ahead.configuration);
 }
 
-/// Follows the steps of "When numbers have run into a limit" in `docs/ftn.md`.
+/// Follows the steps of "When numbers have run into a limit" in `docs/token-service/protocol.md`.
 #[test]
 fn a_service_without_numbers_leads_again_after_its_state_files_are_removed() {
     let exhausted = |event: &Event| matches!(event, Event::NumbersExhausted);
