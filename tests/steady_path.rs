@@ -22,7 +22,6 @@ use ring_runtime::net::{UdpLink, UdpOptions};
 use ringd::system::lab2::observe::{Log, Observers, Tally};
 
 thread_local! {
-    /// Number of allocations of this thread.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 

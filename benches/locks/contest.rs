@@ -105,7 +105,6 @@ pub(crate) fn percentile(sorted: &[Duration], percent: usize) -> Result<f64> {
         .context("no grant was measured")
 }
 
-/// Returns the median of a value of the samples.
 pub(crate) fn median<T>(samples: &[T], value: fn(&T) -> f64) -> f64 {
     let mut values: Vec<f64> = samples.iter().map(value).collect();
     values.sort_unstable_by(f64::total_cmp);

@@ -45,7 +45,6 @@ impl Curve {
     }
 }
 
-/// Draws curves and the names of their axes into a file.
 pub(crate) fn draw(file: &Path, axes: [&str; 2], curves: &[Curve]) -> anyhow::Result<()> {
     draw_into(file, axes, curves)
         .map_err(|error| anyhow::anyhow!("cannot draw {}: {error}", file.display()))

@@ -37,7 +37,6 @@ pub(crate) enum Error {
          postgres://USER@HOST/DATABASE"
     )]
     Database {
-        /// The URL.
         url: String,
         /// The cause.
         why: String,

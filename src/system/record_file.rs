@@ -43,7 +43,6 @@ pub(super) struct RecordFile<T: 'static, const LEN: usize> {
 /// The contents of the file when it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoadedState<T> {
-    /// The file is new.
     Nothing,
     /// The record of an earlier run.
     Stored(T),

@@ -99,7 +99,6 @@ impl Locks {
         Ok(locks)
     }
 
-    /// Starts a node's daemon, if the lock has daemons.
     fn start_daemon(&self, node: &Node) -> Result<Option<Server>> {
         let (socket, list) = (self.socket(node.index()), self.path("servers"));
         let options = match self.lock {
@@ -160,7 +159,6 @@ impl Locks {
         processes::all(&self.namespaces)
     }
 
-    /// Returns the processes that read and write the set.
     pub(super) fn working_processes(&self) -> Vec<(usize, Pid)> {
         let mut found = self.processes();
         found.retain(|&(_, pid)| processes::runs(pid, &format!("{}\0add\0", self.program)));

@@ -166,7 +166,6 @@ impl Ring {
     }
 }
 
-/// Returns the number of tokens that a node has received.
 pub(crate) fn tokens_received(status: &Value) -> u64 {
     status["counters"]["received"]["TOKEN"]
         .as_u64()

@@ -65,7 +65,6 @@ impl LoopHealth {
         is_due
     }
 
-    /// Returns the latest time for the next check.
     pub(crate) fn deadline(&self) -> Instant {
         self.last_check + IDLE_CHECK_INTERVAL
     }

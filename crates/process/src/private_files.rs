@@ -176,7 +176,6 @@ fn others_may_write(found: &Metadata) -> bool {
     !found.is_symlink() && found.mode() & OTHERS_WRITE != 0 && !is_sticky
 }
 
-/// Returns the names in a path, the last one first.
 fn parts(path: &Path) -> Vec<OsString> {
     let named = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
     let mut parts: Vec<_> = path

@@ -88,7 +88,6 @@ impl Addresses {
         }
     }
 
-    /// Returns the addresses, if they have changed.
     pub(super) fn take_changed(&mut self) -> Option<Box<[Option<SocketAddr>]>> {
         mem::take(&mut self.has_changed).then(|| self.known.clone())
     }

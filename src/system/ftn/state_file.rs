@@ -71,7 +71,6 @@ pub(super) struct StateFile {
     record: RecordFile<Record, LEN>,
     ssig: i32,
     failed: Option<WriteFailures>,
-    /// Whether the last write failed.
     is_failing: bool,
 }
 
@@ -106,7 +105,6 @@ impl StateFile {
         self.record.path()
     }
 
-    /// Whether the last write failed.
     pub(super) const fn is_failing(&self) -> bool {
         self.is_failing
     }

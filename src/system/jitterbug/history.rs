@@ -55,7 +55,6 @@ impl History {
         self.state
     }
 
-    /// Adds a change of state.
     pub(super) fn add_state_change(
         &mut self,
         now: Now,

@@ -59,7 +59,6 @@ pub(super) enum LinkChange {
 }
 
 impl LinkChange {
-    /// Returns the link's state after the change.
     pub(super) const fn link(self) -> LinkState {
         match self {
             Self::Lost => LinkState::Down,

@@ -30,7 +30,6 @@ enum ReportedProgress {
     All,
     /// No step was reported, not even the request of this client.
     Nothing(Client),
-    /// Only the request was reported.
     Request,
 }
 

@@ -49,7 +49,6 @@ impl StoredPause {
             .map_err(|why| self.cannot("store", &why))
     }
 
-    /// Removes the stored pause, if there is one.
     pub(super) fn forget(&self) -> Result<(), String> {
         let removed = self.is_stored().and_then(|is_stored| {
             if is_stored {

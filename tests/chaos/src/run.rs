@@ -129,7 +129,6 @@ impl RunState<'_> {
         Ok(())
     }
 
-    /// Causes and ends each fault of a cycle.
     fn cause_faults(&mut self, rig: &mut Rig, cycle: &Cycle) -> Result<()> {
         let start = now();
         let first = self.next_fault;

@@ -11,7 +11,6 @@ use ring_proto::time::{Instant, Now};
 pub(super) struct Jobs {
     /// The last requested job.
     pub request: Option<OnceRequest>,
-    /// The number and the name of the last run that has begun.
     begun: Option<(u64, JobName)>,
     /// The start of the last run of each job, unless another node has announced runs since then.
     runs: BTreeMap<JobName, Instant>,
@@ -31,7 +30,6 @@ impl Jobs {
         matches!(machine.once_progress(), Some((_, OnceProgress::Begun)))
     }
 
-    /// Handles the end of the last run.
     pub(super) fn on_run_ended(&mut self, end: RunEnd) {
         if let (RunEnd::NotRun, Some((_, name))) = (end, &self.begun) {
             self.runs.remove(name);

@@ -53,7 +53,6 @@ pub(super) enum LinkChange {
     Mtu(u8),
 }
 
-/// A command.
 #[derive(Debug, Arbitrary)]
 pub(super) enum ScriptedCommand {
     Want,

@@ -13,7 +13,6 @@ use crate::script::Clock;
 pub(super) trait TestedMachine {
     fn clock(&mut self) -> &mut Clock;
 
-    /// Returns the next deadline.
     fn deadline(&self) -> Option<Instant>;
 
     /// Wakes the state machine.

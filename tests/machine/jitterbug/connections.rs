@@ -57,7 +57,6 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Returns the id of the next connection.
     pub(super) fn next_id(&self) -> StreamId {
         StreamId {
             slot: self.made,

@@ -83,7 +83,6 @@ impl EventCounts {
     }
 }
 
-/// Returns the number of counted datagrams.
 pub(super) fn received_datagrams(counters: &Counters) -> u64 {
     counters.tr1_received + counters.tr2_received
 }

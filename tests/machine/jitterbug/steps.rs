@@ -2,7 +2,6 @@
 
 use arbitrary::Arbitrary;
 
-/// The options of the node.
 #[derive(Debug, Arbitrary)]
 pub(super) struct NodeOptions {
     pub is_ipv6: bool,
@@ -145,7 +144,6 @@ pub(super) enum ScriptedCommand {
     ShutDown,
 }
 
-/// A change of the network.
 #[derive(Debug, Arbitrary)]
 pub(super) enum NetworkChange {
     Down,

@@ -32,7 +32,6 @@ impl<'a> Watcher<'a> {
         daemons.iter().map(Self::of).collect()
     }
 
-    /// Starts a watcher for each of these daemons.
     pub(super) fn of_started(daemons: &'a [Daemon]) -> Result<Vec<Self>> {
         for daemon in daemons {
             daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("is up:"))?;

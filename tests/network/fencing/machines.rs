@@ -78,7 +78,6 @@ impl Machines {
         Ok(command)
     }
 
-    /// Runs a command on a machine, and waits for its end.
     pub(super) fn run(&self, machine: usize, command: &mut Command) -> Result<Output> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = self.ring.segment.node(machine).ns().spawn(command)?;

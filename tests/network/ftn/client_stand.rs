@@ -31,7 +31,6 @@ pub(super) fn serve(count: u16) -> Result<ClientStand> {
     serve_with(count, Duration::from_secs(15))
 }
 
-/// Starts servers and clients with this client timeout.
 pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<ClientStand> {
     let mut stand = ClientStand {
         folder: tempfile::tempdir()?,

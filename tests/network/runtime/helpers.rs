@@ -161,7 +161,6 @@ pub(super) fn frame(to: [u8; 6], from: &Node, payload: &[u8]) -> Vec<u8> {
     frame_of(ETHERTYPE, to, from, payload)
 }
 
-/// Returns a frame of any EtherType.
 pub(super) fn frame_of(ethertype: u16, to: [u8; 6], from: &Node, payload: &[u8]) -> Vec<u8> {
     let mut frame = to.to_vec();
     frame.extend(from.mac().octets());

@@ -135,7 +135,6 @@ impl Stalls {
         Self { over, thread }
     }
 
-    /// Ends the stalls. Returns their number.
     pub(crate) fn end(self) -> usize {
         drop(self.over);
         self.thread.join().unwrap_or_default()

@@ -34,7 +34,6 @@ fn main() -> ExitCode {
     ])
 }
 
-/// Returns the tests of the program that these tests run.
 fn programs_tests() -> Vec<Test> {
     tests![
         passes,
@@ -191,7 +190,6 @@ impl Program {
     }
 }
 
-/// Whether the runner reports this outcome of a test.
 fn reports(output_text: &str, test: &str, outcome: &str) -> bool {
     output_text.lines().any(|line| {
         let line = line.strip_prefix("test ").unwrap_or_default();

@@ -112,7 +112,6 @@ pub(crate) struct TokenOptions {
     pub command: TokenCommand,
 }
 
-/// A command for tokens.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum TokenCommand {
     /// Run a command while a token is held.

@@ -20,7 +20,6 @@ tests! {
     exclusive the_kernel_ends_a_command_whose_keeper_is_stopped,
 }
 
-/// Runs all cases in parallel.
 fn run_in_parallel(cases: &[Case<fn()>]) {
     let case = |&(name, run): &Case<fn()>| {
         let run = move || {

@@ -13,7 +13,6 @@ pub struct ReceiveBatch<P = ()> {
     messages: Vec<MessageMetadata<P>>,
 }
 
-/// The metadata of a message.
 #[derive(Debug)]
 struct MessageMetadata<P> {
     /// Index of the message's buffer.

@@ -178,7 +178,6 @@ impl Interface {
     }
 }
 
-/// Whether the interface with this name and index is a port of a bridge.
 fn is_bridge_port(name: &str, index: u32) -> bool {
     let files = PathBuf::from("/sys/class/net").join(name);
     // The system files may belong to another network namespace. A different index shows this.

@@ -286,7 +286,6 @@ mod tests {
             (connection, peer)
         }
 
-        /// Waits for changes and returns them.
         fn take_changes(&mut self) -> Vec<Changed> {
             self.poller.wait(EVENT_TIMEOUT).expect("a wait");
             std::iter::from_fn(|| self.network.next_changed()).collect()

@@ -115,7 +115,6 @@ impl Generator {
         ids
     }
 
-    /// Adds all episodes of one kind.
     fn add_episodes(&mut self, kind: FaultKind) {
         let pause = match kind {
             FaultKind::Post => self.span / 8,

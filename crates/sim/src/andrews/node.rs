@@ -16,7 +16,6 @@ pub(super) struct NodeData {
     pub(super) address: SocketAddr,
     /// The number of times that the node got the token.
     pub(super) visits: u64,
-    /// The behavior of the database for this node.
     pub(super) behavior: DatabaseBehavior,
     /// The node that is missing from this node's list.
     pub(super) lacks: Option<usize>,
@@ -90,7 +89,6 @@ pub(super) struct Worker {
     pub(super) is_in_trouble: bool,
 }
 
-/// An input from the node's host.
 #[derive(Debug, Clone)]
 pub(super) enum HostInput {
     /// A command, or an answer of the database.

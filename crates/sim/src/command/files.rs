@@ -58,7 +58,6 @@ pub(super) fn make(directory: &Path) -> Result<(), Error> {
     })
 }
 
-/// Writes the schedule of a seed to a file in the directory, and returns its path.
 pub(super) fn keep_schedule(directory: &Path, seed: u64, text: &str) -> Result<PathBuf, Error> {
     let path = directory.join(format!("sim-{seed}.json"));
     let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, text));

@@ -163,7 +163,6 @@ fn lines<K: Kind>() -> String {
     })
 }
 
-/// The runs to make.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Selection {
     Seed(u64),

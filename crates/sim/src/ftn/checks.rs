@@ -32,7 +32,6 @@ pub(super) struct Checks {
     /// Two numbers for each token: the largest fencing number of all grants, and the largest fencing number of
     /// exclusive grants.
     fences: BTreeMap<usize, (u128, u128)>,
-    /// Every fencing number.
     fences_seen: BTreeSet<(usize, u128)>,
     /// The numbers of datagrams from and to each stranger.
     strangers: BTreeMap<SocketAddr, (u64, u64)>,

@@ -193,7 +193,6 @@ impl Generator {
         self.rng.index(self.options.tokens)
     }
 
-    /// Adds all episodes of one kind.
     fn add_episodes(&mut self, kind: FaultKind) {
         let pause = match kind {
             FaultKind::Run => self.rng.pick(&[200 * MS, 600 * MS]),

@@ -157,7 +157,6 @@ impl GeneratorOptions for FaultOptions {
 const MAX_MOVES: u32 = 3;
 
 impl Generator {
-    /// Adds all episodes of one kind.
     fn add_episodes(&mut self, kind: FaultKind) {
         if kind == FaultKind::Times {
             let least = least_interval(self.options.options.count);

@@ -90,7 +90,6 @@ impl Programs {
     }
 }
 
-/// An input from the node's host.
 #[derive(Debug, Clone)]
 pub(super) enum HostInput {
     Command(Command),

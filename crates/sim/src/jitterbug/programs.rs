@@ -90,7 +90,6 @@ impl World {
         }
     }
 
-    /// Handles the end of a program.
     pub(super) fn finish_job(&mut self, at: usize, serial: u64, succeeds: bool) {
         let padding = self.system.data.padding;
         let programs = &mut self.nodes[at].own.programs;

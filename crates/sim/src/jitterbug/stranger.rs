@@ -175,7 +175,6 @@ impl World {
         self.inject(from, broadcast(), bytes.into());
     }
 
-    /// Gives a stranger's token to a node, as a giver does.
     pub(super) fn give_forged_token(&mut self, node: usize, claim: ForgedId) {
         let id = self.forged_id(claim);
         let Some(hash) = self.machine(node).map(|it| it.snapshot().node_list_hash) else {

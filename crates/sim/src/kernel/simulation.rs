@@ -47,7 +47,6 @@ pub struct Simulation<S: System> {
     /// The number of events at the current time.
     events_now: u64,
     outgoing: Vec<OutgoingMessage<S>>,
-    /// All connections.
     pub(super) fabric: Rc<RefCell<ConnectionTable<Peer<S>>>>,
     pub(super) stream_conditions: StreamConditions,
     /// Whether the simulation has ended early.

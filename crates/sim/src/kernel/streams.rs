@@ -228,7 +228,6 @@ impl<P> ConnectionTable<P> {
         Some(node)
     }
 
-    /// Queues a connection that the node can accept.
     pub(super) fn queue_accept(&mut self, pipe: usize, node: usize) {
         self.to_accept[node].push_back(pipe);
         self.changed[node].push_back(Changed::Listener);
@@ -240,7 +239,6 @@ impl<P> ConnectionTable<P> {
         self.addresses[node] = Some(address);
     }
 
-    /// Whether a node has changes that it has not read.
     pub(super) fn has_changes(&self, node: usize) -> bool {
         self.changed.get(node).is_some_and(|news| !news.is_empty())
     }

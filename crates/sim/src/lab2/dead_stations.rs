@@ -8,7 +8,6 @@ use super::Inspect;
 use super::settings::FaultKind;
 use super::system::World;
 
-/// Returns the address of a dead station.
 fn address(number: u16) -> MacAddr {
     let [high, low] = number.to_be_bytes();
     MacAddr([2, 0xfe, 0, 0, high, low])

@@ -191,7 +191,6 @@ impl Generator {
         }
     }
 
-    /// Adds a fault and its end.
     fn add_until(&mut self, at: u64, end: u64, fault: Fault) {
         let ends = fault.end();
         self.add(at, fault);

@@ -90,7 +90,6 @@ impl<M: Inspect> World<M> {
             && is_safe
     }
 
-    /// Takes the next step of a job run.
     pub(super) fn step_job_run(&mut self, at: usize, number: u32) {
         let node = &self.nodes[at];
         let Some(job_run) = node.own.job_run.filter(|job_run| job_run.number == number) else {

@@ -97,7 +97,6 @@ pub struct NodeData {
     /// The token that the node holds.
     pub(super) held: Option<Token>,
     pub(super) may_use: bool,
-    /// The last token that the node held.
     pub(super) last_held: Option<Token>,
     pub(super) job: Option<Job>,
     /// The job that the node runs once in a period.

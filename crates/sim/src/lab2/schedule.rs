@@ -64,7 +64,6 @@ pub(super) fn default_heartbeat_us() -> u64 {
     nanos(Constants::default().heartbeat) / 1_000
 }
 
-/// Returns the default of TAKE_TIMEOUT.
 pub(super) fn default_take_timeout_us() -> u64 {
     nanos(Constants::default().take_timeout) / 1_000
 }
@@ -74,7 +73,6 @@ pub(super) fn default_forget_us() -> u64 {
     Constants::default().forget.map_or(0, nanos) / 1_000
 }
 
-/// Returns the default of TAKE_ATTEMPTS.
 pub(super) fn default_take_attempts() -> u32 {
     Constants::default().take_attempts
 }

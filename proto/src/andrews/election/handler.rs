@@ -28,7 +28,6 @@ pub(crate) struct NodeView<'a> {
 /// An action that an election asks the node to take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Sends to the successor.
     SendToSuccessor(OwnedElection),
     /// Sends to one node.
     SendTo(u32, OwnedElection),

@@ -39,7 +39,6 @@ pub(super) struct Network {
     datagrams: VecDeque<(usize, usize, Vec<u8>)>,
     jobs: Vec<(Duration, usize, Job)>,
     restarts: u64,
-    /// The requests that were answered, with their answers.
     pub(super) answered: BTreeMap<u64, RequestAnswer>,
 }
 

@@ -269,7 +269,6 @@ impl Rig {
         self.drain();
     }
 
-    /// Removes and returns the first job that waits.
     pub(crate) fn next_job(&mut self) -> Job {
         self.jobs.pop_front().expect("there is one")
     }

@@ -52,7 +52,6 @@ impl Requests {
         !self.waiting.is_empty()
     }
 
-    /// Removes and returns the requests for the next visit.
     pub(crate) fn take_for_visit(&mut self) -> Vec<Request> {
         let count = self.waiting.len().min(REQUESTS_PER_VISIT_MAX);
         let (requests, until) = self.waiting.drain(..count).unzip();
@@ -84,7 +83,6 @@ impl Requests {
         self.waiting.front().map(|(_, until)| *until)
     }
 
-    /// Removes and returns all requests that wait.
     pub(crate) fn take_all(&mut self) -> Vec<Request> {
         self.waiting.drain(..).map(|(request, _)| request).collect()
     }

@@ -45,7 +45,6 @@ struct Activity {
     started: Instant,
 }
 
-/// Memory that a peer takes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MemoryUse {
     /// Memory in bytes. A peer that takes 0 bytes is deleted.

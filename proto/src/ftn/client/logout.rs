@@ -19,7 +19,6 @@ pub(super) struct Logout {
     backoff: Backoff,
 }
 
-/// Progress of the logout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     /// The client waits for an answer.

@@ -36,7 +36,6 @@ impl Client {
         self.out.outbox.extend(parts);
     }
 
-    /// Handles a part of a message to this client.
     pub(super) fn on_part(
         &mut self,
         server: usize,

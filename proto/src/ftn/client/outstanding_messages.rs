@@ -11,7 +11,6 @@ use crate::time::Instant;
 /// the message at the end of the present call.
 pub(super) const DUE_AT_ONCE: Instant = Instant::from_nanos(0);
 
-/// Kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum MessageKind {
     /// REQUEST of a token.
@@ -88,7 +87,6 @@ impl OutstandingMessages {
         self.by_due.len() == self.by_number.len() && all.all(|place| self.by_due.contains(&place))
     }
 
-    /// Returns the time at which the next message is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.by_due.first().map(|&(due, _)| due)
     }

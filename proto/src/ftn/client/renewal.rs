@@ -29,7 +29,6 @@ struct Lease {
     until: Instant,
 }
 
-/// Time of the next renewal.
 #[derive(Debug, Clone, Copy, Hash)]
 enum Next {
     /// At the next opportunity.
@@ -88,7 +87,6 @@ impl Renewal {
         (self.expiry(options) <= now).then_some(loss)
     }
 
-    /// Returns the time at which the next renewal is due.
     pub(super) const fn due(&self) -> Instant {
         match self.next {
             Next::AtOnce => Instant::from_nanos(0),

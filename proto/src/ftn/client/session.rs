@@ -61,7 +61,6 @@ impl Session {
         self.send_due(context, DUE_AT_ONCE);
     }
 
-    /// Handles CONFIG to this session or to no session.
     pub(super) fn on_config(
         &mut self,
         context: &mut Context<'_>,

@@ -14,7 +14,6 @@ const FOREIGN_NODES_MAX: usize = 64;
 /// Nodes of other rings.
 #[derive(Debug, Default)]
 pub(crate) struct ForeignNodes {
-    /// For each node, the time at which it was last heard, and its difference from this node.
     heard: BTreeMap<IpAddr, (Instant, Difference)>,
 }
 

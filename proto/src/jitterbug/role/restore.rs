@@ -11,7 +11,6 @@ use crate::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RestoreAction {
-    /// The restore waits.
     Wait,
     /// The node sends the next TR1.
     SendTr1,

@@ -47,7 +47,6 @@ pub(crate) struct TurnInput {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnStep {
-    /// The turn waits.
     Wait,
     /// The turn has entered its next phase.
     Continue,

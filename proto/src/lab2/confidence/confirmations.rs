@@ -40,7 +40,6 @@ pub(super) struct Confirmations {
     until: Instant,
     /// Size of the ring when the grade was computed.
     ring_size: usize,
-    /// Last reported grade.
     reported: Grade,
     /// Time at which the tenure got the grade `all-heard`, if this grade is not reported yet.
     view_since: Option<Instant>,

@@ -28,7 +28,6 @@ pub(super) struct DuplicateMacs {
 /// The latest changes of a member's IP address.
 #[derive(Debug, Clone, Copy)]
 struct IpChanges {
-    /// Time of the last change.
     at: Instant,
     /// IP address before the last change.
     before: [u8; 16],

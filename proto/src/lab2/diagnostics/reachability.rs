@@ -96,7 +96,6 @@ impl Diagnostics {
             .is_some_and(|unicast_only| unicast_only.reported)
     }
 
-    /// Notes whether the new state is OWNER.
     pub(crate) fn note_state(&mut self, context: &Context, owns: bool) {
         let before = std::mem::replace(&mut self.reachability.owns, owns);
         // The time counts from the end of a tenure: only then does this node wait for heartbeats of others.

@@ -43,12 +43,10 @@ pub(crate) struct Jobs {
     actions: VecDeque<JobAction>,
 }
 
-/// An input of the jobs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum JobInput<'a> {
     /// The application requests a job.
     Begin(OnceRequest),
-    /// The job with this number has ended.
     End(u64, RunEnd),
     /// A STAMPS frame was received.
     Received {
@@ -74,7 +72,6 @@ pub(crate) enum JobAction {
     Send(MacAddr, StampsFrame),
     /// Sets the timer to this time. If the timer is already set, the new time replaces the earlier one.
     WakeAt(Instant),
-    /// Stops the timer.
     StopTimer,
     Report(Event),
 }
@@ -105,7 +102,6 @@ impl Jobs {
         self.stamps.compute_ages(now);
     }
 
-    /// Returns the next stamp to store.
     pub(crate) fn take_unstored(&mut self, now: Now) -> Option<StoredStamp> {
         self.stamps.take_unstored(now)
     }
@@ -147,7 +143,6 @@ impl Jobs {
         }
     }
 
-    /// Returns the next action.
     pub(crate) fn poll(&mut self) -> Option<JobAction> {
         self.actions.pop_front()
     }

@@ -16,7 +16,6 @@ pub(super) enum OncePhase {
     Reading,
     /// The holder asks the members to store this new stamp.
     Writing(Stamp),
-    /// The run has begun.
     Begun(Stamp),
     Ran,
     Full,

@@ -196,7 +196,6 @@ impl StampEntry {
     }
 }
 
-/// The result of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct MergeResult {
     /// Whether the table has changed.
@@ -276,7 +275,6 @@ impl Stamps {
         }
     }
 
-    /// Returns the next stamp to store.
     pub(super) fn take_unstored(&mut self, now: Now) -> Option<StoredStamp> {
         let place = self.unstored.pop()?;
         self.storing = Some(place);

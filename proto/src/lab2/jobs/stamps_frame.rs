@@ -14,7 +14,6 @@ pub(super) const ANNOUNCEMENT_PERIODS: u32 = 64;
 /// The length of a STAMPS frame without stamps, in bytes.
 const STAMPS_HEADER_LEN: usize = 41;
 
-/// A STAMPS frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct StampsFrame {
     pub(super) token: Token,

@@ -210,7 +210,6 @@ impl Lab2 {
         }
     }
 
-    /// Handles WHERE_IS_TOKEN.
     pub(super) fn on_where_is_token(&mut self, envelope: Envelope) {
         match self.role {
             Role::Owner(_) => self.send_token_is_here(envelope.from),

@@ -31,7 +31,6 @@ pub(super) struct Tombstones {
 }
 
 impl Tombstones {
-    /// Adds tombstones.
     pub(super) fn add(
         &mut self,
         macs: &[MacAddr],

@@ -184,7 +184,6 @@ impl Network {
         self.now.monotonic.since(start)
     }
 
-    /// Returns the nodes that are OWNER.
     pub(super) fn owners(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.token().is_some())
     }

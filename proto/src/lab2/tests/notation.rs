@@ -186,7 +186,6 @@ pub(crate) fn frame(from: MacAddr, to: MacAddr, message: Message<'_>) -> Vec<u8>
     buf[..len].to_vec()
 }
 
-/// Decodes a frame.
 pub(crate) fn decode(frame: &[u8]) -> Frame<'_> {
     Frame::decode(frame).expect("state machines send valid frames")
 }

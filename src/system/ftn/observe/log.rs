@@ -35,7 +35,6 @@ pub(crate) struct Log {
     grants: GrantLog,
 }
 
-/// An event to log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AdmittedEvent {
     /// Number of hidden lines before this line.

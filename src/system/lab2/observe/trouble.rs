@@ -7,7 +7,6 @@ use ring_text::{format_bytes, format_duration};
 
 use super::display::{Ip, OtherCount, QuorumHint, RoundedSpan, join_names};
 
-/// The description of a trouble, or of the end of a trouble.
 pub(crate) struct TroubleDescription {
     pub event: &'static str,
     /// The health of a node that has this trouble.

@@ -113,7 +113,6 @@ impl StateFile {
         self.stamps.check_place();
     }
 
-    /// Whether the files are in their places.
     pub(super) fn is_in_place(&self) -> bool {
         self.missing().is_none()
     }

@@ -76,7 +76,6 @@ impl Observations {
     }
 }
 
-/// Returns the number of the update with these data.
 fn update_of(data: &[u8]) -> u8 {
     data.first().copied().unwrap_or_default()
 }

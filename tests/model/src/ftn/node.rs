@@ -276,7 +276,6 @@ impl Turn {
 }
 
 impl Program {
-    /// Returns the command of an action.
     fn command(&mut self, wish: ProgramAction, name: Box<[u8]>) -> client::Command {
         use client::Command as C;
         let fence = true;

@@ -85,7 +85,6 @@ impl WorkerHandle {
         }
     }
 
-    /// Waits for the worker's next line.
     fn read_line_within(&mut self, limit: Duration) -> Result<String> {
         self.channel.get_ref().set_read_timeout(Some(limit))?;
         let mut line = String::new();

@@ -20,7 +20,6 @@ use crate::{Machine, SendOutcome};
 
 /// CT.
 pub(crate) const CT: Duration = Duration::from_secs(15);
-/// Duration of a lease.
 pub(crate) const LEASE: Duration = Duration::from_millis(11_250);
 /// Id of the session that the servers give.
 pub(crate) const ME: i32 = 2_000_000;
@@ -518,7 +517,6 @@ fn catalog<'a>(mut entries: impl Iterator<Item = Token<'a>>) -> String {
     format!("CATALOG {configuration} {part}/{parts} #{floor}{listed}")
 }
 
-/// Returns an event as text.
 fn event_text(event: &Event) -> String {
     match event {
         Event::Granted {

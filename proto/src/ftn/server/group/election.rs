@@ -106,7 +106,6 @@ impl Election {
         }
     }
 
-    /// Records an ELECT of another server.
     pub(crate) fn record_elect(&mut self, server: usize, seq: i128, vote: i32, at: Instant) {
         self.entries[server] = Some(ReceivedElect { seq, vote, at });
     }

@@ -174,14 +174,12 @@ impl Leadership {
         })
     }
 
-    /// Records that a server was heard.
     pub(crate) fn record_heard(&mut self, server: usize, at: Instant) {
         let heard = &mut self.peers[server].heard;
         // Datagrams can arrive in another order than they were sent.
         *heard = at.max(*heard);
     }
 
-    /// Returns the time at which a server was last heard.
     pub(crate) fn last_heard(&self, server: usize) -> Instant {
         self.peers[server].heard
     }

@@ -42,7 +42,6 @@ impl PendingIds {
         self.by_address.len()
     }
 
-    /// Returns the pending id of an address, if there is one.
     pub(crate) fn id_of(&self, address: SocketAddr) -> Option<i32> {
         self.by_address.get(&address).map(|(id, _)| *id)
     }

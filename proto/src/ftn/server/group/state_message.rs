@@ -33,7 +33,6 @@ impl StateMessage<'_> {
         is_legal.then_some(number)
     }
 
-    /// Returns the configuration with this number and the message's states.
     pub(crate) fn configuration(&self, number: u64) -> Configuration {
         Configuration::new(number, self.states.iter().collect::<Vec<_>>())
     }

@@ -18,12 +18,10 @@ const UNPROVEN_BIT: i128 = 1 << 30;
 const PROVEN_BIT: i128 = 1 << 31;
 
 // Each of the two starts a new range of seqs, so that a later round always has a larger seq.
-/// Returns the seq with the bit for "unproven".
 const fn with_unproven_bit(seq: i128) -> i128 {
     seq | UNPROVEN_BIT
 }
 
-/// Returns the seq with the bit for "proven".
 const fn with_proven_bit(seq: i128) -> i128 {
     // The bit for "proven" is above that for "unproven", so the seq grows.
     (seq & !UNPROVEN_BIT) | PROVEN_BIT
@@ -78,7 +76,6 @@ impl View {
         self.seq
     }
 
-    /// Returns the seq for ELECT.
     pub(crate) fn elect_seq(&self) -> i128 {
         // After giving up, rounds that perhaps no other server knows must not win an election.
         self.proven.unwrap_or(self.seq)

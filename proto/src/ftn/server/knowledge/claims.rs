@@ -77,7 +77,6 @@ impl SurveyedToken {
         }
     }
 
-    /// Adds a session's claim.
     pub(crate) fn add_claim(&mut self, session: i32, holding: HoldKind) {
         self.claims.push(Claim { session, holding });
     }

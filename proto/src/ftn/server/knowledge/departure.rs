@@ -39,7 +39,6 @@ impl Departure {
         handover.any(|(of, _)| *of == configuration)
     }
 
-    /// Starts the handover for a configuration.
     pub(crate) fn begin(&mut self, configuration: u64, handovers: Vec<Handover>) {
         self.handover = Some((configuration, handovers));
         // Other servers may be responsible under the new configuration, so all tokens go again.

@@ -71,7 +71,6 @@ impl TokenKnowledge {
         &mut self.handovers
     }
 
-    /// Returns the handover to a server, if there is one.
     pub(crate) fn handover_to(&mut self, server: usize) -> Option<&mut Handover> {
         self.handovers.iter_mut().find(|it| it.receiver() == server)
     }

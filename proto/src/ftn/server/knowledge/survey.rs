@@ -67,7 +67,6 @@ impl Survey {
         }
     }
 
-    /// Returns the configuration of the survey.
     pub(crate) const fn configuration(&self) -> u64 {
         self.configuration
     }
@@ -115,7 +114,6 @@ impl Survey {
         surveyed.is_some_and(|surveyed| !surveyed.has_data_of_servers())
     }
 
-    /// Adds a token to the survey.
     pub(crate) fn add_token(&mut self, id: u32, surveyed: SurveyedToken) {
         self.tokens.insert(id, surveyed);
     }

@@ -121,7 +121,6 @@ impl Server {
         }
     }
 
-    /// Stops the server.
     pub(super) fn leave(&mut self, now: Instant, has_handed_over: bool) {
         let left_behind = if has_handed_over {
             0

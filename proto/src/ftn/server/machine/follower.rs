@@ -23,7 +23,6 @@ struct AcceptedState {
 }
 
 impl Server {
-    /// Handles STATE of another server.
     pub(super) fn on_state(
         &mut self,
         now: Now,
@@ -204,7 +203,6 @@ impl Server {
         }
     }
 
-    /// Forgets all tokens.
     pub(super) fn forget_tokens(&mut self) {
         let tokens_forgotten = self.tokens.len();
         self.abort_survey();

@@ -152,7 +152,6 @@ impl Server {
         self.needs_majority() && (seen > self.view.number() || is_unproven(self.view.seq()))
     }
 
-    /// Handles HEARTBEAT of another server.
     pub(super) fn on_heartbeat(
         &mut self,
         now: Instant,

@@ -17,7 +17,6 @@ const FENCE_REQUEST: &[u8] = b"fence";
 /// Largest number of tokens whose REVOKEs one call repeats.
 const REVOKES_PER_CALL_MAX: usize = 256;
 
-/// A REQUEST for a token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenRequest<'a> {
     pub(super) session: i32,
@@ -27,7 +26,6 @@ pub(super) struct TokenRequest<'a> {
     pub(super) access: Access,
 }
 
-/// Effect of a REQUEST.
 #[derive(Debug, PartialEq, Eq)]
 enum RequestEffect {
     Late,

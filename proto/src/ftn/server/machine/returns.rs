@@ -8,7 +8,6 @@ use super::Server;
 use crate::ftn::server::{DropReason, Event};
 use crate::time::Instant;
 
-/// A RETURN of a token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenReturn<'a> {
     pub(super) session: i32,

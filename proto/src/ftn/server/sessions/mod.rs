@@ -58,7 +58,6 @@ impl Sessions {
         (session.address == address).then_some(session)
     }
 
-    /// Returns the session at an address.
     pub(crate) fn id_at(&self, address: SocketAddr) -> Option<i32> {
         self.by_address.get(&address).copied()
     }
@@ -103,7 +102,6 @@ impl Sessions {
         self.introductions.get(&id).map(|text| &**text)
     }
 
-    /// Returns the sessions that are not in the list.
     pub(crate) fn not_in(&self, list: &BTreeMap<i32, SocketAddr>) -> Vec<i32> {
         let ids = self.by_id.keys();
         ids.filter(|id| !list.contains_key(id)).copied().collect()

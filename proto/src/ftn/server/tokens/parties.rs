@@ -87,7 +87,6 @@ impl Parties {
         self.find(session).ok().map(|at| self.as_slice()[at])
     }
 
-    /// Returns the party of a session, and whether it is new.
     pub(crate) fn entry(&mut self, session: i32) -> (&mut Party, bool) {
         let found = self.find(session);
         let (Ok(at) | Err(at)) = found;

@@ -149,7 +149,6 @@ impl Token {
         self.parties.get(session)
     }
 
-    /// Returns the party of a session, and whether it is new.
     pub(crate) fn party_mut(&mut self, session: i32) -> (&mut Party, bool) {
         self.parties.entry(session)
     }

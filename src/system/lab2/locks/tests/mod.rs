@@ -39,7 +39,6 @@ fn client(id: ClientId) -> Client {
     }
 }
 
-/// Creates a request that waits for this time.
 fn waiting(ms: u64) -> LockRequest {
     LockRequest {
         wait_ms: Some(ms),
