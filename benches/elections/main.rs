@@ -53,7 +53,11 @@ fn main() -> Result<()> {
     }
     curves::draw(&all, &options.docs.join("images"))?;
     let tables = table::table(&all);
-    page::update(&tables, "elections", &options.docs.join("board/performance.md"))?;
+    page::update(
+        &tables,
+        "elections",
+        &options.docs.join("board/performance.md"),
+    )?;
     println!("{tables}");
     Ok(())
 }
