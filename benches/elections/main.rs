@@ -2,7 +2,7 @@
 //! and compares the messages with the textbooks' counts. The state machines run in the simulator's kernel, so the
 //! figures are the same on every machine.
 //!
-//! The benchmark writes the table in `docs/board/protocol.md` and the curves in `docs/images`.
+//! The benchmark writes the table in `docs/board/performance.md` and the curves in `docs/images`.
 //!
 //! ```text
 //! cargo bench --bench elections
@@ -53,7 +53,11 @@ fn main() -> Result<()> {
     }
     curves::draw(&all, &options.docs.join("images"))?;
     let tables = table::table(&all);
-    page::update(&tables, "elections", &options.docs.join("board.md"))?;
+    page::update(
+        &tables,
+        "elections",
+        &options.docs.join("board/performance.md"),
+    )?;
     println!("{tables}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The list of nodes, read from a file of comma-separated values (`docs/board/protocol.md`, section 1).
+//! The list of nodes, read from a file of comma-separated values (`docs/board/operate.md`, "The list").
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};

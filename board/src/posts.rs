@@ -1,4 +1,4 @@
-//! Requests of clients on the table of posts, and their results (`docs/board/protocol.md`, section 10).
+//! Requests of clients on the table of posts, and their results (`docs/board/protocol/token.md`, rules P).
 
 use std::collections::HashMap;
 use std::fmt::Debug;

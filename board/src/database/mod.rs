@@ -1,6 +1,6 @@
-//! The database. This module has the transactions of `docs/board/protocol.md`, section 7, and the guard of each, for
-//! SQLite and PostgreSQL. The module makes no decisions, and only carries out the jobs of the state machine. Start with
-//! `worker.rs`.
+//! The database. This module has the transactions of `docs/board/protocol/database.md`, rules D, and the guard of each,
+//! for SQLite and PostgreSQL. The module makes no decisions, and only carries out the jobs of the state machine. Start
+//! with `worker.rs`.
 //!
 //! | files | contents |
 //! |---|---|

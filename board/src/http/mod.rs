@@ -1,5 +1,5 @@
-//! The page and its requests (`docs/board/protocol.md`, section 15). An HTTP server runs in a separate thread. The
-//! server talks to the node's event loop only through `loop_handle`. Start with `routes.rs`.
+//! The page and its requests (`docs/board/use.md`). An HTTP server runs in a separate thread. The server talks to the
+//! node's event loop only through `loop_handle`. Start with `routes.rs`.
 //!
 //! | files | contents |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The status of a node (`docs/board/protocol.md`, sections 11 and 14).
+//! The status of a node (`docs/board/operate.md`).
 
 use std::collections::BTreeMap;
 

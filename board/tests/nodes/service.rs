@@ -1,4 +1,4 @@
-//! Tests of the systemd unit. The tests install the unit as docs/board/protocol.md describes, and run it under a real
+//! Tests of the systemd unit. The tests install the unit as docs/board/operate.md describes, and run it under a real
 //! systemd.
 
 use anyhow::{Context, Result, ensure};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::test_ring::binaries;
 
 const UNIT: &str = "ring-board@1";
-const PAGE: &str = include_str!("../../../docs/board/protocol.md");
+const PAGE: &str = include_str!("../../../docs/board/operate.md");
 const RECIPE: &str = "sudo install -m 644 systemd/ringd.sysusers";
 const ADDRESS: &str = "192.0.2.1";
 

@@ -1,4 +1,4 @@
-//! The counters of a node (`docs/board/protocol.md`, section 11).
+//! The counters of a node (`docs/board/operate.md`).
 
 use ring_codec::andrews::Kind;
 

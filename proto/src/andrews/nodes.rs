@@ -1,4 +1,4 @@
-//! The list of the nodes that may be in the ring (`docs/board/protocol.md`, section 1).
+//! The list of the nodes that may be in the ring (`docs/board/protocol/README.md`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};

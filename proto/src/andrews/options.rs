@@ -1,4 +1,4 @@
-//! The options of a node (`docs/board/protocol.md`, section 1).
+//! The options of a node (`docs/board/protocol/README.md`).
 
 use std::time::Duration;
 

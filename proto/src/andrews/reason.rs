@@ -1,4 +1,5 @@
-//! The reasons why frames are dropped and connections are closed (`docs/board/protocol.md`, sections 2 and 11).
+//! The reasons why frames are dropped and connections are closed (`docs/board/protocol/members.md`, rules M;
+//! `docs/board/operate.md`).
 
 use crate::counter_macros::reasons;
 

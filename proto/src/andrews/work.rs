@@ -1,4 +1,4 @@
-//! Jobs of a node at the database, and their outcomes (`docs/board/protocol.md`, section 7). Every job is one
+//! Jobs of a node at the database, and their outcomes (`docs/board/protocol/database.md`, rules D). Every job is one
 //! transaction.
 
 use super::Request;

@@ -99,7 +99,7 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
         TestedBy::Other("the CI job test"),
     ),
     (
-        "docs/board/protocol.md",
+        "docs/board/operate.md",
         "sudo install -m 644 systemd/ringd.sysusers",
         TestedBy::Other("cargo test -p ring-board --test nodes service::"),
     ),

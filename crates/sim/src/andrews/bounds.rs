@@ -1,4 +1,4 @@
-//! The time limits of the recovery (`docs/board/protocol.md`, section 12).
+//! The time limits of the recovery (`docs/board/protocol/promises.md`, rules Q).
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The clients: their requests, the answers, and the resulting posts (`docs/board/protocol.md`, sections 10 and 12).
+//! The clients: their requests, the answers, and the resulting posts (`docs/board/protocol/token.md`, rules P;
+//! `promises.md`, rules Q).
 
 use ring_proto::andrews::{Command, Request, RequestAnswer};
 

@@ -5,22 +5,22 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule, and its place in section 12 of `docs/board/protocol.md`.
+    /// A rule. An id, such as A5, is that of the rule in `docs/board/protocol/`.
     #[non_exhaustive]
     Rule {
         Order "always: sequence numbers, ordered by post id, decrease, or two nodes use the same number",
         Acknowledged "always: the answer to a post is wrong",
         Cycle "always: the members do not form a cycle",
-        Proof "section 6: a node that is cut off claims from a live coordinator",
-        Beat "section 6: a node claims from a coordinator whose beat moves",
-        Written "section 7: a node considers a database as up that refuses the node's writes",
-        Use "section 9: a node uses a token that it does not hold",
-        Sequence "section 9: a node takes a token that is not newer than its last one",
-        Answered "section 10: a request does not get one answer in time, with a reason",
-        Answers "section 11: datagrams get too many answers",
-        Memory "section 11: memory exceeds its limit",
-        Panic "section 11: a node crashes",
-        Storm "section 11: the datagrams never end",
+        Proof "A5: a node that is cut off claims from a live coordinator",
+        Beat "A1: a node claims from a coordinator whose beat moves",
+        Written "D11: a node considers a database as up that refuses the node's writes",
+        Use "T13: a node uses a token that it does not hold",
+        Sequence "T5: a node takes a token that is not newer than its last one",
+        Answered "P2: a request does not get one answer in time, with a reason",
+        Answers "M6: datagrams get too many answers",
+        Memory "M6: memory exceeds its limit",
+        Panic "M6: a node crashes",
+        Storm "M6: the datagrams never end",
         Valid "an invalid datagram is sent",
         Ring "in the end: there is not one ring of all live nodes in time",
         Token "in the end: there is not exactly one token in time",

@@ -1,5 +1,5 @@
-//! The tables of the database, and the transactions with their guards (`docs/board/protocol.md`, section 7). Each
-//! transaction is one step: a reader sees either all of its changes or no change.
+//! The tables of the database, and the transactions with their guards (`docs/board/protocol/database.md`, rules D).
+//! Each transaction is one step: a reader sees either all of its changes or no change.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! The duties of a coordinator (`docs/board/protocol.md`, sections 5, 6 and 9). The duties end when the coordinator's
-//! row names another node.
+//! The duties of a coordinator (`docs/board/protocol/members.md`, rules S; `failures.md`, rules F; `token.md`, rules
+//! T). The duties end when the coordinator's row names another node.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The database jobs of this node (`docs/board/protocol.md`, sections 4 and 7). At most one job runs for the topology,
-//! and one for posts. The node also remembers jobs that it has given up without an outcome.
+//! The database jobs of this node (`docs/board/protocol/members.md`, rules L; `database.md`, rules D). At most one job
+//! runs for the topology, and one for posts. The node also remembers jobs that it has given up without an outcome.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The rows as this node read them last (`docs/board/protocol.md`, section 4).
+//! The rows as this node read them last (`docs/board/protocol/members.md`, rules L).
 
 use std::collections::BTreeMap;
 

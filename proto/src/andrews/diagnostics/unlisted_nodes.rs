@@ -1,4 +1,4 @@
-//! Nodes that the list lacks: rows of the database, and senders (`docs/board/protocol.md`, section 1).
+//! Nodes that the list lacks: rows of the database, and senders (`docs/board/operate.md`, "The list").
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
-//! Elections (`docs/board/protocol.md`, section 8): three methods behind one interface, and the state that belongs to
-//! the node. Start with `handler.rs`, the interface.
+//! Elections (`docs/board/protocol/elections.md`, rules E): three methods behind one interface, and the state that
+//! belongs to the node. Start with `handler.rs`, the interface.
 
 mod bully;
 mod chang_roberts;

@@ -1,4 +1,4 @@
-//! An election that this node has won (`docs/board/protocol.md`, section 8).
+//! An election that this node has won (`docs/board/protocol/elections.md`, rules E).
 
 use crate::time::Instant;
 

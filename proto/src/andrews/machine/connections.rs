@@ -1,4 +1,4 @@
-//! Opening, using and closing connections (`docs/board/protocol.md`, sections 3 and 6).
+//! Opening, using and closing connections (`docs/board/protocol/members.md`, rules C; `failures.md`, rules F).
 
 use std::net::SocketAddr;
 

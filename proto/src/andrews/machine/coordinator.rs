@@ -1,4 +1,5 @@
-//! The coordinator's answers to JOIN and SUCCESSOR_REQUEST (`docs/board/protocol.md`, sections 5 and 6).
+//! The coordinator's answers to JOIN and SUCCESSOR_REQUEST (`docs/board/protocol/members.md`, rules S; `failures.md`,
+//! rules F).
 
 use super::Andrews;
 use crate::andrews::coordinator::MemberRequest;

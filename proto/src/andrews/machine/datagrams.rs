@@ -1,4 +1,4 @@
-//! Datagrams: the messages that do not travel round the ring (`docs/board/protocol.md`, section 2).
+//! Datagrams: the messages that do not travel round the ring (`docs/board/protocol/members.md`, rules M).
 
 use std::net::IpAddr;
 

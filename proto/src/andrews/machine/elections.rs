@@ -1,5 +1,5 @@
 //! The actions that elections ask for, and the database write with which the winner becomes the coordinator
-//! (`docs/board/protocol.md`, section 8).
+//! (`docs/board/protocol/elections.md`, rules E).
 
 use std::net::IpAddr;
 

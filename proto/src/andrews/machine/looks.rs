@@ -1,5 +1,5 @@
-//! Looks at the topology, and the actions that follow from the rows that a look reads (`docs/board/protocol.md`,
-//! section 4).
+//! Looks at the topology, and the actions that follow from the rows that a look reads
+//! (`docs/board/protocol/members.md`, rules L).
 
 use std::time::Duration;
 

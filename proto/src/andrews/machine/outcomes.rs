@@ -1,4 +1,4 @@
-//! Outcomes of jobs, which may come late, never or twice (`docs/board/protocol.md`, section 7).
+//! Outcomes of jobs, which may come late, never or twice (`docs/board/protocol/database.md`, rules D).
 
 use super::Andrews;
 use crate::andrews::database::{RunningJob, Timeliness};

@@ -1,5 +1,5 @@
-//! Requests of clients. A request waits for the token, is served, and gets an answer (`docs/board/protocol.md`, section
-//! 10).
+//! Requests of clients. A request waits for the token, is served, and gets an answer (`docs/board/protocol/token.md`,
+//! rules P).
 
 use super::Andrews;
 use crate::andrews::database::{RunningJob, Timeliness};

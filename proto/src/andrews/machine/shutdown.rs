@@ -1,4 +1,4 @@
-//! Shutdown (`docs/board/protocol.md`, section 6, "Shutdown").
+//! Shutdown (`docs/board/protocol/failures.md` F12).
 
 use super::Andrews;
 use crate::StreamOp;

@@ -1,4 +1,4 @@
-//! The status of a node (`docs/board/protocol.md`, section 11).
+//! The status of a node (`docs/board/operate.md`).
 
 use super::Andrews;
 use crate::andrews::database::View;

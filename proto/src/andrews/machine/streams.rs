@@ -1,4 +1,5 @@
-//! Events of connections, and the messages that travel round the ring (`docs/board/protocol.md`, sections 2 and 3).
+//! Events of connections, and the messages that travel round the ring (`docs/board/protocol/members.md`, rules M and
+//! C).
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,5 +1,5 @@
-//! Opening and closing the connection to the successor that the node's row names (`docs/board/protocol.md`, sections 3,
-//! 4 and 6).
+//! Opening and closing the connection to the successor that the node's row names (`docs/board/protocol/members.md`,
+//! rules C and L; `failures.md`, rules F).
 
 use super::Andrews;
 use crate::andrews::message::OwnedMessage;

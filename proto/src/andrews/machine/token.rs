@@ -1,4 +1,4 @@
-//! The token: how a node takes, uses and passes it (`docs/board/protocol.md`, section 9).
+//! The token: how a node takes, uses and passes it (`docs/board/protocol/token.md`, rules T).
 
 use super::Andrews;
 use crate::StreamId;

@@ -1,4 +1,5 @@
-//! Selects the next write to the database (`docs/board/protocol.md`, sections 5 to 9).
+//! Selects the next write to the database (`docs/board/protocol/members.md`, rules S; `failures.md`, rules F;
+//! `database.md`, rules D; `elections.md`, rules E; `token.md`, rules T).
 
 use super::Andrews;
 use crate::andrews::database::{DatabaseAttempt, View};

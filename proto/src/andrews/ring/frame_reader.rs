@@ -1,4 +1,4 @@
-//! Reading frames from a stream, which may be split at any byte (`docs/board/protocol.md`, section 11).
+//! Reading frames from a stream, which may be split at any byte (`docs/board/protocol/members.md` M6).
 
 use ring_codec::andrews::Frame;
 use ring_codec::{DecodeError, StreamState, Streamed};

@@ -1,5 +1,5 @@
-//! Connections that other nodes have opened (`docs/board/protocol.md`, section 3). At most 16 of these connections may
-//! still lack a hello, and one connection belongs to the predecessor.
+//! Connections that other nodes have opened (`docs/board/protocol/members.md`, rules C). At most 16 of these
+//! connections may still lack a hello, and one connection belongs to the predecessor.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

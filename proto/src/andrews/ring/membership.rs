@@ -1,4 +1,5 @@
-//! A member of the ring, and its connection to its successor (`docs/board/protocol.md`, sections 3, 4 and 6).
+//! A member of the ring, and its connection to its successor (`docs/board/protocol/members.md`, rules C and L;
+//! `failures.md`, rules F).
 
 use std::net::IpAddr;
 use std::time::Duration;

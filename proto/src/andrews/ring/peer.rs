@@ -1,4 +1,5 @@
-//! A connection that is up, together with the node at its other end (`docs/board/protocol.md`, sections 3 and 6).
+//! A connection that is up, together with the node at its other end (`docs/board/protocol/members.md`, rules C;
+//! `failures.md`, rules F).
 
 use std::net::IpAddr;
 

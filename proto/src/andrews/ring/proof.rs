@@ -1,4 +1,5 @@
-//! Proof that the network works, and the connections that look for this proof (`docs/board/protocol.md`, section 6).
+//! Proof that the network works, and the connections that look for this proof (`docs/board/protocol/failures.md` A5 and
+//! A6).
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! A request to the coordinator that the node repeats. If the request has no effect, the node claims the coordinator's
-//! place (`docs/board/protocol.md`, sections 5 and 6).
+//! place (`docs/board/protocol/members.md`, rules S; `failures.md`, rules F and A).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The state of a node (`docs/board/protocol.md`, sections 4 to 6).
+//! The state of a node (`docs/board/protocol/members.md`, rules L and S; `failures.md`, rules F).
 
 use super::membership::Membership;
 use super::peer::Peer;

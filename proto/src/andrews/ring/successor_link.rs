@@ -1,4 +1,5 @@
-//! The connection to the successor that the node's row names (`docs/board/protocol.md`, sections 3 and 6).
+//! The connection to the successor that the node's row names (`docs/board/protocol/members.md`, rules C; `failures.md`,
+//! rules F).
 
 use super::peer::Peer;
 use super::repeated_request::{ProcessEvidence, RepeatedRequest};

@@ -1,4 +1,4 @@
-//! Bytes that wait to be written on a connection (`docs/board/protocol.md`, section 6).
+//! Bytes that wait to be written on a connection (`docs/board/protocol/members.md` C7).
 
 /// If a peer leaves more than this many bytes unread, the node treats the peer as ended.
 const UNREAD_BYTES_MAX: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! Random, malformed and extreme inputs (section 11). Such inputs must not make a node crash, stop or use ever more
+//! Random, malformed and extreme inputs (M6). Such inputs must not make a node crash, stop or use ever more
 //! memory.
 
 use super::prelude::*;

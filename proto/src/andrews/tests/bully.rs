@@ -1,4 +1,4 @@
-//! BULLY (section 8).
+//! BULLY (E13 to E17).
 
 use super::elections::{from_predecessor, member_with_method, node_2};
 use super::prelude::*;

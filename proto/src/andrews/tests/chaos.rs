@@ -1,4 +1,4 @@
-//! Rings in which faults occur at random and then end (section 12).
+//! Rings in which faults occur at random and then end (rules Q).
 
 use super::prelude::*;
 

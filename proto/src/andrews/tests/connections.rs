@@ -1,4 +1,4 @@
-//! Connections and their hellos (section 3).
+//! Connections and their hellos (rules C).
 
 use super::prelude::*;
 

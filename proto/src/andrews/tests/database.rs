@@ -1,4 +1,4 @@
-//! A database that is slow or gone, and outcomes that come late, never or twice (section 7).
+//! A database that is slow or gone, and outcomes that come late, never or twice (D9 to D11).
 
 use super::prelude::*;
 

@@ -1,5 +1,5 @@
-//! The counter-examples of section 13, "Differences": schedules that break the rules of the document or of an earlier
-//! design.
+//! The counter-examples of `docs/appendix/decisions/board/`: schedules that break the rules of the document or of an
+//! earlier design.
 
 use super::prelude::*;
 

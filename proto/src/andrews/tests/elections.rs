@@ -1,4 +1,4 @@
-//! Elections (section 8), with the rules that all methods share.
+//! Elections (rules E), with the rules that all methods share.
 
 use super::prelude::*;
 

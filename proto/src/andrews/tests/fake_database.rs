@@ -1,4 +1,4 @@
-//! A database in memory: the transactions of `docs/board/protocol.md`, section 7, each with its guard.
+//! A database in memory: the transactions of `docs/board/protocol/database.md`, rules D, each with its guard.
 
 use std::collections::{BTreeMap, BTreeSet};
 

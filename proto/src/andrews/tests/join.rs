@@ -1,4 +1,4 @@
-//! Start and join (section 5).
+//! Start and join (rules S).
 
 use super::prelude::*;
 

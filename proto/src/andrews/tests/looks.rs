@@ -1,4 +1,4 @@
-//! Looks (section 4).
+//! Looks (rules L).
 
 use super::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Tests of the rules of `docs/board/protocol.md` on the state machine. The tests need no sockets, no clock and no
-//! database. Start with `rig.rs`, one node in virtual time.
+//! Tests of the rules of `docs/board/protocol/README.md` on the state machine. The tests need no sockets, no clock and
+//! no database. Start with `rig.rs`, one node in virtual time.
 
 pub(super) mod fake_database;
 mod network;

@@ -1,4 +1,4 @@
-//! Proof of the network (section 6), and claims of members that see no token.
+//! Proof of the network (A5), and claims of members that see no token.
 
 use super::prelude::*;
 

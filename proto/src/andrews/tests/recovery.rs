@@ -1,4 +1,4 @@
-//! Failure and recovery (section 6).
+//! Failure and recovery (rules F).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! RING_BASED and CHANG_ROBERTS (section 8).
+//! RING_BASED and CHANG_ROBERTS (E4 to E12).
 
 use super::elections::{CHANG, RING, from_predecessor, member_with_method, node_2};
 use super::prelude::*;

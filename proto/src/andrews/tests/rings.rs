@@ -1,4 +1,4 @@
-//! Rings without faults, and with crashes (`docs/board/protocol.md`, section 12).
+//! Rings without faults, and with crashes (`docs/board/protocol/promises.md`, rules Q).
 
 use super::prelude::*;
 

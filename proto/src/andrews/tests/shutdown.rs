@@ -1,4 +1,4 @@
-//! Shutdown (section 6), options and the list (section 1).
+//! Shutdown (F12), options and the list.
 
 use super::prelude::*;
 

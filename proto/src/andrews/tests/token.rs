@@ -1,4 +1,4 @@
-//! The token (section 9).
+//! The token (rules T).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The transport of each message (section 2).
+//! The transport of each message (M1).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The token while this node has it (`docs/board/protocol.md`, section 9).
+//! The token while this node has it (`docs/board/protocol/token.md`, rules T).
 
 use crate::StreamId;
 use crate::time::Instant;

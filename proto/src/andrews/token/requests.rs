@@ -1,4 +1,4 @@
-//! Requests that wait for the token (`docs/board/protocol.md`, section 10).
+//! Requests that wait for the token (`docs/board/protocol/token.md`, rules P).
 
 use std::collections::VecDeque;
 
