@@ -30,7 +30,7 @@ pub struct Job {
     pub work: Work,
 }
 
-/// The work of a job (section 9).
+/// The work of a job (`docs/jitterbug/protocol/data.md` D1, D6).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
     /// Computes the next data. The program reads these bytes as its standard input, and writes the next data to its

@@ -1,5 +1,5 @@
-//! The data, the received data that waits for a decision, and the running job (`docs/jitterbug/protocol.md`, section
-//! 9).
+//! The data, the received data that waits for a decision, and the running job (`docs/jitterbug/protocol/data.md` D1 to
+//! D7).
 
 use std::collections::VecDeque;
 use std::time::Duration;

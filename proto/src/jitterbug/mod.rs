@@ -1,4 +1,4 @@
-//! A node of a Jitterbug ring as a pure state machine (`docs/jitterbug/protocol.md`).
+//! A node of a Jitterbug ring as a pure state machine (`docs/jitterbug/protocol/`).
 //!
 //! [`Jitterbug`] is a [`Machine`](crate::Machine) on datagrams and connections. It starts with [`Options`]. The inputs
 //! of the machine are the state of its network ([`NetworkState`]) and [`Command`]s. The node reports [`Event`]s and

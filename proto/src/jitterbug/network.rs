@@ -1,4 +1,4 @@
-//! The network of a node, and the addresses of its segment (`docs/jitterbug/protocol.md`, section 1).
+//! The network of a node, and the addresses of its segment (`docs/jitterbug/protocol/addresses.md` A3 to A6).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 

@@ -1,4 +1,4 @@
-//! The options of a node (`docs/jitterbug/protocol.md`, section 1).
+//! The options of a node (`docs/jitterbug/protocol/addresses.md` O1 to O6).
 
 use std::time::Duration;
 
@@ -217,8 +217,8 @@ impl Options {
         self.tr_interval.saturating_mul(2 * self.tr_count)
     }
 
-    /// Returns the lease. A leader that was stalled for longer no longer leads (section 5, "Stall"). After a shorter
-    /// stall, the leader has answered at least one TR1 of every restore. All nodes must use these options.
+    /// Returns the lease. A leader that was stalled for longer no longer leads (`leader.md` S1). After a shorter stall,
+    /// the leader has answered at least one TR1 of every restore. All nodes must use these options.
     pub fn own_lease(&self) -> Duration {
         self.tr_interval.saturating_mul(2 * self.tr_count - 1)
     }

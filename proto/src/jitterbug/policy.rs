@@ -1,4 +1,4 @@
-//! The built-in computation and decisions (`docs/jitterbug/protocol.md`, section 9): pure functions of bytes.
+//! The built-in computation and decisions (`docs/jitterbug/protocol/data.md` D1, D6): pure functions of bytes.
 
 /// Returns the digest of the computation and the decision (`docs/reference/wire-formats.md`, "Jitterbug"): FNV-1a in 64
 /// bits. A command is represented by its line after `sh -c `.

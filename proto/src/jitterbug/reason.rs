@@ -1,4 +1,4 @@
-//! The reasons why datagrams and exchanges are dropped (`docs/jitterbug/protocol.md`, section 11).
+//! The reasons why datagrams and exchanges are dropped (`docs/jitterbug/protocol/messages.md` X1).
 
 use ring_codec::{DecodeError, Field, Problem};
 

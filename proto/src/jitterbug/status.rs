@@ -1,4 +1,4 @@
-//! The status of a node (`docs/jitterbug/protocol.md`, section 11).
+//! The status of a node (`docs/jitterbug/operate.md`, "Status").
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! The terms that other nodes announce, and the units of these terms (`docs/jitterbug/protocol.md`, section 1).
+//! The terms that other nodes announce, and the units of these terms (`docs/jitterbug/protocol/terms.md` T3).
 
 use std::time::Duration;
 

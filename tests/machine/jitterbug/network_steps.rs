@@ -218,7 +218,8 @@ impl Harness {
         }
     }
 
-    /// Checks that exactly one of two leaders gives way if they offer their tokens to each other (section 7).
+    /// Checks that exactly one of two leaders gives way if they offer their tokens to each other
+    /// (`docs/jitterbug/protocol/passing.md` C4).
     fn check_giving_way(&mut self, id: StreamId, done: &Outputs) {
         let standing = self.node.summary();
         let own = (standing.token_id, self.node.address());

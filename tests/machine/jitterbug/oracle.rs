@@ -1,5 +1,5 @@
-//! The oracle: the rules of one node at every time (`docs/jitterbug/protocol.md`, sections 6, 7 and 11), through the
-//! public interface.
+//! The oracle: the rules of one node at every time (`docs/jitterbug/protocol/`: `passing.md`, `promises.md`), through
+//! the public interface.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

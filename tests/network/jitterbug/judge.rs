@@ -1,4 +1,4 @@
-//! Checks recorded frames against the rules of `docs/jitterbug/protocol.md`, "Always".
+//! Checks recorded frames against the rules of `docs/jitterbug/protocol/promises.md` Q1 to Q7.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;

@@ -5,7 +5,7 @@ use ring_segment::{Container, Layout, Test, WAIT_LIMIT, binaries, tests};
 use serde_json::Value;
 
 use super::stand::UDP_PORT;
-use crate::recipes::pages::{JITTERBUG, block};
+use crate::recipes::pages::{JITTERBUG_OPERATE, block};
 
 const UNIT: &str = "ringd-jitterbug@eth0";
 
@@ -17,7 +17,10 @@ fn the_unit_leads_without_capabilities_and_ends_when_it_is_stopped() -> Result<(
     let segment = Layout::new(1).addresses().bridge()?;
     let container = Container::boot(segment.node(0), binaries())?;
     container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")?;
-    let recipe = block(JITTERBUG, "sudo install -m 644 systemd/ringd.sysusers")?;
+    let recipe = block(
+        JITTERBUG_OPERATE,
+        "sudo install -m 644 systemd/ringd.sysusers",
+    )?;
     container.sh(recipe.trim_end())?;
     container.wait_for(UNIT, "StatusText", WAIT_LIMIT, |text| text == "in the ring")?;
     let ask = "setpriv --reuid=nobody --regid=ringd-jitterbug --clear-groups ringctl -i jitterbug-eth0 status --json";

@@ -31,7 +31,8 @@ pub(crate) const HOOKS: Page = page!("docs/reference/hooks.md");
 pub(crate) const ONCE: Page = page!("docs/reference/once.md");
 pub(crate) const FENCING: Page = page!("docs/how-to/fencing.md");
 pub(crate) const FTN: Page = page!("docs/token-service/protocol.md");
-pub(crate) const JITTERBUG: Page = page!("docs/jitterbug/protocol.md");
+pub(crate) const JITTERBUG: Page = page!("docs/jitterbug/README.md");
+pub(crate) const JITTERBUG_OPERATE: Page = page!("docs/jitterbug/operate.md");
 pub(crate) const CONTROL: Page = page!("docs/reference/control.md");
 
 /// Returns all pages that contain recipes, by name.
@@ -114,17 +115,17 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
         TestedBy::Test("locks::expiry"),
     ),
     (
-        "docs/jitterbug/protocol.md",
+        "docs/jitterbug/operate.md",
         "sudo install -m 644 systemd/ringd.sysusers",
         TestedBy::Test("jitterbug::service"),
     ),
     (
-        "docs/jitterbug/protocol.md",
+        "docs/jitterbug/README.md",
         "ringd jitterbug eth0 --compute",
         TestedBy::Test("jitterbug::example"),
     ),
     (
-        "docs/jitterbug/protocol.md",
+        "docs/jitterbug/README.md",
         "$ ringctl -i jitterbug-eth0 data get",
         TestedBy::Test("jitterbug::example"),
     ),

@@ -1,8 +1,8 @@
 //! Simulations of Jitterbug: the nodes of a segment, with datagrams and connections.
 //!
 //! [`run`] makes a whole run: first the faults, then the recovery. The nodes run their real state machine in the
-//! [`Driver`](ring_runtime::driver::Driver) of the daemon. The checks are the promises of `docs/jitterbug/protocol.md`,
-//! section 11, "Always" and "Eventually".
+//! [`Driver`](ring_runtime::driver::Driver) of the daemon. The checks are the promises of
+//! `docs/jitterbug/protocol/promises.md`.
 
 mod apply;
 mod bounds;

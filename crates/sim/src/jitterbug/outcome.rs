@@ -5,7 +5,8 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule, and its number in section 11 of `docs/jitterbug/protocol.md` if it has one.
+    /// A rule. `always 1` to `always 7` are Q1 to Q7 of `docs/jitterbug/protocol/promises.md`, and `eventually 1` to
+    /// `eventually 3` are Q8 to Q10. `section 1` is T6 and F2 of `terms.md`, and `section 5` is S1 of `leader.md`.
     #[non_exhaustive]
     Rule {
         Chain "always 1: a token id has two holders",

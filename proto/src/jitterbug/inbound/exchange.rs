@@ -1,5 +1,5 @@
-//! One inbound connection. The node checks the giver's messages as they arrive (`docs/jitterbug/protocol.md`, sections
-//! 7 and 11).
+//! One inbound connection. The node checks the giver's messages as they arrive (`docs/jitterbug/protocol/passing.md` C1
+//! to C9, `docs/jitterbug/protocol/messages.md` X1 to X5).
 
 use std::net::IpAddr;
 use std::time::Duration;

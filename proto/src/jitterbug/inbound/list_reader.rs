@@ -1,4 +1,4 @@
-//! Reads TP4, and checks each entry as soon as it has arrived (`docs/jitterbug/protocol.md`, sections 10 and 11).
+//! Reads TP4, and checks each entry as soon as it has arrived (`docs/jitterbug/protocol/messages.md` X2).
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -63,8 +63,8 @@ impl ListReader {
             // A wrong entry ends the exchange before the rest of a long list arrives.
             check_node(node)?;
             let entry = rest.get(..len).unwrap_or_default();
-            // Entries stay encoded, so that the memory of an exchange stays within 19 bytes per node (section 11,
-            // promise 5).
+            // Entries stay encoded, so that the memory of an exchange stays within 19 bytes per node (`promises.md`
+            // Q5).
             append(&mut self.bytes, entry, self.len_max);
             self.missing -= 1;
             used += len;

@@ -1,4 +1,4 @@
-//! The inbound connections: at most 16, and one per source address (`docs/jitterbug/protocol.md`, section 11).
+//! The inbound connections: at most 16, and one per source address (`docs/jitterbug/protocol/messages.md` X3, X4).
 
 mod exchange;
 pub(crate) mod list_reader;

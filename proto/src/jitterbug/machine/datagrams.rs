@@ -1,4 +1,4 @@
-//! Datagrams and their effects (`docs/jitterbug/protocol.md`, section 4).
+//! Datagrams and their effects (`docs/jitterbug/protocol/messages.md` M1 to M15).
 
 use std::cmp::Ordering;
 use std::net::IpAddr;

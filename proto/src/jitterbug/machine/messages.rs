@@ -1,4 +1,5 @@
-//! TR1 and TR2 that the node sends (`docs/jitterbug/protocol.md`, sections 3, 4 and 8).
+//! TR1 and TR2 that the node sends (`docs/jitterbug/protocol/restore.md` R3 to R5, `messages.md` M5 to M13 and
+//! `announcements.md` N1 to N3 there).
 
 use std::net::IpAddr;
 

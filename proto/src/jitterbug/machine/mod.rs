@@ -7,7 +7,7 @@
 //! | `states`, `timer`, `shutdown` | changes of state, and their times |
 //! | `ranks`, `terms` | the strength of the node's token, and the options of other nodes |
 //! | `turn`, `giver` | a leader's turn, and the giver's side of a pass |
-//! | `candidate` | the candidate's side of a pass |
+//! | `taker` | the candidate's side of a pass |
 //! | `status`, `invariants` | values that people read, and conditions that hold after every input |
 
 mod datagrams;

@@ -1,4 +1,5 @@
-//! Changes of the network, and shutdown (`docs/jitterbug/protocol.md`, sections 1 and 5, "Shutdown").
+//! Changes of the network, and shutdown (`docs/jitterbug/protocol/addresses.md` A8 to A11,
+//! `docs/jitterbug/protocol/leader.md` H1 to H6).
 
 use super::Jitterbug;
 use crate::StreamOp;

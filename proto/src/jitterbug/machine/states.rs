@@ -1,4 +1,5 @@
-//! Changes of state (`docs/jitterbug/protocol.md`, sections 2, 3 and 5).
+//! Changes of state (`docs/jitterbug/protocol/README.md`, "Variables"; `restore.md` R1, R2, R6, R14 and `leader.md` L1,
+//! L14 there).
 
 use ring_codec::jitterbug::TokenId;
 

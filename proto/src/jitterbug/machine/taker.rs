@@ -1,4 +1,5 @@
-//! The candidate's side of a pass (`docs/jitterbug/protocol.md`, sections 7 and 10).
+//! The candidate's side of a pass (`docs/jitterbug/protocol/passing.md` C1 to C12, `docs/jitterbug/protocol/lists.md`
+//! E3, E5).
 
 use std::net::IpAddr;
 use std::time::Duration;

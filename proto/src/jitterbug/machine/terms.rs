@@ -1,4 +1,4 @@
-//! The terms of this node, and the effects of the terms of other nodes (`docs/jitterbug/protocol.md`, section 1).
+//! The terms of this node, and the effects of the terms of other nodes (`docs/jitterbug/protocol/terms.md`).
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The clock: stalls, and the next deadline (`docs/jitterbug/protocol.md`, section 5).
+//! The clock: stalls, and the next deadline (`docs/jitterbug/protocol/leader.md` S1 to S8).
 
 use super::Jitterbug;
 use crate::jitterbug::role::Role;
@@ -10,7 +10,7 @@ const WAKE_UPS_PER_LEASE: u32 = 8;
 
 impl Jitterbug {
     /// Sets the time, which never goes back. If a leader or a restore has stalled for too long, it ends here, before
-    /// any input is handled (section 5, "Stall").
+    /// any input is handled (S1, S2).
     pub(super) fn advance_clock(&mut self, now: Now) {
         let stood = now.monotonic.since(self.now);
         // The lease from before the stall counts. Terms that run out during the stall must not make it longer.

@@ -1,4 +1,4 @@
-//! The steps of a leader's turn (`docs/jitterbug/protocol.md`, section 5).
+//! The steps of a leader's turn (`docs/jitterbug/protocol/leader.md` L1 to L14, K1 to K9).
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -93,7 +93,7 @@ impl Jitterbug {
             .is_some_and(CandidateRound::begin_passing)
         {
             // The list changes before the first pass and not during a pass, so that TP1 and TP4 have the same list
-            // (section 10).
+            // (L7).
             let added = self.list.apply_additions();
             self.report_added(&added);
             self.forget_silent_nodes();

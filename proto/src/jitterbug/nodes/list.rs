@@ -1,4 +1,4 @@
-//! The list of nodes, and the nodes that wait to be added (`docs/jitterbug/protocol.md`, section 10).
+//! The list of nodes, and the nodes that wait to be added (`docs/jitterbug/protocol/lists.md`).
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! The nodes that this node has heard itself, with their terms (`docs/jitterbug/protocol.md`, section 2).
+//! The nodes that this node has heard itself, with their terms (`docs/jitterbug/protocol/terms.md` T4 to T10).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

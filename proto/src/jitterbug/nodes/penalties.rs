@@ -1,4 +1,4 @@
-//! Penalties of candidates (`docs/jitterbug/protocol.md`, section 5, "Candidates and penalties").
+//! Penalties of candidates (`docs/jitterbug/protocol/leader.md` K3 to K6).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

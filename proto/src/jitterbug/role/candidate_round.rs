@@ -1,4 +1,4 @@
-//! The candidates of a turn (`docs/jitterbug/protocol.md`, section 5).
+//! The candidates of a turn (`docs/jitterbug/protocol/leader.md` K1 to K9).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One pass to one candidate, from the giver's side (`docs/jitterbug/protocol.md`, section 6).
+//! One pass to one candidate, from the giver's side (`docs/jitterbug/protocol/passing.md` P1 to P10).
 
 use ring_codec::jitterbug::{Kind, Message, Node, Terms, TokenId};
 use ring_codec::{StreamState, Streamed};

@@ -1,4 +1,4 @@
-//! The restore of an orphan (`docs/jitterbug/protocol.md`, section 3).
+//! The restore of an orphan (`docs/jitterbug/protocol/restore.md` R2 to R15).
 //!
 //! The id of each try is the node's token_id. The second try sets a new token_id.
 
@@ -76,7 +76,8 @@ impl Restore {
         if self.is_granted() || now < self.due {
             return RestoreAction::Wait;
         }
-        // A node that has had no token does not know the leases of its ring (section 1). A leader may still be alive.
+        // A node that has had no token does not know the leases of its ring (`terms.md` T11). A leader may still be
+        // alive.
         let is_too_early = self.stage == RestoreStage::Second && now < self.earliest;
         if self.sent_count < count || is_too_early {
             // The count stays within its limit, so that each refused TR1 causes another one.
@@ -86,7 +87,7 @@ impl Restore {
         }
         if self.stage == RestoreStage::First {
             self.stage = RestoreStage::Second;
-            // The second try asks with the new id, because another orphan can have drawn the same one (section 3).
+            // The second try asks with the new id, because another orphan can have drawn the same one (R13).
             self.sent_count = 0;
             return RestoreAction::StartSecondTry;
         }

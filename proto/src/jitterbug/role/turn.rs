@@ -1,4 +1,4 @@
-//! A leader's turn (`docs/jitterbug/protocol.md`, section 5).
+//! A leader's turn (`docs/jitterbug/protocol/leader.md` L1 to L14).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Announcements and merging rings (section 8).
+//! Announcements and merging rings (`docs/jitterbug/protocol/announcements.md`).
 
 use super::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Bad input and bounds (section 11). A node counts each bad input by its reason, and gives no answer. The state of the
-//! node does not change.
+//! Bad input and bounds (`docs/jitterbug/protocol/messages.md` X1 to X5). A node counts each bad input by its reason,
+//! and gives no answer. The state of the node does not change.
 
 use super::prelude::*;
 use crate::buffer::append;

@@ -1,4 +1,4 @@
-//! The candidate's side of a pass (section 7).
+//! The candidate's side of a pass (`docs/jitterbug/protocol/passing.md` C1 to C12).
 
 use super::prelude::*;
 

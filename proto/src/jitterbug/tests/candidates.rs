@@ -1,4 +1,4 @@
-//! Candidates and penalties (section 5).
+//! Candidates and penalties (`docs/jitterbug/protocol/leader.md` K1 to K9).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Data (section 9).
+//! Data (`docs/jitterbug/protocol/data.md`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Datagrams (section 4).
+//! Datagrams (`docs/jitterbug/protocol/messages.md` M1 to M15).
 
 use super::prelude::*;
 

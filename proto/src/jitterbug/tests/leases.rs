@@ -1,4 +1,4 @@
-//! Impossible leases, and terms of nodes that are gone (section 1).
+//! Impossible leases, and terms of nodes that are gone (`docs/jitterbug/protocol/terms.md`).
 
 use super::prelude::*;
 use super::segment::Segment;

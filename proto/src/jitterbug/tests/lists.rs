@@ -1,4 +1,4 @@
-//! Lists (section 10).
+//! Lists (`docs/jitterbug/protocol/lists.md`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Addresses (section 1).
+//! Addresses (`docs/jitterbug/protocol/addresses.md` A1 to A11).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Options (section 1).
+//! Options (`docs/jitterbug/protocol/addresses.md` O1 to O6).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The giver's side of a pass (section 6).
+//! The giver's side of a pass (`docs/jitterbug/protocol/passing.md` P1 to P11).
 
 use super::prelude::*;
 

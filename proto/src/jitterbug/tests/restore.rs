@@ -1,4 +1,4 @@
-//! token_restore (section 3).
+//! token_restore (`docs/jitterbug/protocol/restore.md`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The promises of section 11 about whole rings.
+//! The promises of `docs/jitterbug/protocol/promises.md` about whole rings.
 
 use super::prelude::*;
 use super::segment::Segment;

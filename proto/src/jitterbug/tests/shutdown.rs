@@ -1,4 +1,4 @@
-//! Shutdown (section 5).
+//! Shutdown (`docs/jitterbug/protocol/leader.md` H1 to H6).
 
 use super::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Stalls (section 5). A loop has stalled if it did not run for (2 × tr_count - 1) × tr_interval, here 500 ms.
+//! Stalls (`docs/jitterbug/protocol/leader.md` S1 to S8). A loop has stalled if it did not run for (2 × tr_count - 1) ×
+//! tr_interval, here 500 ms.
 
 use super::prelude::*;
 use crate::time::{Instant, Now, nanos};

@@ -1,4 +1,4 @@
-//! The turn of a leader (section 5).
+//! The turn of a leader (`docs/jitterbug/protocol/leader.md` L1 to L14).
 
 use super::prelude::*;
 

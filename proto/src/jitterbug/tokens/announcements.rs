@@ -1,4 +1,4 @@
-//! The announcements of a leader (`docs/jitterbug/protocol.md`, section 8).
+//! The announcements of a leader (`docs/jitterbug/protocol/announcements.md` N1 to N3).
 
 use ring_codec::jitterbug::TokenId;
 

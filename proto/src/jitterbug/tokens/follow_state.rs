@@ -1,4 +1,4 @@
-//! The nodes that follow a token (`docs/jitterbug/protocol.md`, section 8).
+//! The nodes that follow a token (`docs/jitterbug/protocol/announcements.md` N4, N7).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! New token ids (`docs/jitterbug/protocol.md`, section 3).
+//! New token ids (`docs/jitterbug/protocol/restore.md` R4).
 
 use ring_codec::jitterbug::TokenId;
 

@@ -1,4 +1,4 @@
-//! The token that this node passed on last (`docs/jitterbug/protocol.md`, section 2).
+//! The token that this node passed on last (`docs/jitterbug/protocol/passing.md` P8).
 
 use std::time::Duration;
 

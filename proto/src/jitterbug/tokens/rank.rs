@@ -1,4 +1,4 @@
-//! The strength of tokens (`docs/jitterbug/protocol.md`, section 8).
+//! The strength of tokens (`docs/jitterbug/protocol/announcements.md` N5).
 
 use ring_codec::jitterbug::{Terms, TokenId};
 

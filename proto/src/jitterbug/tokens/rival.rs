@@ -1,4 +1,4 @@
-//! The strongest announcement that was heard (`docs/jitterbug/protocol.md`, section 8).
+//! The strongest announcement that was heard (`docs/jitterbug/protocol/announcements.md` N6).
 
 use std::time::Duration;
 
