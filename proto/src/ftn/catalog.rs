@@ -1,6 +1,6 @@
-//! Entries of a CATALOG (`docs/token-service/protocol.md`, section 2). An entry with the empty name is a marker. The
-//! first marker names the survey, and each later marker names the kind of hold for the tokens that follow the marker.
-//! The client writes a CATALOG and a server reads it.
+//! Entries of a CATALOG (`docs/token-service/protocol/conventions.md` C5 to C7). An entry with the empty name is a
+//! marker. The first marker names the survey, and each later marker names the kind of hold for the tokens that follow
+//! the marker. The client writes a CATALOG and a server reads it.
 
 use std::fmt::{self, Write as _};
 use std::str;

@@ -1,5 +1,5 @@
-//! The configuration: its number, the leader and the state of each server (`docs/token-service/protocol.md`, section
-//! 2).
+//! The configuration: its number, the leader and the state of each server (`docs/token-service/protocol/numbers.md`
+//! N1).
 
 use ring_codec::ftn::ServerState;
 

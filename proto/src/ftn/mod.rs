@@ -1,4 +1,4 @@
-//! The FTN token service: a group of servers keeps many named tokens for clients (`docs/token-service/protocol.md`).
+//! The FTN token service: a group of servers keeps many named tokens for clients (`docs/token-service/README.md`).
 //!
 //! [`server`] and [`client`] are two state machines. The two state machines share the [list of servers](Servers), the
 //! [configuration](Configuration) and the entries of a CATALOG ([`catalog`]). Both state machines also use the
@@ -35,13 +35,13 @@ pub const WINDOW: usize = 16;
 pub const NAME_BYTES_MAX: usize = 1_024;
 /// Longest data of a token, in bytes.
 pub const DATA_BYTES_MAX: usize = 32 * 1_024;
-/// Longest introduction of a session, in bytes (section 6).
+/// Longest introduction of a session, in bytes (C4).
 pub const INTRODUCTION_BYTES_MAX: usize = 96;
 /// Largest number of servers in a list.
 // A larger list would not fit `NumberLimits`, which has one bit of a `u32` for each server.
 pub const SERVERS_MAX: usize = 32;
-/// LONGEST of `docs/token-service/protocol.md`: the longest datagram, in bytes. Every IPv6 path and nearly every IPv4
-/// path carries a datagram of this length without fragments.
+/// LONGEST of `docs/token-service/protocol/conventions.md`: the longest datagram, in bytes. Every IPv6 path and nearly
+/// every IPv4 path carries a datagram of this length without fragments.
 // The smallest MTU of IPv6 is 1,280 bytes, and the headers take 48 of them.
 pub const DATAGRAM_BYTES_MAX: usize = 1_232;
 /// Smallest id of a session.

@@ -6,8 +6,8 @@ use ring_codec::ftn::{hash, server_sequence, server_signature};
 
 use super::{Configuration, SERVERS_MAX};
 
-/// The list of servers that each client and each server gets at its start (`docs/token-service/protocol.md`, section
-/// 1).
+/// The list of servers that each client and each server gets at its start (`docs/token-service/protocol/conventions.md`
+/// O4).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Servers {
     addresses: Box<[Option<SocketAddr>]>,

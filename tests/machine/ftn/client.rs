@@ -1,4 +1,4 @@
-//! One client, with the checks of `docs/token-service/protocol.md`, sections 5 and 6.
+//! One client, with the checks of `docs/token-service/protocol/sessions.md` and `tokens.md`.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One server, with the checks of `docs/token-service/protocol.md`, section 7.
+//! One server, with the checks of `docs/token-service/protocol/promises.md`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

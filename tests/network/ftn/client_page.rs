@@ -1,4 +1,4 @@
-//! Runs the recipe of `docs/token-service/protocol.md` unchanged.
+//! Runs the recipes of `docs/token-service/README.md` and `docs/token-service/use.md` unchanged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,20 +13,48 @@ use ring_segment::{Test, tests};
 
 use super::client_stand::serve;
 use crate::locks::program::Running;
-use crate::recipes::pages::{FTN, block};
+use crate::recipes::pages::{TOKENS, TOKENS_USE, block};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
+        a_reader_tries_the_service_on_one_machine,
         an_entry_of_the_cache_is_made_once_and_all_clients_read_it,
         a_shell_completes_the_names_of_tokens,
     ]
+}
+
+/// Runs the first block of the page in an empty directory.
+fn a_reader_tries_the_service_on_one_machine() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let text = block(TOKENS, "echo 127.0.0.1:7301 >ftn.servers")?;
+    let programs = [
+        ring_segment::program("ringctl"),
+        env!("CARGO_BIN_EXE_ringd"),
+    ];
+    let folders = programs.map(|program| Path::new(program).parent());
+    let [ringctl, ringd] = folders.map(|it| it.unwrap_or(Path::new(".")).display().to_string());
+    let path = format!("{ringctl}:{ringd}:{}", std::env::var("PATH")?);
+    let output = Command::new("bash")
+        .args(["-e", "-c", text])
+        .env("PATH", path)
+        .current_dir(folder.path())
+        .output()?;
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let is_complete = ["fencing number ", "counter ", "nightly "]
+        .iter()
+        .all(|it| printed.contains(it));
+    ensure!(
+        output.status.success() && printed.starts_with('1') && is_complete,
+        "{output:?}"
+    );
+    Ok(())
 }
 
 fn an_entry_of_the_cache_is_made_once_and_all_clients_read_it() -> Result<()> {
     let stand = serve(1)?;
     let cache = stand.file("cache");
     fs::create_dir(&cache)?;
-    let text = block(FTN, "#!/bin/sh\n# cached KEY CMD")?;
+    let text = block(TOKENS_USE, "#!/bin/sh\n# cached KEY CMD")?;
     let places = [
         ("/etc/ringd/ftn.servers", stand.list()),
         ("/srv/cache", cache.clone()),
@@ -80,7 +108,7 @@ fn a_shell_completes_the_names_of_tokens() -> Result<()> {
     }
     let programs = Path::new(ring_segment::program("ringctl")).parent();
     let programs = programs.context("the file is in a directory")?.display();
-    let source = block(FTN, "source <(RINGCTL_COMPLETE=bash ringctl)")?;
+    let source = block(TOKENS_USE, "source <(RINGCTL_COMPLETE=bash ringctl)")?;
     let list = stand.list();
     let completes = |words: &str| -> Result<String> {
         let script = format!(

@@ -1,4 +1,4 @@
-//! Checks recorded frames against the rules of `docs/token-service/protocol.md`.
+//! Checks recorded frames against the rules of `docs/token-service/protocol/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

@@ -5,7 +5,7 @@ use ring_segment::{Container, Layout, Segment, Test, WAIT_LIMIT, binaries, tests
 use serde_json::Value;
 
 use super::stand::PORT;
-use crate::recipes::pages::{FTN, block};
+use crate::recipes::pages::{TOKENS_OPERATE, block};
 
 const UNIT: &str = "ringd-ftn@0";
 const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
@@ -33,7 +33,7 @@ impl ServiceScene {
         let segment = Layout::new(1).addresses().bridge()?;
         let container = Container::boot(segment.node(0), binaries())?;
         container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")?;
-        let recipe = block(FTN, "sudo install -m 644 systemd/ringd.sysusers")?;
+        let recipe = block(TOKENS_OPERATE, "sudo install -m 644 systemd/ringd.sysusers")?;
         let ip = segment.node(0).ip().context("the node has an address")?;
         ensure!(recipe.contains(" a:7301 b:7301 c:7301 "), "{recipe}");
         let recipe = recipe.replace(" a:7301 b:7301 c:7301 ", &format!(" {ip}:{PORT} "));

@@ -30,7 +30,9 @@ pub(crate) const USING: Page = page!("docs/how-to/using.md");
 pub(crate) const HOOKS: Page = page!("docs/reference/hooks.md");
 pub(crate) const ONCE: Page = page!("docs/reference/once.md");
 pub(crate) const FENCING: Page = page!("docs/how-to/fencing.md");
-pub(crate) const FTN: Page = page!("docs/token-service/protocol.md");
+pub(crate) const TOKENS: Page = page!("docs/token-service/README.md");
+pub(crate) const TOKENS_USE: Page = page!("docs/token-service/use.md");
+pub(crate) const TOKENS_OPERATE: Page = page!("docs/token-service/operate.md");
 pub(crate) const JITTERBUG: Page = page!("docs/jitterbug/README.md");
 pub(crate) const JITTERBUG_OPERATE: Page = page!("docs/jitterbug/operate.md");
 pub(crate) const CONTROL: Page = page!("docs/reference/control.md");
@@ -73,7 +75,7 @@ pub(crate) enum TestedBy {
 }
 
 /// Each recipe: its page, its beginning, and the test that runs it.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 40] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -160,12 +162,17 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
         TestedBy::Test("fencing::http"),
     ),
     (
-        "docs/token-service/protocol.md",
+        "docs/token-service/README.md",
+        "echo 127.0.0.1:7301 >ftn.servers",
+        TestedBy::Test("ftn::client_page"),
+    ),
+    (
+        "docs/token-service/operate.md",
         "sudo install -m 644 systemd/ringd.sysusers",
         TestedBy::Test("ftn::service"),
     ),
     (
-        "docs/token-service/protocol.md",
+        "docs/token-service/use.md",
         "#!/bin/sh\n# cached KEY CMD",
         TestedBy::Test("ftn::client_page"),
     ),

@@ -1,5 +1,5 @@
 //! The hosts of a list of servers, and the addresses of the hosts, as the resolver returns them
-//! (`docs/token-service/protocol.md`, section 1).
+//! (`docs/token-service/protocol/conventions.md` O5).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};

@@ -1,5 +1,5 @@
 //! A client of the token service: the list of the servers, and a session with the servers
-//! (`docs/token-service/protocol.md`).
+//! (`docs/token-service/use.md`).
 //!
 //! A [`Session`] sends and receives messages only while one of its methods runs. So a program that works under a token
 //! must call [`Session::next`] often, for example in a separate thread. The interval between two calls may be at most a

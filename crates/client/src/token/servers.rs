@@ -1,4 +1,4 @@
-//! The list of servers: a file that all servers and clients share (`docs/token-service/protocol.md`, section 1).
+//! The list of servers: a file that all servers and clients share (`docs/token-service/protocol/conventions.md` O4).
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! The status of a server of the token service (`docs/token-service/protocol.md`, section 9).
+//! The status of a server of the token service (`docs/token-service/status.md`).
 
 use std::collections::BTreeMap;
 

@@ -29,7 +29,7 @@ lines: a server does not answer a client that has other lines.
 
 A client loses its tokens if the servers do not answer it for three quarters of \
 --client-timeout. If the servers have a shorter timeout, the client uses that \
-timeout. The timeout must be longer than a change of the leader: read docs/token-service/protocol.md \
+timeout. The timeout must be longer than a change of the leader: read docs/token-service/operate.md \
 before you set it below 15s.
 
 ",

@@ -1,4 +1,4 @@
-//! Pages of a server's list of tokens (`docs/token-service/protocol.md`, section 6).
+//! Pages of a server's list of tokens (`docs/token-service/protocol/tokens.md` I1 to I4).
 
 use std::net::SocketAddr;
 

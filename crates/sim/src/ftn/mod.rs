@@ -2,7 +2,7 @@
 //!
 //! [`run`] makes a whole run: first the faults, then the recovery. Servers and clients run their real state machines in
 //! the [`Driver`](ring_runtime::driver::Driver) of the daemon. The checks verify the promises of
-//! `docs/token-service/protocol.md`, section 7.
+//! `docs/token-service/protocol/promises.md`.
 
 mod apply;
 mod checks;

@@ -5,7 +5,8 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule, and its number in section 7 of `docs/token-service/protocol.md` if it has one.
+    /// A rule, and the number of its promise in `docs/token-service/protocol/promises.md` if it has one. Section 4 is
+    /// F1, section 5 is S25, and section 8 has the losses X1 to X10.
     #[non_exhaustive]
     Rule {
         Sessions "promise 1: a session that was ended has power over a token",
@@ -29,18 +30,18 @@ texts! {
 texts! {
     /// A reason for which the document allows a broken promise.
     Excuse {
-        /// Q = 1, and two servers led when one of the grants was requested (7.3).
+        /// Q = 1, and two servers led when one of the grants was requested (Q3).
         TwoLeaders "two leaders",
-        /// At least half of the servers lost their memory within CT (section 7, "Assumed").
+        /// At least half of the servers lost their memory within CT (an assumption of the promises).
         MemoryLost "memory of a majority lost",
-        /// A state file was lost (section 7, "Assumed").
+        /// A state file was lost (an assumption of the promises).
         StateFileLost "state file lost",
-        /// The server of the token lost its memory, or was marked DOWN (section 8).
+        /// The server of the token lost its memory, or was marked DOWN (X1).
         ServerLost "update lost with its server",
-        /// A server dropped the token to save memory (section 8).
+        /// A server dropped the token to save memory (X4).
         Dropped "update dropped to save memory",
         /// Q = 1, and a leader that started without any knowledge never met the previous leader
-        /// (`docs/token-service/protocol.md`).
+        /// (`docs/appendix/decisions/token-service/094-leader-that-never-met-another.md`).
         Unmet "leader that never met the leader before it",
         /// A server with a smaller quorum than the other servers led before it knew the other servers.
         Unaware "leader with a smaller quorum that has heard no other server",

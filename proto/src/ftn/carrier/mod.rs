@@ -1,5 +1,5 @@
-//! Messages that are too long for one datagram and travel in parts (`docs/token-service/protocol.md`, "Messages in
-//! parts").
+//! Messages that are too long for one datagram and travel in parts
+//! (`docs/token-service/protocol/messages-in-parts.md`).
 //!
 //! [`PartSender`] cuts messages and sends a few parts at a time. [`PartReceiver`] assembles them. Neither has a timer.
 //! The code that sent a message sends this message again until an answer comes. Each repetition sends only the missing

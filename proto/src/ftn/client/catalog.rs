@@ -1,5 +1,5 @@
-//! Answers to CONFIG. An answer lists the session's tokens at one server, in parts (`docs/token-service/protocol.md`,
-//! sections 2 and 5).
+//! Answers to CONFIG. An answer lists the session's tokens at one server, in parts
+//! (`docs/token-service/protocol/sessions.md` S27 to S31).
 
 use std::collections::BTreeMap;
 

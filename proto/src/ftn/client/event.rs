@@ -96,7 +96,7 @@ pub enum Event {
     Listed {
         /// Index of the server.
         server: usize,
-        /// The page as JSON (`docs/token-service/protocol.md`, section 6). The client does not check the page.
+        /// The page as JSON (`docs/token-service/protocol/tokens.md` I3). The client does not check the page.
         page: Box<[u8]>,
     },
     /// A requested page will not arrive, because the server is DOWN or does not exist.

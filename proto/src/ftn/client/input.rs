@@ -1,4 +1,4 @@
-//! Checks datagrams and passes them to their rules (`docs/token-service/protocol.md`, section 3).
+//! Checks datagrams and passes them to their rules (`docs/token-service/protocol/conventions.md` D3).
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Listings of a server's tokens, page by page (`docs/token-service/protocol.md`, sections 2 and 6).
+//! Listings of a server's tokens, page by page (`docs/token-service/protocol/tokens.md` I5).
 
 use super::outbox::Context;
 use super::outstanding_messages::MessageKind;

@@ -1,4 +1,4 @@
-//! Asks all servers for a session, and selects the answer to use (`docs/token-service/protocol.md`, section 5).
+//! Asks all servers for a session, and selects the answer to use (`docs/token-service/protocol/sessions.md` S1 to S6).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Ends a session with LOGOUT (`docs/token-service/protocol.md`, section 5).
+//! Ends a session with LOGOUT (`docs/token-service/protocol/sessions.md` S32).
 
 use super::Event;
 use super::outbox::{Content, Context};

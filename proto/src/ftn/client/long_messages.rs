@@ -1,4 +1,4 @@
-//! Messages that are too long for a datagram (`docs/token-service/protocol.md`, "Messages in parts").
+//! Messages that are too long for a datagram (`docs/token-service/protocol/messages-in-parts.md`).
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,5 @@
 //! A client of the token service as a pure state machine, behind `ringctl token` and the client library
-//! (`docs/token-service/protocol.md`, sections 3, 5 and 6).
+//! (`docs/token-service/protocol/README.md`).
 //!
 //! One [`Client`] is one process with one datagram socket and at most one session. In its session, the client holds and
 //! awaits any number of tokens. The program that uses the client has these duties:

@@ -2,7 +2,7 @@
 
 /// Counter of all messages of a process. The first number is the time of the wall clock in microseconds. So a later
 /// message has a larger number than an earlier message, even if an earlier process sent the earlier message
-/// (`docs/token-service/protocol.md`, section 2).
+/// (`docs/token-service/protocol/conventions.md` C10).
 #[derive(Debug, Clone, Hash)]
 pub(super) struct MessageNumbers {
     /// Next number; 0 until the first time is known.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::ftn::{RETRY, RETRY_MAX, Servers};
 
-/// Options of a client (`docs/token-service/protocol.md`, section 1).
+/// Options of a client (`docs/token-service/protocol/conventions.md` O10).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Options {
     /// The servers.
@@ -12,13 +12,13 @@ pub struct Options {
     /// CT. If a server announces a shorter timeout, the client uses that timeout, because the server ends silent
     /// sessions after it.
     pub client_timeout: Duration,
-    /// Text that describes the session to people (section 6), or empty. The text has at most
+    /// Text that describes the session to people (C4), or empty. The text has at most
     /// [`INTRODUCTION_BYTES_MAX`](crate::ftn::INTRODUCTION_BYTES_MAX) bytes.
     pub introduction: String,
 }
 
 impl Options {
-    /// Returns the lease, ¾ CT (section 5). When the leader confirms a renewal, the lease counts from the time at which
+    /// Returns the lease, ¾ CT (S19). When the leader confirms a renewal, the lease counts from the time at which
     /// the client sent this renewal.
     pub fn lease(&self) -> Duration {
         // The rest of CT allows for clocks whose rates differ by up to an eighth.

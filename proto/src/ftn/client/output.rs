@@ -1,4 +1,4 @@
-//! Encodes datagrams (`docs/token-service/protocol.md`, section 2).
+//! Encodes datagrams (`docs/token-service/protocol/conventions.md`).
 
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Kind, Message, Token};
 

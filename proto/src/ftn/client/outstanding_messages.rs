@@ -1,4 +1,4 @@
-//! REQUESTs and RETURNs that await an answer, and their repetition (`docs/token-service/protocol.md`, section 1).
+//! REQUESTs and RETURNs that await an answer, and their repetition (`docs/token-service/protocol/tokens.md` T9).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

@@ -3,7 +3,7 @@
 use crate::counter_macros::reasons;
 
 reasons! {
-    /// Reason why a client dropped a datagram (`docs/token-service/protocol.md`, section 3).
+    /// Reason why a client dropped a datagram (`docs/token-service/protocol/conventions.md` D3).
     pub enum DropReason;
 
     /// The datagram does not decode.

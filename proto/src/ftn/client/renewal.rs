@@ -1,4 +1,5 @@
-//! Renewals of the session, and the lease that each confirmation gives (`docs/token-service/protocol.md`, section 5).
+//! Renewals of the session, and the lease that each confirmation gives (`docs/token-service/protocol/sessions.md` S14
+//! to S22).
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Requests for tokens, their grants and their cancellation (`docs/token-service/protocol.md`, section 6).
+//! Requests for tokens, their grants and their cancellation (`docs/token-service/protocol/tokens.md` T9 to T13).
 
 use std::str;
 

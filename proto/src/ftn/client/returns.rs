@@ -1,4 +1,4 @@
-//! Updates and returns of tokens, and their confirmations (`docs/token-service/protocol.md`, section 6).
+//! Updates and returns of tokens, and their confirmations (`docs/token-service/protocol/tokens.md` T14 to T17).
 
 use std::mem;
 

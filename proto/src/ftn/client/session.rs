@@ -1,5 +1,5 @@
 //! A session. Until its first renewal is confirmed, the session is in the phase "proving". After this confirmation, the
-//! session is live (`docs/token-service/protocol.md`, section 5).
+//! session is live (`docs/token-service/protocol/sessions.md`).
 
 use super::catalog::CatalogAnswers;
 use super::outbox::Context;

@@ -1,4 +1,4 @@
-//! A server of the token service as a pure state machine (`docs/token-service/protocol.md`).
+//! A server of the token service as a pure state machine (`docs/token-service/protocol/README.md`).
 //!
 //! [`Server`] is a [`Machine`](crate::Machine) on datagrams. The server starts with [`Options`], reports [`Event`]s,
 //! counts in [`Counters`], and describes itself in a [`Snapshot`]. The server opens no socket, reads no clock and

@@ -1,4 +1,4 @@
-//! Options of a server (`docs/token-service/protocol.md`, section 1).
+//! Options of a server (`docs/token-service/protocol/conventions.md` O6 to O9).
 
 use std::time::Duration;
 

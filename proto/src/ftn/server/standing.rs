@@ -1,4 +1,4 @@
-//! A server's role and state (`docs/token-service/protocol.md`, section 9).
+//! A server's role and state (`docs/token-service/protocol/elections.md` E1).
 
 use ring_codec::ftn::ServerState;
 

@@ -197,7 +197,7 @@ impl Describer {
             } => {
                 let text = format!(
                     "{} uses configuration {configuration}, which is too far ahead: a clock or a state file is \
-                     wrong; see \"When numbers have run into a limit\" in docs/token-service/protocol.md",
+                     wrong; see \"When numbers have run into a limit\" in docs/token-service/operate.md",
                     self.names.server(*server)
                 );
                 Line::new("number_ahead", Level::WARN, text).with_server(Some(*server))

@@ -1,4 +1,4 @@
-//! The promises that a step or a state may break, from `docs/token-service/protocol.md`, section 7.
+//! The promises that a step or a state may break, from `docs/token-service/protocol/promises.md`.
 
 use std::time::Duration;
 
@@ -30,8 +30,8 @@ pub enum Breach {
     /// Promise 6: the number of answers to one input is bounded.
     #[error("node {node} answers one input with {datagrams} datagrams")]
     TooMuch { node: usize, datagrams: usize },
-    /// Section 8: an update is lost although a client has seen its confirmation or its grant, and although no server
-    /// lost its state.
+    /// Not among the losses: an update is lost although a client has seen its confirmation or its grant, and although
+    /// no server lost its state.
     #[error("c{node} is shown update {shows} after {after}")]
     Lost {
         node: usize,

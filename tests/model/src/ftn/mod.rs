@@ -6,7 +6,7 @@
 //! Servers crash, shut down and start again at any time, and processes stall. Each client has a program. At any time
 //! the program requests the token, writes its data or returns it.
 //!
-//! The checker compares every step with the promises of `docs/token-service/protocol.md`, section 7, that [`Breach`]
+//! The checker compares every step with the promises of `docs/token-service/protocol/promises.md` that [`Breach`]
 //! lists. From selected states a fair run without further faults begins, in which each client must get the token.
 
 mod action;

@@ -1,4 +1,4 @@
-//! CONFIG in a session (section 5).
+//! CONFIG in a session (S24 to S31).
 
 use super::rig::*;
 

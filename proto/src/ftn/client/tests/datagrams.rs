@@ -1,4 +1,4 @@
-//! Datagrams that a client drops (section 3). Such datagrams change nothing and get no answer.
+//! Datagrams that a client drops (D3). Such datagrams change nothing and get no answer.
 
 use super::rig::*;
 

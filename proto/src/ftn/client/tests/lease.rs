@@ -1,4 +1,4 @@
-//! Renewal and lease (section 5).
+//! Renewal and lease (S14 to S23).
 
 use super::rig::*;
 use crate::Machine as _;

@@ -1,4 +1,4 @@
-//! Login, and the answer that a client selects (section 5).
+//! Login, and the answer that a client selects (S1 to S6).
 
 use super::rig::*;
 

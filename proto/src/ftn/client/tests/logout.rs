@@ -1,4 +1,4 @@
-//! LOGOUT (section 5).
+//! LOGOUT (S32).
 
 use super::rig::*;
 

@@ -1,5 +1,5 @@
-//! The rules of `docs/token-service/protocol.md` that concern clients, with one test for each rule. The tests follow
-//! `docs/token-service/protocol.md` and not the code.
+//! The rules of `docs/token-service/protocol/` that concern clients, with one test for each rule. The tests follow
+//! the rules and not the code.
 
 #![allow(
     clippy::unchecked_time_subtraction,

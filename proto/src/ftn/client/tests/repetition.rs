@@ -1,4 +1,4 @@
-//! RETRY (section 1) and msgnums (section 2).
+//! RETRY (O1, O2) and msgnums (C10).
 
 use super::rig::*;
 use crate::Machine as _;

@@ -1,4 +1,4 @@
-//! REQUEST, GRANT and giving up (section 6).
+//! REQUEST, GRANT and giving up (T9 to T12, T15 to T17).
 
 use super::rig::*;
 

@@ -1,4 +1,4 @@
-//! RETURN and CONFIRM (section 6).
+//! RETURN and CONFIRM (T14, T16).
 
 use super::rig::*;
 

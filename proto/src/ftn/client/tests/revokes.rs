@@ -1,4 +1,4 @@
-//! REVOKE (section 6).
+//! REVOKE (T13).
 
 use super::rig::*;
 

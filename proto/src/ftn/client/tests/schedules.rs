@@ -1,8 +1,8 @@
-//! The counter-examples of section 10 whose outcome depends on a client.
+//! The counter-examples of `docs/appendix/decisions/token-service/` whose outcome depends on a client.
 
 use super::rig::*;
 
-/// Entry of section 10: clients follow CONFIG messages.
+/// Decision 1: clients follow CONFIG messages.
 #[test]
 fn a_late_config_of_a_servers_death_does_not_redirect_the_client() {
     let name = name_of(2, 0);
@@ -15,7 +15,7 @@ fn a_late_config_of_a_servers_death_does_not_redirect_the_client() {
     assert_eq!(said, [format!("REQUEST x {name} #1 > 2")]);
 }
 
-/// Entry of section 10: duplicates are harmless. Numbers grow, so that a late message can be recognized.
+/// Decision 4: duplicates are harmless. Numbers grow, so that a late message can be recognized.
 #[test]
 fn every_hold_of_a_token_ends_with_a_larger_number_than_it_began_with() {
     let name = name_of(0, 0);
@@ -40,7 +40,7 @@ fn every_hold_of_a_token_ends_with_a_larger_number_than_it_began_with() {
     }
 }
 
-/// Entry of section 10: a RETURN is reissued until it is confirmed.
+/// Decision 6: a RETURN is reissued until it is confirmed.
 #[test]
 fn a_new_responsible_server_learns_of_a_return_and_then_gets_it() {
     let name = name_of(2, 0);
@@ -68,7 +68,7 @@ fn a_new_responsible_server_learns_of_a_return_and_then_gets_it() {
     assert!(rig.take_events().contains(&format!("returned {name}")));
 }
 
-/// Entry of section 10: ALIVE keeps a session.
+/// Decision 7: ALIVE keeps a session.
 #[test]
 fn a_client_that_is_cut_off_stops_before_its_token_is_granted_to_another() {
     let name = name_of(0, 0);
@@ -85,7 +85,7 @@ fn a_client_that_is_cut_off_stops_before_its_token_is_granted_to_another() {
     assert!(rig.take_events().contains(&"lost: lease over".into()));
 }
 
-/// Entry of section 10: a TRANSFER names the holders.
+/// Decision 19: a TRANSFER names the holders.
 #[test]
 fn after_the_survey_of_a_new_server_the_old_servers_grant_does_not_count() {
     let name = name_of(2, 0);
@@ -103,7 +103,7 @@ fn after_the_survey_of_a_new_server_the_old_servers_grant_does_not_count() {
     assert!(rig.holds(&name));
 }
 
-/// Entry of section 10: "Data updated by sharers are first come, first served".
+/// Decision 22: "Data updated by sharers are first come, first served".
 #[test]
 fn a_sharer_that_has_updated_is_listed_as_u_until_its_next_grant() {
     let name = name_of(0, 0);

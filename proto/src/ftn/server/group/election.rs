@@ -1,4 +1,4 @@
-//! The election of a leader (`docs/token-service/protocol.md`, section 4).
+//! The election of a leader (`docs/token-service/protocol/elections.md` E5 to E16).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Data of a leader: rounds, acknowledgements, renewals and silent sessions (`docs/token-service/protocol.md`, section
-//! 4).
+//! Data of a leader: rounds, acknowledgements, renewals and silent sessions (`docs/token-service/protocol/leader.md`
+//! L1 to L12).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;

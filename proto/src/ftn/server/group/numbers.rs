@@ -1,5 +1,5 @@
-//! Limits on how much messages and clocks may raise the configuration number (`docs/token-service/protocol.md`, "Bounds
-//! on the numbers").
+//! Limits on how much messages and clocks may raise the configuration number (`docs/token-service/protocol/numbers.md`
+//! N9 to N12).
 
 use std::time::Duration;
 

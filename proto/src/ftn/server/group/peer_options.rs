@@ -1,5 +1,5 @@
-//! Options that servers announce to each other, and the values that a server uses if options differ
-//! (`docs/token-service/protocol.md`, section 1).
+//! Options that servers announce to each other, and the values that a server uses if options differ. The rules are O11
+//! to O13 of `docs/token-service/protocol/conventions.md`.
 
 use std::time::Duration;
 

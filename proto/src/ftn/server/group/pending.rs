@@ -1,4 +1,4 @@
-//! Ids that clients have received and not used yet (`docs/token-service/protocol.md`, section 5).
+//! Ids that clients have received and not used yet (`docs/token-service/protocol/sessions.md` S8).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! The checks of a received STATE (`docs/token-service/protocol.md`, section 2).
+//! The checks of a received STATE (`docs/token-service/protocol/numbers.md` N8).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! The highest configuration number seen, and whether it is stored (`docs/token-service/protocol.md`, section 1).
+//! The highest configuration number seen, and whether it is stored (`docs/token-service/protocol/numbers.md` N5).
 
 use crate::ftn::server::Durable;
 use crate::time::Instant;

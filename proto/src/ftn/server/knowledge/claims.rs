@@ -1,5 +1,5 @@
-//! Computes the result of a survey for tokens that this server did not know (`docs/token-service/protocol.md`, section
-//! 4, "Result"). The inputs are the claims of clients, and the data of clients and servers.
+//! Computes the result of a survey for tokens that this server did not know (`docs/token-service/protocol/surveys.md`
+//! V10 to V14). The inputs are the claims of clients, and the data of clients and servers.
 
 use ring_codec::ftn::Access;
 
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// The cases have the same order as the table in section 4, "Result".
+    /// The cases have the same order as the table in V10.
     #[test]
     fn claims_determine_access_holders_and_conflicts() {
         let cases: [(&[(i32, HoldKind)], Outcome); 13] = [

@@ -1,4 +1,4 @@
-//! An orderly shutdown: which tokens went to which server (`docs/token-service/protocol.md`, section 4).
+//! An orderly shutdown: which tokens went to which server (`docs/token-service/protocol/leaving.md` G2 to G6).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A handover of tokens to another server, in parts (`docs/token-service/protocol.md`, section 4).
+//! A handover of tokens to another server, in parts (`docs/token-service/protocol/surveys.md` K5).
 
 use crate::backoff::Backoff;
 use crate::ftn::{PART, RETRY, RETRY_MAX, WINDOW};

@@ -1,4 +1,4 @@
-//! A survey of all clients' tokens (`docs/token-service/protocol.md`, section 4).
+//! A survey of all clients' tokens (`docs/token-service/protocol/surveys.md` V1 to V8).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

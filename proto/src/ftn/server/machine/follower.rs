@@ -1,5 +1,5 @@
-//! STATE at a follower or an electing server, and the duties of a follower (`docs/token-service/protocol.md`, section
-//! 4).
+//! STATE at a follower or an electing server, and the duties of a follower (`docs/token-service/protocol/leader.md`
+//! L13, L14 and F1 to F8).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! The leader: take-over, configurations, and the states of other servers (`docs/token-service/protocol.md`, section
-//! 4).
+//! The leader: take-over, configurations, and the states of other servers (`docs/token-service/protocol/elections.md`
+//! E17 to E24, `docs/token-service/protocol/leader.md` L8 to L15).
 
 use ring_codec::ftn::ServerState;
 

@@ -1,4 +1,4 @@
-//! Listings of the tokens that this server serves, page by page (`docs/token-service/protocol.md`, section 6).
+//! Listings of the tokens that this server serves, page by page (`docs/token-service/protocol/tokens.md` I1 to I4).
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;

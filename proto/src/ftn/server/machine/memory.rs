@@ -1,5 +1,5 @@
 //! The limit for memory that clients use, and the tokens that are dropped because of it
-//! (`docs/token-service/protocol.md`, section 6).
+//! (`docs/token-service/protocol/tokens.md` M1 to M7).
 
 use super::Server;
 use crate::ftn::server::knowledge::Survey;

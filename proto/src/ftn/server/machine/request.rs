@@ -1,4 +1,4 @@
-//! REQUEST, and the grants of tokens (`docs/token-service/protocol.md`, section 6).
+//! REQUEST, and the grants of tokens (`docs/token-service/protocol/tokens.md` T3 to T6).
 
 use std::net::SocketAddr;
 

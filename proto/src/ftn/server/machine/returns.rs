@@ -1,4 +1,4 @@
-//! RETURN: an update of a token, the end of a hold, or both (`docs/token-service/protocol.md`, section 6).
+//! RETURN: an update of a token, the end of a hold, or both (`docs/token-service/protocol/tokens.md` T7 and T8).
 
 use std::net::SocketAddr;
 

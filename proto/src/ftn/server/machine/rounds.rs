@@ -1,5 +1,5 @@
 //! Rounds of STATE, and the effects of their acknowledgements: authority, and confirmed renewals
-//! (`docs/token-service/protocol.md`, section 4).
+//! (`docs/token-service/protocol/leader.md` L1 to L10).
 
 use ring_codec::ftn::{ListedSession, Message, ServerState};
 

@@ -1,5 +1,5 @@
-//! Which tokens this server may serve, and the effects of a new configuration (`docs/token-service/protocol.md`,
-//! section 4).
+//! Which tokens this server may serve, and the effects of a new configuration (`docs/token-service/protocol/surveys.md`
+//! K1 to K7, `docs/token-service/protocol/tokens.md` T2).
 
 use ring_codec::ftn::ServerState;
 

@@ -1,4 +1,4 @@
-//! Sessions: their start, renewal and end (`docs/token-service/protocol.md`, section 5).
+//! Sessions: their start, renewal and end (`docs/token-service/protocol/sessions.md` S7 to S18).
 
 use std::net::SocketAddr;
 use std::str;

@@ -1,4 +1,4 @@
-//! Status of a server (`docs/token-service/protocol.md`, section 9).
+//! Status of a server (`docs/token-service/status.md`).
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! Stores the highest configuration number that the server has seen, before the server uses this number
-//! (`docs/token-service/protocol.md`, section 1).
+//! (`docs/token-service/protocol/numbers.md` N5).
 
 use super::Server;
 use crate::StoreOutcome;

@@ -1,4 +1,4 @@
-//! Surveys of all clients' tokens (`docs/token-service/protocol.md`, section 4).
+//! Surveys of all clients' tokens (`docs/token-service/protocol/surveys.md` V1 to V9).
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,5 @@
-//! Announcements of options, and the values that follow from them (`docs/token-service/protocol.md`, section 1).
+//! Announcements of options, and the values that follow from them (`docs/token-service/protocol/conventions.md` O9 to
+//! O13).
 
 use std::time::Duration;
 

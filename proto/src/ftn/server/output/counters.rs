@@ -1,4 +1,4 @@
-//! Counters of datagrams, tokens and sessions (`docs/token-service/protocol.md`, section 9).
+//! Counters of datagrams, tokens and sessions (`docs/token-service/status.md`).
 
 use ring_codec::ftn::Kind;
 

@@ -1,4 +1,4 @@
-//! Rules for all datagrams, and datagrams from strangers (section 3).
+//! Rules for all datagrams, and datagrams from strangers (D1 to D9).
 
 use std::time::Duration;
 

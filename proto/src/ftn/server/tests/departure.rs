@@ -1,4 +1,4 @@
-//! A server that leaves hands its tokens over first (section 4, "Leaving").
+//! A server that leaves hands its tokens over first (G1 to G9).
 
 use super::network::Network;
 use super::rig::*;

@@ -1,4 +1,4 @@
-//! STATE at a follower (section 4).
+//! STATE at a follower (F1 to F8).
 
 use ring_codec::ftn::{ListedSession, Message};
 

@@ -52,7 +52,7 @@ fn servers_become_ready_after_the_default_grace() {
     }
 }
 
-/// Promise 7 of section 7. One server leads ST + 2 HB after the leader's crash (Q > 1: ST + 4 HB). A crashed server's
+/// Q7. One server leads ST + 2 HB after the leader's crash (Q > 1: ST + 4 HB). A crashed server's
 /// tokens are served again after ST and one exchange with each client.
 #[test]
 fn after_a_crash_the_group_serves_again_within_the_promised_time() {
@@ -115,7 +115,7 @@ fn held_tokens_survive_the_crash_and_return_of_each_server_in_turn() {
     });
 }
 
-/// Entry of section 10: at its start a server simply serves.
+/// Decision 16: at its start a server simply serves.
 #[test]
 fn a_restart_of_the_only_server_takes_no_token_from_its_holder() {
     let grace = CT;
@@ -139,7 +139,7 @@ fn a_restart_of_the_only_server_takes_no_token_from_its_holder() {
     network.pass_until(2 * HB, |network| network.holds(2, "a"));
 }
 
-/// Entry of section 10: the leader is the lowest-numbered server that is up. In this implementation, the server with
+/// Decision 10: the leader is the lowest-numbered server that is up. In this implementation, the server with
 /// the newest acknowledged knowledge leads.
 #[test]
 fn a_leader_that_restarts_at_once_does_not_end_all_sessions() {
@@ -154,7 +154,7 @@ fn a_leader_that_restarts_at_once_does_not_end_all_sessions() {
     assert!(network.snapshots().all(|s| s.sessions.len() == 3));
 }
 
-/// Entry of section 10: the leader marks a READY server DOWN when it is silent. In this implementation, the server also
+/// Decision 14: the leader marks a READY server DOWN when it is silent. In this implementation, the server also
 /// announces DOWN after its start.
 #[test]
 fn a_restart_within_st_is_noticed() {
@@ -171,7 +171,7 @@ fn a_restart_within_st_is_noticed() {
     assert_eq!(network.server(1).counters().reclaimed, 1);
 }
 
-/// Entry of section 10: messages of DOWN servers are discarded. In this implementation, the clients change their
+/// Decision 3: messages of DOWN servers are discarded. In this implementation, the clients change their
 /// msgnums at each survey.
 #[test]
 fn a_grant_from_before_a_restart_does_not_count() {
@@ -193,7 +193,7 @@ fn a_grant_from_before_a_restart_does_not_count() {
     assert!(!(network.holds(1, &name) && network.holds(2, &name)));
 }
 
-/// Entry of section 10: servers elect a leader. When the split heals, the larger side also has the larger configuration
+/// Decision 12: servers elect a leader. When the split heals, the larger side also has the larger configuration
 /// number.
 #[test]
 fn with_a_majority_the_smaller_side_of_a_split_serves_nothing() {
@@ -233,7 +233,7 @@ fn with_a_majority_the_smaller_side_of_a_split_serves_nothing() {
     }
 }
 
-/// Promise 3 of section 7.
+/// Q3.
 #[test]
 fn with_a_quorum_of_one_a_healed_split_leaves_one_leader() {
     let mut network = three(options());
@@ -249,7 +249,7 @@ fn with_a_quorum_of_one_a_healed_split_leaves_one_leader() {
     });
 }
 
-/// Entry of section 10: a TRANSFER names the holders.
+/// Decision 19: a TRANSFER names the holders.
 #[test]
 fn tokens_go_back_with_their_data_to_a_server_that_starts_again() {
     let mut network = three(options());

@@ -1,4 +1,4 @@
-//! The leader: authority, and HEARTBEAT (section 4).
+//! The leader: authority, and HEARTBEAT (L1 to L15).
 
 use super::rig::*;
 

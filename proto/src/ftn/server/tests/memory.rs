@@ -1,4 +1,4 @@
-//! The memory that clients use is counted and bounded (section 6, "Memory").
+//! The memory that clients use is counted and bounded (M1 to M7).
 
 use ring_codec::ftn::Message;
 

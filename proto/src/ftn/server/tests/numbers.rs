@@ -1,4 +1,4 @@
-//! The limits of configuration numbers (section 4, "Bounds on the numbers").
+//! The limits of configuration numbers (N9 to N12).
 
 use ring_codec::ftn::ServerState;
 
@@ -151,7 +151,7 @@ fn a_lost_state_file_takes_no_number_back() {
     assert!(lost.configuration > ahead.configuration);
 }
 
-/// Follows the steps of "When numbers have run into a limit" in `docs/token-service/protocol.md`.
+/// Follows the steps of "When numbers have run into a limit" in `docs/token-service/operate.md`.
 #[test]
 fn a_service_without_numbers_leads_again_after_its_state_files_are_removed() {
     let exhausted = |event: &Event| matches!(event, Event::NumbersExhausted);

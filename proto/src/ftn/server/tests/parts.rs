@@ -1,4 +1,4 @@
-//! Messages in parts at a server (section 3).
+//! Messages in parts at a server (P1 to P15).
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Sessions (section 5).
+//! Sessions (S7 to S18).
 
 use std::time::Duration;
 

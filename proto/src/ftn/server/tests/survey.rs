@@ -1,4 +1,4 @@
-//! Surveys, and the results of their claims (section 4).
+//! Surveys, and the results of their claims (V1 to V16).
 
 use ring_codec::ftn::Message;
 

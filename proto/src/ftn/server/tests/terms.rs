@@ -1,4 +1,4 @@
-//! Options that must be equal on all servers: announcement, comparison and effect (section 1).
+//! Options that must be equal on all servers: announcement, comparison and effect (O9 to O13).
 
 use ring_codec::ftn::{Datagram, ServerTerms, Terms};
 

@@ -1,4 +1,4 @@
-//! Tokens: REQUEST, the queue, RETURN, memory and listings (section 6).
+//! Tokens: REQUEST, the queue, RETURN, memory and listings (T1 to T8, M, I).
 
 use ring_codec::ftn::Message;
 

@@ -1,4 +1,4 @@
-//! TRANSFER, and the messages that a BOOTING server awaits (section 4).
+//! TRANSFER, and the messages that a BOOTING server awaits (K5 to K8, V7).
 
 use ring_codec::ftn::{Assignment, Holders, Message};
 
