@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Container, Segment, Test, binaries, tests};
@@ -13,6 +15,9 @@ use super::console::{self, Shell};
 use super::pages::{ONE_MACHINE, THREE_MACHINES, all_blocks};
 use super::with_sudo;
 
+/// Time between a block for all machines and the next block. In this time, the daemons that the block has started form a
+/// ring.
+const READING_TIME: Duration = Duration::from_secs(2);
 const NAMES: [&str; 3] = ["north", "south", "west"];
 
 pub(super) fn tests() -> Vec<Test> {
@@ -67,15 +72,17 @@ fn the_tutorial_for_one_machine_shows_the_output_of_the_lab() -> Result<()> {
 }
 
 fn the_tutorial_for_three_machines_shows_the_output_of_real_services() -> Result<()> {
+    // The shells are dropped last. If a shell were killed before its container, the container could not end, because no
+    // process would wait for the end of the shell's children.
+    let mut shells = BTreeMap::new();
     let segment = Segment::bridge(NAMES.len())?;
     let mut machines = Vec::new();
-    let mut shells = BTreeMap::new();
     for (at, name) in NAMES.iter().enumerate() {
         let machine = Container::boot(segment.node(at), binaries())?;
         with_sudo(&machine)?;
         // The programs are already built. So `cargo` has no effect, and the programs are where a build would put them.
         machine.sh(
-            "mkdir -p /tmp/ringd/target/release && cd /tmp/ringd && \
+            "mkdir -p /etc/cron.d /tmp/ringd/target/release && cd /tmp/ringd && \
              cp /usr/local/bin/ring* target/release && rm /usr/local/bin/ring* && \
              ln -s /src/systemd /src/docs . && ln -s /bin/true /usr/local/bin/cargo",
         )?;
@@ -95,6 +102,7 @@ fn the_tutorial_for_three_machines_shows_the_output_of_real_services() -> Result
                     shell.enter(text)?;
                     shell.finish().with_context(|| format!("{name}: {text}"))?;
                 }
+                thread::sleep(READING_TIME);
             }
             _ => console::run(text, &mut shells)?,
         }
