@@ -125,22 +125,25 @@ fn pattern(line: &str) -> String {
 }
 
 /// Types the commands of a `console` block. A command follows its prompt, such as `$` or `north$`. The lines below a
-/// command are its expected output. A command with `&` at its end may run longer.
+/// command are its expected output. A command without output must succeed, unless it runs in the background (`&`).
 pub(super) fn run(block: &str, shells: &mut BTreeMap<String, Shell>) -> Result<()> {
     let mut lines = block.lines().peekable();
     while let Some(line) = lines.next() {
         let (prompt, command) = split_prompt(line).with_context(|| format!("no prompt: {line}"))?;
         let shell = shells.get_mut(prompt);
         let shell = shell.with_context(|| format!("no shell has the prompt {prompt}$"))?;
-        let mut expected = Vec::new();
+        let mut shown = Vec::new();
         while let Some(line) = lines.next_if(|line| split_prompt(line).is_none()) {
-            if line != LEFT_OUT {
-                expected.push(line);
-            }
+            shown.push(line);
         }
         shell.enter(command)?;
-        let shown = shell.expect(&expected);
-        shown.with_context(|| format!("{prompt}$ {command}"))?;
+        let result = if shown.is_empty() && !command.ends_with('&') {
+            shell.finish()
+        } else {
+            shown.retain(|line| *line != LEFT_OUT);
+            shell.expect(&shown)
+        };
+        result.with_context(|| format!("{prompt}$ {command}"))?;
         thread::sleep(TYPING_TIME);
     }
     Ok(())

@@ -16,7 +16,7 @@ use ring_segment::{Container, Daemon, Segment, Test, Timing, WAIT_LIMIT, binarie
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
 pub(crate) fn tests() -> Vec<Test> {
-    // The tests of `pages` have no daemons, the tests of `leader` stop their daemons themselves, and a stall would
+    // The tests of `pages` have no daemons, and the tests of `leader` stop their daemons themselves. A stall would
     // change the output that the tutorials show.
     let without_others = [pages::tests(), leader::tests(), tutorials::tests()].concat();
     let without_others = without_others.into_iter().map(Test::without_stalls);

@@ -15,8 +15,7 @@ use super::console::{self, Shell};
 use super::pages::{ONE_MACHINE, THREE_MACHINES, all_blocks};
 use super::with_sudo;
 
-/// Time between a block for all machines and the next block. In this time, the daemons that the block has started form a
-/// ring.
+/// Time between a block for all machines and the next block. In this time, started daemons form a ring.
 const READING_TIME: Duration = Duration::from_secs(2);
 const NAMES: [&str; 3] = ["north", "south", "west"];
 
@@ -38,7 +37,10 @@ impl Lab<'_> {
         command
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .env("RINGD_LAB_STATE", self.state)
-            .env("RINGD_LAB_BIN", Path::new(binaries().ringd).with_file_name(""));
+            .env(
+                "RINGD_LAB_BIN",
+                Path::new(binaries().ringd).with_file_name(""),
+            );
         command
     }
 }
