@@ -126,7 +126,7 @@ impl Lock {
     }
 
     /// Returns the fencing token. A resource that knows this token refuses writes under all older tokens
-    /// (`docs/how-to/fencing.md`).
+    /// (`docs/explanation/why-fencing.md`).
     pub fn fencing(&self) -> &str {
         &self.grant.fencing
     }

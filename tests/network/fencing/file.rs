@@ -5,13 +5,13 @@ use std::fs;
 use anyhow::Result;
 
 use crate::fencing::machines::{Machines, check_late_writer, is_stale};
-use crate::fencing::page::block;
+use crate::recipes::pages::{FENCE_FILE, block};
 
 pub(super) fn a_shared_file_refuses_a_late_writer() -> Result<()> {
     let machines = Machines::new()?;
     let srv = machines.path("srv");
     fs::create_dir(&srv)?;
-    let recipe = block("A file, on NFS too", "sh", 0)?.trim_end();
+    let recipe = block(FENCE_FILE, "ringctl run -- sh -c")?.trim_end();
     let recipe = recipe.replace("/srv", &srv.display().to_string());
     let (acquire, work) = recipe.split_at(recipe.find("sh -c").unwrap_or_default());
     let write = |machine, token: Option<&str>, text: &str| {

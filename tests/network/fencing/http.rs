@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use ring_segment::WAIT_LIMIT;
 
 use crate::fencing::machines::{Machines, check_late_writer, check_order, is_stale};
-use crate::fencing::page::block;
+use crate::recipes::pages::{FENCE_HTTP, block};
 
 const PORT: &str = "8000";
 const ACCEPTED_STATUS: u16 = 204;
@@ -46,8 +46,8 @@ pub(super) fn an_http_service_refuses_a_late_writer() -> Result<()> {
     let there = machines.run(0, &mut machines.command(0, &["python3", "--version"])?)?;
     ensure!(there.status.success(), INSTALL_HINT);
     let (store, put) = (machines.path("store.py"), machines.path("put.py"));
-    fs::write(&store, block("An HTTP service", "python", 0)?)?;
-    fs::write(&put, block("An HTTP service", "python", 1)?)?;
+    fs::write(&store, block(FENCE_HTTP, "import re, sys")?)?;
+    fs::write(&put, block(FENCE_HTTP, "import os, sys, urllib")?)?;
     let (store, put) = (store.to_string_lossy(), put.to_string_lossy());
     let mut serve = machines.command(0, &["python3", &store, PORT])?;
     serve.stderr(Stdio::null());

@@ -1,9 +1,8 @@
-//! Runs the recipes of `docs/how-to/fencing.md` unchanged, on rings of real daemons.
+//! Runs the recipes of `docs/how-to/fence-*.md` unchanged, on rings of real daemons.
 
 mod file;
 mod http;
 mod machines;
-mod page;
 mod postgres;
 
 use ring_segment::{Test, tests};

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use ring_segment::PostgreSql;
 
 use crate::fencing::machines::{Machines, check_late_writer, check_order, script};
-use crate::fencing::page::block;
+use crate::recipes::pages::{FENCE_POSTGRESQL, block};
 
 /// Exit code of psql after a failed statement.
 const FAILED_CODE: i32 = 3;
@@ -65,9 +65,9 @@ fn is_stale(output: &Output) -> bool {
 pub(super) fn a_postgresql_trigger_refuses_a_late_writer_and_a_writer_without_a_token() -> Result<()>
 {
     let database = Database::new()?;
-    database.run_sql(block("PostgreSQL", "sql", 0)?)?;
+    database.run_sql(block(FENCE_POSTGRESQL, "CREATE TABLE report")?)?;
     let program = database.machines.path("write-report");
-    script(&program, block("PostgreSQL", "sh", 0)?)?;
+    script(&program, block(FENCE_POSTGRESQL, "#!/bin/sh")?)?;
     let program = program.to_string_lossy();
     let write =
         |machine, token: Option<&str>, text: &str| database.run(machine, token, &[&program, text]);
@@ -112,7 +112,7 @@ pub(super) fn an_update_of_a_postgresql_row_refuses_a_late_writer() -> Result<()
         "#!/bin/sh\nIFS=-\nset -- \"$1\" $RINGD_TOKEN\n\
          said=$(psql -XqAt -v text=\"$1\" -v progress=\"$2\" -v author=\"$3\" -v number=\"$4\" <<'END'\n\
          {}END\n)\n[ \"$said\" = written ] || exit 76\n",
-        block("PostgreSQL", "sql", 1)?
+        block(FENCE_POSTGRESQL, "UPDATE document")?
     );
     script(&program, &client)?;
     let program = program.to_string_lossy();

@@ -16,7 +16,7 @@ use crate::locks::{
     HEARTBEAT, LOST_CODE, WAIT_LIMIT, clients, connect, form, form_with, ringctl, shared_ring,
     wait_for, wait_until_held,
 };
-use crate::recipes::pages::{CONTROL, block};
+use crate::recipes::pages::{PYTHON, block};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -238,9 +238,9 @@ fn check_token_moves_to(ring: &Ring, to: &str, ip: &str) -> Result<()> {
     }
 }
 
-/// Returns the Python client of `docs/reference/control.md`.
+/// Returns the client of `docs/how-to/lock-from-python.md`.
 fn manual_client() -> Result<&'static str> {
-    block(CONTROL, "import json, os, signal")
+    block(PYTHON, "import json, os, signal")
 }
 
 fn python(program: &str, daemon: &Daemon) -> Result<Child> {

@@ -10,9 +10,11 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{Daemon, Test, program, tests};
 
 use crate::locks::{WAIT_LIMIT, ringctl, shared_ring};
+use crate::recipes::pages::{RUST, block};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
+        the_page_on_rust_shows_the_example,
         programs_of_the_library_work_one_after_the_other,
         a_program_of_the_library_ends_when_its_lock_is_lost,
     ]
@@ -24,6 +26,16 @@ fn writes(daemon: &Daemon, file: &Path, lines: &str) -> Command {
     command.arg(daemon.control()).arg(file).arg(lines);
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command
+}
+
+fn the_page_on_rust_shows_the_example() -> Result<()> {
+    let example = include_str!("../../../crates/client/examples/lock.rs");
+    let shown = block(RUST, "use std::error::Error;")?;
+    ensure!(
+        example.ends_with(shown),
+        "the page does not end like crates/client/examples/lock.rs"
+    );
+    Ok(())
 }
 
 fn programs_of_the_library_work_one_after_the_other() -> Result<()> {

@@ -85,9 +85,9 @@ fn knows(daemon: &Daemon, name: &str, outcome: &str) -> Result<()> {
     daemon.wait_for_status(WAIT_LIMIT, known).map(drop)
 }
 
-/// Returns the crontab line of `docs/reference/once.md` with another program.
+/// Returns the crontab line of `docs/how-to/nightly-job.md` with another program.
 fn nightly_command(program: &str) -> Result<Vec<String>> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/once.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/nightly-job.md");
     let page = fs::read_to_string(page)?;
     let mut lines = page
         .lines()

@@ -1,19 +1,19 @@
-//! Runs the recipes of README, of the pages for users and operators, and of `docs/reference/hooks.md`. The machine has
-//! only the two programs `ringd` and `ringctl`.
+//! Runs the recipes of README, of the how-to guides, of the pages for operators, and of `docs/reference/hooks.md`. The
+//! machine has only the two programs `ringd` and `ringctl`.
 
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, tests};
 
-use super::pages::{HOOKS, ONCE, README, RUNNING, USING, block};
+use super::pages::{HOOKS, LEADER, NIGHTLY, QUORUM, README, RUNNING, SCRIPT, block};
 use super::{RecipeScene, WAIT_LIMIT};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
         the_commands_of_the_readme_install_the_service_and_print_the_shown_output,
         a_daemon_that_is_started_by_hand_runs_its_hooks,
-        the_service_runs_its_hooks,
+        the_service_runs_the_hook_of_a_leader_and_requires_a_quorum,
         an_ordinary_user_runs_a_daemon_with_one_capability,
     ]
 }
@@ -81,7 +81,7 @@ fn check_work(scene: &RecipeScene) -> Result<()> {
         let script = "#!/bin/sh\necho \"$RINGD_GRADE\"\n";
         container.write(&format!("/tmp/work/{program}"), 0o755, script)?;
     }
-    for line in block(USING, "ringctl run -- ./nightly-report")?.lines() {
+    for line in block(SCRIPT, "ringctl run -- ./nightly-report")?.lines() {
         // With -n the command fails while the token is on another machine, so the test repeats it.
         let (gives_up, until) = (line.contains("run -n"), Instant::now() + WAIT_LIMIT);
         let text = loop {
@@ -97,6 +97,16 @@ fn check_work(scene: &RecipeScene) -> Result<()> {
         );
         ensure!(!quorum || text.trim() == "quorum", "{line}: {text}");
     }
+    container.write(
+        "/tmp/work/ledger",
+        0o755,
+        block(SCRIPT, "#!/bin/sh\ntoken=")?,
+    )?;
+    for lines in 1..=2 {
+        container.sh("/tmp/work/ledger && cmp /srv/ledger /srv/ledger.copy")?;
+        let ledger = container.sh("cat /srv/ledger")?;
+        ensure!(ledger.lines().count() == lines, "{ledger}");
+    }
     Ok(())
 }
 
@@ -104,7 +114,7 @@ fn check_work(scene: &RecipeScene) -> Result<()> {
 fn check_crontab(scene: &RecipeScene) -> Result<()> {
     let container = &scene.container;
     let beginning = "0 2 * * *  root  ";
-    let line = block(ONCE, beginning)?;
+    let line = block(NIGHTLY, beginning)?;
     let line = line.trim_start_matches(beginning).trim();
     let script = "#!/bin/sh\necho ran >>/tmp/work/nights\n";
     container.write("/usr/local/bin/nightly", 0o755, script)?;
@@ -142,18 +152,16 @@ fn check_journal(scene: &RecipeScene) -> Result<()> {
         .map(drop)
 }
 
-/// The hook runs as the unit's user, within the unit's sandbox.
-fn the_service_runs_its_hooks() -> Result<()> {
+/// The hook runs as the unit's user, within the unit's sandbox. The options of the second page replace those of the
+/// first.
+fn the_service_runs_the_hook_of_a_leader_and_requires_a_quorum() -> Result<()> {
     let scene = RecipeScene::new()?;
     let container = &scene.container;
     container.install_service()?;
-    let lines = block(HOOKS, "sudo ringd eth0 --idle-hold")?;
-    let install = lines.trim().lines().nth(1).context("two lines")?;
-    container.write("/tmp/hook/notify", 0o644, block(HOOKS, "#!/bin/sh")?)?;
+    container.edit("ringd@eth0.service", block(LEADER, "[Service]")?)?;
+    container.write("/tmp/hook/notify", 0o644, block(LEADER, "#!/bin/sh")?)?;
+    let install = block(LEADER, "sudo install -D -m 755 notify")?;
     container.sh(&format!("cd /tmp/hook && {install}"))?;
-    let stays = "[Service]\nEnvironment=\"RINGD_OPTIONS=--idle-hold forever\"\n";
-    container.edit("ringd@eth0.service", stays)?;
-    container.run(&["systemctl", "enable", "--now", "--quiet", "ringd@eth0"])?;
     scene.wait_for_ring()?;
     // The other node releases the token after each use.
     let from = container.journal().len();
@@ -165,6 +173,20 @@ fn the_service_runs_its_hooks() -> Result<()> {
     container.wait_for_line_from(from, WAIT_LIMIT, |line| {
         line.contains("this machine no longer leads: token_handed_over")
     })?;
+
+    container.edit("ringd@eth0.service", block(QUORUM, "[Service]")?)?;
+    container.run(&["systemctl", "restart", "ringd@eth0"])?;
+    scene.wait_for_ring()?;
+    container.write("/tmp/hook/pay", 0o755, "#!/bin/sh\necho \"$RINGD_GRADE\"\n")?;
+    let line = block(QUORUM, "ringctl run --require quorum")?;
+    let grade = container.sh(&format!("cd /tmp/hook && {line}"))?;
+    ensure!(grade.trim() == "quorum", "{grade}");
+
+    let status = container.sh("ringctl status")?;
+    ensure!(
+        status.contains("2 of 3 members needed, 2 present"),
+        "{status}"
+    );
     container
         .run(&["systemctl", "stop", "ringd@eth0"])
         .map(drop)
@@ -211,7 +233,7 @@ fn a_daemon_that_is_started_by_hand_runs_its_hooks() -> Result<()> {
     let container = &scene.container;
     let lines = block(HOOKS, "sudo ringd eth0 --idle-hold")?;
     let (ringd, install) = lines.trim().split_once('\n').context("two lines")?;
-    container.write("/tmp/hook/notify", 0o644, block(HOOKS, "#!/bin/sh")?)?;
+    container.write("/tmp/hook/notify", 0o644, block(LEADER, "#!/bin/sh")?)?;
     container.sh(&format!("cd /tmp/hook && {install}"))?;
     container.run(&[
         "systemd-run",

@@ -1,0 +1,113 @@
+//! Follows the tutorials from the first to the last block: types their commands, and compares the output with the
+//! pages.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Container, Segment, Test, binaries, tests};
+
+use super::console::{self, Shell};
+use super::pages::{ONE_MACHINE, THREE_MACHINES, all_blocks};
+use super::with_sudo;
+
+/// Time between a block for all machines and the next block. In this time, started daemons form a ring.
+const READING_TIME: Duration = Duration::from_secs(2);
+const NAMES: [&str; 3] = ["north", "south", "west"];
+
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        the_tutorial_for_one_machine_shows_the_output_of_the_lab,
+        the_tutorial_for_three_machines_shows_the_output_of_real_services,
+    ]
+}
+
+/// The lab of a test. On drop, the lab ends.
+struct Lab<'a> {
+    state: &'a Path,
+}
+
+impl Lab<'_> {
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .env("RINGD_LAB_STATE", self.state)
+            .env(
+                "RINGD_LAB_BIN",
+                Path::new(binaries().ringd).with_file_name(""),
+            );
+        command
+    }
+}
+
+impl Drop for Lab<'_> {
+    fn drop(&mut self) {
+        let _ = self.command("scripts/lab").arg("down").output();
+    }
+}
+
+fn the_tutorial_for_one_machine_shows_the_output_of_the_lab() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let lab = Lab {
+        state: &folder.path().join("lab"),
+    };
+    let script = folder.path().join("two-steps");
+    let shell = Shell::start(&mut lab.command("bash"))?;
+    let mut shells = BTreeMap::from([(String::new(), shell)]);
+    for (language, text) in all_blocks(ONE_MACHINE)? {
+        match language {
+            "sh" => fs::write(&script, text)?,
+            _ => console::run(
+                // The reader's folder gets no file of a test.
+                &text.replace("two-steps $n", &format!("{} $n", script.display())),
+                &mut shells,
+            )?,
+        }
+    }
+    ensure!(!lab.state.exists(), "the lab has not ended");
+    Ok(())
+}
+
+fn the_tutorial_for_three_machines_shows_the_output_of_real_services() -> Result<()> {
+    // The shells are dropped last. If a shell were killed before its container, the container could not end, because no
+    // process would wait for the end of the shell's children.
+    let mut shells = BTreeMap::new();
+    let segment = Segment::bridge(NAMES.len())?;
+    let mut machines = Vec::new();
+    for (at, name) in NAMES.iter().enumerate() {
+        let machine = Container::boot(segment.node(at), binaries())?;
+        with_sudo(&machine)?;
+        // The programs are already built. So `cargo` has no effect, and the programs are where a build would put them.
+        machine.sh(
+            "mkdir -p /etc/cron.d /tmp/ringd/target/release && cd /tmp/ringd && \
+             cp /usr/local/bin/ring* target/release && rm /usr/local/bin/ring* && \
+             ln -s /src/systemd /src/docs . && ln -s /bin/true /usr/local/bin/cargo",
+        )?;
+        let mut shell = Shell::start(&mut machine.command("bash"))?;
+        shell.enter("cd /tmp/ringd")?;
+        shells.insert((*name).to_owned(), shell);
+        machines.push(machine);
+    }
+    for (language, text) in all_blocks(THREE_MACHINES)? {
+        match language {
+            "ini" => machines
+                .iter()
+                .try_for_each(|machine| machine.edit("ringd@eth0.service", text))?,
+            "sh" => {
+                for name in NAMES {
+                    let shell = shells.get_mut(name).context("a shell")?;
+                    shell.enter(text)?;
+                    shell.finish().with_context(|| format!("{name}: {text}"))?;
+                }
+                thread::sleep(READING_TIME);
+            }
+            _ => console::run(text, &mut shells)?,
+        }
+    }
+    Ok(())
+}
