@@ -1,4 +1,4 @@
-//! Behavior of an OWNER (section 4 of the protocol).
+//! Behavior of an OWNER (`docs/reference/lab2/states.md O1` to O12).
 
 use std::time::Duration;
 

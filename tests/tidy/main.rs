@@ -1,10 +1,11 @@
 //! Checks the rules of `docs/contributors/style.md` that a program can judge.
 //!
 //! `rules.rs` lists the rules on words, and `sentences.rs` finds the sentences that they judge. `code.rs` has the rules
-//! on lines and names of Rust code, and `commits.rs` those on commits.
+//! on lines and names of Rust code, `rule_ids.rs` those on the ids of rules, and `commits.rs` those on commits.
 
 mod code;
 mod commits;
+mod rule_ids;
 mod rules;
 mod sentences;
 mod tree;
@@ -38,6 +39,15 @@ fn pages_messages_comments_and_names_follow_the_style() {
         "docs/contributors/style.md explains the rules:\n{}",
         lines.join("\n")
     );
+}
+
+#[test]
+fn each_id_of_a_rule_is_unique_and_each_citation_names_a_rule() {
+    let lines: Vec<_> = rule_ids::breaches(&Tree::read())
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert!(lines.is_empty(), "ids of rules:\n{}", lines.join("\n"));
 }
 
 #[test]

@@ -71,7 +71,7 @@ layout! {
     }
 }
 
-/// Information about the author, for people (`docs/reference/protocol.md`, "Cards").
+/// Information about the author, for people (`docs/reference/lab2/membership.md E1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Card<'a> {
     /// The author's version.

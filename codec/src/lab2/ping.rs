@@ -122,7 +122,7 @@ impl Trailer {
     }
 }
 
-/// A member's promise not to confirm any other tenure for some time (`docs/reference/protocol.md`, "Grades").
+/// A member's promise not to confirm any other tenure for some time (`docs/reference/lab2/grades.md G7`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Promise {
     /// The token of the promised tenure.

@@ -73,7 +73,7 @@ layout! {
     }
 }
 
-/// Properties of a member (`docs/reference/protocol.md`, "Profiles").
+/// Properties of a member (`docs/reference/lab2/membership.md F1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Profile {
     /// Flags: [`DEAF`](Self::DEAF), [`UNREACHED`](Self::UNREACHED) and [`BACKING`](Self::BACKING). Later versions may

@@ -1,4 +1,4 @@
-//! STAMPS, kind 10: stamps of jobs that run once per period (`docs/reference/once.md`).
+//! STAMPS, kind 10: stamps of jobs that run once per period (`docs/reference/lab2/once.md J2`).
 //!
 //! If one frame cannot hold all stamps of a table, the table is sent in several frames. Each frame except the last
 //! frame announces that more frames follow. The digest describes the whole table. For each stamp, the bytes before the

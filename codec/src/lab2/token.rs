@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::MacAddr;
 
-/// A token, which names one tenure: `(progress, authorMAC, authorTokenNum)` (`docs/reference/protocol.md`).
+/// A token, which names one tenure: `(progress, authorMAC, authorTokenNum)` (`docs/reference/lab2/states.md T1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token {
     /// Number that grows with every handover, up to at most [`PROGRESS_MAX`](super::PROGRESS_MAX).
@@ -63,7 +63,7 @@ impl fmt::Display for Token {
     }
 }
 
-/// Size and hash of a member table (`docs/reference/protocol.md`).
+/// Size and hash of a member table (`docs/reference/lab2/membership.md M1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest {
     /// Number of members in the table.

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::time::nanos;
 
-/// The constants of one ring (`docs/reference/protocol.md`, sections 1 and 4). All members should have the same values.
+/// The constants of one ring (`docs/reference/lab2/README.md`). All members should have the same values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Constants {
     /// HEART_BEAT_PERIOD: the period of an OWNER's TOKEN_IS_HERE broadcasts.
@@ -139,7 +139,7 @@ const COUNT_MAX: u32 = 10_000;
 
 impl Constants {
     /// Returns the defaults for a heartbeat period. TAKE_TIMEOUT is a twentieth of the period, and IDLE_HOLD is as long
-    /// as the period. The other constants are those of section 4 of `docs/reference/protocol.md`.
+    /// as the period. The other constants are those of `docs/reference/lab2/README.md`.
     pub fn for_heartbeat(heartbeat: Duration) -> Self {
         Self {
             heartbeat,

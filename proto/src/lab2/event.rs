@@ -7,7 +7,7 @@ use ring_codec::lab2::{Kind, Token};
 
 use super::{SilentMembers, Stamp, StoredStamp};
 
-/// The four states of section 4 of `docs/reference/protocol.md`.
+/// The four states of `docs/reference/lab2/states.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
     /// The node holds the token.
@@ -468,7 +468,7 @@ pub enum Event {
     },
 }
 
-/// The state that survives a restart (`docs/reference/protocol.md`, section 2).
+/// The state that survives a restart (`docs/reference/lab2/states.md D1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredState {
     /// currentMyTokenNumber: the number of the last chain that this node has minted.

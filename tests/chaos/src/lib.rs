@@ -12,8 +12,8 @@
 //!
 //! [`run::run`] starts eight `ringd`s, two members of a second implementation and a stranger on a switch. A seed
 //! determines the plan of faults. The run leaves recordings, logs and a journal in a folder. [`check::check`] reads
-//! such a folder. The check finds violations of the invariants of `docs/reference/protocol.md`, section 5, and
-//! [`report::text`] describes the violations.
+//! such a folder. The check finds violations of the promises of `docs/reference/lab2/promises.md`, and [`report::text`]
+//! describes the violations.
 
 pub mod burners;
 pub mod check;

@@ -1,4 +1,4 @@
-//! Checks of jobs that run once in a period (`docs/reference/once.md`), through the public interface.
+//! Checks of jobs that run once in a period (`docs/reference/lab2/once.md`), through the public interface.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The oracle: the rules of one state machine at every time (`docs/reference/protocol.md`). The oracle sees only the
+//! The oracle: the rules of one state machine at every time (`docs/reference/lab2/README.md`). The oracle sees only the
 //! frames and the public interface of the state machine.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +110,7 @@ impl Oracle {
     }
 
     /// Whether a forged frame has set the progress to its maximum. Tokens cannot grow any further, so their order
-    /// guarantees nothing (`docs/reference/protocol.md`, "Trust").
+    /// guarantees nothing (`docs/reference/lab2/states.md T8`).
     pub(super) fn is_exhausted(&self) -> bool {
         let last = PROGRESS_MAX - SCRIPT_HANDOVERS_MAX;
         self.known.is_some_and(|known| known.progress > last)
@@ -140,7 +140,7 @@ impl Oracle {
         }
     }
 
-    /// Checks section 2: the stored state only grows.
+    /// Checks `docs/reference/lab2/states.md D1`: the stored state only grows.
     pub(super) fn check_stored(&mut self, before: StoredState, after: StoredState) {
         if let Some(known) = before.known {
             let now = after.known.expect("the stored state keeps the known token");

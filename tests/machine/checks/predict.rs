@@ -1,4 +1,4 @@
-//! The table of section 4 of the protocol: the effect of a frame on the state machine.
+//! The table of `docs/reference/lab2/states.md`: the effect of a frame on the state machine.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl Before {
         }
     }
 
-    /// Whether the state machine must act on a frame (section 1).
+    /// Whether the state machine must act on a frame (`docs/reference/lab2/states.md R4`).
     pub(super) fn counts(&self, frame: &Frame<'_>, age: Duration, constants: &Constants) -> bool {
         let broadcast = frame.destination == MacAddr::BROADCAST;
         let offer = frame.message.kind() == Kind::TakeToken;

@@ -1,4 +1,4 @@
-//! The rules that a step or a state may break, from `docs/reference/protocol.md`.
+//! The rules that a step or a state may break, from `docs/reference/lab2/README.md`.
 
 use std::time::Duration;
 
@@ -11,20 +11,21 @@ use crate::notation;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Error)]
 #[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Breach {
-    /// Section 5, rule 1: two nodes hold equal tokens.
+    /// `docs/reference/lab2/promises.md Q1`: two nodes hold equal tokens.
     #[error("{} both hold {}", both(.nodes), show(.token))]
     EqualTokens { nodes: [usize; 2], token: Token },
-    /// Section 2: a giver offers its chain to only one successor, and then no longer uses the chain.
+    /// `docs/reference/lab2/states.md T4`: a giver offers its chain to only one successor, and then no longer uses the
+    /// chain.
     #[error("{} may both use the chain of {}", both(.nodes), show(.token))]
     SharedChain { nodes: [usize; 2], token: Token },
-    /// Section 5, rule 6: a fencing token names only one tenure.
+    /// `docs/reference/lab2/promises.md Q6`: a fencing token names only one tenure.
     #[error("{} begins a second tenure {}", name(*.node), show(.token))]
     SecondTenure {
         node: usize,
         /// The fencing token of the earlier tenure.
         token: Token,
     },
-    /// Section 5, rule 6: the fencing tokens of a node only grow.
+    /// `docs/reference/lab2/promises.md Q6`: the fencing tokens of a node only grow.
     #[error("the fencing tokens of {} go back from {} to {}", name(*.node), show(.before), show(.after))]
     TenureWentBack {
         node: usize,
@@ -33,37 +34,38 @@ pub enum Breach {
         /// The later tenure.
         after: Token,
     },
-    /// Section 2: a node stores the state on which a frame depends before it sends the frame.
+    /// `docs/reference/lab2/states.md D1`: a node stores the state on which a frame depends before it sends the frame.
     #[error("{} sends {} before it is stored", name(*.node), show(.token))]
     NotStored { node: usize, token: Token },
-    /// Section 2: a node does not act on a state that it could not store.
+    /// `docs/reference/lab2/states.md D2`: a node does not act on a state that it could not store.
     #[error("{} holds {}, which is not stored", name(*.node), show(.token))]
     HeldUnstored { node: usize, token: Token },
-    /// Section 4: the progress of a candidate is `known.progress` + 1.
+    /// `docs/reference/lab2/states.md T6`: the progress of a candidate is `known.progress` + 1.
     #[error("{} stands with {}, which is not one above its known progress", name(*.node), show(.candidate))]
     WrongCandidate { node: usize, candidate: Token },
-    /// Section 2: the progress of a created token is not below the clock.
+    /// `docs/reference/lab2/states.md T7`: the progress of a created token is not below the clock.
     #[error("{} generates {} below the clock", name(*.node), show(.token))]
     BelowClock { node: usize, token: Token },
-    /// Section 5, rule 7: a node answers a frame with at most two frames.
+    /// `docs/reference/lab2/promises.md Q7`: a node answers a frame with at most two frames.
     #[error("{} answers one frame with {frames}", name(*.node))]
     TooManyReplies { node: usize, frames: usize },
-    /// Section 4: an OWNER keeps its token against a weaker one.
+    /// `docs/reference/lab2/states.md O6`: an OWNER keeps its token against a weaker one.
     #[error("{} gives its token up for the weaker {}", name(*.node), show(.to))]
     Yielded { node: usize, to: Token },
-    /// Section 4: an OWNER gives up its token for a stronger one.
+    /// `docs/reference/lab2/states.md O5`: an OWNER gives up its token for a stronger one.
     #[error("{} keeps its token against the stronger {}", name(*.node), show(.against))]
     Stayed { node: usize, against: Token },
-    /// Section 4: a candidate gives way to a stronger candidate.
+    /// `docs/reference/lab2/states.md C2`: a candidate gives way to a stronger candidate.
     #[error("{} still stands against the stronger {}", name(*.node), show(.candidate))]
     StoodAgainst { node: usize, candidate: Token },
-    /// Section 4: a node enters an announced state only after it has sent the announcement.
+    /// `docs/reference/lab2/states.md R7`: a node enters an announced state only after it has sent the announcement.
     #[error("{} enters a state that no frame has announced", name(*.node))]
     Unannounced { node: usize },
-    /// Section 4: an OWNER that could send no heartbeat for WAITER_TIMEOUT has no token.
+    /// `docs/reference/lab2/states.md O4`: an OWNER that could send no heartbeat for WAITER_TIMEOUT has no token.
     #[error("{} holds a token although its lease has expired", name(*.node))]
     WithoutLease { node: usize },
-    /// Section 1: a node does not answer a frame that it must drop, and the frame changes nothing.
+    /// `docs/reference/lab2/states.md R4`: a node does not answer a frame that it must drop, and the frame changes
+    /// nothing.
     #[error("{} acts on a frame that it must drop", name(*.node))]
     NotDropped { node: usize },
     /// Two nodes can use a token at the same time, although no fault has happened.
@@ -75,17 +77,17 @@ pub enum Breach {
     /// Section "Backing": a node that has a quorum loses its token to another node.
     #[error("{} loses {}, for which it has a quorum", name(*.node), show(.token))]
     QuorumLost { node: usize, token: Token },
-    /// Section 5, rule 2: when the time `after` has passed since the end of the faults, the ring does not have exactly
-    /// one owner.
+    /// `docs/reference/lab2/promises.md Q2`: when the time `after` has passed since the end of the faults, the ring
+    /// does not have exactly one owner.
     #[error("{after:?} after the faults there is no single owner")]
     NotRecovered { after: Duration },
-    /// Section 5, rule 3: this node wants the token and does not get it.
+    /// `docs/reference/lab2/promises.md Q3`: this node wants the token and does not get it.
     #[error("{} wants the token and does not get it", name(*.node))]
     NotServed { node: usize },
-    /// Section 5, rule 5: the tables of two nodes differ.
+    /// `docs/reference/lab2/promises.md Q5`: the tables of two nodes differ.
     #[error("the tables of {} differ", both(.nodes))]
     TablesDiffer { nodes: [usize; 2] },
-    /// Section 5, rule 2: the owners hand the token over again and again, and no node can use it.
+    /// `docs/reference/lab2/promises.md Q2`: the owners hand the token over again and again, and no node can use it.
     #[error("no node can use the token")]
     OutOfUse,
     /// In an idle ring, frames and timeouts follow each other endlessly while no time passes.

@@ -167,8 +167,8 @@ impl RingModel {
     }
 }
 
-/// The number by which the progress of a token grows when the token outbids a rival (`docs/reference/protocol.md`,
-/// "Passing").
+/// The number by which the progress of a token grows when the token outbids a rival
+/// (`docs/reference/lab2/passing.md P12` and `docs/reference/lab2/grades.md B4`).
 const OUTBID_STEP: u64 = 1_024;
 
 /// Explores a scenario with state machines of type `M`.

@@ -10,7 +10,7 @@
 //! States that differ only in the time of day are equal: see [`Snapshot`].
 //!
 //! The checker compares every step with the rules that [`Breach`] lists. From selected states a run without further
-//! faults begins. In this run the ring must reach invariants 2, 3 and 5 of `docs/reference/protocol.md` ([`fair`]).
+//! faults begins. In this run the ring must reach promises 2, 3 and 5 of `docs/reference/lab2/promises.md` ([`fair`]).
 
 pub mod digest;
 pub mod fair;

@@ -214,8 +214,7 @@ impl Scenario {
     }
 
     /// Returns the time within which the ring must have only one owner after the end of the faults. The time is the
-    /// bound of invariant 2 (`docs/reference/protocol.md`, section 5) for a ring in which handovers to all other nodes
-    /// are under way.
+    /// bound of `docs/reference/lab2/promises.md Q2` for a ring in which handovers to all other nodes are under way.
     pub fn recovery_limit(&self) -> Duration {
         // The constants of the slowest node limit the duration of the recovery.
         let constants = self.constants_of(self.nodes - 1);

@@ -124,8 +124,8 @@ impl Ring {
         self.one_owner_by(since, clock::now() + WAIT_LIMIT)
     }
 
-    /// Checks section 5, rule 2: the ring has one owner within the rule's bound after `since`, the time of the last
-    /// lost frame. Only exclusive tests may call this function.
+    /// Checks `docs/reference/lab2/promises.md Q2`: the ring has one owner within the bound after `since`, the time of
+    /// the last lost frame. Only exclusive tests may call this function.
     pub fn wait_for_one_owner_in_time(&self, since: Duration) -> Result<Duration> {
         let window = self.timing.waiter_timeout();
         self.one_owner_by(

@@ -62,14 +62,15 @@ impl Timing {
         self.take_timeout * 3 + self.take_timeout / 2
     }
 
-    /// Returns the longest time from the last lost frame until only one owner remains, handovers included (section 5,
-    /// rule 2).
+    /// Returns the longest time from the last lost frame until only one owner remains, handovers included
+    /// (`docs/reference/lab2/promises.md Q2`).
     pub fn one_owner_bound(&self) -> Duration {
         let hand_overs = 2 * self.hand_over_timeout();
         self.waiter_timeout() + 2 * self.looser_timeout() + 2 * self.answer_timeout() + hand_overs
     }
 
-    /// Returns the longest time from the crash of an owner until a new owner exists (section 5, rule 4).
+    /// Returns the longest time from the crash of an owner until a new owner exists
+    /// (`docs/reference/lab2/promises.md Q4`).
     pub fn new_owner_bound(&self) -> Duration {
         self.waiter_timeout() + self.looser_timeout() + 2 * self.answer_timeout()
     }

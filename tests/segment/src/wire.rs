@@ -1,6 +1,6 @@
 //! Decoder and encoder of Lab2 frames, which use byte offsets. Tests compare the codec with this decoder and encoder.
 //!
-//! This module shares no code with `ring-codec`. The layouts are those of the protocol's section 1.
+//! This module shares no code with `ring-codec`. The layouts are those of `docs/reference/lab2/frames.md`.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Whether this token beats the `other` token (smaller priority, section 2).
+    /// Whether this token beats the `other` token (smaller priority, `docs/reference/lab2/states.md T1`).
     pub fn beats(&self, other: &Self) -> bool {
         let priority = |token: &Self| (!token.progress, token.author, token.number);
         priority(self) < priority(other)

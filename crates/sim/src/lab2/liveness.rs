@@ -1,4 +1,4 @@
-//! Checks that the ring recovers after the faults (`docs/reference/protocol.md`, section 5: 2 to 5).
+//! Checks that the ring recovers after the faults (`docs/reference/lab2/promises.md Q2` to Q5).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

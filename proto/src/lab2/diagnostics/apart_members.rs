@@ -1,4 +1,4 @@
-//! Reports about members that are apart (`docs/reference/protocol.md`, "Members that are apart").
+//! Reports about members that are apart (`docs/reference/lab2/faults.md X8`).
 
 use ring_codec::MacAddr;
 

@@ -1,5 +1,5 @@
-//! Cards. Members attach cards to their frames. A card has information for people (`docs/reference/protocol.md`,
-//! "Cards"). No rule depends on a card.
+//! Cards. Members attach cards to their frames. A card has information for people
+//! (`docs/reference/lab2/membership.md E1`). No rule depends on a card.
 
 use std::time::Duration;
 

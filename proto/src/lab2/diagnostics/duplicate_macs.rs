@@ -1,4 +1,4 @@
-//! Reports about two machines that have the same MAC address (`docs/reference/protocol.md`, "Membership").
+//! Reports about two machines that have the same MAC address (`docs/reference/lab2/membership.md M15`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Names, runs and requests of jobs that run once in a period (`docs/reference/once.md`).
+//! Names, runs and requests of jobs that run once in a period (`docs/reference/lab2/once.md`).
 
 use std::fmt::{self, Write};
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! The state machine of jobs that run once in a period (`docs/reference/once.md`). [`Jobs::handle`] takes inputs, and
-//! [`Jobs::poll`] returns the resulting actions. The jobs never influence which node has the token. Start with `once`.
+//! The state machine of jobs that run once in a period (`docs/reference/lab2/once.md`). [`Jobs::handle`] takes inputs,
+//! and [`Jobs::poll`] returns the resulting actions. The jobs never influence which node has the token. Start with
+//! `once`.
 
 pub(super) mod job;
 mod once;

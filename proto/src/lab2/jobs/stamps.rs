@@ -1,4 +1,4 @@
-//! The stamps: the last known run of each job (`docs/reference/once.md`).
+//! The stamps: the last known run of each job (`docs/reference/lab2/once.md J11` to J16).
 //!
 //! If two stamps have the same name, only the newer one counts. The tokens of the runs decide which stamp is newer,
 //! never the clocks. So the tables of all members become equal, no matter in which order members merge tables. Frames

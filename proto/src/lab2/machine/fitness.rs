@@ -62,8 +62,8 @@ impl Lab2 {
     /// candidate, it becomes LOOSER.
     fn undo_unstored(&mut self) {
         // Without the stored state, a restarted node would accept tokens that it has handed over, and reuse numbers
-        // (section 2). A token that was offered to this node stays with its giver. A token that was created here is
-        // lost, as if this node had died.
+        // (`docs/reference/lab2/states.md D2`). A token that was offered to this node stays with its giver. A token
+        // that was created here is lost, as if this node had died.
         self.out.outbox.drop_all(Content::needs_storage);
         self.known.restore();
         if matches!(self.state(), State::Owner | State::Generating) {

@@ -23,8 +23,7 @@ impl Lab2 {
         let (context, out) = (&self.context, &mut self.out);
         let known = self.known.token();
         // A promise holds until its end, even if this node learns of a stronger token of another owner. Otherwise a
-        // machine that was isolated could take the holder's majority away ("Differences" in
-        // docs/reference/protocol.md).
+        // machine that was isolated could take the holder's majority away (`docs/reference/lab2/grades.md B8`).
         let is_bound = known.is_some_and(|known| !known.same_chain(&token))
             && self.confidence.is_bound_to(context, token, envelope.from);
         let may_confirm = self.role.state() == State::Waiter && (known == Some(token) || is_bound);

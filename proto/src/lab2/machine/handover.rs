@@ -1,4 +1,4 @@
-//! The handover of the token from an OWNER to exactly one successor ("Passing" in `docs/reference/protocol.md`).
+//! The handover of the token from an OWNER to exactly one successor (`docs/reference/lab2/passing.md`).
 
 use std::time::Duration;
 
@@ -216,7 +216,7 @@ impl Lab2 {
     /// Mints a new chain after a failed handover, and continues the tenure with that token.
     pub(super) fn on_handover_failed(&mut self, offer: Offer) {
         // The member may have taken the token, so this node must give the old chain up. Two holders of one chain would
-        // have equal rights (section 2).
+        // have equal rights (`docs/reference/lab2/states.md T4`).
         let Some(&tenure) = self.role.tenure() else {
             return;
         };
@@ -269,8 +269,8 @@ impl Lab2 {
         is_wanted || !self.local_work.has_work() || self.must_hand_over() || self.is_in_doubt()
     }
 
-    /// Notes a failed handover. Returns whether this node must give the token up ("Letting go"): no member takes the
-    /// token, although some members ask for it.
+    /// Notes a failed handover. Returns whether this node must give the token up (`docs/reference/lab2/faults.md Y3`):
+    /// no member takes the token, although some members ask for it.
     fn record_failed_offer(&mut self, offer: &Offer) -> bool {
         let tenure = self.role.tenure_mut();
         let since = tenure.map(|tenure| tenure.record_failed_offer(offer));

@@ -224,7 +224,8 @@ impl Machine for Lab2 {
         let age = age + self.context.now().since(now.monotonic);
         self.expire_lease();
         self.expire_grade();
-        // Section 5 allows two answers to each frame, so that no frame can start an avalanche.
+        // Only two replies to each frame are allowed (`docs/reference/lab2/states.md R6`), so that no frame can start
+        // an avalanche.
         self.out.begin_frame_input();
         self.receive(frame, age);
         self.review_after_input();

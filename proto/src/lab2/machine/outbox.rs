@@ -11,7 +11,7 @@ use crate::Ticket;
 use crate::lab2::Reason;
 use crate::lab2::jobs::StampsFrame;
 
-/// The maximum number of frames that answer one received frame (section 5 of `docs/reference/protocol.md`).
+/// The maximum number of frames that answer one received frame (`docs/reference/lab2/states.md R6`).
 pub(crate) const REPLIES_MAX: usize = 2;
 
 /// A frame to send. The other fields of the frame get their values when the frame is encoded.

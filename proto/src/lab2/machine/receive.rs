@@ -36,7 +36,7 @@ impl Lab2 {
         }
     }
 
-    /// Decodes a frame, or returns why it is dropped (section 1 of `docs/reference/protocol.md`).
+    /// Decodes a frame, or returns why it is dropped (`docs/reference/lab2/states.md R4`).
     fn admit<'a>(&self, bytes: &'a [u8], age: Duration) -> Result<Frame<'a>, DropReason> {
         let (Some(me), true) = (
             self.context.mac(),

@@ -1,4 +1,4 @@
-//! The effects of messages about the token, in every state (`docs/reference/protocol.md`, "States").
+//! The effects of messages about the token, in every state (`docs/reference/lab2/states.md`).
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Token};
@@ -252,7 +252,8 @@ impl Lab2 {
         age >= self.context.constants().looser_answer_timeout()
     }
 
-    /// Whether the token `theirs` of another node wins against this node's token `mine` (section 2).
+    /// Whether the token `theirs` of another node wins against this node's token `mine`
+    /// (`docs/reference/lab2/states.md T2`).
     fn is_stronger_claim(&self, theirs: Token, holder: MacAddr, mine: Token) -> bool {
         theirs.is_stronger_than(&mine) || (theirs == mine && holder < self.me())
     }

@@ -189,7 +189,7 @@ impl Lab2 {
     }
 
     /// Applies the effects of a frame after the link has accepted or refused the frame. If a frame announces a new
-    /// state, this state begins only if the link has accepted the frame ("States" in docs/reference/protocol.md).
+    /// state, this state begins only if the link has accepted the frame (`docs/reference/lab2/states.md R7`).
     fn on_content_sent(&mut self, to: MacAddr, content: Content, accepted: bool) {
         match content {
             Content::TakeToken(token) => self.on_offer_sent(to, token, accepted),

@@ -1,5 +1,5 @@
 //! The rules that decide whether this node is deaf, and which frames of deaf members it ignores
-//! (`docs/reference/protocol.md`, "Deaf members").
+//! (`docs/reference/lab2/faults.md H1` to H9).
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Message;

@@ -1,5 +1,5 @@
-//! Rules for large rings, which ensure that not all members answer at the same time (`docs/reference/protocol.md`,
-//! "Large rings"). The rules do not delay a ring of nine or fewer members.
+//! Rules for large rings, which ensure that not all members answer at the same time
+//! (`docs/reference/lab2/large-rings.md N1` and N3). The rules do not delay a ring of nine or fewer members.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The profiles of the members, and the limits that follow from the profiles (`docs/reference/protocol.md`,
-//! "Profiles").
+//! The profiles of the members, and the limits that follow from the profiles (`docs/reference/lab2/membership.md F1` to
+//! F23).
 
 use std::time::Duration;
 

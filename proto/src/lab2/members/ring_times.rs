@@ -1,6 +1,6 @@
 //! The ring's timeouts, and the members that are apart. A member is apart if its timeouts differ too much from the
-//! ring's (`docs/reference/protocol.md`, "Members that are apart"). A member that is apart uses the ring's timeouts,
-//! but takes part in no election and does not own the token. All members apply the same rule.
+//! ring's (`docs/reference/lab2/faults.md X1` to X8). A member that is apart uses the ring's timeouts, but takes part
+//! in no election and does not own the token. All members apply the same rule.
 
 use std::time::Duration;
 

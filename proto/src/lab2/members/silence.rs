@@ -1,5 +1,5 @@
 //! The rules by which a member counts as silent, and the rules by which a silent member is removed
-//! (`docs/reference/protocol.md`, "Silent members").
+//! (`docs/reference/lab2/membership.md S1` to S10).
 
 use std::hash::Hash;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Synchronization of the members' tables (`docs/reference/protocol.md`, "Membership").
+//! Synchronization of the members' tables (`docs/reference/lab2/membership.md M2` to M14).
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{

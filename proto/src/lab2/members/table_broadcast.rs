@@ -1,4 +1,4 @@
-//! Table synchronization in a large ring (`docs/reference/protocol.md`, "Large rings"). While a member reports a
+//! Table synchronization in a large ring (`docs/reference/lab2/large-rings.md N6` to N9). While a member reports a
 //! different table, the holder broadcasts its table part by part.
 
 use ring_codec::MacAddr;

@@ -13,14 +13,14 @@ use crate::lab2::machine::Writer;
 )]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Fitness {
-    /// Whether an operator has paused the node (`docs/reference/protocol.md`, "Pausing").
+    /// Whether an operator has paused the node (`docs/reference/lab2/faults.md Z1`).
     paused: bool,
     /// Whether the state file cannot be written.
     unstored: bool,
-    /// Whether the node's timeouts are too far from the ring's ("Members that are apart").
+    /// Whether the node's timeouts are too far from the ring's (`docs/reference/lab2/faults.md X3`).
     apart: bool,
     /// The check whether unicast frames arrive again. `None` if the node is fit. A node becomes unfit because no member
-    /// takes the token from it ("Letting go").
+    /// takes the token from it (`docs/reference/lab2/faults.md Y4`).
     probe: Option<Probe>,
     /// Whether this node last announced to the members that it must not own the token because it cannot write its state
     /// file or is apart.

@@ -1,4 +1,4 @@
-//! Tests of "Members that are apart" in `docs/reference/protocol.md`.
+//! Tests of members that are apart (`docs/reference/lab2/faults.md X1` to X8).
 
 use std::time::Duration;
 

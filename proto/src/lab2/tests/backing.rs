@@ -1,5 +1,5 @@
-//! Tests of "Backing" in `docs/reference/protocol.md`: between two owners, confirmations by members count more than a
-//! stronger token.
+//! Tests of the backing (`docs/reference/lab2/grades.md B1` to B8): between two owners, confirmations by members count
+//! more than a stronger token.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Tests of "Cards" in `docs/reference/protocol.md`.
+//! Tests of cards (`docs/reference/lab2/membership.md E1` to E4).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Tests of members with different constants ("Profiles" in `docs/reference/protocol.md`).
+//! Tests of members with different constants (`docs/reference/lab2/membership.md F14` to F22).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Tests of section 1: a node counts the frames that it drops. Dropped frames change no state, and the node never
-//! answers them.
+//! Tests of `docs/reference/lab2/states.md R4`: a node counts the frames that it drops. Dropped frames change no state,
+//! and the node never answers them.
 
 use std::time::Duration;
 

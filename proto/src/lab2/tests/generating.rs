@@ -1,4 +1,4 @@
-//! Tests of section 4, GENERATING.
+//! Tests of GENERATING (`docs/reference/lab2/states.md C1` to C6).
 
 use ring_codec::lab2::Message;
 

@@ -1,4 +1,4 @@
-//! Tests of "Grades" in `docs/reference/protocol.md`: how safe a tenure is, and for how long.
+//! Tests of grades (`docs/reference/lab2/grades.md G1` to G20): how safe a tenure is, and for how long.
 
 use std::time::Duration;
 

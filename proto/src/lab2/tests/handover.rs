@@ -1,4 +1,4 @@
-//! Tests of section 4, OWNER: the handover ("Passing").
+//! Tests of the handover (`docs/reference/lab2/passing.md P1` to P29).
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! Tests of section 5, in networks whose faults follow from a seed: loss, duplication, reordering, splits, stalls and
-//! restarts. After every event, `network` checks the invariants that must always hold. The tests here check the
-//! invariants that must hold after the faults have ended.
+//! Tests of the promises in `docs/reference/lab2/promises.md`, in networks whose faults follow from a seed: loss,
+//! duplication, reordering, splits, stalls and restarts. After every event, `network` checks the invariants that must
+//! always hold. The tests here check the invariants that must hold after the faults have ended.
 
 use std::cmp::Reverse;
 use std::ops::Range;

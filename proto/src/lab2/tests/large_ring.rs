@@ -1,5 +1,5 @@
-//! Tests of "Large rings" in `docs/reference/protocol.md`: which members answer a question, and after which delays they
-//! send.
+//! Tests of large rings (`docs/reference/lab2/large-rings.md N1` to N5): which members answer a question, and after
+//! which delays they send.
 //!
 //! The state machine under test is n5. Each test adds silent members with smaller addresses. So n5 becomes, for
 //! example, the last of ten members, or the last of a thousand members.

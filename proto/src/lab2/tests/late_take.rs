@@ -1,4 +1,4 @@
-//! Tests of section 4, "Taken late": a token that was acknowledged too late.
+//! Tests of `docs/reference/lab2/passing.md U1` to U7: a token that was acknowledged too late.
 
 use std::time::Duration;
 

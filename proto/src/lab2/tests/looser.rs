@@ -1,4 +1,4 @@
-//! Tests of section 4, LOOSER.
+//! Tests of LOOSER (`docs/reference/lab2/states.md L1` to L9).
 
 use super::rig::{
     ANSWER_TIMEOUT, BLANK, LOOSER_TIMEOUT, Rig, WAITER_TIMEOUT, constants, generating, here, mac,

@@ -1,4 +1,4 @@
-//! Tests of section 3: the member table.
+//! Tests of the member table (`docs/reference/lab2/membership.md M1` to M6).
 
 use std::time::Duration;
 

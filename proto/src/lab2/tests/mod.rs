@@ -1,4 +1,4 @@
-//! Tests of the rules of `docs/reference/protocol.md`, at least one per rule, on the real state machine.
+//! Tests of the rules of `docs/reference/lab2/README.md`, at least one per rule, on the real state machine.
 //!
 //! `rig` drives one state machine: a test passes frames to the state machine and reads its frames as text. `network`
 //! connects several state machines by a network that may lose, duplicate and delay frames, and may split. The expected

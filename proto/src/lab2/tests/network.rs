@@ -1,8 +1,9 @@
 //! Several state machines on a network that may lose, duplicate and delay frames, and may split. The processes may
 //! stall and restart.
 //!
-//! After every event, the network checks the invariants that must always hold: invariants 1, 6 and 7 of section 5. The
-//! network also checks that frames name only stored tokens. All faults follow from the seed.
+//! After every event, the network checks the invariants that must always hold: promises 1, 6 and 7 of
+//! `docs/reference/lab2/promises.md`. The network also checks that frames name only stored tokens. All faults follow
+//! from the seed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};

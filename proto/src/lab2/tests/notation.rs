@@ -232,7 +232,7 @@ pub(crate) fn line(bytes: &[u8]) -> String {
     format!("{} {carries}to {}", message.kind(), name(destination))
 }
 
-/// Checks section 2: a token is stored before a frame names it.
+/// Checks `docs/reference/lab2/states.md D1`: a token is stored before a frame names it.
 pub(crate) fn assert_stored(bytes: &[u8], durable: StoredState) {
     let (Message::TakeToken { token, .. }
     | Message::TokenIsHere { token, .. }

@@ -1,4 +1,4 @@
-//! Tests of jobs that run once in a period (`docs/reference/once.md`).
+//! Tests of jobs that run once in a period (`docs/reference/lab2/once.md`).
 
 use super::grade::{beat, constants_expecting_three, message_with_promise, owner as owner_of};
 use super::once_rig::{

@@ -1,4 +1,5 @@
-//! Tests of section 2: the order and identity of tokens, minting, and the state that survives a restart.
+//! Tests of `docs/reference/lab2/states.md T1` to T11 and D1: the order and identity of tokens, minting, and the state
+//! that survives a restart.
 
 use ring_codec::lab2::Message;
 

@@ -1,4 +1,5 @@
-//! Tests of section 4: a token that continues to exist while some members know a stronger token whose holder is dead.
+//! Tests of `docs/reference/lab2/states.md O11` and W2: a token that continues to exist while some members know a
+//! stronger token whose holder is dead.
 
 use ring_codec::lab2::PROGRESS_MAX;
 

@@ -1,4 +1,5 @@
-//! Tests of section 4, OWNER: heartbeats, other tokens, acceptance and acknowledgement.
+//! Tests of OWNER (`docs/reference/lab2/states.md O1` to O10): heartbeats, other tokens, acceptance and
+//! acknowledgement.
 
 use std::time::Duration;
 

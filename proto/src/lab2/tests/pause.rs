@@ -1,4 +1,4 @@
-//! Tests of section 4, pausing: a paused member takes part, but never owns the token.
+//! Tests of pauses (`docs/reference/lab2/faults.md Z1` to Z5): a paused member takes part, but never owns the token.
 
 use ring_codec::lab2::{Message, NO_IP};
 

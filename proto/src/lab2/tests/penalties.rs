@@ -1,5 +1,5 @@
-//! Tests of section 3, penalties: the owner skips members that do not take the token, but these members stay in the
-//! table.
+//! Tests of penalties (`docs/reference/lab2/passing.md P10` and P11): the owner skips members that do not take the
+//! token, but these members stay in the table.
 
 use ring_codec::lab2::{Message, NO_IP, Token};
 

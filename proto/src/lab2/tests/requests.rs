@@ -1,4 +1,5 @@
-//! Tests of section 4, "Wanting": requests for the token, and the order in which members get the token.
+//! Tests of `docs/reference/lab2/passing.md P30` to P32: requests for the token, and the order in which members get the
+//! token.
 
 use std::time::Duration;
 

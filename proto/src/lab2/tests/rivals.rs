@@ -1,4 +1,5 @@
-//! Tests of section 4, rivals: a token overtakes another token that goes round equally fast.
+//! Tests of rivals (`docs/reference/lab2/passing.md P28` and P29): a token overtakes another token that goes round
+//! equally fast.
 
 use ring_codec::lab2::Message;
 

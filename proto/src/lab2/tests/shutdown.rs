@@ -1,4 +1,5 @@
-//! Tests of section 4, shutdown: the node first hands the token over and then sends LEAVING.
+//! Tests of shutdown (`docs/reference/lab2/faults.md Z6` to Z9): the node first hands the token over and then sends
+//! LEAVING.
 
 use ring_codec::lab2::{Message, NO_IP};
 

@@ -1,4 +1,4 @@
-//! Tests of the exchange of stamps (`docs/reference/once.md`).
+//! Tests of the exchange of stamps (`docs/reference/lab2/once.md J2` to J6).
 
 use super::grade::heartbeat_with_beat;
 use super::once_rig::{

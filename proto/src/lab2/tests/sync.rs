@@ -1,4 +1,4 @@
-//! Tests of section 3: table synchronization by digests, PING and RING_MEMBERS.
+//! Tests of `docs/reference/lab2/membership.md M7` to M14: table synchronization by digests, PING and RING_MEMBERS.
 
 use ring_codec::lab2::{Digest, Member, Message, NO_IP};
 

@@ -1,4 +1,4 @@
-//! Tests of "Large rings" in `docs/reference/protocol.md`: table synchronization by broadcast.
+//! Tests of large rings (`docs/reference/lab2/large-rings.md N6` to N9): table synchronization by broadcast.
 
 use std::collections::BTreeSet;
 

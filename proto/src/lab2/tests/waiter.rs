@@ -1,4 +1,4 @@
-//! Tests of section 4, WAITER.
+//! Tests of WAITER (`docs/reference/lab2/states.md W1` to W9).
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Stores the state that survives a restart, in a file that is never half written.
 //!
 //! After a power loss, data may be missing on the disk. The clock replaces the missing data, because the progress of a
-//! new token starts from the clock (`docs/reference/protocol.md`, order of tokens). Start with [`StateFile`].
+//! new token starts from the clock (`docs/reference/lab2/states.md T7`). Start with [`StateFile`].
 
 mod record;
 mod stamps;

@@ -1,7 +1,7 @@
 //! A small second implementation of a member, which shares no code with `ringd`.
 //!
-//! The member follows `docs/reference/protocol.md`. The member takes the token, holds it while there is work, and hands
-//! it over. The member searches for a lost token, but never stands for election.
+//! The member follows `docs/reference/lab2/README.md`. The member takes the token, holds it while there is work, and
+//! hands it over. The member searches for a lost token, but never stands for election.
 
 mod passing;
 mod runner;

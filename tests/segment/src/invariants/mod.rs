@@ -1,4 +1,4 @@
-//! Checks of the invariants in section 5 of the protocol. The checks use only captured frames.
+//! Checks of the promises in `docs/reference/lab2/promises.md`. The checks use only captured frames.
 //!
 //! A capture for these checks begins when the ring starts, and contains only frames of real nodes. Remove frames that a
 //! test forged.
