@@ -25,7 +25,8 @@ macro_rules! page {
 }
 
 pub(crate) const README: Page = page!("README.md");
-pub(crate) const RUNNING: Page = page!("docs/operations/running.md");
+pub(crate) const DEPLOY: Page = page!("docs/operations/deploy.md");
+pub(crate) const MONITOR: Page = page!("docs/operations/monitor.md");
 pub(crate) const USING: Page = page!("docs/how-to/using.md");
 pub(crate) const HOOKS: Page = page!("docs/reference/hooks.md");
 pub(crate) const ONCE: Page = page!("docs/reference/once.md");
@@ -204,27 +205,27 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/operations/running.md",
+        "docs/operations/deploy.md",
         "sudo setcap cap_net_raw+ep",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/operations/running.md",
+        "docs/operations/monitor.md",
         "journalctl -u ringd@eth0",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/operations/running.md",
+        "docs/operations/monitor.md",
         "$ ringctl status",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/operations/running.md",
+        "docs/operations/monitor.md",
         "ringctl status --check",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/operations/running.md",
+        "docs/operations/monitor.md",
         "ringctl status --json | jq",
         TestedBy::Test("recipes::readme"),
     ),
