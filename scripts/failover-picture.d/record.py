@@ -2,6 +2,7 @@
 """Kills the owner of the token in a lab, and prints the times of the job on each machine as JSON."""
 
 import json
+import struct
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ LAB = sys.argv[1]
 NODES = [1, 2, 3, 4]
 PATIENCE = 60  # seconds
 WORK = 2.2  # seconds for which the picture shows a job at work
+MARGIN = 0.5  # seconds before the kill and after the job's return for which the frames are kept
 # The job prints the time in a loop.
 JOB = 'while :; do echo "$EPOCHREALTIME"; sleep 0.05; done'
 # Prints the time, and kills the daemon whose pid is in the lab's file.
@@ -43,6 +45,33 @@ class Job:
         return code
 
 
+class Capture:
+    """All frames of the segment, as the bridge forwards them. The end of the lab also ends the capture."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([LAB, "dump", "-w", "-"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.pcap = b""
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        while piece := self.process.stdout.read1():
+            self.pcap += piece
+
+    def frames(self, begin, end):
+        """Returns the time, the sender, the kind, and whether it is a broadcast, of each frame."""
+        pcap, at, frames = self.pcap, 24, []  # the head of a pcap file has 24 bytes
+        while at + 16 <= len(pcap):
+            seconds, nanos, length, _ = struct.unpack_from("=IIII", pcap, at)
+            frame = pcap[at + 16:at + 16 + length]
+            at += 16 + length
+            moment = seconds + nanos / 1e9
+            if len(frame) > 14 and begin <= moment <= end:
+                # The last byte of a MAC address in the lab is the number of the node.
+                frames.append([moment, frame[11], frame[14], frame[:6] == b"\xff" * 6])
+        return frames
+
+
 def wait_for_worker(jobs):
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
@@ -55,6 +84,7 @@ def wait_for_worker(jobs):
 
 def main():
     print(lab("up", len(NODES)), file=sys.stderr)
+    capture = Capture()
     began = time.time()
     jobs = [Job(node) for node in NODES]
     first = wait_for_worker(jobs)
@@ -70,6 +100,7 @@ def main():
     jobs.append(Job(first.node))
     time.sleep(WORK)
     ended = time.time()
+    frames = capture.frames(killed - MARGIN, second.ticks[0] + MARGIN)
     lab("down")
     for job in jobs:
         job.wait()
@@ -84,6 +115,7 @@ def main():
             "ended": ended,
             "killed": killed,
             "back": back,
+            "frames": frames,
             "runs": [{"node": job.node, "ticks": job.ticks} for job in (first, second)],
         },
         sys.stdout,

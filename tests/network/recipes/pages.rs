@@ -27,7 +27,8 @@ macro_rules! page {
 pub(crate) const README: Page = page!("README.md");
 pub(crate) const ONE_MACHINE: Page = page!("docs/tutorials/one-machine.md");
 pub(crate) const THREE_MACHINES: Page = page!("docs/tutorials/three-machines.md");
-pub(crate) const RUNNING: Page = page!("docs/operations/running.md");
+pub(crate) const DEPLOY: Page = page!("docs/operations/deploy.md");
+pub(crate) const MONITOR: Page = page!("docs/operations/monitor.md");
 pub(crate) const NIGHTLY: Page = page!("docs/how-to/nightly-job.md");
 pub(crate) const LEADER: Page = page!("docs/how-to/leader.md");
 pub(crate) const SCRIPT: Page = page!("docs/how-to/lock-in-a-script.md");
@@ -230,27 +231,27 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 48] = [
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/operations/running.md",
+        "docs/operations/deploy.md",
         "sudo setcap cap_net_raw+ep",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/operations/running.md",
+        "docs/operations/monitor.md",
         "journalctl -u ringd@eth0",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/operations/running.md",
+        "docs/operations/monitor.md",
         "$ ringctl status",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/operations/running.md",
+        "docs/operations/monitor.md",
         "ringctl status --check",
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/operations/running.md",
+        "docs/operations/monitor.md",
         "ringctl status --json | jq",
         TestedBy::Test("recipes::readme"),
     ),

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, tests};
 
-use super::pages::{HOOKS, LEADER, NIGHTLY, QUORUM, README, RUNNING, SCRIPT, block};
+use super::pages::{DEPLOY, HOOKS, LEADER, MONITOR, NIGHTLY, QUORUM, README, SCRIPT, block};
 use super::{RecipeScene, WAIT_LIMIT};
 
 pub(super) fn tests() -> Vec<Test> {
@@ -36,7 +36,7 @@ fn the_commands_of_the_readme_install_the_service_and_print_the_shown_output() -
     // The status shows the holder's program only after the program has held the token for a moment.
     let held = "until ringctl status | grep 'Held by'; do sleep 0.05; done; ringctl status";
     let shown = container.run(&["ringctl", "run", "-c", held])?;
-    let example = block(RUNNING, "$ ringctl status")?;
+    let example = block(MONITOR, "$ ringctl status")?;
     for line in example.lines().skip(1) {
         let label = line.split("  ").next().unwrap_or(line);
         let known = ["", "..."].contains(&label) || shown.contains(label);
@@ -46,10 +46,10 @@ fn the_commands_of_the_readme_install_the_service_and_print_the_shown_output() -
         );
     }
     // The scene's other node has other times than the unit, so the daemon reports a warning.
-    let check = block(RUNNING, "ringctl status --check")?;
+    let check = block(MONITOR, "ringctl status --check")?;
     let line = container.sh(&format!("! {check}"))?;
     ensure!(line.starts_with("RINGD WARNING - member "), "{line}");
-    let answers = container.sh(block(RUNNING, "ringctl status --json | jq")?)?;
+    let answers = container.sh(block(MONITOR, "ringctl status --json | jq")?)?;
     let fencing = answers.lines().last().unwrap_or_default();
     ensure!(fencing.split('-').count() == 3, "{answers}");
     ensure!(
@@ -62,7 +62,7 @@ fn the_commands_of_the_readme_install_the_service_and_print_the_shown_output() -
     check_journal(&scene)?;
     // The next recipe is for an interface whose name has a hyphen.
     ensure!(
-        RUNNING.text.contains("`ringd@$(systemd-escape br-lan)`"),
+        DEPLOY.text.contains("`ringd@$(systemd-escape br-lan)`"),
         "the recipe shows another command"
     );
     container.sh("ip link add br-lan type bridge && ip link set br-lan up")?;
@@ -131,7 +131,7 @@ fn check_crontab(scene: &RecipeScene) -> Result<()> {
 /// Checks that the operator's command shows only problems.
 fn check_journal(scene: &RecipeScene) -> Result<()> {
     let container = &scene.container;
-    let line = block(RUNNING, "journalctl -u ringd@eth0")?;
+    let line = block(MONITOR, "journalctl -u ringd@eth0")?;
     ensure!(
         !container.sh(line)?.contains("eth0 is down"),
         "the journal is not complete yet"
@@ -201,7 +201,7 @@ fn an_ordinary_user_runs_a_daemon_with_one_capability() -> Result<()> {
          echo 'alice:x:1000:' >>/etc/group; \
          install -d -o alice -g alice -m 700 /home/alice /run/user/1000",
     )?;
-    let lines = block(RUNNING, "sudo setcap cap_net_raw+ep")?;
+    let lines = block(DEPLOY, "sudo setcap cap_net_raw+ep")?;
     let (setcap, ringd) = lines.trim().split_once('\n').context("two lines")?;
     container.sh(setcap)?;
     let as_alice = [
