@@ -71,7 +71,7 @@ log_events! {
     HOOK_RECOVERED "hook_recovered" [INFO] ["hook"]
         "a hook that had failed works again";
     HOOKS_DIR_CHANGING "hooks_dir_changing" [WARN] []
-        "the program that starts the daemon changes the directory of hooks all the time";
+        "hooks run all the time, because an idle owner hands the token over too soon";
     KERNEL_DROPPED "kernel_dropped" [WARN] ["count"]
         "the kernel dropped messages because the daemon did not read them in time";
     LATE_WAKE_UP "late_wake_up" [WARN DEBUG] ["late_ns" "times"]
