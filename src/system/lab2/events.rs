@@ -98,7 +98,7 @@ log_events! {
     PAUSING "pausing" [INFO] ["pid" "uid" "reason"]
         "the node gives up the token as soon as possible, because a pause was requested";
     PROGRESS_EXHAUSTED "progress_exhausted" [ERROR] []
-        "the number of the token cannot grow any more";
+        "the number of the token can no longer grow";
     QUORUM_POSSIBLE "quorum_possible" [INFO] ["mac"]
         "enough members for a quorum are present again";
     RECEIVES "receives" [INFO] []
