@@ -103,11 +103,7 @@ fn add_argument(page: &mut String, argument: &Arg) {
     wrap(page, &format!("- `{word}`: {}", quoted(&first)), "  ");
     for paragraph in paragraphs {
         page.push('\n');
-        let mut text = String::new();
-        wrap(&mut text, &quoted(paragraph), "");
-        for line in text.lines() {
-            write(page, format_args!("  {line}\n"));
-        }
+        add_indented(page, &quoted(paragraph), "");
         page.push('\n');
     }
     if page.ends_with("\n\n") {
@@ -125,11 +121,8 @@ fn add_argument(page: &mut String, argument: &Arg) {
         } else {
             format!(": {help}")
         };
-        wrap(
-            page,
-            &format!("  - `{}`{}", value.get_name(), quoted(&help)),
-            "    ",
-        );
+        let item = format!("- `{}`{}", value.get_name(), quoted(&help));
+        add_indented(page, &item, "  ");
     }
 }
 
@@ -167,6 +160,15 @@ fn quoted(text: &str) -> String {
         }
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// Adds a paragraph below an item of a list.
+fn add_indented(page: &mut String, text: &str, indent: &str) {
+    let mut lines = String::new();
+    wrap(&mut lines, text, indent);
+    for line in lines.lines() {
+        write(page, format_args!("  {line}\n"));
+    }
 }
 
 /// Adds a paragraph in lines of at most [`WIDTH`] characters. `indent` begins each line but the first.

@@ -41,9 +41,12 @@ fn add_pages(command: &Command, pages: &mut BTreeMap<String, String>) {
         .and_then(|()| page.write_all(synopsis(command).as_bytes()))
         .and_then(|()| man.render_description_section(&mut page))
         .and_then(|()| man.render_options_section(&mut page))
-        .and_then(|()| match has_commands(command) {
-            true => man.render_subcommands_section(&mut page),
-            false => Ok(()),
+        .and_then(|()| {
+            if has_commands(command) {
+                man.render_subcommands_section(&mut page)
+            } else {
+                Ok(())
+            }
         });
     rendered.expect("a write to a vector never fails");
     let mut page = String::from_utf8(page).expect("help is text");
@@ -103,10 +106,10 @@ fn option_word(option: &Arg) -> String {
     if option.get_action().takes_values() {
         let is_needed = option.get_num_args().is_none_or(|it| it.min_values() > 0);
         let value = value_name(option);
-        word += &if is_needed {
-            format!(" {value}")
+        word = if is_needed {
+            format!("{word} {value}")
         } else {
-            format!(" [{value}]")
+            format!("{word} [{value}]")
         };
     }
     if option.is_required_set() {

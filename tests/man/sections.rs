@@ -172,6 +172,53 @@ const COMMON: &[(&str, &str, Entries)] = &[
         ],
     ),
     (
+        "ringctl-guard",
+        "ENVIRONMENT",
+        &[(
+            "RINGD_TOKEN",
+            "The fencing token that ringctl compares with FILE, unless --token gives one.",
+        )],
+    ),
+    (
+        "ringctl-status",
+        "EXIT STATUS",
+        &[
+            (
+                "0",
+                "The node is healthy or degraded. With --check: healthy.",
+            ),
+            (
+                "1",
+                "The daemon refused the request, or a system call failed. With --check: degraded.",
+            ),
+            (
+                "2",
+                "Wrong usage. With --check: critical, or no daemon answers.",
+            ),
+            (
+                "3",
+                "No daemon runs here, ringctl cannot reach it, or it does not answer.",
+            ),
+            ("4", "Several daemons run here: choose one with -i."),
+            ("5", "The node's health is critical, also with -q."),
+        ],
+    ),
+    (
+        "ringctl-token",
+        "EXIT STATUS",
+        &[
+            ("0", "Done."),
+            (
+                "1",
+                "The token was not granted in time, a server does not answer, or a system call failed.",
+            ),
+            ("2", "Wrong usage, or FILE is not a list of servers."),
+            ("3", "No session has begun in time."),
+            ("4", "get: the token has no data."),
+            ("75", "The token was lost."),
+        ],
+    ),
+    (
         "ringctl",
         "ENVIRONMENT",
         &[
@@ -451,7 +498,7 @@ pub(super) fn render(command: &Command, page: &str) -> String {
         let entries = match section {
             "EXAMPLES" if body.is_empty() => find(EXAMPLES, page, false),
             // The help of a command lists all its codes and signals.
-            "EXIT STATUS" | "SIGNALS" if !body.is_empty() => &[],
+            "EXIT STATUS" | "SIGNALS" if body.contains(".nf") => &[],
             "EXAMPLES" | "NOTES" => &[],
             _ => common(section, page),
         };

@@ -23,8 +23,8 @@ use super::option_warnings::option_warnings;
 use super::options;
 use super::state_file::{Record, StateFile};
 use crate::system::events as shared_events;
+use crate::system::ftn::events;
 use crate::system::ftn::observe::{Describer, Log, Names};
-use crate::system::ftn::{events, troubles};
 use crate::system::record_file::LoadedState;
 use crate::system::troubles::STATE_CORRUPT;
 use crate::system::write_warnings::WriteWarnings;
@@ -77,18 +77,15 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
     )?;
-    let warnings = option_warnings(&own, count);
+    let mut option_findings = option_warnings(&own, count);
     let names = Names::new(names, index);
     let addresses = Addresses::of(&servers, hosts, address_warnings, options.bind.is_none());
     let addresses = addresses.map_err(ring_host::Error::system("start a thread for names"))?;
     log_start(&names, index, &link);
     log_list_change(&store, found, ssig);
-    for warning in &warnings {
-        warn!(event = events::OPTIONS_WARNING, "{warning}");
+    for finding in &option_findings {
+        warn!(event = events::OPTIONS_WARNING, "{}", finding.text);
     }
-    let warnings = warnings.into_iter();
-    let warnings = warnings.map(|text| Finding::new(&troubles::OPTIONS_WARNING, text));
-    let mut option_findings: Vec<_> = warnings.collect();
     if let Some(loss) = found.loss(store.path()) {
         let loss = format!("{loss}; configuration numbers continue from the clock");
         warn!(event = shared_events::STATE_CORRUPT, "{loss}");
