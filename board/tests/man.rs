@@ -9,18 +9,18 @@ use ring_board::options::Options;
 use pages::{check, check_help, check_reference, pages};
 
 /// The command that writes the pages.
-const AGAIN: &str = "cargo test -p ring-board --test man";
+const REWRITE_COMMAND: &str = "cargo test -p ring-board --test man";
 
 #[test]
 fn the_manual_page_matches_the_help() {
     let made = pages(Options::command());
     let is_own = |name: &str| name.starts_with("ring-board");
-    check(&made, is_own, AGAIN);
+    check(&made, is_own, REWRITE_COMMAND);
 }
 
 #[test]
 fn the_reference_agrees_with_the_help() {
-    check_reference(Options::command(), AGAIN);
+    check_reference(Options::command(), REWRITE_COMMAND);
 }
 
 #[test]

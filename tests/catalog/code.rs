@@ -71,7 +71,7 @@ pub(super) fn check() {
         for event in table.events {
             let name = event.name;
             let key = (at, name.to_uppercase());
-            // The crate of processes has no log of its own.
+            // The crate of processes does not use this table.
             let Some(usage) = usages.get(&key) else {
                 assert_eq!(
                     name, "holder_not_ended",
@@ -130,7 +130,12 @@ fn add_usages(path: &str, code: &str, usages: &mut BTreeMap<(usize, String), Usa
     for found in CALL.captures_iter(code) {
         let whole = found.get(0).expect("it matches");
         let mut arguments = arguments(&code[whole.end()..]).into_iter();
-        let Some(logged) = arguments.next().and_then(|it| EVENT.captures(it.trim())) else {
+        let first = arguments.next().unwrap_or_default().trim();
+        assert!(
+            first == "event" || first.starts_with("event = "),
+            "{path} logs a line whose first field is not its event"
+        );
+        let Some(logged) = EVENT.captures(first) else {
             continue;
         };
         let table = if logged.get(1).is_some() { 1 } else { own };

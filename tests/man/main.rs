@@ -7,13 +7,13 @@ use clap::Command;
 use pages::{check, check_help, check_reference, pages};
 
 /// The command that writes the pages.
-const AGAIN: &str = "cargo test --test man";
+const REWRITE_COMMAND: &str = "cargo test --test man";
 
 #[test]
 fn manual_pages_agree_with_help() {
     let made = pages(ringd::cli::command());
     let is_own = |name: &str| name.starts_with("ringd");
-    check(&made, is_own, AGAIN);
+    check(&made, is_own, REWRITE_COMMAND);
 }
 
 #[test]
@@ -21,9 +21,9 @@ fn the_reference_agrees_with_help() {
     let mut daemons = ringd::cli::command();
     daemons.build();
     let others: Vec<Command> = daemons.get_subcommands().cloned().collect();
-    check_reference(ringd::cli::command(), AGAIN);
+    check_reference(ringd::cli::command(), REWRITE_COMMAND);
     for other in others {
-        check_reference(other, AGAIN);
+        check_reference(other, REWRITE_COMMAND);
     }
 }
 

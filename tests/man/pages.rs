@@ -70,8 +70,8 @@ fn has_commands(command: &Command) -> bool {
 }
 
 /// Returns the words of a command line: its options with their values, and its arguments. `clap_mangen` omits the
-/// values, and omits that an argument can occur several times. `has_common_options` selects whether the options that all
-/// commands of the program have are among the words.
+/// values, and omits that an argument can occur several times. If `has_common_options` is false, the options that all
+/// commands of the program have are not among the words.
 fn usage_words(command: &Command, has_common_options: bool) -> Vec<String> {
     let options = command
         .get_arguments()

@@ -145,7 +145,7 @@ const COMMON: &[(&str, &str, Entries)] = &[
             ),
             (
                 "SIGHUP, SIGQUIT",
-                "If the daemon has a terminal, the same. Otherwise no effect; the daemon logs that it ignores the signal.",
+                "If the daemon has a terminal, the same. Otherwise no effect; the daemon logs this.",
             ),
             ("SIGUSR1", "Log the status."),
             (
@@ -224,7 +224,7 @@ const COMMON: &[(&str, &str, Entries)] = &[
         &[
             (
                 "RINGD_LOCK",
-                "Fencing token of the lock under which ringctl runs. Commands that would wait for the end of this lock fail at once.",
+                "Fencing token of the lock that ringctl runs under. Commands that would wait for its end fail at once.",
             ),
             ("RINGD_TOKEN", "The same, if RINGD_LOCK is not set."),
             (
