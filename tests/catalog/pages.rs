@@ -26,8 +26,11 @@ journalctl -u ringd@eth0 RINGD_EVENT=member_silent
 ```
 
 With `--log-format json`, each line is a JSON object with the same fields. A line may lack a field whose value is
-unknown. Lines of level DEBUG appear only with `-v`. An event with several levels usually has the lowest of them when
-it is routine.
+unknown. Lines of level DEBUG appear only with `-v`. An event with several levels has the lowest of them when it is
+routine.
+
+If a line repeats, the log has it 20 times, and then once per minute. The line then ends with the number of similar
+lines that the daemon left out. This limit does not apply to lines of level DEBUG.
 
 [Troubleshooting](../operations/troubleshoot.md) explains each event of level WARN or ERROR, and its remedy.
 ";
