@@ -50,10 +50,13 @@ impl StatusSources {
         let mut findings = Vec::new();
         if !datagrams.is_up() {
             let address = datagrams.address();
-            findings.push(Finding::new(&troubles::LINK_FAILED, format!(
-                "cannot use {address}: this node sends and receives no datagrams; check that the machine has \
-                  this address"
-            )));
+            findings.push(Finding::new(
+                &troubles::LINK_FAILED,
+                format!(
+                    "cannot use {address}: this node sends and receives no datagrams; check that the machine has \
+                      this address"
+                ),
+            ));
         }
         let clock = self.health.clock_problem();
         findings.extend(clock.map(|text| Finding::new(&CLOCK_RATE, text)));

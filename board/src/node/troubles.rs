@@ -35,11 +35,14 @@ fn ring(snapshot: &Snapshot) -> Option<Finding> {
     let is_member = snapshot.state == State::Member;
     let has_neighbours = snapshot.successor.is_some() && snapshot.predecessor.is_some();
     (!is_member || !has_neighbours).then(|| {
-        Finding::new(&troubles::NOT_IN_RING, format!(
-            "{}: this node is not in the ring, or has no neighbor in the ring; if this lasts, start the other \
-              nodes of the list, or check the network",
-            snapshot.state.name()
-        ))
+        Finding::new(
+            &troubles::NOT_IN_RING,
+            format!(
+                "{}: this node is not in the ring, or has no neighbor in the ring; if this lasts, start the other \
+                  nodes of the list, or check the network",
+                snapshot.state.name()
+            ),
+        )
     })
 }
 

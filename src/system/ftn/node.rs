@@ -54,18 +54,25 @@ impl Node {
         let mut findings = self.option_findings.clone();
         if !self.link.is_up() {
             let address = self.link.address();
-            findings.push(Finding::new(&troubles::LINK_FAILED, format!(
-                "cannot use {address}: perhaps it is not an address of this machine; until the address works, this \
-                 server sends and receives nothing"
-            )));
+            findings.push(Finding::new(
+                &troubles::LINK_FAILED,
+                format!(
+                    "cannot use {address}: perhaps it is not an address of this machine; until the address works, this \
+                     server sends and receives nothing"
+                ),
+            ));
         }
         let missing = self.store.missing();
         findings.extend(missing.map(|text| Finding::new(&STATE_REMOVED, text)));
         if self.store.is_failing() {
             let path = self.store.path().display();
-            findings.push(Finding::new(&troubles::STORAGE_FAILED, format!(
-                "cannot write {path}: the disk may be full or read-only; this server sends nothing until a write works"
-            )));
+            findings.push(Finding::new(
+                &troubles::STORAGE_FAILED,
+                format!(
+                    "cannot write {path}: the disk may be full or read-only; this server sends nothing until a write \
+                     works"
+                ),
+            ));
         }
         let differing = machine.differences();
         let differing = differing.iter();

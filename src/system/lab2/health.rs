@@ -44,30 +44,42 @@ fn own_findings(status: &Status) -> Vec<Finding> {
     let mut findings = Vec::new();
     let interface = &status.interface;
     if status.link != "up" {
-        findings.push(Finding::new(&troubles::LINK_LOST, format!(
-            "{interface} {}: until this ends, this node is in no ring; check its cable, its switch port and 'ip link'",
-            status.link
-        )));
+        findings.push(Finding::new(
+            &troubles::LINK_LOST,
+            format!(
+                "{interface} {}: until this ends, this node is in no ring; check its cable, its switch port and 'ip \
+                 link'",
+                status.link
+            ),
+        ));
     } else if status.is_cut_off() {
         let others = status.others().filter(|it| it.state != "left").count();
-        findings.push(Finding::new(&troubles::RECEIVES_NOTHING, format!(
-            "this node hears none of the {others} other members that it knows; check {interface}, its firewall and \
-             its cable; run ringctl forget MEMBER only if they are gone for good"
-        )));
+        findings.push(Finding::new(
+            &troubles::RECEIVES_NOTHING,
+            format!(
+                "this node hears none of the {others} other members that it knows; check {interface}, its firewall and \
+                 its cable; run ringctl forget MEMBER only if they are gone for good"
+            ),
+        ));
     } else if !status.is_in_ring() {
-        findings.push(Finding::new(&troubles::NO_OWNER, format!(
-            "{}: this node knows no owner and looks for one; if this lasts, frames are lost on this segment",
-            status.state
-        )));
+        findings.push(Finding::new(
+            &troubles::NO_OWNER,
+            format!(
+                "{}: this node knows no owner and looks for one; if this lasts, frames are lost on this segment",
+                status.state
+            ),
+        ));
     }
     if !status.stored {
-        findings.push(Finding::new(&troubles::STATE_NOT_STORED,
+        findings.push(Finding::new(
+            &troubles::STATE_NOT_STORED,
             "the state file cannot be written: the disk may be full or read-only; this node owns nothing until a write \
              works",
         ));
     }
     if status.unfit {
-        findings.push(Finding::new(&troubles::UNICAST_LOST,
+        findings.push(Finding::new(
+            &troubles::UNICAST_LOST,
             "no member takes the token from this node, which owns nothing: frames to one member are lost; check for \
              a filter, and then run ringctl resume",
         ));
@@ -118,10 +130,13 @@ fn missing_members(status: &Status, machine: &Lab2) -> Option<Finding> {
     let known = machine.present_members() + machine.silent_members().count();
     let is_said = has_no_quorum(machine) || status.is_cut_off() || status.link != "up";
     (known < expected && !is_said).then(|| {
-        Finding::new(&troubles::MEMBERS_MISSING, format!(
-            "--ring-size is {expected}, but only {known} members run; start ringd on the missing machines, or correct \
-             --ring-size on all members"
-        ))
+        Finding::new(
+            &troubles::MEMBERS_MISSING,
+            format!(
+                "--ring-size is {expected}, but only {known} members run; start ringd on the missing machines, or \
+                 correct --ring-size on all members"
+            ),
+        )
     })
 }
 
