@@ -7,11 +7,13 @@
 
 pub mod database;
 mod error;
+mod events;
 mod http;
 pub mod list;
 mod node;
 mod observe;
 pub mod options;
 pub mod posts;
+mod troubles;
 
 pub use node::run;

@@ -6,13 +6,21 @@ mod pages;
 use clap::CommandFactory;
 use ring_board::options::Options;
 
-use pages::{check, check_help, pages};
+use pages::{check, check_help, check_reference, pages};
+
+/// The command that writes the pages.
+const REWRITE_COMMAND: &str = "cargo test -p ring-board --test man";
 
 #[test]
 fn the_manual_page_matches_the_help() {
     let made = pages(Options::command());
     let is_own = |name: &str| name.starts_with("ring-board");
-    check(&made, is_own, "cargo test -p ring-board --test man");
+    check(&made, is_own, REWRITE_COMMAND);
+}
+
+#[test]
+fn the_reference_agrees_with_the_help() {
+    check_reference(Options::command(), REWRITE_COMMAND);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use ring_runtime::net::{Interface, InterfaceWatch};
 use tracing::info;
 
 use super::Error;
+use crate::system::events;
 
 /// The options that select the interface.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +54,11 @@ impl InterfaceRequest<'_> {
     fn start_waiting(self) -> StartDelay {
         let text = format!("waiting for the interface: {}", self.missing());
         log_early(self.log_format == LogFormat::Json, || {
-            info!(event = "interface_missing", interface = self.name, "{text}");
+            info!(
+                event = events::INTERFACE_MISSING,
+                interface = self.name,
+                "{text}"
+            );
         });
         StartDelay::begin(&text)
     }
@@ -63,7 +68,7 @@ impl InterfaceRequest<'_> {
         if found != name {
             log_early(self.log_format == LogFormat::Json, || {
                 info!(
-                    event = "interface_renamed",
+                    event = events::INTERFACE_RENAMED,
                     interface = found,
                     "{name} is an alternative name of {found}; the node uses {found}"
                 );

@@ -5,6 +5,7 @@
 use ring_host::Program;
 
 mod error;
+mod events;
 pub mod ftn;
 mod interface;
 pub mod jitterbug;
@@ -12,6 +13,7 @@ pub mod lab2;
 mod placed_file;
 mod record_file;
 mod status_lines;
+mod troubles;
 mod values;
 mod write_warnings;
 

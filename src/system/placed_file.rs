@@ -11,6 +11,8 @@ use ring_process::private_files;
 use rustix::fs::{FlockOperation, flock};
 use tracing::{info, warn};
 
+use crate::system::events;
+
 /// An open file, and its path.
 #[derive(Debug)]
 pub(super) struct PlacedFile {
@@ -78,7 +80,7 @@ impl PlacedFile {
         if matches!(private_files::is_at(&self.file, &self.path), Ok(true)) {
             if self.missing.take().is_some() {
                 info!(
-                    event = "state_restored",
+                    event = events::STATE_RESTORED,
                     "{} is in its place again",
                     self.path.display()
                 );
@@ -94,7 +96,7 @@ impl PlacedFile {
             Ok((file, restored)) => {
                 self.file = file;
                 self.missing = None;
-                info!(event = "state_restored", "{path} was made again");
+                info!(event = events::STATE_RESTORED, "{path} was made again");
                 Some(restored)
             }
             Err(error) => {
@@ -103,7 +105,7 @@ impl PlacedFile {
                      or restart ringd with another --state-dir DIR"
                 );
                 if self.missing.as_ref() != Some(&text) {
-                    warn!(event = "state_removed", "{text}");
+                    warn!(event = events::STATE_REMOVED, "{text}");
                 }
                 self.missing = Some(text);
                 None

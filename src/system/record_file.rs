@@ -15,6 +15,7 @@ use tracing::warn;
 
 use super::Error;
 use super::placed_file::PlacedFile;
+use crate::system::events;
 
 /// The offsets of the slots. Each slot is in a different disk sector, so that a torn sector damages only one slot.
 pub(super) const SLOTS: [u64; 2] = [0, 512];
@@ -216,7 +217,7 @@ fn lock(file: &File) -> rustix::io::Result<()> {
 pub(super) fn warn_unless_synced(synced: io::Result<()>) {
     if let Err(error) = synced {
         warn!(
-            event = "state_not_synced",
+            event = events::STATE_NOT_SYNCED,
             "cannot sync the state file: {error}"
         );
     }

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use tracing::info;
 
+use crate::system::events;
+
 /// Logs the status. The first line has a field with the whole status as JSON.
 pub(super) fn log(
     status: &impl Serialize,
@@ -11,8 +13,8 @@ pub(super) fn log(
 ) {
     // Serializing cannot fail, because a status has only strings, numbers and maps with string keys.
     let json = serde_json::to_string(status).unwrap_or_default();
-    info!(event = "status", status = json, "status: {headline}");
+    info!(event = events::STATUS, status = json, "status: {headline}");
     for line in details {
-        info!(event = "status_detail", "status: {line}");
+        info!(event = events::STATUS_DETAIL, "status: {line}");
     }
 }

@@ -8,6 +8,7 @@ use ring_proto::time::Instant;
 use tracing::warn;
 
 use super::record_file::WriteFailures;
+use crate::system::events;
 
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -37,7 +38,7 @@ impl WriteWarnings {
             let count = std::mem::take(&mut self.failed_writes);
             let (path, last, consequence) = (path.display(), failures.last, self.consequence);
             warn!(
-                event = "state_not_written",
+                event = events::STATE_NOT_WRITTEN,
                 count, "cannot write {path} ({count} times): {last}; {consequence}"
             );
         }

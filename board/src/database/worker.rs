@@ -10,6 +10,7 @@ use tracing::{info, warn};
 
 use super::file::OpenedFile;
 use super::{CurrentFault, Fault, ListedNodes, Session, Url, VisitContext, run};
+use crate::events;
 use crate::list::ListedNode;
 use crate::posts::{PendingRequests, PostFeed};
 
@@ -109,7 +110,7 @@ impl Worker {
         } = &self.options;
         if current_fault.note_failure(text, is_of_write) {
             warn!(
-                event = "database_failed",
+                event = events::DATABASE_FAILED,
                 "{url}: {text}; trying again every --poll"
             );
         }
@@ -127,7 +128,7 @@ impl Task for Worker {
                 let has_done = outcome != Outcome::Refused;
                 if has_done && self.options.current_fault.note_success(is_of_write) {
                     info!(
-                        event = "database_back",
+                        event = events::DATABASE_BACK,
                         "{} answers again", self.options.url
                     );
                 }

@@ -6,6 +6,7 @@ use std::net::{IpAddr, UdpSocket};
 use tracing::warn;
 
 use crate::database::Url;
+use crate::events;
 use crate::list::List;
 
 /// Maximum number of nodes that the warning names. There may be thousands of nodes.
@@ -25,7 +26,7 @@ pub(super) fn warn_if_file_is_local(database: &Url, list: &List) {
         .collect();
     if let Some(nodes) = nodes_as_subject(&elsewhere) {
         warn!(
-            event = "other_machines", %database, nodes = elsewhere.len(),
+            event = events::OTHER_MACHINES, %database, nodes = elsewhere.len(),
             "{nodes} at an address that is not this machine's, but {database} serves only the nodes of one machine. \
              Nodes on other machines would form a separate ring: start all nodes with --database \
              postgres://USER@HOST/DATABASE"

@@ -18,6 +18,7 @@ use super::page::PageCalls;
 use super::system::{Node, StatusSources};
 use crate::database::{CurrentFault, Url, Worker, WorkerOptions};
 use crate::error::Error;
+use crate::events;
 use crate::http::{Clients, ReplySenders};
 use crate::list::List;
 use crate::observe::Log;
@@ -149,7 +150,7 @@ fn log_start(options: &Options, list: &List, address: SocketAddr) {
     let (version, id) = (env!("CARGO_PKG_VERSION"), options.id);
     let (nodes, database) = (list.lines().len(), &options.database);
     info!(
-        event = "started", version, node = id, %address, nodes, %database,
+        event = events::STARTED, version, node = id, %address, nodes, %database,
         "ring-board {version}, node {id} of {nodes}, at {address}, with {database}"
     );
 }

@@ -65,14 +65,10 @@ impl Status {
         machine: &Andrews,
         drops: DatagramDrops,
         late_wake_ups: u64,
-        surroundings: Vec<String>,
+        mut findings: Vec<Finding>,
         current_fault: Option<String>,
     ) -> Self {
         let it = machine.snapshot();
-        let mut findings: Vec<_> = surroundings
-            .into_iter()
-            .map(Finding::with_problem)
-            .collect();
         findings.extend(troubles::of(&it, current_fault));
         let Verdict { health, troubles } = Verdict::from_findings(findings);
         let mut counters = status_counters(machine.counters());

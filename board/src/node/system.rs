@@ -5,7 +5,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ring_control::{NoRequest, NodeStatus, Reply, Request};
+use ring_control::{Finding, NoRequest, NodeStatus, Reply, Request};
+use ring_host::troubles::CLOCK_RATE;
 use ring_host::{Answer, Error, LateLimits, NodeHealth, Onlookers, Server, ShutDown, System};
 use ring_process::Client;
 use ring_proto::andrews::{Andrews, Command, SocketsBound};
@@ -21,6 +22,8 @@ use super::page::PageCalls;
 use super::report;
 use super::status::Status;
 use crate::database::{CurrentFault, Worker};
+use crate::events;
+use crate::troubles;
 
 /// All parts of a node except its state machine.
 pub(super) struct Node {
@@ -44,17 +47,21 @@ pub(super) struct StatusSources {
 impl StatusSources {
     fn status(&mut self, machine: &Andrews) -> Status {
         let datagrams = &mut self.link.datagrams;
-        let mut troubles = Vec::new();
+        let mut findings = Vec::new();
         if !datagrams.is_up() {
             let address = datagrams.address();
-            troubles.push(format!(
-                "cannot use {address}: this node sends and receives no datagrams; check that the machine has \
-                  this address"
+            findings.push(Finding::new(
+                &troubles::LINK_FAILED,
+                format!(
+                    "cannot use {address}: this node sends and receives no datagrams; check that the machine has \
+                      this address"
+                ),
             ));
         }
-        troubles.extend(self.health.clock_problem());
+        let clock = self.health.clock_problem();
+        findings.extend(clock.map(|text| Finding::new(&CLOCK_RATE, text)));
         let (drops, late) = (datagrams.drops(), self.late_wake_ups);
-        Status::of(machine, drops, late, troubles, self.current_fault.text())
+        Status::of(machine, drops, late, findings, self.current_fault.text())
     }
 }
 
@@ -182,7 +189,7 @@ impl System for Node {
 
     fn begin_shutdown(&mut self) -> &'static str {
         info!(
-            event = "stopping",
+            event = events::STOPPING,
             "shutting down: if this node holds the token, it passes the token on first"
         );
         "passing the token on"

@@ -4,19 +4,25 @@ use ring_control::Finding;
 use ring_proto::andrews::{DatabaseState, Event, Snapshot, State};
 
 use crate::observe::describe;
+use crate::troubles;
 
 /// Returns the problems that the state machine knows, and the current fault of the database.
 pub(super) fn of(snapshot: &Snapshot, current_fault: Option<String>) -> Vec<Finding> {
     let database = current_fault.or_else(|| reason_of_state(snapshot.database));
-    let database =
-        database.map(|text| Finding::critical(format!("the database cannot be used: {text}")));
+    let database = database.map(|text| {
+        let text = format!("the database cannot be used: {text}");
+        Finding::new(&troubles::DATABASE_FAILED, text)
+    });
     let rows = snapshot.unknown_rows.iter();
-    let rows = rows.map(|&id| Event::UnknownRow { id });
+    let rows = rows.map(|&id| (&troubles::UNKNOWN_ROW, Event::UnknownRow { id }));
     let senders = snapshot.unknown_senders.iter();
-    let senders = senders.map(|&(id, from)| Event::UnknownSender { id, from });
-    let unanswered = snapshot.unanswered.map(|id| Event::Unanswered { id });
+    let senders =
+        senders.map(|&(id, from)| (&troubles::UNKNOWN_SENDER, Event::UnknownSender { id, from }));
+    let unanswered = snapshot.unanswered;
+    let unanswered = unanswered.map(|id| (&troubles::UNANSWERED, Event::Unanswered { id }));
     let events = rows.chain(senders).chain(unanswered);
-    let events = events.filter_map(|event| Some(Finding::with_problem(describe(&event)?.text)));
+    let events =
+        events.filter_map(|(trouble, event)| Some(Finding::new(trouble, describe(&event)?.text)));
     database
         .into_iter()
         .chain(ring(snapshot))
@@ -29,11 +35,14 @@ fn ring(snapshot: &Snapshot) -> Option<Finding> {
     let is_member = snapshot.state == State::Member;
     let has_neighbours = snapshot.successor.is_some() && snapshot.predecessor.is_some();
     (!is_member || !has_neighbours).then(|| {
-        Finding::critical(format!(
-            "{}: this node is not in the ring, or has no neighbor in the ring; if this lasts, start the other \
-              nodes of the list, or check the network",
-            snapshot.state.name()
-        ))
+        Finding::new(
+            &troubles::NOT_IN_RING,
+            format!(
+                "{}: this node is not in the ring, or has no neighbor in the ring; if this lasts, start the other \
+                  nodes of the list, or check the network",
+                snapshot.state.name()
+            ),
+        )
     })
 }
 

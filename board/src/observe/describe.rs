@@ -5,6 +5,8 @@ use ring_proto::andrews::{DatabaseState, Event, State};
 use serde::Serialize;
 use tracing::Level;
 
+use crate::events;
+
 /// The keys that only this system's events have.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Keys {
@@ -45,7 +47,7 @@ pub(crate) fn describe(event: &Event) -> Option<Line> {
         Event::StateChanged { state } => state_line(state),
         Event::CoordinatorChanged { id, term, acting } => coordinator_line(id, term, acting),
         Event::MembersChanged { members } => Line::new(
-            "members_changed",
+            events::MEMBERS_CHANGED,
             L::INFO,
             if members == 1 {
                 "the ring has 1 member".to_owned()
@@ -54,54 +56,54 @@ pub(crate) fn describe(event: &Event) -> Option<Line> {
             },
         ),
         Event::SuccessorUp { id } => node_line(
-            "successor_up",
+            events::SUCCESSOR_UP,
             L::INFO,
             id,
             format!("connected to node {id}, the successor"),
         ),
         Event::SuccessorLost { id, why } => node_line(
-            "successor_lost",
+            events::SUCCESSOR_LOST,
             L::WARN,
             id,
             format!("the successor, node {id}, is lost: {}", why.text()),
         ),
         Event::SuccessorFailed { id } => node_line(
-            "successor_failed",
+            events::SUCCESSOR_FAILED,
             L::WARN,
             id,
             format!("the successor, node {id}, has failed and is to be removed"),
         ),
         Event::PredecessorUp { id } => node_line(
-            "predecessor_up",
+            events::PREDECESSOR_UP,
             L::INFO,
             id,
             format!("node {id} is the predecessor"),
         ),
         Event::PredecessorLost { id } => node_line(
-            "predecessor_lost",
+            events::PREDECESSOR_LOST,
             L::INFO,
             id,
             format!("the connection of node {id}, the predecessor, is closed"),
         ),
         Event::NodeJoined { id } => node_line(
-            "node_joined",
+            events::NODE_JOINED,
             L::INFO,
             id,
             format!("put node {id} into the ring"),
         ),
         Event::NodeRemoved { id } => node_line(
-            "node_removed",
+            events::NODE_REMOVED,
             L::WARN,
             id,
             format!("removed node {id} from the ring"),
         ),
         Event::Removed => Line::new(
-            "removed",
+            events::REMOVED,
             L::WARN,
             "another node has removed this node from the ring",
         ),
         Event::Claimed => Line::new(
-            "claimed",
+            events::CLAIMED,
             L::WARN,
             "acting as coordinator until a coordinator is elected",
         ),
@@ -111,17 +113,17 @@ pub(crate) fn describe(event: &Event) -> Option<Line> {
         | Event::TokenLost { .. }
         | Event::TokenMade { .. } => return describe_token(event),
         Event::ElectionStarted { method } => Line::new(
-            "election_started",
+            events::ELECTION_STARTED,
             L::INFO,
             format!("started an election ({})", method_name(method)),
         ),
         Event::ElectionWon { method } => Line::new(
-            "election_won",
+            events::ELECTION_WON,
             L::INFO,
             format!("won an election ({})", method_name(method)),
         ),
         Event::ElectionResult { id } => node_line(
-            "election_result",
+            events::ELECTION_RESULT,
             L::INFO,
             id,
             format!("node {id} has been elected"),
@@ -131,11 +133,11 @@ pub(crate) fn describe(event: &Event) -> Option<Line> {
         }
         Event::DatabaseChanged { state } => database_line(state),
         Event::Dropped { from, reason } => Line::new(
-            "dropped",
+            events::DROPPED,
             L::DEBUG,
             format!("dropped a frame from {from}: {}", reason.text()),
         ),
-        Event::ShutDown => Line::new("shut_down", L::INFO, "left the ring"),
+        Event::ShutDown => Line::new(events::SHUT_DOWN, L::INFO, "left the ring"),
         Event::Answered { .. } | Event::PostsRead => return None,
     })
 }
@@ -144,22 +146,22 @@ fn describe_token(event: &Event) -> Option<Line> {
     use Level as L;
     Some(match *event {
         Event::TokenHeld { sequence } => {
-            token_line("token_held", L::DEBUG, sequence, "the token is here")
+            token_line(events::TOKEN_HELD, L::DEBUG, sequence, "the token is here")
         }
         Event::TokenPassed { sequence } => token_line(
-            "token_passed",
+            events::TOKEN_PASSED,
             L::DEBUG,
             sequence,
             "the successor has the token",
         ),
         Event::TokenReturned { sequence } => token_line(
-            "token_returned",
+            events::TOKEN_RETURNED,
             L::WARN,
             sequence,
             "the token was not acknowledged: took the token back",
         ),
         Event::TokenLost { sequence } => token_line(
-            "token_lost",
+            events::TOKEN_LOST,
             L::WARN,
             sequence,
             "discarded the token: the ring has or makes another token",
@@ -168,13 +170,13 @@ fn describe_token(event: &Event) -> Option<Line> {
             sequence,
             is_first: true,
         } => token_line(
-            "token_made",
+            events::TOKEN_MADE,
             L::INFO,
             sequence,
             "made the token of a new ring",
         ),
         Event::TokenMade { sequence, .. } => token_line(
-            "token_made",
+            events::TOKEN_MADE,
             L::WARN,
             sequence,
             "made a token, because the last token was lost",
@@ -187,7 +189,7 @@ fn describe_token(event: &Event) -> Option<Line> {
 fn describe_unlisted(event: &Event) -> Option<Line> {
     Some(match *event {
         Event::UnknownRow { id } => node_line(
-            "unknown_row",
+            events::UNKNOWN_ROW,
             Level::WARN,
             id,
             format!(
@@ -196,7 +198,7 @@ fn describe_unlisted(event: &Event) -> Option<Line> {
             ),
         ),
         Event::UnknownSender { id, from } => node_line(
-            "unknown_sender",
+            events::UNKNOWN_SENDER,
             Level::WARN,
             id,
             format!(
@@ -205,7 +207,7 @@ fn describe_unlisted(event: &Event) -> Option<Line> {
             ),
         ),
         Event::Unanswered { id } => node_line(
-            "unanswered",
+            events::UNANSWERED,
             Level::WARN,
             id,
             format!(
@@ -234,17 +236,21 @@ fn state_line(state: State) -> Line {
         State::Recovering => "in the ring, without a successor",
     };
     let name = state.name();
-    Line::new("state_changed", Level::INFO, format!("{name}: {text}"))
+    Line::new(
+        events::STATE_CHANGED,
+        Level::INFO,
+        format!("{name}: {text}"),
+    )
 }
 
 fn coordinator_line(id: Option<u32>, term: u64, acting: bool) -> Line {
     let Some(id) = id else {
         let text = format!("there is no coordinator (term {term})");
-        return Line::new("coordinator_changed", Level::INFO, text);
+        return Line::new(events::COORDINATOR_CHANGED, Level::INFO, text);
     };
     let acting = if acting { "acting " } else { "" };
     let text = format!("node {id} is {acting}coordinator (term {term})");
-    node_line("coordinator_changed", Level::INFO, id, text)
+    node_line(events::COORDINATOR_CHANGED, Level::INFO, id, text)
 }
 
 fn database_line(state: DatabaseState) -> Line {
@@ -259,7 +265,7 @@ fn database_line(state: DatabaseState) -> Line {
             "the database cannot be used: the token moves on, but the node writes no posts",
         ),
     };
-    Line::new("database_changed", level, text)
+    Line::new(events::DATABASE_CHANGED, level, text)
 }
 
 #[cfg(test)]

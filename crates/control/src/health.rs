@@ -33,12 +33,58 @@ impl Health {
     /// Returns the health of a node whose status contains no health. The result is degraded, because the node may have
     /// a problem.
     pub(super) const fn default_when_absent() -> Self {
-        Self::Degraded
+        troubles::NO_HEALTH.health
     }
 
     /// Returns the name for users.
     pub fn name(self) -> &'static str {
         self.into()
+    }
+}
+
+/// A kind of problem that a status can list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trouble {
+    /// Name of the kind, for documents and tests.
+    pub name: &'static str,
+    /// The health of a node that has this problem and no other.
+    pub health: Health,
+    /// A part of the sentence that all problems of this kind have.
+    pub phrase: &'static str,
+    /// Meaning of the problem.
+    pub meaning: &'static str,
+}
+
+/// Declares a table of troubles, and a constant for each of them. The test `catalog` generates
+/// `docs/reference/troubles.md` from the tables.
+#[macro_export]
+macro_rules! troubles {
+    ($visibility:vis $table:ident: $(
+        $constant:ident $name:literal $health:ident $phrase:literal $meaning:literal;
+    )+) => {
+        $(
+            #[doc = $meaning]
+            #[allow(dead_code, reason = "the test of the documents reads only the table")]
+            $visibility const $constant: $crate::Trouble = $crate::Trouble {
+                name: $name,
+                health: $crate::Health::$health,
+                phrase: $phrase,
+                meaning: $meaning,
+            };
+        )+
+
+        /// The table of these troubles.
+        #[allow(dead_code, reason = "only the test of the documents reads the table")]
+        $visibility const $table: &[$crate::Trouble] = &[$($constant),+];
+    };
+}
+
+/// The troubles that `ringctl` itself finds.
+pub mod troubles {
+    troubles! {
+        pub TROUBLES:
+        NO_HEALTH "no_health" Degraded "this daemon reports no health that this ringctl knows"
+            "ringctl and the daemon have different versions";
     }
 }
 
@@ -52,15 +98,11 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Creates a finding about a problem that needs attention.
-    pub fn with_problem(text: impl Into<String>) -> Self {
-        let (health, text) = (Health::Degraded, text.into());
-        Self { health, text }
-    }
-
-    /// Creates a finding about a problem that keeps the node or its ring from working.
-    pub fn critical(text: impl Into<String>) -> Self {
-        let (health, text) = (Health::Critical, text.into());
+    /// Creates a finding. The text contains the phrase of the trouble, by which operators find the trouble in the
+    /// documents.
+    pub fn new(trouble: &Trouble, text: impl Into<String>) -> Self {
+        let (health, text) = (trouble.health, text.into());
+        debug_assert!(text.contains(trouble.phrase), "{}: {text}", trouble.name);
         Self { health, text }
     }
 }
@@ -87,12 +129,16 @@ impl Verdict {
     }
 
     /// Creates the verdict for a status that has no health, or has a health that this program does not know.
-    pub(super) fn without_health(mut troubles: Vec<String>) -> Self {
+    pub(super) fn without_health(mut texts: Vec<String>) -> Self {
         let why = "this daemon reports no health that this ringctl knows: install the same version of both, and \
                    restart the daemon";
-        troubles.insert(0, why.to_owned());
+        texts.insert(0, why.to_owned());
+        debug_assert!(why.contains(troubles::NO_HEALTH.phrase), "{why}");
         let health = Health::default_when_absent();
-        Self { health, troubles }
+        Self {
+            health,
+            troubles: texts,
+        }
     }
 }
 
@@ -103,9 +149,12 @@ mod tests {
     #[test]
     fn the_worst_finding_decides_and_is_first() {
         assert_eq!(Verdict::from_findings(Vec::new()).health, Health::Healthy);
-        let findings = ["a", "b"].map(Finding::with_problem);
-        let [a, b] = findings;
-        let verdict = Verdict::from_findings(vec![a, b, Finding::critical("c")]);
+        let finding = |health, text: &str| Finding {
+            health,
+            text: text.to_owned(),
+        };
+        let [a, b] = ["a", "b"].map(|text| finding(Health::Degraded, text));
+        let verdict = Verdict::from_findings(vec![a, b, finding(Health::Critical, "c")]);
         assert_eq!(verdict.health, Health::Critical);
         assert_eq!(verdict.troubles, ["c", "a", "b"]);
     }

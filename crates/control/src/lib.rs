@@ -27,7 +27,7 @@ use std::path::PathBuf;
 
 pub use event::{EventHead, EventMessage, Snapshot};
 pub use framing::{FramingError, LineBuffer, REQUEST_LEN_MAX, to_line};
-pub use health::{Finding, Health, Verdict};
+pub use health::{Finding, Health, Trouble, Verdict, troubles};
 pub use lock::{BootClock, Grant, LABEL_LEN_MAX, LockRequest, Loss, Refusal, Renewal};
 pub use message::{
     NoRequest, PROTOCOL_VERSION, Pending, Reply, Request, SystemRequest, TokenData, Version,

@@ -3,6 +3,8 @@
 use ring_process::descriptors::raise_limit;
 use tracing::warn;
 
+use crate::observe::events;
+
 /// Maximum number of clients, however many descriptors the process has.
 const CLIENTS_MAX: u64 = 512;
 /// Number of descriptors per client: its connection, two descriptors that it has sent, and two that are about to
@@ -37,7 +39,7 @@ impl DescriptorBudget {
         let Self { limit, clients } = self;
         if clients < CLIENTS_MAX {
             warn!(
-                event = "fd_limit_low",
+                event = events::FD_LIMIT_LOW,
                 limit,
                 clients,
                 "only {clients} clients can connect at a time: the limit of open files is {limit}; \

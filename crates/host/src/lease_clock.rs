@@ -6,6 +6,8 @@ use ring_control::BootClock;
 use ring_runtime::clock;
 use tracing::warn;
 
+use crate::observe::events;
+
 /// Returns the clock of this process, in the form that grants use; `None` if the clock is unknown.
 pub fn lease_clock() -> Option<BootClock> {
     static CLOCK: OnceLock<Option<BootClock>> = OnceLock::new();
@@ -13,7 +15,7 @@ pub fn lease_clock() -> Option<BootClock> {
         Ok((boot, offset_ns)) => Some(BootClock { boot, offset_ns }),
         Err(error) => {
             warn!(
-                event = "clock_unknown",
+                event = events::CLOCK_UNKNOWN,
                 "cannot determine the clock that defines leases: {error}; a ringctl in another time namespace cannot \
                  take a lock"
             );

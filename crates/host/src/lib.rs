@@ -32,6 +32,7 @@ mod server;
 mod signals;
 mod start_delay;
 mod system;
+pub mod troubles;
 mod two_slots;
 mod udp_slot;
 mod watchers;

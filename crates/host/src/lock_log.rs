@@ -8,6 +8,7 @@ use ring_text::format_duration;
 use tracing::{info, warn};
 
 use crate::observe::RateLimit;
+use crate::observe::events;
 use ring_process::{Client, ClientId};
 
 /// Rate limit of lines about granted locks. Locks may be granted thousands of times per second. The log shows a burst
@@ -92,7 +93,7 @@ impl LockLog {
         let (client, label, job, token) = (&lock.client, &lock.label, &lock.job, &lock.token);
         let (pid, uid, user) = (client.pid, client.uid, client.user_name());
         info!(
-            event = "lock_granted",
+            event = events::LOCK_GRANTED,
             label, job, pid, uid, user, token, "{label:?} ({client}) holds the token {token}{more}"
         );
     }
@@ -115,7 +116,7 @@ impl LockLog {
         let (held_ns, held) = (nanos(held), format_duration(held));
         let code = exit.map_or_else(String::new, |exit| format!(", exit code {exit}"));
         info!(
-            event = "lock_released",
+            event = events::LOCK_RELEASED,
             label,
             job,
             pid,
@@ -157,7 +158,7 @@ impl LockLog {
         macro_rules! line {
             ($level:ident) => {
                 $level!(
-                    event = "lock_lost",
+                    event = events::LOCK_LOST,
                     label,
                     job,
                     pid,

@@ -8,6 +8,7 @@ use ring_text::format_duration;
 use tracing::{Level, debug, warn};
 
 use crate::observe::RateLimit;
+use crate::observe::events;
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval of checks while no other event wakes the loop.
@@ -50,9 +51,9 @@ impl LoopHealth {
         let (late_ns, times) = (ring_proto::time::nanos(late), self.late_times);
         let text = describe_lateness(late, times, limit);
         if level == Level::DEBUG {
-            debug!(event = "late_wake_up", late_ns, times, "{text}");
+            debug!(event = events::LATE_WAKE_UP, late_ns, times, "{text}");
         } else {
-            warn!(event = "late_wake_up", late_ns, times, "{text}");
+            warn!(event = events::LATE_WAKE_UP, late_ns, times, "{text}");
         }
     }
 
@@ -75,7 +76,7 @@ impl LoopHealth {
         self.lost_lines = lost;
         if count > 0 {
             warn!(
-                event = "log_lines_lost",
+                event = events::LOG_LINES_LOST,
                 count, "{count} log lines were lost: standard output is too slow"
             );
         }

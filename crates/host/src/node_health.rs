@@ -5,6 +5,7 @@ use ring_runtime::clock;
 use tracing::{info, warn};
 
 use super::{ClockRate, Program};
+use crate::observe::events;
 
 /// A log of problems of the link and the clock.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ impl NodeHealth {
         let (program, messages) = (self.program, self.messages);
         if count > 0 {
             warn!(
-                event = "kernel_dropped",
+                event = events::KERNEL_DROPPED,
                 count,
                 "the kernel dropped {count} {messages}: they arrived faster than {program} reads"
             );
@@ -50,11 +51,11 @@ impl NodeHealth {
             return;
         }
         let (event, text) = if let Some(text) = self.clock.problem() {
-            let event = "clock_rate";
+            let event = events::CLOCK_RATE;
             warn!(event, "{text}");
             (event, text)
         } else {
-            let event = "clock_rate_right";
+            let event = events::CLOCK_RATE_RIGHT;
             let text = "this machine's clock runs at the right rate again".to_owned();
             info!(event, "{text}");
             (event, text)

@@ -14,6 +14,7 @@ use sd_notify::NotifyState;
 use tracing::debug;
 
 use crate::observe::RateLimit;
+use crate::observe::events;
 
 #[derive(Debug)]
 pub(crate) struct Notifier<C> {
@@ -95,7 +96,10 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
 }
 
 fn log_failure(error: &io::Error) {
-    debug!(event = "notify_failed", "cannot notify systemd: {error}");
+    debug!(
+        event = events::NOTIFY_FAILED,
+        "cannot notify systemd: {error}"
+    );
 }
 
 /// The socket to the service manager. The socket stays open, because a process may reach its limit of descriptors.

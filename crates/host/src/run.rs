@@ -24,6 +24,7 @@ use super::signals::{SignalAction, Signals};
 use super::system::{Answer, LateLimits, ShutDown, System};
 use super::{Error, LogFormat, Program};
 use crate::observe::LogOutput;
+use crate::observe::events;
 use ring_runtime::EventLoop;
 use ring_runtime::wait::{Reactor, ReadyKeys};
 
@@ -126,7 +127,7 @@ impl Host {
         self.descriptors.log_limit();
         if !self.is_prioritized {
             debug!(
-                event = "nice_denied",
+                event = events::NICE_DENIED,
                 "cannot run at nice {}: CAP_SYS_NICE is missing; on a busy machine this node may be late",
                 nice::URGENT_NICE
             );
@@ -209,7 +210,7 @@ impl<S: System> Daemon<S> {
         if let Some(jobs) = &self.jobs {
             jobs.join(is_over);
         }
-        info!(event = "stopped", "stopped");
+        info!(event = events::STOPPED, "stopped");
         result
     }
 
@@ -319,7 +320,7 @@ impl<S: System> Daemon<S> {
                 }
                 SignalAction::Report => self.system.report(now, self.cycle.driver.machine()),
                 SignalAction::Nothing(signal) => info!(
-                    event = "signal_ignored",
+                    event = events::SIGNAL_IGNORED,
                     signal = signal.as_str(),
                     "{signal} ignored: SIGTERM ends {}, SIGUSR1 logs its status",
                     self.program

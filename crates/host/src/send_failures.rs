@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 
 use tracing::{info, warn};
 
+use crate::observe::events;
+
 /// Maximum number of remembered peers.
 const PEERS_MAX: usize = 64;
 
@@ -25,7 +27,7 @@ impl SendFailures {
         let why = error.to_string();
         if self.0.get(&to) != Some(&why) {
             warn!(
-                event = "send_failed", %to,
+                event = events::SEND_FAILED, %to,
                 "cannot send to {to}: {why}; check that address, and this machine's routes and \
                  packet filter"
             );
@@ -36,7 +38,7 @@ impl SendFailures {
     /// Records that a message to a peer was accepted.
     pub fn on_accepted(&mut self, to: SocketAddr) {
         if self.0.remove(&to).is_some() {
-            info!(event = "send_restored", %to, "sending to {to} works again");
+            info!(event = events::SEND_RESTORED, %to, "sending to {to} works again");
         }
     }
 

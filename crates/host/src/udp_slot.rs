@@ -12,6 +12,7 @@ use tracing::{info, warn};
 
 use super::SendFailures;
 use super::last_failure::LastFailure;
+use crate::observe::events;
 
 /// The time between two attempts to bind an address.
 pub const REBIND_PAUSE: Duration = Duration::from_secs(1);
@@ -99,7 +100,7 @@ impl UdpSlot {
         }
         match UdpLink::bind(address, &self.options) {
             Ok(socket) => {
-                info!(event = "link_moved", %address, "this server has moved to {address} from {}", self.address);
+                info!(event = events::LINK_MOVED, %address, "this server has moved to {address} from {}", self.address);
                 self.earlier = self.drops();
                 self.address = address;
                 self.socket = Some(socket);
@@ -113,7 +114,7 @@ impl UdpSlot {
                     self.address
                 );
                 if self.last_failure.record(&text) {
-                    warn!(event = "move_failed", %address, "{text}");
+                    warn!(event = events::MOVE_FAILED, %address, "{text}");
                 }
             }
         }
@@ -151,7 +152,7 @@ impl UdpSlot {
     pub fn fail(&mut self, now: Instant, error: &io::Error) {
         let address = self.address;
         warn!(
-            event = "link_failed", %address,
+            event = events::LINK_FAILED, %address,
             "cannot receive at {address}: {error}; the daemon retries every {REBIND_PAUSE:?}"
         );
         self.earlier = self.drops();
@@ -181,7 +182,7 @@ impl UdpSlot {
         let address = self.address;
         match UdpLink::bind(address, &self.options) {
             Ok(socket) => {
-                info!(event = "link_up", %address, "{address} works again");
+                info!(event = events::LINK_UP, %address, "{address} works again");
                 self.socket = Some(socket);
                 self.is_unregistered = true;
                 self.retry = None;
@@ -191,7 +192,7 @@ impl UdpSlot {
                 self.retry = Some(now + REBIND_PAUSE);
                 let text = format!("cannot use {address}: {error}");
                 if self.last_failure.record(&text) {
-                    warn!(event = "bind_failed", %address, "{text}; the daemon retries every {REBIND_PAUSE:?}");
+                    warn!(event = events::BIND_FAILED, %address, "{text}; the daemon retries every {REBIND_PAUSE:?}");
                 }
             }
         }

@@ -3,15 +3,23 @@
 #[path = "../../../tests/man/pages.rs"]
 mod pages;
 
-use pages::{check, check_help, pages};
+use pages::{check, check_help, check_reference, pages};
+
+/// The command that writes the pages.
+const REWRITE_COMMAND: &str = "cargo test -p ringctl --test man";
 
 #[test]
 fn manual_pages_say_what_help_says() {
     let made = pages(ringctl::command());
     let is_own = |name: &str| name.starts_with("ringctl");
-    check(&made, is_own, "cargo test -p ringctl --test man");
-    let names_aliases = made["ringctl-run.8"].contains(r"\-\-wait]");
-    assert!(names_aliases, "--timeout has another name");
+    check(&made, is_own, REWRITE_COMMAND);
+    let names_aliases = made["ringctl-run.1"].contains(r"\-\-timeout]");
+    assert!(names_aliases, "--wait has another name");
+}
+
+#[test]
+fn the_reference_says_what_help_says() {
+    check_reference(ringctl::command(), REWRITE_COMMAND);
 }
 
 #[test]

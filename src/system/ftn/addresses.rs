@@ -5,12 +5,14 @@ use std::mem;
 use std::net::SocketAddr;
 
 use ring_client::token::{Hosts, RESOLVE_INTERVAL, Resolution};
+use ring_control::Finding;
 use ring_host::{SendFailures, UdpSlot};
 use ring_proto::ftn::Servers;
 use ring_runtime::worker::PeriodicValue;
 use tracing::{info, warn};
 
 use crate::system::ftn::observe::Names;
+use crate::system::ftn::{events, troubles};
 
 /// The addresses of the servers, and the problems with the servers' names.
 #[derive(Debug)]
@@ -37,7 +39,7 @@ impl Addresses {
         uses_listed_address: bool,
     ) -> io::Result<Self> {
         for warning in &warnings {
-            warn!(event = "address_warning", "{warning}");
+            warn!(event = events::ADDRESS_WARNING, "{warning}");
         }
         let resolver = hosts.has_names().then(|| {
             let resolve = move || hosts.resolve();
@@ -68,7 +70,7 @@ impl Addresses {
             .iter()
             .filter(|warning| !self.warnings.contains(warning))
         {
-            warn!(event = "address_warning", "{warning}");
+            warn!(event = events::ADDRESS_WARNING, "{warning}");
         }
         self.warnings = warnings;
         for (index, (known, found)) in self.known.iter_mut().zip(&addresses).enumerate() {
@@ -83,7 +85,7 @@ impl Addresses {
                 }
             } else {
                 let server = names.server(index);
-                info!(event = "server_moved", server = index, %address, "{server} has moved to {address}");
+                info!(event = events::SERVER_MOVED, server = index, %address, "{server} has moved to {address}");
             }
         }
     }
@@ -93,14 +95,14 @@ impl Addresses {
     }
 
     /// Describes all problems: names without an address, and servers to which the system cannot send.
-    pub(super) fn troubles(&self, names: &Names, failures: &SendFailures) -> Vec<String> {
+    pub(super) fn findings(&self, names: &Names, failures: &SendFailures) -> Vec<Finding> {
         let failures = failures.iter().filter_map(|(to, why)| {
             let server = self.known.iter().position(|known| *known == Some(to))?;
-            Some(format!(
-                "cannot send to {}, {to}: {why}",
-                names.server(server)
-            ))
+            let text = format!("cannot send to {}, {to}: {why}", names.server(server));
+            Some(Finding::new(&troubles::SEND_FAILED, text))
         });
-        self.warnings.iter().cloned().chain(failures).collect()
+        let warnings = self.warnings.iter();
+        let warnings = warnings.map(|text| Finding::new(&troubles::ADDRESS_WARNING, text.as_str()));
+        warnings.chain(failures).collect()
     }
 }

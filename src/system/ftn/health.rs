@@ -3,6 +3,8 @@
 use ring_control::ftn::Status;
 use ring_control::{Finding, Verdict};
 
+use crate::system::ftn::troubles;
+
 /// Sets the verdict of a status. `machine_findings` contains the findings about this machine and its options.
 pub(super) fn set_verdict(status: &mut Status, machine_findings: Vec<Finding>) {
     let mut findings = machine_findings;
@@ -18,19 +20,25 @@ pub(super) fn set_verdict(status: &mut Status, machine_findings: Vec<Finding>) {
         } else {
             "it has no authority, because it hears too few servers; start the other servers, or check the network"
         };
-        findings.push(Finding::critical(format!(
-            "{}, {}: this server serves nothing: {why}",
-            status.role, status.state
-        )));
+        findings.push(Finding::new(
+            &troubles::NOT_SERVING,
+            format!(
+                "{}, {}: this server serves nothing: {why}",
+                status.role, status.state
+            ),
+        ));
     }
     let others = status.servers.iter().enumerate();
     let down = others.filter(|(index, server)| *index != status.index && !ready(&server.state));
     findings.extend(down.map(|(index, server)| {
-        Finding::with_problem(format!(
-            "server {index} ({}) is {}; if this lasts, start that server, or check the network",
-            server.name, server.state
-        ))
+        Finding::new(
+            &troubles::SERVER_DOWN,
+            format!(
+                "server {index} ({}) is {}; if this lasts, start that server, or check the network",
+                server.name, server.state
+            ),
+        )
     }));
-    let Verdict { health, troubles } = Verdict::from_findings(findings);
-    (status.health, status.troubles) = (health, troubles);
+    let verdict = Verdict::from_findings(findings);
+    (status.health, status.troubles) = (verdict.health, verdict.troubles);
 }

@@ -3,6 +3,7 @@
 mod addresses;
 mod condition;
 mod error;
+mod events;
 mod health;
 mod link;
 mod node;
@@ -14,6 +15,7 @@ mod report;
 mod start;
 mod state_file;
 mod status;
+mod troubles;
 
 pub use options::{Options, Quorum};
 pub use start::run;

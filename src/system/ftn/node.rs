@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ring_control::ftn::Status;
 use ring_control::{Finding, NoRequest, NodeStatus, Reply, Request};
+use ring_host::troubles::CLOCK_RATE;
 use ring_host::{
     Answer, Error, LateLimits, NoTask, NodeHealth, Onlookers, Server, ShutDown, System, UdpSlot,
 };
@@ -24,7 +25,9 @@ use super::report;
 use super::state_file::StateFile;
 use super::status::{StatusInputs, status};
 use crate::system::ftn::observe::{Names, describe_other_options};
+use crate::system::ftn::{events, troubles};
 use crate::system::record_file::warn_unless_synced;
+use crate::system::troubles::STATE_REMOVED;
 use crate::system::write_warnings::WriteWarnings;
 
 /// Maximum time for leaving. The state machine itself leaves within [`LEAVING_MAX`]. The additional second is for a
@@ -42,37 +45,44 @@ pub(super) struct Node {
     pub health: NodeHealth,
     pub write_warnings: WriteWarnings,
     pub onlookers: Onlookers,
-    pub option_warnings: Vec<String>,
+    pub option_findings: Vec<Finding>,
     pub late_wake_ups: u64,
 }
 
 impl Node {
     fn status(&mut self, now: Now, machine: &Machine) -> Status {
-        let option_warnings = self.option_warnings.iter().cloned();
-        let mut troubles: Vec<Finding> = option_warnings.map(Finding::with_problem).collect();
+        let mut findings = self.option_findings.clone();
         if !self.link.is_up() {
             let address = self.link.address();
-            troubles.push(Finding::critical(format!(
-                "cannot use {address}: perhaps it is not an address of this machine; until the address works, this \
-                 server sends and receives nothing"
-            )));
+            findings.push(Finding::new(
+                &troubles::LINK_FAILED,
+                format!(
+                    "cannot use {address}: perhaps it is not an address of this machine; until the address works, this \
+                     server sends and receives nothing"
+                ),
+            ));
         }
-        troubles.extend(self.store.missing().map(Finding::with_problem));
+        let missing = self.store.missing();
+        findings.extend(missing.map(|text| Finding::new(&STATE_REMOVED, text)));
         if self.store.is_failing() {
             let path = self.store.path().display();
-            troubles.push(Finding::critical(format!(
-                "cannot write {path}: the disk may be full or read-only; this server sends nothing until a write works"
-            )));
+            findings.push(Finding::new(
+                &troubles::STORAGE_FAILED,
+                format!(
+                    "cannot write {path}: the disk may be full or read-only; this server sends nothing until a write \
+                     works"
+                ),
+            ));
         }
         let differing = machine.differences();
         let differing = differing.iter();
-        let differing =
-            differing.map(|(server, them)| describe_other_options(&self.names, *server, them));
-        let addresses = self.addresses.troubles(&self.names, self.link.failures());
-        let others = differing
-            .chain(addresses)
-            .chain(self.health.clock_problem());
-        troubles.extend(others.map(Finding::with_problem));
+        findings.extend(differing.map(|(server, them)| {
+            let text = describe_other_options(&self.names, *server, them);
+            Finding::new(&troubles::OPTIONS_DIFFER, text)
+        }));
+        findings.extend(self.addresses.findings(&self.names, self.link.failures()));
+        let clock = self.health.clock_problem();
+        findings.extend(clock.map(|text| Finding::new(&CLOCK_RATE, text)));
         let around = StatusInputs {
             started: self.started,
             names: &self.names,
@@ -80,7 +90,7 @@ impl Node {
             late_wake_ups: self.late_wake_ups,
         };
         let mut status = status(now, machine, around);
-        set_verdict(&mut status, troubles);
+        set_verdict(&mut status, findings);
         status
     }
 }
@@ -208,7 +218,7 @@ impl System for Node {
 
     fn begin_shutdown(&mut self) -> &'static str {
         info!(
-            event = "stopping",
+            event = events::STOPPING,
             "shutting down: handing the tokens over to the other servers, if there are any"
         );
         "handing tokens over to the other servers"

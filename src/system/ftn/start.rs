@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use ring_client::token::{ServerList, ServersError, read_list};
+use ring_control::Finding;
 use ring_host::{History, Host, NodeHealth, Onlookers, UdpSlot};
 use ring_process::capabilities;
 use ring_proto::ftn::server::{Durable, OptionsError, Server};
@@ -21,8 +22,11 @@ use super::observers::Observers;
 use super::option_warnings::option_warnings;
 use super::options;
 use super::state_file::{Record, StateFile};
+use crate::system::events as shared_events;
+use crate::system::ftn::events;
 use crate::system::ftn::observe::{Describer, Log, Names};
 use crate::system::record_file::LoadedState;
+use crate::system::troubles::STATE_CORRUPT;
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{PROGRAM, STATE_DIR};
 
@@ -73,19 +77,19 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
     )?;
-    let mut warnings = option_warnings(&own, count);
+    let mut option_findings = option_warnings(&own, count);
     let names = Names::new(names, index);
     let addresses = Addresses::of(&servers, hosts, address_warnings, options.bind.is_none());
     let addresses = addresses.map_err(ring_host::Error::system("start a thread for names"))?;
     log_start(&names, index, &link);
     log_list_change(&store, found, ssig);
-    for warning in &warnings {
-        warn!(event = "options_warning", "{warning}");
+    for finding in &option_findings {
+        warn!(event = events::OPTIONS_WARNING, "{}", finding.text);
     }
     if let Some(loss) = found.loss(store.path()) {
         let loss = format!("{loss}; configuration numbers continue from the clock");
-        warn!(event = "state_corrupt", "{loss}");
-        warnings.push(loss);
+        warn!(event = shared_events::STATE_CORRUPT, "{loss}");
+        option_findings.push(Finding::new(&STATE_CORRUPT, loss));
     }
     let node = Node {
         started: host.start_time(),
@@ -103,7 +107,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
             "until it can write the file, this server sends nothing, as if it were split from the others",
         ),
         onlookers: Onlookers::new(REFUSAL),
-        option_warnings: warnings,
+        option_findings,
         late_wake_ups: 0,
     };
     let received = datagrams::receive_batch(DATAGRAM_BYTES_MAX);
@@ -190,12 +194,12 @@ fn log_start(names: &Names, index: usize, link: &UdpSlot) {
         names.iter().count(),
     );
     info!(
-        event = "started", version, server = index, %address, servers = count,
+        event = events::STARTED, version, server = index, %address, servers = count,
         "ringd {version}, server {index} ({}) of {count}, at {address}", names.of(index)
     );
     if let Some((has, asked)) = link.shortage() {
         info!(
-            event = "small_buffer",
+            event = events::SMALL_BUFFER,
             has,
             asked,
             "the kernel stores only {has} bytes of datagrams for this server, not {asked}: if very many clients send \
@@ -211,7 +215,7 @@ fn log_list_change(store: &StateFile, found: LoadedState<Record>, ssig: i32) {
     if record.ssig != ssig && record.configuration > 0 {
         let (path, configuration) = (store.path().display(), record.configuration);
         info!(
-            event = "list_changed",
+            event = events::LIST_CHANGED,
             configuration,
             "{path} belongs to another list of servers: the configuration numbers continue from {configuration}"
         );

@@ -6,6 +6,7 @@ use ring_proto::jitterbug::{NodeStatus, Snapshot, State};
 
 use super::starvation::{Starvation, StarvationEvent};
 use crate::system::jitterbug::observe::describe_difference;
+use crate::system::jitterbug::troubles;
 
 /// A node with at least this failure count has a problem. A failed pass adds one, and a successful pass subtracts one.
 const FAILURE_COUNT_MIN: u32 = 3;
@@ -13,24 +14,35 @@ const FAILURE_COUNT_MIN: u32 = 3;
 pub(super) fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvation) -> Verdict {
     let mut findings = Vec::new();
     if snapshot.address.is_none() {
-        findings.push(Finding::critical(format!(
-            "{interface} has no address, or is down: until it has an address, this node is in no ring"
-        )));
+        findings.push(Finding::new(
+            &troubles::NO_ADDRESS,
+            format!(
+                "{interface} has no address, or is down: until it has an address, this node is in no ring"
+            ),
+        ));
     } else if starvation.is_starving() {
-        findings.push(Finding::critical(StarvationEvent::Starved.describe().1));
+        findings.push(Finding::new(
+            &troubles::STARVING,
+            StarvationEvent::Starved.describe().1,
+        ));
     } else if snapshot.state == State::Orphan {
-        findings.push(Finding::critical(
+        findings.push(Finding::new(
+            &troubles::ORPHAN,
             "orphan: this node has no ring and looks for a leader; if this lasts, check its netmask and its firewall",
         ));
     } else if snapshot.nodes.len() + snapshot.to_add.len() <= 1 {
-        findings.push(Finding::with_problem(format!(
-            "this node is the only one in its ring; if other nodes run, compare the addresses and netmasks, and let \
-             UDP port {} through the firewalls",
-            snapshot.udp_port
-        )));
+        findings.push(Finding::new(
+            &troubles::ONLY_NODE,
+            format!(
+                "this node is the only one in its ring; if other nodes run, compare the addresses and netmasks, and \
+                 let UDP port {} through the firewalls",
+                snapshot.udp_port
+            ),
+        ));
     }
     if snapshot.is_outranked {
-        findings.push(Finding::critical(
+        findings.push(Finding::new(
+            &troubles::OUTRANKED,
             "a ring with another --compute or --decide has the stronger token: programs of this ring cannot get the \
              token; start all nodes with the same programs",
         ));
@@ -41,14 +53,17 @@ pub(super) fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvati
     let unreached = snapshot.nodes.iter().filter(takes_nothing);
     findings.extend(unreached.map(|it| {
         let (Node { ip, port }, count) = (it.node, it.threshold);
-        Finding::with_problem(format!(
-            "node {ip} does not take the token: its failure count is {count}; if the node runs, let TCP port {port} \
-             through the firewalls of both nodes"
-        ))
+        Finding::new(
+            &troubles::NOT_TAKING,
+            format!(
+                "node {ip} does not take the token: its failure count is {count}; if the node runs, let TCP port \
+                 {port} through the firewalls of both nodes"
+            ),
+        )
     }));
     let differing = snapshot.differing.iter();
-    findings.extend(
-        differing.map(|(node, how)| Finding::with_problem(describe_difference(*node, *how))),
-    );
+    findings.extend(differing.map(|(node, how)| {
+        Finding::new(&troubles::NODE_DIFFERS, describe_difference(*node, *how))
+    }));
     Verdict::from_findings(findings)
 }

@@ -16,6 +16,7 @@ use tracing::{info, warn};
 
 use super::error::Error;
 use crate::system;
+use crate::system::jitterbug::events;
 
 /// Maximum number of connections. This number is enough for 16 inbound connections, their replacements, this node's
 /// pass, and connections whose last bytes are not written yet.
@@ -143,7 +144,7 @@ impl SegmentLink {
     /// Closes the sockets, because they cannot receive. After a pause, the node opens the sockets again.
     pub(super) fn fail(&mut self, now: Instant, error: &io::Error) -> NetworkState {
         warn!(
-            event = "link_failed",
+            event = events::LINK_FAILED,
             "cannot receive on {}: {error}; ringd retries every {REBIND_PAUSE:?}", self.name
         );
         self.close();
@@ -175,7 +176,7 @@ impl SegmentLink {
                 }
                 Err(error) => self.retry_later(
                     now,
-                    "lookup_failed",
+                    events::LOOKUP_FAILED,
                     &format!("cannot look up {}: {error}", self.name),
                 ),
             }
@@ -192,7 +193,7 @@ impl SegmentLink {
         let Some(node_address) = node_address else {
             if was_up || self.last_failure.record("no address") {
                 warn!(
-                    event = "no_address",
+                    event = events::NO_ADDRESS,
                     "{} has no address: it is down, or has neither an IPv4 nor a link-local IPv6 address; ringd waits \
                      for an address",
                     self.name
@@ -220,7 +221,7 @@ impl SegmentLink {
                 false
             }
             Err(error) => {
-                self.retry_later(now, "bind_failed", &error.to_string());
+                self.retry_later(now, events::BIND_FAILED, &error.to_string());
                 was_up
             }
         }
@@ -285,7 +286,7 @@ impl SegmentLink {
         self.is_new = true;
         self.are_sockets_new = true;
         info!(
-            event = "link_up", address = %node_address.address.ip, port,
+            event = events::LINK_UP, address = %node_address.address.ip, port,
             "{} has the address {}; this node takes the token at TCP port {port}", self.name, node_address.address.ip
         );
         Ok(())

@@ -4,6 +4,7 @@
 mod commands;
 mod condition;
 mod error;
+mod events;
 mod health;
 mod history;
 mod hook_change;
@@ -19,6 +20,7 @@ mod service;
 mod start;
 mod starvation;
 mod status;
+mod troubles;
 
 pub use options::Options;
 pub use start::run;

@@ -22,6 +22,7 @@ use super::programs::Programs;
 use super::report;
 use super::service::Service;
 use super::status::status;
+use crate::system::jitterbug::events;
 
 #[derive(Debug)]
 pub(super) struct Node {
@@ -171,7 +172,7 @@ impl System for Node {
 
     fn begin_shutdown(&mut self) -> &'static str {
         info!(
-            event = "stopping",
+            event = events::STOPPING,
             "shutting down: a leader hands the token over first"
         );
         self.service.leave();

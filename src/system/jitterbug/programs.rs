@@ -15,6 +15,8 @@ use ring_runtime::worker::WakeUp;
 use ring_text::format_duration;
 use tracing::warn;
 
+use crate::system::jitterbug::events;
+
 /// The exit code with which a decision selects the node's own data.
 const OWN_DATA_EXIT_CODE: i32 = 1;
 /// The rate limit for the standard error of commands, and for their problems.
@@ -135,7 +137,7 @@ impl Programs {
                 0 => String::new(),
                 lines => format!(" ({lines} earlier lines were not shown)"),
             };
-            warn!(event = "command_output", "{text}{more}");
+            warn!(event = events::COMMAND_OUTPUT, "{text}{more}");
         }
     }
 }

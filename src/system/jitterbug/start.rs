@@ -18,6 +18,7 @@ use super::programs::Programs;
 use super::service::Service;
 use super::starvation::Starvation;
 use crate::system::PROGRAM;
+use crate::system::jitterbug::events;
 use crate::system::jitterbug::observe::Log;
 
 /// Buffer size for a datagram. This size is much larger than the longest message, so that the node recognizes a
@@ -111,7 +112,7 @@ fn log_start(options: &Options) {
         options.udp_port,
     );
     info!(
-        event = "started",
+        event = events::STARTED,
         version,
         interface,
         udp_port,

@@ -2,6 +2,8 @@
 
 use ring_proto::jitterbug::State;
 
+use crate::system::jitterbug::events;
+
 /// A node counts as starving if it has lost its ring this number of times in a row without having had the token. A
 /// healthy node never starves.
 const LOSSES_MAX: u32 = 3;
@@ -45,11 +47,11 @@ impl StarvationEvent {
     pub(super) const fn describe(self) -> (&'static str, &'static str) {
         match self {
             Self::Starved => (
-                "starving",
+                events::STARVING,
                 "this node has lost its ring three times in a row without getting the token: handovers to \
                  this node fail; let TCP through the firewalls of all nodes",
             ),
-            Self::Recovered => ("not_starving", "this node has had the token again"),
+            Self::Recovered => (events::NOT_STARVING, "this node has had the token again"),
         }
     }
 }

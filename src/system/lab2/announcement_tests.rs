@@ -268,7 +268,8 @@ fn each_event_is_announced_as_in_the_file() {
             over: false,
         } = event
         {
-            let health = describe_trouble(trouble, false).health.name();
+            let kind = describe_trouble(trouble, false).trouble;
+            let health = kind.expect("it is no end").health.name();
             writeln!(actual, "  health  {health}").expect("a string takes all");
         }
         let counted = counts(&tally);

@@ -13,6 +13,7 @@ use ring_runtime::net::{Interface, InterfaceWatch, OpenError, PacketSocket, riva
 use tracing::{info, warn};
 
 use crate::system::Error;
+use crate::system::lab2::events;
 
 /// Interval of attempts after a failure. A change that the kernel reports causes an attempt at once.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -116,7 +117,7 @@ impl Attachment {
             last_failure: LastFailure::default(),
         };
         if let Some(problem) = this.problem() {
-            warn!(event = "bridge_port", "{problem}");
+            warn!(event = events::BRIDGE_PORT, "{problem}");
         }
         Ok(this)
     }
@@ -191,7 +192,7 @@ impl Attachment {
         self.lose(LinkLoss::Broken);
         self.retry = Some(now + RETRY_INTERVAL);
         warn!(
-            event = "link_failed",
+            event = events::LINK_FAILED,
             "cannot receive on {}: {error}", self.name
         );
         LinkChange::Lost
@@ -215,7 +216,7 @@ impl Attachment {
                 let text = format!("cannot look up {}: {error}", self.name);
                 if self.last_failure.record(&text) {
                     warn!(
-                        event = "lookup_failed",
+                        event = events::LOOKUP_FAILED,
                         "{text}; ringd retries every {RETRY_INTERVAL:?}"
                     );
                 }
@@ -240,9 +241,9 @@ impl Attachment {
         let before = self.problem();
         self.interface = found.unwrap_or_else(|| self.interface.clone());
         match self.problem() {
-            Some(problem) if before.is_none() => warn!(event = "bridge_port", "{problem}"),
+            Some(problem) if before.is_none() => warn!(event = events::BRIDGE_PORT, "{problem}"),
             None if before.is_some() => info!(
-                event = "no_bridge_port",
+                event = events::NO_BRIDGE_PORT,
                 "{} is no longer a port of a bridge", self.name
             ),
             _ => {}
@@ -292,7 +293,7 @@ impl Attachment {
                     && self.last_failure.record(&error.to_string())
                 {
                     warn!(
-                        event = "open_failed",
+                        event = events::OPEN_FAILED,
                         "{error}; ringd retries every {RETRY_INTERVAL:?}"
                     );
                 }
@@ -308,7 +309,7 @@ impl Attachment {
         if self.loss.replace(LinkLoss::Shared) != Some(LinkLoss::Shared) {
             let (name, ethertype) = (&self.name, self.ethertype);
             warn!(
-                event = "interface_shared",
+                event = events::INTERFACE_SHARED,
                 "cannot use {name}: a process of user {user} also receives frames of EtherType {ethertype:#06x}, as \
                  another ringd would; this node stays out of the ring until that process ends"
             );
@@ -325,7 +326,7 @@ impl Attachment {
         let Interface { mac, ip, mtu, .. } = self.interface;
         let ip_text = crate::system::lab2::observe::Ip(ip);
         info!(
-            event = "link_up", %mac, ip = %ip_text, mtu,
+            event = events::LINK_UP, %mac, ip = %ip_text, mtu,
             "{} {is} MAC {mac}, ip {ip_text}, MTU {mtu}", self.name
         );
         LinkState::Up { mac, ip, mtu }
@@ -341,7 +342,7 @@ impl Attachment {
             _ => "waiting for its return",
         };
         warn!(
-            event = "link_lost",
+            event = events::LINK_LOST,
             reason = text,
             "{name} {text}: {outlook}"
         );

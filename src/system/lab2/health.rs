@@ -5,6 +5,7 @@ use ring_control::{Finding, Verdict};
 use ring_proto::lab2::{Constants, Diagnostic, Lab2};
 
 use crate::system::lab2::observe::describe_trouble;
+use crate::system::lab2::troubles;
 
 /// Maximum number of members that one finding lists by name.
 const NAMED_MEMBERS_MAX: usize = 4;
@@ -21,23 +22,20 @@ pub(super) fn set_verdict(
     let members = members.chain(missing_members(status, machine));
     let members = members.chain(differing_members(status));
     let findings = own.chain(ring).chain(machine_findings).chain(members);
-    let Verdict { health, troubles } = Verdict::from_findings(findings.collect());
-    (status.health, status.troubles) = (health, troubles);
+    let verdict = Verdict::from_findings(findings.collect());
+    (status.health, status.troubles) = (verdict.health, verdict.troubles);
 }
 
 /// Returns findings for the troubles that operators can solve.
 pub(super) fn findings(
-    troubles: impl Iterator<Item = Diagnostic>,
+    problems: impl Iterator<Item = Diagnostic>,
     constants: &Constants,
 ) -> impl Iterator<Item = Finding> {
     let limit = constants.waiter_timeout();
-    let reportable = troubles.filter(move |it| !it.is_slight(limit));
-    reportable.map(|it| {
+    let reportable = problems.filter(move |it| !it.is_slight(limit));
+    reportable.filter_map(|it| {
         let described = describe_trouble(it, false);
-        Finding {
-            health: described.health,
-            text: described.text,
-        }
+        Some(Finding::new(described.trouble?, described.text))
     })
 }
 
@@ -46,36 +44,49 @@ fn own_findings(status: &Status) -> Vec<Finding> {
     let mut findings = Vec::new();
     let interface = &status.interface;
     if status.link != "up" {
-        findings.push(Finding::critical(format!(
-            "{interface} {}: until this ends, this node is in no ring; check its cable, its switch port and 'ip link'",
-            status.link
-        )));
+        findings.push(Finding::new(
+            &troubles::LINK_LOST,
+            format!(
+                "{interface} {}: until this ends, this node is in no ring; check its cable, its switch port and 'ip \
+                 link'",
+                status.link
+            ),
+        ));
     } else if status.is_cut_off() {
         let others = status.others().filter(|it| it.state != "left").count();
-        findings.push(Finding::critical(format!(
-            "this node hears none of the {others} other members that it knows; check {interface}, its firewall and \
-             its cable; run ringctl forget MEMBER only if they are gone for good"
-        )));
+        findings.push(Finding::new(
+            &troubles::RECEIVES_NOTHING,
+            format!(
+                "this node hears none of the {others} other members that it knows; check {interface}, its firewall and \
+                 its cable; run ringctl forget MEMBER only if they are gone for good"
+            ),
+        ));
     } else if !status.is_in_ring() {
-        findings.push(Finding::critical(format!(
-            "{}: this node knows no owner and looks for one; if this lasts, frames are lost on this segment",
-            status.state
-        )));
+        findings.push(Finding::new(
+            &troubles::NO_OWNER,
+            format!(
+                "{}: this node knows no owner and looks for one; if this lasts, frames are lost on this segment",
+                status.state
+            ),
+        ));
     }
     if !status.stored {
-        findings.push(Finding::critical(
+        findings.push(Finding::new(
+            &troubles::STATE_NOT_STORED,
             "the state file cannot be written: the disk may be full or read-only; this node owns nothing until a write \
              works",
         ));
     }
     if status.unfit {
-        findings.push(Finding::critical(
+        findings.push(Finding::new(
+            &troubles::UNICAST_LOST,
             "no member takes the token from this node, which owns nothing: frames to one member are lost; check for \
              a filter, and then run ringctl resume",
         ));
     }
     if status.paused {
-        findings.push(Finding::with_problem(
+        findings.push(Finding::new(
+            &troubles::PAUSED,
             "this node is paused and owns nothing; end the pause with ringctl resume",
         ));
     }
@@ -103,11 +114,14 @@ fn silent_members(status: &Status, machine: &Lab2) -> Option<Finding> {
     } else {
         ("members", "have")
     };
-    Some(Finding::with_problem(format!(
-        "{members} {}{more} {have} not been heard for a long time; start ringd there, or, if a machine is gone for \
+    Some(Finding::new(
+        &troubles::MEMBER_SILENT,
+        format!(
+            "{members} {}{more} {have} not been heard for a long time; start ringd there, or, if a machine is gone for \
          good, run ringctl forget {first}",
-        named.join(", ")
-    )))
+            named.join(", ")
+        ),
+    ))
 }
 
 /// Reports if fewer members run than expected.
@@ -116,16 +130,19 @@ fn missing_members(status: &Status, machine: &Lab2) -> Option<Finding> {
     let known = machine.present_members() + machine.silent_members().count();
     let is_said = has_no_quorum(machine) || status.is_cut_off() || status.link != "up";
     (known < expected && !is_said).then(|| {
-        Finding::with_problem(format!(
-            "--ring-size is {expected}, but only {known} members run; start ringd on the missing machines, or correct \
-             --ring-size on all members"
-        ))
+        Finding::new(
+            &troubles::MEMBERS_MISSING,
+            format!(
+                "--ring-size is {expected}, but only {known} members run; start ringd on the missing machines, or \
+                 correct --ring-size on all members"
+            ),
+        )
     })
 }
 
 fn has_no_quorum(machine: &Lab2) -> bool {
-    let mut troubles = machine.problems();
-    troubles.any(|it| matches!(it, Diagnostic::NoQuorum { .. }))
+    let mut problems = machine.problems();
+    problems.any(|it| matches!(it, Diagnostic::NoQuorum { .. }))
 }
 
 /// Lists the members with other options.
@@ -135,8 +152,9 @@ fn differing_members(status: &Status) -> impl Iterator<Item = Finding> {
         .iter()
         .filter_map(|it| Some((&it.mac, it.differs.as_deref()?)));
     differ.take(NAMED_MEMBERS_MAX).map(|(mac, differs)| {
-        Finding::with_problem(format!(
-            "member {mac} {differs}; start all members with the same options"
-        ))
+        Finding::new(
+            &troubles::MEMBER_DIFFERS,
+            format!("member {mac} {differs}; start all members with the same options"),
+        )
     })
 }

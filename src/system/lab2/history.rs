@@ -12,7 +12,8 @@ use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
 use super::hook_change::Change;
-use crate::system::lab2::observe::{Audience, OWNER_CHANGED, RingState, Routine, describe};
+use crate::system::lab2::events;
+use crate::system::lab2::observe::{Audience, RingState, Routine, describe};
 pub(super) use entry::HistoryEntry;
 
 /// The retained events, and the node's state after the latest event.
@@ -146,7 +147,7 @@ impl Changes for History {
         let entry = self.recent.get(number).filter(|it| it.is_for_hooks)?;
         // The change of owner that belongs to a change of state comes after this change of state.
         let after = self.recent.get(number + 1);
-        let owned = after.filter(|after| after.event == OWNER_CHANGED);
+        let owned = after.filter(|after| after.event == events::OWNER_CHANGED);
         let RingState {
             state,
             token,

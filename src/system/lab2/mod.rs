@@ -4,6 +4,7 @@
 mod announcement_tests;
 mod attachment;
 mod condition;
+mod events;
 mod health;
 mod history;
 mod hook_change;
@@ -24,6 +25,7 @@ mod start;
 mod state_file;
 mod status;
 mod stored_pause;
+mod troubles;
 
 pub use options::Options;
 pub use start::run;

@@ -24,6 +24,7 @@ use super::node_environment::{AllObservers, NodeEnvironment};
 use super::report;
 use super::service::Service;
 use super::state_file::StateFile;
+use crate::system::lab2::events;
 use crate::system::record_file::warn_unless_synced;
 
 #[derive(Debug)]
@@ -170,7 +171,7 @@ impl System for Node {
 
     fn begin_shutdown(&mut self) -> &'static str {
         info!(
-            event = "stopping",
+            event = events::STOPPING,
             "shutting down: handing the token over first"
         );
         self.service.leave();

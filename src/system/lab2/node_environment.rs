@@ -3,6 +3,7 @@
 use ring_control::Finding;
 use ring_control::lab2::Status;
 use ring_host::NodeHealth;
+use ring_host::troubles::CLOCK_RATE;
 use ring_proto::lab2::{Event, Lab2};
 use ring_proto::time::Now;
 use ring_runtime::driver::{Environment, Observe};
@@ -16,6 +17,7 @@ use super::service::Service;
 use super::state_file::StateFile;
 use super::status::status;
 use crate::system::lab2::observe::Observers;
+use crate::system::lab2::troubles;
 use crate::system::write_warnings::WriteWarnings;
 
 #[derive(Debug)]
@@ -40,10 +42,11 @@ impl NodeEnvironment {
             service,
         );
         status.stored &= self.store.is_in_place();
-        let store = self.store.troubles().map(Finding::with_problem);
-        let clock = self.health.clock_problem().map(Finding::with_problem);
-        let interface = self.attachment.problem().map(Finding::critical);
-        let around = store.chain(clock).chain(interface);
+        let clock = self.health.clock_problem();
+        let clock = clock.map(|text| Finding::new(&CLOCK_RATE, text));
+        let interface = self.attachment.problem();
+        let interface = interface.map(|text| Finding::new(&troubles::BRIDGE_PORT, text));
+        let around = self.store.findings().chain(clock).chain(interface);
         set_verdict(&mut status, machine, around);
         status
     }

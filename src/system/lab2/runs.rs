@@ -9,6 +9,7 @@ use ring_text::format_duration;
 use tracing::{info, warn};
 
 use super::status::outcome_text;
+use crate::system::lab2::events;
 
 /// Number of heartbeats in which an OWNER announces all stamps once. A member that knows a newer stamp answers.
 const HEARTBEATS_PER_ANNOUNCEMENT: u32 = 64;
@@ -30,11 +31,11 @@ pub(super) fn describe_run(&RunView { stamp, age, .. }: &RunView, lost: bool) ->
 /// Logs the end of a run on this machine. Returns the event's name.
 pub(super) fn log_end(name: JobName, end: RunEnd) -> &'static str {
     if end == RunEnd::Done {
-        info!(event = "run_done", job = %name, "{name}: done");
-        return "run_done";
+        info!(event = events::RUN_DONE, job = %name, "{name}: done");
+        return events::RUN_DONE;
     }
-    warn!(event = "run_failed", job = %name, "{name}: failed");
-    "run_failed"
+    warn!(event = events::RUN_FAILED, job = %name, "{name}: failed");
+    events::RUN_FAILED
 }
 
 /// A run that may be lost.

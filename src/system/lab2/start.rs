@@ -25,6 +25,7 @@ use super::node_environment::{AllObservers, NodeEnvironment};
 use super::service::Service;
 use super::state_file::{INITIAL_DURABLE, StateFile};
 use super::stored_pause::StoredPause;
+use crate::system::lab2::events;
 use crate::system::lab2::observe::{Log, Observers, Tally};
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{Error, PROGRAM};
@@ -83,7 +84,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let mut service = Service::new(&options.interface, heartbeat, stored_pause);
     if service.restore_pause()? {
         info!(
-            event = "paused",
+            event = events::PAUSED,
             "paused, as before the start (ringctl pause --persist), until ringctl resume"
         );
     }
@@ -161,7 +162,7 @@ fn log_start(options: &Options, constants: &Constants, attachment: &Attachment, 
     let mac = attachment.interface().mac;
     let (heartbeat, ethertype) = (constants.heartbeat, constants.ethertype);
     info!(
-        event = "started", version, interface, %mac,
+        event = events::STARTED, version, interface, %mac,
         "ringd {version} on {interface}: MAC {mac}, heartbeat {heartbeat:?}, \
          EtherType {ethertype:#06x}"
     );

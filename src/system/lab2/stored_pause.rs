@@ -8,6 +8,8 @@ use std::thread;
 use ring_process::private_files;
 use tracing::warn;
 
+use crate::system::lab2::events;
+
 #[derive(Debug)]
 pub(super) struct StoredPause {
     path: PathBuf,
@@ -70,14 +72,14 @@ impl StoredPause {
             if let Err(error) = synced {
                 let directory = directory.display();
                 warn!(
-                    event = "pause_not_synced",
+                    event = events::PAUSE_NOT_SYNCED,
                     "cannot sync {directory}: {error}; a power failure may undo the last pause or resume"
                 );
             }
         });
         if let Err(error) = synced {
             warn!(
-                event = "pause_not_synced",
+                event = events::PAUSE_NOT_SYNCED,
                 "cannot start a thread to sync the pause: {error}; a power failure may undo the last pause or resume"
             );
         }

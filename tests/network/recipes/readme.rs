@@ -31,7 +31,7 @@ fn the_commands_of_the_readme_install_the_service_and_print_the_shown_output() -
     container.sh(&format!("cd /tmp/ringd && {programs}"))?;
     container.sh(service)?;
     scene.wait_for_ring()?;
-    container.sh("test -s /usr/local/share/man/man8/ringctl-run.8")?;
+    container.sh("test -s /usr/local/share/man/man1/ringctl-run.1")?;
 
     // The status shows the holder's program only after the program has held the token for a moment.
     let held = "until ringctl status | grep 'Held by'; do sleep 0.05; done; ringctl status";

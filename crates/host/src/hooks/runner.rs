@@ -17,6 +17,7 @@ use tracing::{debug, info, warn};
 
 use super::{Change, Queue, Settings, directory};
 use crate::observe::RateLimit;
+use crate::observe::events;
 use crate::program::{self, End, RunOptions};
 
 /// Interval at which the runner searches for hooks while there is none. The runner drops events that happen while there
@@ -90,7 +91,7 @@ impl<'a, C: Change> Runner<'a, C> {
                 continue;
             }
             if let Some(constant_changes) = self.settings.constant_changes.take() {
-                warn!(event = "hooks_dir_changing", "{constant_changes}");
+                warn!(event = events::HOOKS_DIR_CHANGING, "{constant_changes}");
             }
             for hook in hooks {
                 self.run_hook(&hook, &change);
@@ -136,7 +137,7 @@ impl<'a, C: Change> Runner<'a, C> {
                     lines => format!(" ({lines} earlier lines were not shown)"),
                 };
                 info!(
-                    event = "hook_output",
+                    event = events::HOOK_OUTPUT,
                     hook = name,
                     "hook {name}: {line}{more}"
                 );
@@ -152,7 +153,7 @@ impl<'a, C: Change> Runner<'a, C> {
         let took = begun.elapsed();
         let number = change.head().number;
         debug!(
-            event = "hook_ran",
+            event = events::HOOK_RAN,
             hook = name,
             number,
             "hook {name} ran for {took:?} at event {number}"
@@ -192,7 +193,7 @@ impl<'a, C: Change> Runner<'a, C> {
         if let Some(problem) = problem {
             if admitted {
                 warn!(
-                    event = "hook_failed",
+                    event = events::HOOK_FAILED,
                     hook = name,
                     problem,
                     "hook {name} {problem}"
@@ -203,7 +204,7 @@ impl<'a, C: Change> Runner<'a, C> {
             self.problems.remove(&name);
             if admitted {
                 info!(
-                    event = "hook_recovered",
+                    event = events::HOOK_RECOVERED,
                     hook = name,
                     "hook {name} works again"
                 );

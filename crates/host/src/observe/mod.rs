@@ -1,6 +1,7 @@
 //! Observers of events: log lines and counters. Observers see every event and cannot change anything. While the token
 //! moves without problems, they allocate no memory. Start with `subscriber.rs`.
 
+pub mod events;
 mod journal;
 mod latency;
 mod line;
@@ -9,7 +10,9 @@ mod rate_limit;
 mod repeat_filter;
 mod subscriber;
 
+pub use events::LogEvent;
 pub use latency::Latency;
 pub use line::{HiddenLines, Line};
 pub use rate_limit::RateLimit;
 pub use subscriber::{LogOutput, LogTarget, Style, goes_to_journal, log_early, subscriber};
+pub use tracing::Level;

@@ -24,6 +24,7 @@ use super::endpoint::Endpoint;
 use super::last_failure::LastFailure;
 use super::{Error, Program, WorkBudget};
 use crate::observe::RateLimit;
+use crate::observe::events;
 use ring_process::{Client, ClientId};
 
 /// Maximum number of clients that the server accepts in one round.
@@ -107,7 +108,7 @@ impl Server {
             Ok(()) => {
                 self.missing_socket.clear();
                 warn!(
-                    event = "control_socket_recreated",
+                    event = events::CONTROL_SOCKET_RECREATED,
                     "the control socket {path} was removed or replaced, and the daemon has made it again; find out \
                      which program removed it"
                 );
@@ -117,7 +118,7 @@ impl Server {
                     "the control socket {path} was removed or replaced, and new clients cannot connect: {error}"
                 );
                 if self.missing_socket.record(&text) {
-                    warn!(event = "control_socket_missing", "{text}");
+                    warn!(event = events::CONTROL_SOCKET_MISSING, "{text}");
                 }
             }
         }
@@ -319,7 +320,7 @@ impl Server {
         self.accepts_at = Some(now + ACCEPT_PAUSE);
         if self.last_failure.allow(now) {
             warn!(
-                event = "accept_failed",
+                event = events::ACCEPT_FAILED,
                 "clients of the control socket have to wait: {error}; the daemon retries every {ACCEPT_PAUSE:?}"
             );
         }

@@ -202,8 +202,8 @@ pub(crate) struct AcquireOptions {
     /// Give up after DURATION (30s, 5m, or 30 for 30s).
     #[arg(
         short = 'w',
-        long,
-        visible_alias = "wait",
+        long = "wait",
+        visible_alias = "timeout",
         value_name = "DURATION",
         value_parser = parse_wait,
         allow_hyphen_values = true

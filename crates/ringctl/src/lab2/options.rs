@@ -82,8 +82,8 @@ pub(crate) enum RingCommand {
         /// Give up after DURATION (30s, 5m, or 30 for 30s).
         #[arg(
             short = 'w',
-            long,
-            visible_alias = "wait",
+            long = "wait",
+            visible_alias = "timeout",
             value_name = "DURATION",
             value_parser = parse_wait,
             allow_hyphen_values = true
@@ -122,6 +122,7 @@ pub(crate) struct PauseOptions {
     #[arg(
         short,
         long,
+        visible_alias = "timeout",
         value_name = "DURATION",
         num_args = 0..=1,
         value_parser = parse_wait,
@@ -158,8 +159,8 @@ pub(crate) struct AcquireOptions {
     /// If ringd does not answer, ringctl waits 5s longer than DURATION.
     #[arg(
         short = 'w',
-        long,
-        visible_alias = "wait",
+        long = "wait",
+        visible_alias = "timeout",
         value_name = "DURATION",
         value_parser = parse_wait,
         allow_hyphen_values = true

@@ -11,6 +11,7 @@ use serde::Serialize;
 use tracing::Level;
 
 use super::names::{Names, TokenName, state_name};
+use crate::system::ftn::events;
 
 /// The frequency class of an event. This class determines the receivers of the event, and the rate limit of its log
 /// lines.
@@ -123,9 +124,9 @@ impl Describer {
                 address,
                 program,
             } => describe_introduction((*id, *address), program),
-            Event::TokenGranted(it) => describe_token("token_granted", it, "holds", None),
-            Event::TokenReturned(it) => describe_token("token_returned", it, "has returned", held),
-            Event::TokenLost(it) => describe_token("token_lost", it, "has ended, so it no longer holds", held),
+            Event::TokenGranted(it) => describe_token(events::TOKEN_GRANTED, it, "holds", None),
+            Event::TokenReturned(it) => describe_token(events::TOKEN_RETURNED, it, "has returned", held),
+            Event::TokenLost(it) => describe_token(events::TOKEN_LOST, it, "has ended, so it no longer holds", held),
             Event::RoleChanged { role, leader } => self.describe_role(*role, *leader),
             Event::TookOver {
                 configuration,
@@ -138,24 +139,24 @@ impl Describer {
             Event::StateChanged { state } => describe_state(*state),
             Event::AuthorityChanged { is_held: has } => describe_authority(*has),
             Event::GraceEnded => Line::new(
-                "grace_ended",
+                events::GRACE_ENDED,
                 Level::INFO,
                 "the grace period is over: sessions of an earlier run can no longer come back".to_owned(),
             ),
             Event::SessionBegun { id, address } => {
-                describe_session("session_begun", Level::DEBUG, (*id, *address), "has begun")
+                describe_session(events::SESSION_BEGUN, Level::DEBUG, (*id, *address), "has begun")
             }
             Event::SessionAdopted { id, address } => {
                 let what = "has come back from an earlier run";
-                describe_session("session_adopted", Level::DEBUG, (*id, *address), what)
+                describe_session(events::SESSION_ADOPTED, Level::DEBUG, (*id, *address), what)
             }
             Event::SessionExpired { id, address } => {
                 let what = "has expired: its client was silent for too long, and its tokens are free";
-                describe_session("session_expired", Level::INFO, (*id, *address), what)
+                describe_session(events::SESSION_EXPIRED, Level::INFO, (*id, *address), what)
                     .with_rate(EventRate::Expiry)
             }
             Event::SessionLoggedOut { id, address } => {
-                describe_session("session_logged_out", Level::DEBUG, (*id, *address), "has logged out")
+                describe_session(events::SESSION_LOGGED_OUT, Level::DEBUG, (*id, *address), "has logged out")
             }
             Event::SurveyBegun {
                 configuration,
@@ -163,13 +164,13 @@ impl Describer {
             } => {
                 self.asks_clients = *sessions > 0;
                 let what = format!("asking {sessions} clients for their tokens");
-                self.describe_survey("survey_begun", *configuration, &what)
+                self.describe_survey(events::SURVEY_BEGUN, *configuration, &what)
             }
             Event::SurveyEnded { configuration } => {
-                self.describe_survey("survey_ended", *configuration, "all tokens are known")
+                self.describe_survey(events::SURVEY_ENDED, *configuration, "all tokens are known")
             }
             Event::SurveyAborted { configuration } => {
-                self.describe_survey("survey_aborted", *configuration, "replaced by a later survey")
+                self.describe_survey(events::SURVEY_ABORTED, *configuration, "replaced by a later survey")
             }
             Event::TookOverTokens { server, held } => self.describe_token_takeover(*server, *held),
             Event::Reset { tokens_forgotten } => describe_reset(*tokens_forgotten),
@@ -177,7 +178,7 @@ impl Describer {
                 let to = self.names.server(*server);
                 let text = format!("{} handed over to {to}, which serves them", count_tokens(*tokens));
                 let level = if *tokens > 0 { Level::INFO } else { Level::DEBUG };
-                Line::new("transferred", level, text).with_server(Some(*server))
+                Line::new(events::TRANSFERRED, level, text).with_server(Some(*server))
             }
             Event::Conflict { name } => describe_conflict(name),
             Event::ConflictingData { name } => describe_conflicting_data(name),
@@ -200,10 +201,10 @@ impl Describer {
                      wrong; see \"When numbers have run into a limit\" in docs/token-service/operate.md",
                     self.names.server(*server)
                 );
-                Line::new("number_ahead", Level::WARN, text).with_server(Some(*server))
+                Line::new(events::NUMBER_AHEAD, Level::WARN, text).with_server(Some(*server))
             }
             Event::NumbersExhausted => Line::new(
-                "numbers_exhausted",
+                events::NUMBERS_EXHAUSTED,
                 Level::ERROR,
                 "this server cannot lead: no larger configuration number is left; stop all servers, remove their \
                  state files, and start them again"
@@ -233,7 +234,7 @@ impl Describer {
              its name is resolved to its new address on all machines",
             self.names.server(server)
         );
-        Line::new("misplaced", Level::WARN, text)
+        Line::new(events::MISPLACED, Level::WARN, text)
             .with_server(Some(server))
             .with_address(from)
             .with_rate(EventRate::Stranger)
@@ -250,9 +251,9 @@ impl Describer {
             )
         };
         let event = if differences.is_empty() {
-            "options_agree"
+            events::OPTIONS_AGREE
         } else {
-            "options_differ"
+            events::OPTIONS_DIFFER
         };
         Line::new(event, level, text).with_server(Some(server))
     }
@@ -264,7 +265,7 @@ impl Describer {
             (RoleKind::Follower, None) => "another server leads".to_owned(),
             (RoleKind::Electing, _) => "this server hears no leader, and looks for one".to_owned(),
         };
-        Line::new("role_changed", Level::INFO, text).with_server(leader)
+        Line::new(events::ROLE_CHANGED, Level::INFO, text).with_server(leader)
     }
 
     fn describe_configuration(&mut self, configuration: u64, states: &[ServerState]) -> Line {
@@ -288,7 +289,7 @@ impl Describer {
         };
         let level = if is_down { Level::WARN } else { Level::INFO };
         Line::new(
-            "configuration_changed",
+            events::CONFIGURATION_CHANGED,
             level,
             format!("configuration {configuration}: {changed}"),
         )
@@ -320,7 +321,7 @@ impl Describer {
         } else {
             Level::INFO
         };
-        Line::new("took_over_tokens", level, text).with_server(server)
+        Line::new(events::TOOK_OVER_TOKENS, level, text).with_server(server)
     }
 }
 
@@ -332,7 +333,7 @@ fn describe_takeover(configuration: u64, warm: bool) -> Line {
     };
     let text = format!("took over the lead by configuration {configuration}, {how}");
     let level = if warm { Level::INFO } else { Level::WARN };
-    Line::new("took_over", level, text).with_configuration(configuration)
+    Line::new(events::TOOK_OVER, level, text).with_configuration(configuration)
 }
 
 fn describe_state(state: ServerState) -> Line {
@@ -342,7 +343,7 @@ fn describe_state(state: ServerState) -> Line {
         ServerState::Ready => "it serves its tokens",
     };
     let text = format!("this server is {}: {means}", state_name(state));
-    Line::new("state_changed", Level::INFO, text)
+    Line::new(events::STATE_CHANGED, Level::INFO, text)
 }
 
 fn describe_authority(has: bool) -> Line {
@@ -350,16 +351,16 @@ fn describe_authority(has: bool) -> Line {
         let text =
             "a quorum of servers acknowledges this leader: it may serve and change servers' states"
                 .to_owned();
-        return Line::new("authority_gained", Level::INFO, text);
+        return Line::new(events::AUTHORITY_GAINED, Level::INFO, text);
     }
     let text = "no quorum of servers acknowledges this leader: without one it serves nothing and changes no states"
         .to_owned();
-    Line::new("authority_lost", Level::WARN, text)
+    Line::new(events::AUTHORITY_LOST, Level::WARN, text)
 }
 
 fn describe_introduction((id, address): (i32, SocketAddr), program: &str) -> Line {
     let text = format!("session {id} of {address} is {program}");
-    let mut line = Line::new("session_introduced", Level::INFO, text)
+    let mut line = Line::new(events::SESSION_INTRODUCED, Level::INFO, text)
         .with_session(id, address)
         .with_rate(EventRate::Introduction);
     line.keys.program = Some(program.to_owned());
@@ -414,7 +415,7 @@ fn describe_session(
 
 fn describe_drop(from: SocketAddr, what: &str, why: &str) -> Line {
     let text = format!("dropped {what} of {from}: {why}");
-    Line::new("dropped", Level::DEBUG, text)
+    Line::new(events::DROPPED, Level::DEBUG, text)
         .with_address(from)
         .with_rate(EventRate::Drop)
 }
@@ -424,7 +425,7 @@ fn describe_reset(tokens_forgotten: usize) -> Line {
         "the other servers considered this server DOWN, and serve its tokens: this server has forgotten {}",
         count_tokens(tokens_forgotten)
     );
-    Line::new("reset", Level::WARN, text)
+    Line::new(events::RESET, Level::WARN, text)
 }
 
 fn describe_conflict(name: &[u8]) -> Line {
@@ -433,7 +434,7 @@ fn describe_conflict(name: &[u8]) -> Line {
          led at the same time; prevent this with --quorum majority",
         TokenName(name)
     );
-    Line::new("conflict", Level::ERROR, text)
+    Line::new(events::CONFLICT, Level::ERROR, text)
 }
 
 fn describe_conflicting_data(name: &[u8]) -> Line {
@@ -441,7 +442,7 @@ fn describe_conflicting_data(name: &[u8]) -> Line {
         "clients have different data of the token {}: an update was lost together with its server",
         TokenName(name)
     );
-    Line::new("conflicting_data", Level::WARN, text)
+    Line::new(events::CONFLICTING_DATA, Level::WARN, text)
 }
 
 fn describe_departure(left_behind: usize) -> Line {
@@ -455,7 +456,7 @@ fn describe_departure(left_behind: usize) -> Line {
         ),
     };
     let text = format!("left the servers: this server serves nothing from now on{lost}");
-    Line::new("left", level, text)
+    Line::new(events::LEFT, level, text)
 }
 
 /// Describes how the options of another server differ from this server's, and the effect.
@@ -490,7 +491,7 @@ fn describe_other_list(from: SocketAddr, signature: i32) -> Line {
         "{from} has another list of servers (signature {signature}): give all servers and clients the same \
          file, line by line; until then its messages are ignored"
     );
-    Line::new("other_list", Level::WARN, text)
+    Line::new(events::OTHER_LIST, Level::WARN, text)
         .with_address(from)
         .with_rate(EventRate::Stranger)
 }
@@ -499,10 +500,10 @@ fn describe_storage(failed: bool) -> Line {
     if failed {
         let text = "cannot write the state file: this server sends nothing until it can write it"
             .to_owned();
-        return Line::new("storage_failed", Level::ERROR, text);
+        return Line::new(events::STORAGE_FAILED, Level::ERROR, text);
     }
     let text = "the state file can be written again".to_owned();
-    Line::new("storage_restored", Level::INFO, text)
+    Line::new(events::STORAGE_RESTORED, Level::INFO, text)
 }
 
 /// Returns `1 token`, `3 tokens` and so on.

@@ -10,6 +10,8 @@ use ring_proto::jitterbug::{
 use ring_text::{format_bytes, format_duration};
 use tracing::Level;
 
+use crate::system::jitterbug::events;
+
 /// The frequency class of an event. The class determines the receivers of the event, and the rate limit of its log
 /// lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -77,16 +79,16 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             } else {
                 "programs of this machine may no longer use the token"
             };
-            Line::new("use_changed", Level::DEBUG, text).with_rate(EventRate::Turn)
+            Line::new(events::USE_CHANGED, Level::DEBUG, text).with_rate(EventRate::Turn)
         }
         Event::RestoreBegan => Line::new(
-            "restore_began",
+            events::RESTORE_BEGAN,
             Level::INFO,
             "asking whether there is a leader",
         ),
         Event::RestoreDenied { by } => describe_denied(*by),
         Event::RestoreWon => Line::new(
-            "restore_won",
+            events::RESTORE_WON,
             Level::INFO,
             "no node objects: this node leads, with a new token",
         ),
@@ -97,14 +99,14 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             from,
         } => describe_accepted(*how, *token_id, *from),
         Event::Passed { to } => Line::new(
-            "passed",
+            events::PASSED,
             Level::DEBUG,
             format!("{} has the token", format_node(to)),
         )
         .with_node(to.ip)
         .with_rate(EventRate::Turn),
         Event::PassFailed { to, why } => describe_pass(
-            "pass_failed",
+            events::PASS_FAILED,
             Level::WARN,
             to,
             *why,
@@ -112,14 +114,14 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
         )
         .with_rate(EventRate::Pass),
         Event::PassUnknown { to, why } => describe_pass(
-            "pass_unknown",
+            events::PASS_UNKNOWN,
             Level::WARN,
             to,
             *why,
             "may have the token, so this node looks for a leader",
         ),
         Event::PassAborted { to } => Line::new(
-            "pass_aborted",
+            events::PASS_ABORTED,
             Level::DEBUG,
             format!("no longer handing the token to {}", format_node(to)),
         )
@@ -127,7 +129,7 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
         .with_rate(EventRate::Turn),
         Event::Stalled { after } => describe_stall(*after),
         Event::DataChanged { len } => Line::new(
-            "data_changed",
+            events::DATA_CHANGED,
             Level::DEBUG,
             format!("the data now has {}", format_bytes(*len)),
         )
@@ -135,32 +137,32 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
         Event::ComputeFailed => describe_compute_failure().with_rate(EventRate::Program),
         Event::DecideFailed => describe_decide_failure().with_rate(EventRate::Program),
         Event::DataDropped => Line::new(
-            "data_dropped",
+            events::DATA_DROPPED,
             Level::WARN,
             "the data of a token was dropped: too many data wait for --decide",
         )
         .with_rate(EventRate::Program),
         Event::NodeAdded { node } => Line::new(
-            "node_added",
+            events::NODE_ADDED,
             Level::INFO,
             format!("{} was added to the list", format_node(node)),
         )
         .with_node(node.ip)
         .with_rate(EventRate::Node),
         Event::GaveWay { to, token_id } => Line::new(
-            "gave_way",
+            events::GAVE_WAY,
             Level::INFO,
             format!("this node hands its token to {to}, which leads with the token {token_id}"),
         )
         .with_token(*token_id)
         .with_node(*to),
         Event::NodeDiffers { node, how } => {
-            Line::new("node_differs", Level::WARN, describe_difference(*node, *how))
+            Line::new(events::NODE_DIFFERS, Level::WARN, describe_difference(*node, *how))
                 .with_node(*node)
                 .with_rate(EventRate::Difference)
         }
         Event::ListCut { from, left_out } => Line::new(
-            "list_cut",
+            events::LIST_CUT,
             Level::WARN,
             format!(
                 "left out {left_out} nodes of the list of {from}: this node takes at most 256 unknown nodes from a \
@@ -170,14 +172,14 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
         .with_node(*from)
         .with_rate(EventRate::Refusal),
         Event::NodeForgotten { node } => Line::new(
-            "node_forgotten",
+            events::NODE_FORGOTTEN,
             Level::INFO,
             format!("{} was removed from the list: it never answered", format_node(node)),
         )
         .with_node(node.ip)
         .with_rate(EventRate::Node),
         Event::NodeRefused { node } => Line::new(
-            "node_refused",
+            events::NODE_REFUSED,
             Level::WARN,
             format!(
                 "cannot add {} to the list: the list is full; give all nodes a larger --max-nodes",
@@ -188,13 +190,13 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
         .with_rate(EventRate::Refusal),
         Event::AddressChanged { address } => describe_address(*address),
         Event::Dropped { from, reason } => Line::new(
-            "dropped",
+            events::DROPPED,
             Level::DEBUG,
             format!("dropped a message of {from}: {}", reason.text()),
         )
         .with_node(*from)
         .with_rate(EventRate::Drop),
-        Event::ShutDown => Line::new("left", Level::INFO, "left the ring"),
+        Event::ShutDown => Line::new(events::LEFT, Level::INFO, "left the ring"),
     }
 }
 
@@ -243,7 +245,7 @@ fn describe_state(before: State, state: State, token_id: u32) -> Line {
         State::Waiter => "waiter: the token is elsewhere".to_owned(),
         State::Leader => format!("leader: this node has the token {token_id}"),
     };
-    Line::new("state_changed", level, text)
+    Line::new(events::STATE_CHANGED, level, text)
         .with_token(token_id)
         .with_rate(rate)
 }
@@ -251,19 +253,19 @@ fn describe_state(before: State, state: State, token_id: u32) -> Line {
 fn describe_accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Line {
     let (event, level, rate, text) = match how {
         Acceptance::Taken => (
-            "taken",
+            events::TAKEN,
             Level::DEBUG,
             EventRate::Turn,
             format!("took the token {token_id} from {from}"),
         ),
         Acceptance::Merged => (
-            "merged",
+            events::MERGED,
             Level::INFO,
             EventRate::Rare,
             format!("the token {token_id} of {from} was merged with this node's token"),
         ),
         Acceptance::Absorbed => (
-            "absorbed",
+            events::ABSORBED,
             Level::INFO,
             EventRate::Rare,
             format!("the token {token_id} of {from} was discarded: this node had a stronger token"),
@@ -289,13 +291,13 @@ fn describe_pass(
 fn describe_address(address: Option<IpAddr>) -> Line {
     match address {
         Some(address) => Line::new(
-            "address_changed",
+            events::ADDRESS_CHANGED,
             Level::INFO,
             format!("this node is {address}"),
         )
         .with_node(address),
         None => Line::new(
-            "address_changed",
+            events::ADDRESS_CHANGED,
             Level::WARN,
             "this node has no address: it sends nothing until it has an address",
         ),
@@ -304,7 +306,7 @@ fn describe_address(address: Option<IpAddr>) -> Line {
 
 fn describe_denied(by: IpAddr) -> Line {
     Line::new(
-        "restore_denied",
+        events::RESTORE_DENIED,
         Level::INFO,
         format!("{by} leads or has a better claim: this node waits for the token"),
     )
@@ -313,7 +315,7 @@ fn describe_denied(by: IpAddr) -> Line {
 
 fn describe_rival(token_id: u32, from: IpAddr) -> Line {
     Line::new(
-        "rival_heard",
+        events::RIVAL_HEARD,
         Level::INFO,
         format!("{from} leads with the token {token_id}, which is stronger"),
     )
@@ -323,7 +325,7 @@ fn describe_rival(token_id: u32, from: IpAddr) -> Line {
 
 fn describe_stall(after: Duration) -> Line {
     Line::new(
-        "stalled",
+        events::STALLED,
         Level::WARN,
         format!(
             "this process was stalled for {}: another node may lead now, so this node looks for a leader",
@@ -334,7 +336,7 @@ fn describe_stall(after: Duration) -> Line {
 
 fn describe_compute_failure() -> Line {
     Line::new(
-        "compute_failed",
+        events::COMPUTE_FAILED,
         Level::WARN,
         "cannot compute the next data, so the data stays unchanged: --compute did not exit with 0 in time, or \
          printed more than --max-data bytes; the built-in counter needs a number",
@@ -343,7 +345,7 @@ fn describe_compute_failure() -> Line {
 
 fn describe_decide_failure() -> Line {
     Line::new(
-        "decide_failed",
+        events::DECIDE_FAILED,
         Level::WARN,
         "cannot decide which data continues: --decide did not exit with 0 or 1 within --compute-timeout; the node \
          keeps the received data",

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
-use ring_host::hooks::event;
 use ring_proto::lab2::{Event, Grade, JobName, Reason, State};
 use tracing::Level;
 
@@ -14,10 +13,7 @@ use super::display::{DifferenceText, Ip, KnownOwner, KnownToken, Limit, Members,
 use super::tally::Tally;
 use super::text::{drop_reason, reason};
 use super::trouble;
-
-/// The name of the event of a dropped frame. The log limits the number of these events.
-pub(super) const DROPPED: &str = "dropped";
-pub(crate) const OWNER_CHANGED: &str = "owner_changed";
+use crate::system::lab2::events;
 
 /// The state of the node and its ring, as far as events show it.
 #[derive(Debug, Clone, Copy)]
@@ -212,7 +208,7 @@ pub(crate) fn describe(
         Event::Dropped { reason } => {
             let (key, text) = drop_reason(reason);
             tell(
-                logged!(DROPPED, L::DEBUG, "dropped a frame: {text}")
+                logged!(events::DROPPED, L::DEBUG, "dropped a frame: {text}")
                     .with(|keys| keys.reason = Some(key))
                     .with_counter(&|tally| tally.dropped[reason as usize] += 1),
             );
@@ -238,7 +234,7 @@ pub(crate) fn describe(
             let (shown, members) = (KnownToken(after.token), Members(after.members));
             tell(
                 news!(
-                    event::STATE,
+                    events::STATE_CHANGED,
                     level(rank),
                     "{old} -> {new}: {text}; {shown}, {members}"
                 )
@@ -260,7 +256,7 @@ pub(crate) fn describe(
             // A change of state to OWNER already shows that this node is the owner.
             let is_logged = before.state != State::Owner;
             tell(
-                news!(OWNER_CHANGED, level(L::INFO), "owner is {who}; {shown}")
+                news!(events::OWNER_CHANGED, level(L::INFO), "owner is {who}; {shown}")
                     .with(|keys| (keys.owner, keys.token) = (owner, token))
                     .log_only_if(is_logged)
                     .with_ring_state(RingState {
@@ -273,14 +269,14 @@ pub(crate) fn describe(
         Event::GradeChanged { grade, token } => {
             let (name, shown) = (grade.name(), KnownToken(Some(token)));
             tell(
-                news!("grade_changed", level(L::INFO), "grade is {name}; {shown}")
+                news!(events::GRADE_CHANGED, level(L::INFO), "grade is {name}; {shown}")
                     .with(|keys| (keys.grade, keys.token) = (Some(grade), Some(token)))
                     .with_hooks()
                     .with_ring_state(RingState { grade, ..*before }),
             );
         }
         Event::HandedOver { to, latency } => tell(
-            logged!("handed_over", L::DEBUG, "{to} took it in {latency:?}")
+            logged!(events::HANDED_OVER, L::DEBUG, "{to} took it in {latency:?}")
                 .with(|keys| (keys.receiver, keys.latency) = (Some(to), Some(latency)))
                 .with_counter(&|tally| {
                     tally.hand_overs += 1;
@@ -308,7 +304,7 @@ pub(crate) fn describe(
                 ..*before
             };
             tell(
-                news!("hand_over_failed", level(L::WARN), "{why}")
+                news!(events::HAND_OVER_FAILED, level(L::WARN), "{why}")
                     .with(|keys| {
                         keys.receiver = Some(to);
                         (keys.in_a_row, keys.token) = (Some(in_a_row), after.token);
@@ -318,7 +314,7 @@ pub(crate) fn describe(
             );
         }
         Event::ProgressExhausted => tell(logged!(
-            "progress_exhausted",
+            events::PROGRESS_EXHAUSTED,
             L::ERROR,
             "cannot hand the token over: its progress has reached 2^63 - 1"
         )),
@@ -334,7 +330,7 @@ pub(crate) fn describe(
             };
             tell(
                 logged!(
-                    "data_refused",
+                    events::DATA_REFUSED,
                     L::WARN,
                     "cannot set the data of {len} bytes: {why}"
                 )
@@ -343,7 +339,7 @@ pub(crate) fn describe(
         }
         Event::StorageChanged { failed: true } => tell(
             news!(
-                "state_not_stored",
+                events::STATE_NOT_STORED,
                 L::ERROR,
                 "cannot write the state file: this node owns nothing until ringd can \
                  write it; free some space or check the disk"
@@ -352,7 +348,7 @@ pub(crate) fn describe(
         ),
         Event::StorageChanged { failed: false } => tell(
             news!(
-                "state_stored",
+                events::STATE_STORED,
                 L::INFO,
                 "the state file can be written again: this node may own the token"
             )
@@ -361,23 +357,23 @@ pub(crate) fn describe(
         Event::HearingChanged { deaf, heard_before } => {
             let (event, level, text) = match (deaf, heard_before) {
                 (true, false) => (
-                    "receives_nothing",
+                    events::RECEIVES_NOTHING,
                     L::INFO,
                     "this node hears no member: it is the only node on its segment, or its interface receives nothing",
                 ),
                 (true, true) => (
-                    "receives_nothing",
+                    events::RECEIVES_NOTHING,
                     L::WARN,
                     "this node no longer hears any member: until it hears one, other members ignore it as an owner; if \
                      the members are up, check this node's interface, firewall and cable",
                 ),
-                (false, _) => ("receives", L::INFO, "this node hears other members"),
+                (false, _) => (events::RECEIVES, L::INFO, "this node hears other members"),
             };
             tell(news!(event, level, "{text}").with_cause(format_args!("hearing")));
         }
         Event::FitnessChanged { unfit: true } => tell(
             news!(
-                "unicast_lost",
+                events::UNICAST_LOST,
                 L::ERROR,
                 "no member takes the token from this node, although others request it: frames to single members are \
                  lost; this node owns nothing until such frames arrive, or until ringctl resume"
@@ -386,7 +382,7 @@ pub(crate) fn describe(
         ),
         Event::FitnessChanged { unfit: false } => tell(
             news!(
-                "unicast_restored",
+                events::UNICAST_RESTORED,
                 L::INFO,
                 "this node may own the token again"
             )
@@ -416,7 +412,7 @@ pub(crate) fn describe(
                  look-up"
             );
             tell(
-                news!("too_long", L::WARN, "{text}")
+                news!(events::TOO_LONG, L::WARN, "{text}")
                     .with(|keys| keys.mtu = Some(mtu))
                     .with_cause(format_args!("{text}")),
             );
@@ -424,14 +420,14 @@ pub(crate) fn describe(
         Event::RunStamped { stamp } => {
             let job = stamp.name;
             tell(
-                logged!("run_stamped", L::INFO, "this node is about to run {job}")
+                logged!(events::RUN_STAMPED, L::INFO, "this node is about to run {job}")
                     .with(|keys| keys.job = Some(job)),
             );
         }
         Event::MemberAdded { mac, members } => {
             let shown = Members(members);
             tell(
-                news!("member_added", L::INFO, "member {mac} added; {shown}")
+                news!(events::MEMBER_ADDED, L::INFO, "member {mac} added; {shown}")
                     .with_member(mac)
                     .with(|keys| keys.members = Some(members))
                     .with_ring_state(RingState { members, ..*before }),
@@ -441,7 +437,7 @@ pub(crate) fn describe(
             let shown = Members(members);
             tell(
                 news!(
-                    "member_forgotten",
+                    events::MEMBER_FORGOTTEN,
                     L::INFO,
                     "member {mac} was forgotten; {shown}"
                 )
@@ -453,19 +449,19 @@ pub(crate) fn describe(
         Event::MemberMoved { mac, ip } => {
             let shown = Ip(ip);
             tell(
-                news!("member_moved", L::INFO, "member {mac} has IP {shown}")
+                news!(events::MEMBER_MOVED, L::INFO, "member {mac} has IP {shown}")
                     .with_member(mac)
                     .with(|keys| keys.ip = Some(ip)),
             );
         }
         Event::MemberLeft { mac } => {
-            tell(news!("member_left", L::INFO, "member {mac} is leaving").with_member(mac));
+            tell(news!(events::MEMBER_LEFT, L::INFO, "member {mac} is leaving").with_member(mac));
         }
         Event::MemberDiffers { mac, difference } => {
             let differs = DifferenceText(difference);
             tell(
                 news!(
-                    "member_differs",
+                    events::MEMBER_DIFFERS,
                     L::WARN,
                     "member {mac} {differs}; start all members with the same options"
                 )
@@ -475,7 +471,7 @@ pub(crate) fn describe(
         }
         Event::MemberAgrees { mac } => tell(
             news!(
-                "member_agrees",
+                events::MEMBER_AGREES,
                 L::INFO,
                 "member {mac} has the same constants as this node again"
             )
@@ -485,7 +481,7 @@ pub(crate) fn describe(
             let more = OtherCount(others);
             tell(
                 news!(
-                    "member_silent",
+                    events::MEMBER_SILENT,
                     L::WARN,
                     "member {mac} is silent: no frame from it has arrived for {quiet:.1?}{more}"
                 )
@@ -497,7 +493,7 @@ pub(crate) fn describe(
         Event::MemberAlive { mac, others } => {
             let more = OtherCount(others);
             tell(
-                news!("member_alive", L::INFO, "member {mac} is heard again{more}")
+                news!(events::MEMBER_ALIVE, L::INFO, "member {mac} is heard again{more}")
                     .with_member(mac)
                     .with(|keys| keys.others = Some(others))
                     .with_hooks(),
@@ -505,7 +501,7 @@ pub(crate) fn describe(
         }
         Event::TableFull { author } => tell(
             logged!(
-                "table_full",
+                events::TABLE_FULL,
                 L::WARN,
                 "cannot add {author}: the member table is full; if {author} is a real member, raise --max-members"
             )

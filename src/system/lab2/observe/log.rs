@@ -13,8 +13,9 @@ use tracing::field::display;
 use tracing::{Level, debug, error, info, warn};
 
 use super::Routine;
-use super::describe::{DROPPED, Description, RingState, describe};
+use super::describe::{Description, RingState, describe};
 use super::display::{Ip, KnownToken};
+use crate::system::lab2::events;
 
 /// The limit for dropped frames.
 const DROPS_LIMIT: RateLimit = RateLimit::new(1, Duration::from_secs(1));
@@ -64,7 +65,7 @@ impl Log {
             let (grade, shown) = (Grade::Alone.name(), KnownToken(token));
             let token = token.map(display);
             info!(
-                event = "grade_changed",
+                event = events::GRADE_CHANGED,
                 grade,
                 token,
                 "grade is {grade}: no member has confirmed the token for {UNCONFIRMED_MIN:?}; {shown}"
@@ -106,7 +107,7 @@ impl Observe<Event> for Log {
             else {
                 return;
             };
-            if line.event != DROPPED {
+            if line.event != events::DROPPED {
                 print(&line, level, 0);
             } else if self.drops.allow(now) {
                 print(&line, level, self.drops.take_refused());

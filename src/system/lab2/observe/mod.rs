@@ -12,7 +12,7 @@ mod trouble;
 
 #[cfg(test)]
 pub(crate) use captured::captured;
-pub(crate) use describe::{Audience, Description, OWNER_CHANGED, RingState, describe};
+pub(crate) use describe::{Audience, Description, RingState, describe};
 pub(crate) use display::{DifferenceText, Ip, KnownToken, Limit, QuorumHint};
 pub use log::Log;
 use ring_proto::lab2::Event;

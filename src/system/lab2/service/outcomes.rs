@@ -16,6 +16,7 @@ use super::super::locks::{MachineState, Notice};
 use super::super::pausing::PauseStep;
 use super::super::runs::{describe_run, log_end};
 use super::{RequestEffect, Service, fencing, refusal, token_json};
+use crate::system::lab2::events;
 
 impl Service {
     /// Serves all clients. Returns the next command for the machine. The caller executes the command, and calls this
@@ -184,7 +185,7 @@ impl Service {
             Some(PauseStep::Pending(by, why)) => {
                 let (Client { pid, uid, .. }, reason, text) = (by, why.name(), why.text());
                 info!(
-                    event = "pausing",
+                    event = events::PAUSING,
                     pid, uid, reason, "pause requested by {by}; pending: {text}"
                 );
                 history.add_pause_event(now, "pausing", Some(reason));
@@ -193,7 +194,7 @@ impl Service {
                 let (pid, uid) = by.map_or((None, None), |by| (by.pid, by.uid));
                 let by = by.map_or_else(String::new, |by| format!(" by {by}"));
                 info!(
-                    event = "paused",
+                    event = events::PAUSED,
                     pid, uid, "paused{by}: owns nothing until ringctl resume"
                 );
                 history.add_pause_event(now, "paused", None);
@@ -205,7 +206,7 @@ impl Service {
             let (name, runner, text) = (run.stamp.name, run.stamp.runner, describe_run(&run, true));
             let age_ns = nanos(run.age);
             warn!(
-                event = "run_lost", %name, %runner, age_ns,
+                event = events::RUN_LOST, %name, %runner, age_ns,
                 "{text}; ringctl once --retry runs it again"
             );
             history.add_run_event(now, "run_lost", (name, runner), Some(&text));

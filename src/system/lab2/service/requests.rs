@@ -18,6 +18,7 @@ use tracing::info;
 use super::super::history::History;
 use super::super::locks::Job;
 use super::{RequestEffect, Service, refusal, token_json};
+use crate::system::lab2::events;
 use crate::system::lab2::observe::Limit;
 
 impl Service {
@@ -240,7 +241,7 @@ impl Service {
         }
         if self.locks.pause(false) {
             let Client { pid, uid, .. } = peer;
-            info!(event = "resumed", pid, uid, "resumed by {peer}");
+            info!(event = events::RESUMED, pid, uid, "resumed by {peer}");
             self.pausing.end();
             self.effects.push(RequestEffect::Resumed);
         }

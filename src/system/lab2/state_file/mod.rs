@@ -11,13 +11,16 @@ mod tests;
 use std::io;
 use std::path::Path;
 
-use ring_control::NodeName;
+use ring_control::{Finding, NodeName};
 use ring_proto::StoreOutcome;
 use ring_proto::lab2::{StoredStamp, StoredState};
 use ring_runtime::driver::Store;
 
 use crate::system::Error;
+use crate::system::events as shared_events;
+use crate::system::lab2::{events, troubles};
 use crate::system::record_file::{LoadedState, RecordFile, WriteFailures, unusable};
+use crate::system::troubles as shared_troubles;
 use record::{FORMAT, LEN, Record};
 use stamps::{Damage, FoundStamps, StampFile};
 
@@ -81,8 +84,8 @@ impl StateFile {
         rewritten.map_err(unusable(record.path()))?;
         let loss = found.loss(record.path());
         let loss = loss.map(|loss| format!("{loss}; new tokens continue from the clock"));
-        let losses = loss.map(|loss| ("state_corrupt", loss));
-        let job_loss = jobs_lost(&jobs, damage).map(|loss| ("jobs_corrupt", loss));
+        let losses = loss.map(|loss| (shared_events::STATE_CORRUPT, loss));
+        let job_loss = jobs_lost(&jobs, damage).map(|loss| (events::JOBS_CORRUPT, loss));
         let state = Self {
             record,
             stamps,
@@ -122,9 +125,18 @@ impl StateFile {
     }
 
     /// Returns the problems of the files.
-    pub(super) fn troubles(&self) -> impl Iterator<Item = String> {
-        let lost = self.losses.iter().map(|(_, loss)| loss.clone());
-        self.missing().map(str::to_owned).into_iter().chain(lost)
+    pub(super) fn findings(&self) -> impl Iterator<Item = Finding> {
+        let lost = self.losses.iter().map(|(event, loss)| {
+            let trouble = if *event == events::JOBS_CORRUPT {
+                &troubles::JOBS_CORRUPT
+            } else {
+                &shared_troubles::STATE_CORRUPT
+            };
+            Finding::new(trouble, loss.clone())
+        });
+        let missing = self.missing();
+        let missing = missing.map(|text| Finding::new(&shared_troubles::STATE_REMOVED, text));
+        missing.into_iter().chain(lost)
     }
 
     /// Returns the failed writes since the last call.

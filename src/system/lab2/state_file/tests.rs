@@ -101,13 +101,13 @@ fn a_corrupt_or_emptied_file_is_reported_and_replaced() {
         fs::write(&path, contents).unwrap();
         let (mut state, found) = open(directory.path());
         assert_eq!(found, expected);
-        let troubles: Vec<_> = state.troubles().collect();
-        assert!(troubles[0].contains(expected_text), "{troubles:?}");
+        let findings: Vec<_> = state.findings().collect();
+        assert!(findings[0].text.contains(expected_text), "{findings:?}");
         state.store(&durable(7));
         drop(state);
         let (state, found) = open(directory.path());
         assert_eq!(found, LoadedState::Stored(durable(7)));
-        assert_eq!(state.troubles().count(), 0);
+        assert_eq!(state.findings().count(), 0);
     }
 }
 
@@ -133,8 +133,8 @@ fn an_emptied_job_file_is_reported() {
     assert_eq!(open(directory.path()).0.losses(), []);
     fs::write(directory.path().join("eth0.jobs"), "").unwrap();
     let (state, _) = open(directory.path());
-    let troubles: Vec<_> = state.troubles().collect();
-    assert!(troubles[0].contains("may run again"), "{troubles:?}");
+    let findings: Vec<_> = state.findings().collect();
+    assert!(findings[0].text.contains("may run again"), "{findings:?}");
     drop(state);
     assert_eq!(open(directory.path()).0.losses(), []);
 }
@@ -146,14 +146,14 @@ fn nothing_counts_as_stored_while_the_directory_is_missing() {
     let (mut state, _) = open(&place);
     state.store(&durable(1));
     state.check_place();
-    assert!(state.is_in_place() && state.troubles().count() == 0);
+    assert!(state.is_in_place() && state.findings().count() == 0);
     fs::remove_dir_all(&place).unwrap();
     state.check_place();
-    assert!(!state.is_in_place() && state.troubles().count() == 1);
+    assert!(!state.is_in_place() && state.findings().count() == 1);
     assert_eq!(state.store(&durable(2)), StoreOutcome::Failed);
     fs::create_dir(&place).unwrap();
     state.check_place();
-    assert!(state.is_in_place() && state.troubles().count() == 0);
+    assert!(state.is_in_place() && state.findings().count() == 0);
     // Another daemon cannot lock the file that this daemon has created again.
     assert!(StateFile::open(&place, &ring("eth0")).is_err());
     drop(state);
