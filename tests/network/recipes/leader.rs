@@ -1,4 +1,4 @@
-//! Tests the unit of `docs/reference/hooks.md` that runs its service on the token's machine. The tests kill, restart,
+//! Tests the units of `docs/how-to/service.md` that run a service on the token's machine. The tests kill, restart,
 //! stop and pause the daemons of two machines.
 
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use ring_segment::{Container, Segment, Test, binaries, tests};
 
-use super::pages::{HOOKS, block};
+use super::pages::{SERVICE, block};
 use super::{WAIT_LIMIT, check_disjoint, runs, with_reports, with_sudo};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -142,7 +142,7 @@ impl ServicePair {
 }
 
 fn with_unit(machine: &Container) -> Result<()> {
-    let unit = block(HOOKS, "# /etc/systemd/system/reports.service")?;
+    let unit = block(SERVICE, "# /etc/systemd/system/reports.service")?;
     machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
     machine.run(&["systemctl", "daemon-reload"]).map(drop)
 }
@@ -174,7 +174,7 @@ fn a_drop_in_puts_an_existing_service_under_ringctl_run() -> Result<()> {
         let unit =
             "[Service]\nExecStart=/usr/local/bin/reports\n[Install]\nWantedBy=multi-user.target\n";
         machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
-        let drop_in = block(HOOKS, "[Unit]\nStartLimitIntervalSec=0")?;
+        let drop_in = block(SERVICE, "[Unit]\nStartLimitIntervalSec=0")?;
         machine.edit("reports.service", drop_in)
     })?;
     pair.survive_troubles(&[
@@ -189,8 +189,8 @@ fn a_permanent_service_uses_a_separate_ring() -> Result<()> {
     let pair = ServicePair::new(|machine| {
         with_unit(machine)?;
         with_sudo(machine)?;
-        machine.sh(block(HOOKS, "sed 's/^Environment=RINGD_OPTIONS=")?)?;
-        let drop_in = block(HOOKS, "[Unit]\nAfter=ringd-two@eth0.service")?;
+        machine.sh(block(SERVICE, "sed 's/^Environment=RINGD_OPTIONS=")?)?;
+        let drop_in = block(SERVICE, "[Unit]\nAfter=ringd-two@eth0.service")?;
         machine.edit("reports.service", drop_in)
     })?;
     let runs = |at: usize| pair.count(at).map(|count| count > 0);

@@ -4,6 +4,7 @@ mod leader;
 pub(crate) mod pages;
 mod readme;
 pub(crate) mod record;
+mod virtual_ip;
 
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ use ring_segment::{Container, Daemon, Segment, Test, Timing, WAIT_LIMIT, binarie
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
 pub(crate) fn tests() -> Vec<Test> {
-    // The tests of `pages` have no daemons, and the tests of `leader` stop their daemons themselves.
-    let without_others = [pages::tests(), leader::tests()].concat();
+    // The tests of `pages` have no daemons, and the other tests stop their daemons themselves.
+    let without_others = [pages::tests(), leader::tests(), virtual_ip::tests()].concat();
     let without_others = without_others.into_iter().map(Test::without_stalls);
     readme::tests().into_iter().chain(without_others).collect()
 }

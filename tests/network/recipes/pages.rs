@@ -29,6 +29,8 @@ pub(crate) const RUNNING: Page = page!("docs/operations/running.md");
 pub(crate) const USING: Page = page!("docs/how-to/using.md");
 pub(crate) const HOOKS: Page = page!("docs/reference/hooks.md");
 pub(crate) const ONCE: Page = page!("docs/reference/once.md");
+pub(crate) const SERVICE: Page = page!("docs/how-to/service.md");
+pub(crate) const VIRTUAL_IP: Page = page!("docs/how-to/virtual-ip.md");
 pub(crate) const FENCING: Page = page!("docs/how-to/fencing.md");
 pub(crate) const FTN: Page = page!("docs/token-service/protocol.md");
 pub(crate) const JITTERBUG: Page = page!("docs/jitterbug/protocol.md");
@@ -72,7 +74,7 @@ pub(crate) enum TestedBy {
 }
 
 /// Each recipe: its page, its beginning, and the test that runs it.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 42] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -159,6 +161,21 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
         TestedBy::Test("fencing::http"),
     ),
     (
+        "docs/how-to/virtual-ip.md",
+        "# /etc/systemd/system/ringd@eth0.service.d",
+        TestedBy::Test("recipes::virtual_ip"),
+    ),
+    (
+        "docs/how-to/virtual-ip.md",
+        "#!/bin/sh\n# /usr/local/sbin/vip",
+        TestedBy::Test("recipes::virtual_ip"),
+    ),
+    (
+        "docs/how-to/virtual-ip.md",
+        "# /etc/systemd/system/vip.service",
+        TestedBy::Test("recipes::virtual_ip"),
+    ),
+    (
         "docs/token-service/protocol.md",
         "sudo install -m 644 systemd/ringd.sysusers",
         TestedBy::Test("ftn::service"),
@@ -179,22 +196,22 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/reference/hooks.md",
+        "docs/how-to/service.md",
         "# /etc/systemd/system/reports.service",
         TestedBy::Test("recipes::leader"),
     ),
     (
-        "docs/reference/hooks.md",
+        "docs/how-to/service.md",
         "[Unit]\nStartLimitIntervalSec=0",
         TestedBy::Test("recipes::leader"),
     ),
     (
-        "docs/reference/hooks.md",
+        "docs/how-to/service.md",
         "sed 's/^Environment=RINGD_OPTIONS=",
         TestedBy::Test("recipes::leader"),
     ),
     (
-        "docs/reference/hooks.md",
+        "docs/how-to/service.md",
         "[Unit]\nAfter=ringd-two@eth0.service",
         TestedBy::Test("recipes::leader"),
     ),
