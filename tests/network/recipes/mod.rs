@@ -4,6 +4,7 @@ mod leader;
 pub(crate) mod pages;
 mod readme;
 pub(crate) mod record;
+mod segments;
 mod virtual_ip;
 
 use std::time::Duration;
@@ -16,7 +17,13 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 
 pub(crate) fn tests() -> Vec<Test> {
     // The tests of `pages` have no daemons, and the other tests stop their daemons themselves.
-    let without_others = [pages::tests(), leader::tests(), virtual_ip::tests()].concat();
+    let without_others = [
+        pages::tests(),
+        leader::tests(),
+        segments::tests(),
+        virtual_ip::tests(),
+    ]
+    .concat();
     let without_others = without_others.into_iter().map(Test::without_stalls);
     readme::tests().into_iter().chain(without_others).collect()
 }
@@ -51,6 +58,14 @@ impl RecipeScene {
             .sh("until ringctl status -q; do sleep 0.05; done")
             .map(drop)
     }
+}
+
+/// Installs a file at the path in its first comment, which may be followed by an explanation.
+fn install(machine: &Container, mode: u32, text: &str) -> Result<()> {
+    let mut comments = text.lines().filter_map(|line| line.strip_prefix("# "));
+    let comment = comments.next().context("a comment with a path")?;
+    let path = comment.split([' ', ':']).next().unwrap_or(comment);
+    machine.write(path, mode, text)
 }
 
 /// Adds a `sudo` that only runs its command, because the user in the container is already root.

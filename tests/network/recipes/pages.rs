@@ -30,6 +30,7 @@ pub(crate) const USING: Page = page!("docs/how-to/using.md");
 pub(crate) const HOOKS: Page = page!("docs/reference/hooks.md");
 pub(crate) const ONCE: Page = page!("docs/reference/once.md");
 pub(crate) const SERVICE: Page = page!("docs/how-to/service.md");
+pub(crate) const SEVERAL_SEGMENTS: Page = page!("docs/how-to/several-segments.md");
 pub(crate) const VIRTUAL_IP: Page = page!("docs/how-to/virtual-ip.md");
 pub(crate) const FENCING: Page = page!("docs/how-to/fencing.md");
 pub(crate) const FTN: Page = page!("docs/token-service/protocol.md");
@@ -74,7 +75,7 @@ pub(crate) enum TestedBy {
 }
 
 /// Each recipe: its page, its beginning, and the test that runs it.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 42] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 47] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -159,6 +160,31 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 42] = [
         "docs/how-to/fencing.md",
         "import os, sys, urllib",
         TestedBy::Test("fencing::http"),
+    ),
+    (
+        "docs/how-to/several-segments.md",
+        "#!/bin/bash\n# /usr/local/bin/while-lines",
+        TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/several-segments.md",
+        "#!/bin/sh\n# /usr/local/bin/etcd-lines",
+        TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/several-segments.md",
+        "# /etc/systemd/system/reports.service",
+        TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/several-segments.md",
+        "#!/bin/sh\n# /usr/local/bin/postgresql-lines",
+        TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/several-segments.md",
+        "[Service]\nEnvironment=PGHOST",
+        TestedBy::Test("recipes::segments"),
     ),
     (
         "docs/how-to/virtual-ip.md",

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use ring_segment::{Container, Layout, Node, Segment, Test, binaries, tests};
 
-use super::WAIT_LIMIT;
 use super::pages::{VIRTUAL_IP, block};
+use super::{WAIT_LIMIT, install};
 
 const MACHINES: usize = 3;
 /// The node of the segment that uses the address, without `ringd`.
@@ -109,11 +109,11 @@ impl Scene {
             let machine = Container::boot(segment.node(at), binaries())?;
             machine.install_service()?;
             let size = block(VIRTUAL_IP, "# /etc/systemd/system/ringd@eth0.service.d")?;
-            machine.write(&first_path(size)?, 0o644, size)?;
+            install(&machine, 0o644, size)?;
             let program = block(VIRTUAL_IP, "#!/bin/sh\n# /usr/local/sbin/vip")?;
-            machine.write("/usr/local/sbin/vip", 0o755, program)?;
+            install(&machine, 0o755, program)?;
             let unit = block(VIRTUAL_IP, "# /etc/systemd/system/vip.service")?;
-            machine.write(&first_path(unit)?, 0o644, unit)?;
+            install(&machine, 0o644, unit)?;
             machine.run(&["systemctl", "daemon-reload"])?;
             monitors.push(monitor(segment.node(at), at, &watch)?);
             machine.run(&["systemctl", "enable", "--now", "--quiet", RINGD])?;
@@ -198,12 +198,6 @@ impl Drop for Scene {
             let _ = monitor.wait();
         }
     }
-}
-
-/// Returns the path in the first line of a file: a comment with the path.
-fn first_path(text: &str) -> Result<String> {
-    let path = text.lines().next().and_then(|line| line.strip_prefix("# "));
-    Ok(path.context("a path in the first line")?.to_owned())
 }
 
 /// Follows the kernel's messages about addresses of a machine. The monitor runs outside of the machine, so a stall of
