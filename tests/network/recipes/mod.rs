@@ -1,5 +1,6 @@
 //! Runs the recipes of README and docs unchanged, on a live systemd.
 
+mod docker;
 mod leader;
 pub(crate) mod pages;
 mod readme;
@@ -21,6 +22,7 @@ pub(crate) fn tests() -> Vec<Test> {
         pages::tests(),
         leader::tests(),
         segments::tests(),
+        docker::tests(),
         virtual_ip::tests(),
     ]
     .concat();

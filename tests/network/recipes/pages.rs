@@ -31,6 +31,7 @@ pub(crate) const HOOKS: Page = page!("docs/reference/hooks.md");
 pub(crate) const ONCE: Page = page!("docs/reference/once.md");
 pub(crate) const SERVICE: Page = page!("docs/how-to/service.md");
 pub(crate) const SEVERAL_SEGMENTS: Page = page!("docs/how-to/several-segments.md");
+pub(crate) const DOCKER: Page = page!("docs/how-to/docker.md");
 pub(crate) const VIRTUAL_IP: Page = page!("docs/how-to/virtual-ip.md");
 pub(crate) const FENCING: Page = page!("docs/how-to/fencing.md");
 pub(crate) const FTN: Page = page!("docs/token-service/protocol.md");
@@ -75,7 +76,7 @@ pub(crate) enum TestedBy {
 }
 
 /// Each recipe: its page, its beginning, and the test that runs it.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 47] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 51] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -185,6 +186,26 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 47] = [
         "docs/how-to/several-segments.md",
         "[Service]\nEnvironment=PGHOST",
         TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/docker.md",
+        "mkdir -p image",
+        TestedBy::Test("recipes::docker"),
+    ),
+    (
+        "docs/how-to/docker.md",
+        "docker network create",
+        TestedBy::Test("recipes::docker"),
+    ),
+    (
+        "docs/how-to/docker.md",
+        "docker build -t reports",
+        TestedBy::Test("recipes::docker"),
+    ),
+    (
+        "docs/how-to/docker.md",
+        "docker exec ringd",
+        TestedBy::Test("recipes::docker"),
     ),
     (
         "docs/how-to/virtual-ip.md",
