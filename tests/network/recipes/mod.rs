@@ -1,6 +1,7 @@
 //! Runs the recipes of README and docs unchanged, on a live systemd.
 
 mod docker;
+mod flock;
 mod leader;
 pub(crate) mod pages;
 mod readme;
@@ -22,6 +23,7 @@ pub(crate) fn tests() -> Vec<Test> {
         pages::tests(),
         leader::tests(),
         segments::tests(),
+        flock::tests(),
         docker::tests(),
         virtual_ip::tests(),
     ]

@@ -32,6 +32,10 @@ pub(crate) const ONCE: Page = page!("docs/reference/once.md");
 pub(crate) const SERVICE: Page = page!("docs/how-to/service.md");
 pub(crate) const SEVERAL_SEGMENTS: Page = page!("docs/how-to/several-segments.md");
 pub(crate) const DOCKER: Page = page!("docs/how-to/docker.md");
+pub(crate) const FROM_FLOCK: Page = page!("docs/how-to/from-flock-and-cron.md");
+pub(crate) const FROM_CONSUL: Page = page!("docs/how-to/from-consul-lock.md");
+pub(crate) const FROM_ETCDCTL: Page = page!("docs/how-to/from-etcdctl-lock.md");
+pub(crate) const FROM_KEEPALIVED: Page = page!("docs/how-to/from-keepalived.md");
 pub(crate) const VIRTUAL_IP: Page = page!("docs/how-to/virtual-ip.md");
 pub(crate) const FENCING: Page = page!("docs/how-to/fencing.md");
 pub(crate) const FTN: Page = page!("docs/token-service/protocol.md");
@@ -76,7 +80,7 @@ pub(crate) enum TestedBy {
 }
 
 /// Each recipe: its page, its beginning, and the test that runs it.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 51] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 62] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -206,6 +210,61 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 51] = [
         "docs/how-to/docker.md",
         "docker exec ringd",
         TestedBy::Test("recipes::docker"),
+    ),
+    (
+        "docs/how-to/from-flock-and-cron.md",
+        "0 2 * * *  root  flock -n /run/lock/nightly /usr/local/bin/nightly",
+        TestedBy::Test("recipes::flock"),
+    ),
+    (
+        "docs/how-to/from-flock-and-cron.md",
+        "0 2 * * *  root  flock -n /run/lock/nightly /usr/local/bin/ringctl once",
+        TestedBy::Test("recipes::flock"),
+    ),
+    (
+        "docs/how-to/from-flock-and-cron.md",
+        "0 2 * * *  root  /usr/local/bin/ringctl once",
+        TestedBy::Test("recipes::flock"),
+    ),
+    (
+        "docs/how-to/from-consul-lock.md",
+        "[Unit]\nAfter=ringd@eth0.service",
+        TestedBy::Test("recipes::leader"),
+    ),
+    (
+        "docs/how-to/from-etcdctl-lock.md",
+        "# /etc/systemd/system/reports.service",
+        TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/from-etcdctl-lock.md",
+        "[Service]\nExecStart=\nExecStart=/usr/bin/etcdctl",
+        TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/from-etcdctl-lock.md",
+        "[Service]\nExecStart=\nExecStart=/usr/local/bin/ringctl",
+        TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/from-etcdctl-lock.md",
+        "etcd-lines reports | while-lines",
+        TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/from-keepalived.md",
+        "sudo systemctl disable --now keepalived",
+        TestedBy::Test("recipes::virtual_ip"),
+    ),
+    (
+        "docs/how-to/from-keepalived.md",
+        "sudo systemctl enable --now vip",
+        TestedBy::Test("recipes::virtual_ip"),
+    ),
+    (
+        "docs/how-to/from-keepalived.md",
+        "sudo systemctl disable --now vip",
+        TestedBy::Test("recipes::virtual_ip"),
     ),
     (
         "docs/how-to/virtual-ip.md",

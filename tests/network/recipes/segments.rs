@@ -1,4 +1,5 @@
-//! Tests `docs/how-to/several-segments.md` on two segments of two machines, with a real etcd and a real PostgreSQL.
+//! Tests `docs/how-to/several-segments.md` on two segments of two machines, with a real etcd and a real PostgreSQL, and
+//! `docs/how-to/from-etcdctl-lock.md` on one segment.
 //!
 //! Each test costs about a minute, because the leases in the page last for 10 s and 15 s. The tests mostly wait.
 
@@ -10,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{Container, NetNs, PostgreSql, Segment, Test, binaries, tests};
 use tempfile::TempDir;
 
-use super::pages::{SEVERAL_SEGMENTS, block};
+use super::pages::{FROM_ETCDCTL, SEVERAL_SEGMENTS, block};
 use super::{WAIT_LIMIT, check_disjoint, install, runs, with_reports};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -25,16 +26,17 @@ pub(super) fn tests() -> Vec<Test> {
     tests![
         one_machine_of_two_segments_runs_the_job_under_a_lock_in_etcd,
         one_machine_of_two_segments_runs_the_job_under_a_lock_in_postgresql,
+        a_service_moves_from_etcdctl_lock_to_the_ring_and_back,
     ]
 }
 
 /// A network that connects machines of all segments with a server. The server is in the hub's namespace.
-pub(super) struct Backbone {
-    pub(super) hub: NetNs,
+struct Backbone {
+    hub: NetNs,
 }
 
 impl Backbone {
-    pub(super) fn new() -> Result<Self> {
+    fn new() -> Result<Self> {
         let hub = NetNs::new()?;
         hub.ip(&format!(
             "link set lo up\n\
@@ -46,7 +48,7 @@ impl Backbone {
     }
 
     /// Gives machine `at` an `eth1` with the address `192.0.2.(at + 1)`.
-    pub(super) fn plug(&self, at: usize, machine: &NetNs) -> Result<()> {
+    fn plug(&self, at: usize, machine: &NetNs) -> Result<()> {
         self.hub.connect(&format!("p{at}"), machine, "eth1")?;
         self.set_up(at, true)?;
         machine.ip(&format!("addr add 192.0.2.{}/24 dev eth1\n", at + 1))
@@ -60,13 +62,13 @@ impl Backbone {
 }
 
 /// An etcd server at the address of the page. The server ends on drop.
-pub(super) struct Etcd {
+struct Etcd {
     process: Child,
     _folder: TempDir,
 }
 
 impl Etcd {
-    pub(super) fn start(backbone: &Backbone) -> Result<Self> {
+    fn start(backbone: &Backbone) -> Result<Self> {
         let folder = tempfile::tempdir_in("/run")?;
         let url = format!("http://{SERVER}:2379");
         let mut command = Command::new("etcd");
@@ -175,6 +177,25 @@ impl Site {
         }
     }
 
+    /// Returns the machine on which the job runs.
+    fn place_of_job(&self) -> Result<Option<usize>> {
+        for (at, machine) in self.machines.iter().enumerate() {
+            let group = format!("/sys/fs/cgroup/system.slice/{UNIT}.service");
+            let lines = format!(
+                "cat $(find {group} -name cgroup.procs 2>/dev/null) /dev/null | \
+                 while read -r id; do cat /proc/$id/cmdline 2>/dev/null; echo; done | tr '\\0' ' '"
+            );
+            if machine
+                .sh(&lines)?
+                .lines()
+                .any(|line| line.contains("sh /usr/local/bin/reports"))
+            {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
     /// Kills and stops the daemon of the machine that runs the job, and cuts its segment off from the server.
     fn survive_faults(&self) -> Result<()> {
         let mut at = self.wait_for_start(&vec![0; self.machines.len()], |_| true)?;
@@ -234,4 +255,89 @@ fn one_machine_of_two_segments_runs_the_job_under_a_lock_in_postgresql() -> Resu
         machine.edit("reports.service", drop_in)
     })?;
     site.survive_faults()
+}
+
+fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
+    let backbone = Backbone::new()?;
+    let etcd = Etcd::start(&backbone)?;
+    let segment = Segment::bridge(2)?;
+    let mut machines = Vec::new();
+    let old = block(FROM_ETCDCTL, "# /etc/systemd/system/reports.service")?;
+    let both = block(
+        FROM_ETCDCTL,
+        "[Service]\nExecStart=\nExecStart=/usr/bin/etcdctl",
+    )?;
+    let new = block(
+        FROM_ETCDCTL,
+        "[Service]\nExecStart=\nExecStart=/usr/local/bin/ringctl",
+    )?;
+    for node in segment.nodes() {
+        backbone.plug(machines.len(), node.ns())?;
+        let machine = Container::boot(node, binaries())?;
+        machine.install_service()?;
+        with_reports(&machine)?;
+        install(&machine, 0o644, old)?;
+        machine.run(&["systemctl", "daemon-reload"])?;
+        machine.run(&["systemctl", "enable", "--now", "--quiet", RINGD])?;
+        machines.push(machine);
+    }
+    let site = Site {
+        machines,
+        backbone,
+        _segments: vec![segment],
+    };
+    for machine in &site.machines {
+        machine.sh(
+            "until ringctl status --json | jq -e '.members[1]' >/dev/null; do sleep 0.05; done",
+        )?;
+        machine.run(&["systemctl", "enable", "--now", "--quiet", UNIT])?;
+    }
+    let at = site.wait_for_start(&[0, 0], |_| true)?;
+
+    // The table's difference: if the lease expires, etcdctl does not end its command.
+    let before = site.counts()?;
+    site.backbone.set_up(at, false)?;
+    site.wait_for_start(&before, |other| other != at)?;
+    let [one, other] = &site.machines[..] else {
+        anyhow::bail!("two machines")
+    };
+    ensure!(
+        check_disjoint(one, other).is_err(),
+        "etcdctl has ended its command"
+    );
+    site.backbone.set_up(at, true)?;
+    for machine in &site.machines {
+        machine.sh(&format!(
+            "systemctl stop {UNIT}; rm /run/reports.*; systemctl start --no-block {UNIT}"
+        ))?;
+    }
+
+    site.wait_for_start(&[0, 0], |_| true)?;
+    // Forward, back by one step, and forward to the end.
+    for (at, lines) in [
+        (0, both),
+        (1, both),
+        (0, new),
+        (0, both),
+        (1, ""),
+        (1, both),
+        (1, new),
+        (0, new),
+    ] {
+        let before = site.counts()?;
+        site.machines[at].edit("reports.service", lines)?;
+        let active = site.place_of_job()?;
+        eprintln!("TIME {:?} step {at} active {active:?}", Instant::now());
+        site.machines[at].run(&["systemctl", "restart", UNIT])?;
+        if active == Some(at) {
+            site.wait_for_start(&before, |_| true)?;
+        }
+    }
+    // The service does not need etcd any more.
+    drop(etcd);
+    let at = site.place_of_job()?.context("the service runs nowhere")?;
+    let before = site.counts()?;
+    site.machines[at].run(&["systemctl", "kill", "--signal=KILL", RINGD])?;
+    site.wait_for_start(&before, |other| other != at)?;
+    check_disjoint(one, other)
 }

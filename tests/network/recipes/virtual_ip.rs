@@ -1,4 +1,4 @@
-//! Tests `docs/how-to/virtual-ip.md` on three machines. The address must never be on two of them, whichever of them
+//! Tests `docs/how-to/virtual-ip.md` and `docs/how-to/from-keepalived.md` on three machines. The address must never be on two of them, whichever of them
 //! are killed, stalled or cut off.
 //!
 //! Each fault costs about five seconds, because a new holder waits for four seconds. The tests mostly wait.
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use ring_segment::{Container, Layout, Node, Segment, Test, binaries, tests};
 
-use super::pages::{VIRTUAL_IP, block};
-use super::{WAIT_LIMIT, install};
+use super::pages::{FROM_KEEPALIVED, VIRTUAL_IP, block};
+use super::{WAIT_LIMIT, install, with_sudo};
 
 const MACHINES: usize = 3;
 /// The node of the segment that uses the address, without `ringd`.
@@ -30,6 +30,7 @@ pub(super) fn tests() -> Vec<Test> {
         the_address_survives_a_killed_or_stopped_daemon_and_a_killed_program,
         the_address_is_on_one_machine_through_stalls_of_a_whole_machine,
         the_address_is_on_one_machine_through_splits,
+        the_address_moves_from_keepalived_to_the_ring_and_back,
     ]
 }
 
@@ -101,7 +102,19 @@ struct Scene {
 }
 
 impl Scene {
+    /// Installs the recipe on all machines, and starts it.
     fn new() -> Result<Self> {
+        let scene = Self::installed()?;
+        for machine in &scene.machines {
+            machine.run(&["systemctl", "enable", "--now", "--quiet", "vip"])?;
+        }
+        scene.holder()?;
+        scene.reach()?;
+        Ok(scene)
+    }
+
+    /// Installs the recipe on all machines, and starts only `ringd`.
+    fn installed() -> Result<Self> {
         let segment = Layout::new(MACHINES + 1).addresses().bridge()?;
         let watch = Arc::<Watch>::default();
         let (mut machines, mut monitors) = (Vec::new(), Vec::new());
@@ -117,7 +130,6 @@ impl Scene {
             machine.run(&["systemctl", "daemon-reload"])?;
             monitors.push(monitor(segment.node(at), at, &watch)?);
             machine.run(&["systemctl", "enable", "--now", "--quiet", RINGD])?;
-            machine.run(&["systemctl", "enable", "--now", "--quiet", "vip"])?;
             machines.push(machine);
         }
         let client = segment.node(CLIENT).ns();
@@ -127,17 +139,12 @@ impl Scene {
             std::fs::write(format!("/proc/sys/net/ipv4/neigh/eth0/{key}"), value)
         };
         client.run(|| believes("base_reachable_time_ms", "3600000"))??;
-        let scene = Self {
+        Ok(Self {
             watch,
             monitors,
             machines,
             segment,
-        };
-        scene
-            .watch
-            .wait_for("no machine gets the address", |it| it.has.contains(&true))?;
-        scene.reach()?;
-        Ok(scene)
+        })
     }
 
     fn holder(&self) -> Result<usize> {
@@ -269,5 +276,66 @@ fn the_address_is_on_one_machine_through_splits() -> Result<()> {
             |at, _| scene.segment.heal(at),
         )?;
     }
+    Ok(())
+}
+
+/// Machines with keepalived. Keepalived needs no majority.
+const KEEPALIVED_MACHINES: [usize; 2] = [0, 1];
+
+fn the_address_moves_from_keepalived_to_the_ring_and_back() -> Result<()> {
+    ensure!(
+        std::path::Path::new("/usr/sbin/keepalived").exists(),
+        "there is no keepalived: install it, for example with apt-get install keepalived"
+    );
+    let scene = Scene::installed()?;
+    let configuration = block(FROM_KEEPALIVED, "vrrp_instance web")?;
+    let stop = block(FROM_KEEPALIVED, "sudo systemctl disable --now keepalived")?;
+    let start = block(FROM_KEEPALIVED, "sudo systemctl enable --now vip")?;
+    let back = block(FROM_KEEPALIVED, "sudo systemctl disable --now vip")?;
+    let (stop_vip, start_keepalived) = back.split_once('\n').context("two lines")?;
+    let is_gone = || {
+        let is_gone = |it: &Sightings| !it.has.contains(&true);
+        scene.watch.wait_for("the address remains", is_gone)
+    };
+    // Keepalived starts on one machine after the other. Otherwise both could have the address for a moment.
+    let keepalived = || -> Result<()> {
+        for at in KEEPALIVED_MACHINES {
+            scene.machines[at].sh(start_keepalived)?;
+            scene.holder()?;
+        }
+        scene.reach()
+    };
+    for machine in &scene.machines {
+        with_sudo(machine)?;
+        machine.write("/etc/keepalived/keepalived.conf", 0o644, configuration)?;
+    }
+    keepalived()?;
+
+    for at in [1, 0] {
+        scene.machines[at].sh(stop)?;
+    }
+    is_gone()?;
+    for machine in &scene.machines {
+        machine.sh(start)?;
+    }
+    scene.holder()?;
+    scene.reach()?;
+
+    for machine in &scene.machines {
+        machine.sh(stop_vip)?;
+    }
+    is_gone()?;
+    keepalived()?;
+
+    // The table's difference: a killed keepalived leaves its address on the machine.
+    let kill = ["systemctl", "kill", "--signal=KILL", "keepalived"];
+    scene.machines[0].run(&kill)?;
+    let both = scene
+        .watch
+        .wait_for("", |it| it.has.iter().filter(|has| **has).count() > 1);
+    ensure!(
+        both.is_err() && scene.watch.lock().has == [true, true, false],
+        "{both:?}"
+    );
     Ok(())
 }
