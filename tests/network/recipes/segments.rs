@@ -333,9 +333,40 @@ fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
             site.wait_for_start(&before, |_| true)?;
         }
     }
+    check_disjoint(one, other)?;
+    // The lock in etcd ends the command of the section "Keep etcd" when the machine is cut off.
+    let lines = block(FROM_ETCDCTL, "etcd-lines reports | while-lines")?;
+    for beginning in [
+        "#!/bin/bash\n# /usr/local/bin/while-lines",
+        "#!/bin/sh\n# /usr/local/bin/etcd-lines",
+    ] {
+        install(one, 0o755, block(SEVERAL_SEGMENTS, beginning)?)?;
+    }
+    let before = site.counts()?;
+    let endpoint = format!("--setenv=ETCDCTL_ENDPOINTS=http://{SERVER}:2379");
+    one.run(&[
+        "systemd-run",
+        "--quiet",
+        "--unit=kept",
+        &endpoint,
+        "sh",
+        "-c",
+        lines,
+    ])?;
+    site.wait_for_start(&before, |at| at == 0)?;
+    site.backbone.set_up(0, false)?;
+    let has_ended = |state: &str| state != "active";
+    one.wait_for("kept", "ActiveState", WAIT_LIMIT, has_ended)?;
+    for machine in &site.machines {
+        // The runs of both commands are over, or do not count.
+        machine.sh(&format!(
+            "systemctl stop {UNIT}; rm /run/reports.*; systemctl start {UNIT}"
+        ))?;
+    }
+
     // The service does not need etcd any more.
     drop(etcd);
-    let at = site.place_of_job()?.context("the service runs nowhere")?;
+    let at = site.wait_for_start(&[0, 0], |_| true)?;
     let before = site.counts()?;
     site.machines[at].run(&["systemctl", "kill", "--signal=KILL", RINGD])?;
     site.wait_for_start(&before, |other| other != at)?;
