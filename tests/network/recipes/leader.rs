@@ -1,4 +1,4 @@
-//! Tests the unit of `docs/reference/hooks.md` that runs its service on the token's machine. The tests kill, restart,
+//! Tests the units of `docs/how-to/service.md` that run a service on the token's machine. The tests kill, restart,
 //! stop and pause the daemons of two machines.
 
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use ring_segment::{Container, Segment, Test, binaries, tests};
 
-use super::pages::{HOOKS, block};
+use super::pages::{FROM_CONSUL, SERVICE, block};
 use super::{WAIT_LIMIT, check_disjoint, runs, with_reports, with_sudo};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -18,6 +18,7 @@ pub(super) fn tests() -> Vec<Test> {
     tests![
         a_service_under_ringctl_run_is_on_one_machine_during_all_troubles_of_the_daemons,
         a_drop_in_puts_an_existing_service_under_ringctl_run,
+        a_service_that_ran_under_consul_lock_runs_under_ringctl_run,
         a_permanent_service_uses_a_separate_ring,
         systemd_restarts_a_leader_until_a_daemon_runs,
     ]
@@ -142,7 +143,7 @@ impl ServicePair {
 }
 
 fn with_unit(machine: &Container) -> Result<()> {
-    let unit = block(HOOKS, "# /etc/systemd/system/reports.service")?;
+    let unit = block(SERVICE, "# /etc/systemd/system/reports.service")?;
     machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
     machine.run(&["systemctl", "daemon-reload"]).map(drop)
 }
@@ -174,7 +175,7 @@ fn a_drop_in_puts_an_existing_service_under_ringctl_run() -> Result<()> {
         let unit =
             "[Service]\nExecStart=/usr/local/bin/reports\n[Install]\nWantedBy=multi-user.target\n";
         machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
-        let drop_in = block(HOOKS, "[Unit]\nStartLimitIntervalSec=0")?;
+        let drop_in = block(SERVICE, "[Unit]\nStartLimitIntervalSec=0")?;
         machine.edit("reports.service", drop_in)
     })?;
     pair.survive_troubles(&[
@@ -184,13 +185,26 @@ fn a_drop_in_puts_an_existing_service_under_ringctl_run() -> Result<()> {
     ])
 }
 
+/// Consul is not in Debian, so the test begins with the last step of `docs/how-to/from-consul-lock.md`.
+fn a_service_that_ran_under_consul_lock_runs_under_ringctl_run() -> Result<()> {
+    let pair = ServicePair::new(|machine| {
+        let unit = "[Service]\n\
+            ExecStart=/usr/bin/consul lock -child-exit-code service/reports /usr/local/bin/reports\n\
+            [Install]\nWantedBy=multi-user.target\n";
+        machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
+        let drop_in = block(FROM_CONSUL, "[Unit]\nAfter=ringd@eth0.service")?;
+        machine.edit("reports.service", drop_in)
+    })?;
+    pair.survive_troubles(&[("systemctl kill --signal=KILL ringd@eth0", "true")])
+}
+
 /// Other clients may use the first ring's token while the service runs under the second ring's token.
 fn a_permanent_service_uses_a_separate_ring() -> Result<()> {
     let pair = ServicePair::new(|machine| {
         with_unit(machine)?;
         with_sudo(machine)?;
-        machine.sh(block(HOOKS, "sed 's/^Environment=RINGD_OPTIONS=")?)?;
-        let drop_in = block(HOOKS, "[Unit]\nAfter=ringd-two@eth0.service")?;
+        machine.sh(block(SERVICE, "sed 's/^Environment=RINGD_OPTIONS=")?)?;
+        let drop_in = block(SERVICE, "[Unit]\nAfter=ringd-two@eth0.service")?;
         machine.edit("reports.service", drop_in)
     })?;
     let runs = |at: usize| pair.count(at).map(|count| count > 0);

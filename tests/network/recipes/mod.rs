@@ -1,12 +1,17 @@
 //! Runs the recipes of README and docs unchanged, on a live systemd.
 
 mod console;
+mod docker;
+mod flock;
 mod leader;
 pub(crate) mod pages;
 mod readme;
 pub(crate) mod record;
+mod segments;
 mod tutorials;
+mod virtual_ip;
 
+use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -16,9 +21,18 @@ use ring_segment::{Container, Daemon, Segment, Test, Timing, WAIT_LIMIT, binarie
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
 pub(crate) fn tests() -> Vec<Test> {
-    // The tests of `pages` have no daemons, and the tests of `leader` stop their daemons themselves. A stall would
-    // change the output that the tutorials show.
-    let without_others = [pages::tests(), leader::tests(), tutorials::tests()].concat();
+    // The tests of `pages` have no daemons, and the other tests stop their daemons themselves. A stall would change the
+    // output that the tutorials show.
+    let without_others = [
+        pages::tests(),
+        leader::tests(),
+        segments::tests(),
+        flock::tests(),
+        docker::tests(),
+        virtual_ip::tests(),
+        tutorials::tests(),
+    ]
+    .concat();
     let without_others = without_others.into_iter().map(Test::without_stalls);
     readme::tests().into_iter().chain(without_others).collect()
 }
@@ -55,6 +69,14 @@ impl RecipeScene {
     }
 }
 
+/// Installs a file at the path in its first comment, which may be followed by an explanation.
+fn install(machine: &Container, mode: u32, text: &str) -> Result<()> {
+    let mut comments = text.lines().filter_map(|line| line.strip_prefix("# "));
+    let comment = comments.next().context("a comment with a path")?;
+    let path = comment.split([' ', ':']).next().unwrap_or(comment);
+    machine.write(path, mode, text)
+}
+
 /// Adds a `sudo` that only runs its command, because the user in the container is already root.
 fn with_sudo(container: &Container) -> Result<()> {
     container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")
@@ -67,16 +89,23 @@ fn with_reports(container: &Container) -> Result<()> {
     container.write("/usr/local/bin/reports", 0o755, script)
 }
 
-/// Returns the begin and the end of each run of the program from [`with_reports`].
+/// Returns the begin and the end of each run of the program from [`with_reports`]. A run that has not written a whole
+/// line does not count. The function reads the files from outside, because a process per query would be slow.
 fn runs(container: &Container) -> Result<Vec<(f64, f64)>> {
-    let text = container.sh("for file in /run/reports.*; do \
-            [ ! -e \"$file\" ] || echo \"$(head -n 1 $file) $(tail -n 1 $file)\"; done")?;
-    text.lines()
-        .map(|line| {
-            let (first, last) = line.split_once(' ').context("two times")?;
-            Ok((first.parse()?, last.parse()?))
-        })
-        .collect()
+    let mut runs = Vec::new();
+    for entry in fs::read_dir(container.path("/run"))? {
+        let entry = entry?;
+        if !entry.file_name().to_string_lossy().starts_with("reports.") {
+            continue;
+        }
+        let text = fs::read_to_string(entry.path())?;
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let mut times = whole.lines().map(str::parse::<f64>);
+        if let Some(first) = times.next().transpose()? {
+            runs.push((first, times.next_back().transpose()?.unwrap_or(first)));
+        }
+    }
+    Ok(runs)
 }
 
 /// Checks that no run on one machine overlapped a run on the other machine. The times have a resolution of 10 ms.

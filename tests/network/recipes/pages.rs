@@ -25,25 +25,33 @@ macro_rules! page {
 }
 
 pub(crate) const README: Page = page!("README.md");
-pub(crate) const ONE_MACHINE: Page = page!("docs/tutorials/one-machine.md");
-pub(crate) const THREE_MACHINES: Page = page!("docs/tutorials/three-machines.md");
-pub(crate) const DEPLOY: Page = page!("docs/operations/deploy.md");
-pub(crate) const MONITOR: Page = page!("docs/operations/monitor.md");
-pub(crate) const NIGHTLY: Page = page!("docs/how-to/nightly-job.md");
+pub(crate) const DOCKER: Page = page!("docs/how-to/docker.md");
+pub(crate) const FENCE_FILE: Page = page!("docs/how-to/fence-a-file.md");
+pub(crate) const FENCE_HTTP: Page = page!("docs/how-to/fence-http.md");
+pub(crate) const FENCE_POSTGRESQL: Page = page!("docs/how-to/fence-postgresql.md");
+pub(crate) const FROM_CONSUL: Page = page!("docs/how-to/from-consul-lock.md");
+pub(crate) const FROM_ETCDCTL: Page = page!("docs/how-to/from-etcdctl-lock.md");
+pub(crate) const FROM_FLOCK: Page = page!("docs/how-to/from-flock-and-cron.md");
+pub(crate) const FROM_KEEPALIVED: Page = page!("docs/how-to/from-keepalived.md");
 pub(crate) const LEADER: Page = page!("docs/how-to/leader.md");
-pub(crate) const SCRIPT: Page = page!("docs/how-to/lock-in-a-script.md");
 pub(crate) const PYTHON: Page = page!("docs/how-to/lock-from-python.md");
 pub(crate) const RUST: Page = page!("docs/how-to/lock-from-rust.md");
+pub(crate) const SCRIPT: Page = page!("docs/how-to/lock-in-a-script.md");
+pub(crate) const NIGHTLY: Page = page!("docs/how-to/nightly-job.md");
 pub(crate) const QUORUM: Page = page!("docs/how-to/quorum.md");
-pub(crate) const HOOKS: Page = page!("docs/reference/hooks.md");
-pub(crate) const FENCE_FILE: Page = page!("docs/how-to/fence-a-file.md");
-pub(crate) const FENCE_POSTGRESQL: Page = page!("docs/how-to/fence-postgresql.md");
-pub(crate) const FENCE_HTTP: Page = page!("docs/how-to/fence-http.md");
-pub(crate) const TOKENS: Page = page!("docs/token-service/README.md");
-pub(crate) const TOKENS_USE: Page = page!("docs/token-service/use.md");
-pub(crate) const TOKENS_OPERATE: Page = page!("docs/token-service/operate.md");
+pub(crate) const SERVICE: Page = page!("docs/how-to/service.md");
+pub(crate) const SEVERAL_SEGMENTS: Page = page!("docs/how-to/several-segments.md");
+pub(crate) const VIRTUAL_IP: Page = page!("docs/how-to/virtual-ip.md");
 pub(crate) const JITTERBUG: Page = page!("docs/jitterbug/README.md");
 pub(crate) const JITTERBUG_OPERATE: Page = page!("docs/jitterbug/operate.md");
+pub(crate) const DEPLOY: Page = page!("docs/operations/deploy.md");
+pub(crate) const MONITOR: Page = page!("docs/operations/monitor.md");
+pub(crate) const HOOKS: Page = page!("docs/reference/hooks.md");
+pub(crate) const TOKENS: Page = page!("docs/token-service/README.md");
+pub(crate) const TOKENS_OPERATE: Page = page!("docs/token-service/operate.md");
+pub(crate) const TOKENS_USE: Page = page!("docs/token-service/use.md");
+pub(crate) const ONE_MACHINE: Page = page!("docs/tutorials/one-machine.md");
+pub(crate) const THREE_MACHINES: Page = page!("docs/tutorials/three-machines.md");
 
 /// Returns all pages that contain recipes, by name.
 fn pages() -> Result<Vec<(String, String)>> {
@@ -84,7 +92,7 @@ pub(crate) enum TestedBy {
 
 /// Each recipe: its page, its beginning, and the test that runs it. If a test runs all recipes of a page, the beginning
 /// is empty.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 48] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 71] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -111,6 +119,11 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 48] = [
         TestedBy::Other("the CI job test"),
     ),
     (
+        "docs/appendix/benchmarks/scaling.md",
+        "$ cargo bench --bench scaling",
+        TestedBy::Other("cargo bench, for the figures on that page"),
+    ),
+    (
         "docs/board/operate.md",
         "sudo install -m 644 systemd/ringd.sysusers",
         TestedBy::Other("cargo test -p ring-board --test nodes service::"),
@@ -121,29 +134,59 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 48] = [
         TestedBy::Other("whoever runs it"),
     ),
     (
-        "docs/how-to/lock-from-python.md",
-        "import json, os, signal",
-        TestedBy::Test("locks::expiry"),
+        "docs/contributors/simulator.md",
+        "ring-sim --system ftn",
+        TestedBy::Other("crates/sim/tests/sim/ftn, in the same simulations"),
     ),
     (
-        "docs/jitterbug/operate.md",
-        "sudo install -m 644 systemd/ringd.sysusers",
-        TestedBy::Test("jitterbug::service"),
+        "docs/contributors/simulator.md",
+        "ring-sim --system jitterbug",
+        TestedBy::Other("crates/sim/tests/sim/jitterbug, in the same simulations"),
     ),
     (
-        "docs/jitterbug/README.md",
-        "ringd jitterbug eth0 --compute",
-        TestedBy::Test("jitterbug::example"),
+        "docs/contributors/simulator.md",
+        "ring-sim --system andrews",
+        TestedBy::Other("crates/sim/tests/sim/andrews, in the same simulations"),
     ),
     (
-        "docs/jitterbug/README.md",
-        "$ ringctl -i jitterbug-eth0 data get",
-        TestedBy::Test("jitterbug::example"),
+        "docs/contributors/simulator.md",
+        "ring-sim",
+        TestedBy::Other("the CI job sim"),
+    ),
+    (
+        "docs/how-to/docker.md",
+        "mkdir -p image",
+        TestedBy::Test("recipes::docker"),
+    ),
+    (
+        "docs/how-to/docker.md",
+        "docker network create",
+        TestedBy::Test("recipes::docker"),
+    ),
+    (
+        "docs/how-to/docker.md",
+        "docker build -t reports",
+        TestedBy::Test("recipes::docker"),
+    ),
+    (
+        "docs/how-to/docker.md",
+        "docker exec ringd",
+        TestedBy::Test("recipes::docker"),
     ),
     (
         "docs/how-to/fence-a-file.md",
         "ringctl run -- sh -c 'new=",
         TestedBy::Test("fencing::file"),
+    ),
+    (
+        "docs/how-to/fence-http.md",
+        "import re, sys",
+        TestedBy::Test("fencing::http"),
+    ),
+    (
+        "docs/how-to/fence-http.md",
+        "import os, sys, urllib",
+        TestedBy::Test("fencing::http"),
     ),
     (
         "docs/how-to/fence-postgresql.md",
@@ -161,34 +204,59 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 48] = [
         TestedBy::Test("fencing::postgres"),
     ),
     (
-        "docs/how-to/fence-http.md",
-        "import re, sys",
-        TestedBy::Test("fencing::http"),
+        "docs/how-to/from-consul-lock.md",
+        "[Unit]\nAfter=ringd@eth0.service",
+        TestedBy::Test("recipes::leader"),
     ),
     (
-        "docs/how-to/fence-http.md",
-        "import os, sys, urllib",
-        TestedBy::Test("fencing::http"),
+        "docs/how-to/from-etcdctl-lock.md",
+        "# /etc/systemd/system/reports.service",
+        TestedBy::Test("recipes::segments"),
     ),
     (
-        "docs/token-service/README.md",
-        "echo 127.0.0.1:7301 >ftn.servers",
-        TestedBy::Test("ftn::client_page"),
+        "docs/how-to/from-etcdctl-lock.md",
+        "[Service]\nExecStart=\nExecStart=/usr/bin/etcdctl",
+        TestedBy::Test("recipes::segments"),
     ),
     (
-        "docs/token-service/operate.md",
-        "sudo install -m 644 systemd/ringd.sysusers",
-        TestedBy::Test("ftn::service"),
+        "docs/how-to/from-etcdctl-lock.md",
+        "[Service]\nExecStart=\nExecStart=/usr/local/bin/ringctl",
+        TestedBy::Test("recipes::segments"),
     ),
     (
-        "docs/token-service/use.md",
-        "#!/bin/sh\n# cached KEY CMD",
-        TestedBy::Test("ftn::client_page"),
+        "docs/how-to/from-etcdctl-lock.md",
+        "etcd-lines reports | while-lines",
+        TestedBy::Test("recipes::segments"),
     ),
     (
-        "docs/reference/hooks.md",
-        "sudo ringd eth0 --idle-hold",
-        TestedBy::Test("recipes::readme"),
+        "docs/how-to/from-flock-and-cron.md",
+        "0 2 * * *  root  flock -n /run/lock/nightly /usr/local/bin/nightly",
+        TestedBy::Test("recipes::flock"),
+    ),
+    (
+        "docs/how-to/from-flock-and-cron.md",
+        "0 2 * * *  root  flock -n /run/lock/nightly /usr/local/bin/ringctl once",
+        TestedBy::Test("recipes::flock"),
+    ),
+    (
+        "docs/how-to/from-flock-and-cron.md",
+        "0 2 * * *  root  /usr/local/bin/ringctl once",
+        TestedBy::Test("recipes::flock"),
+    ),
+    (
+        "docs/how-to/from-keepalived.md",
+        "sudo systemctl disable --now keepalived",
+        TestedBy::Test("recipes::virtual_ip"),
+    ),
+    (
+        "docs/how-to/from-keepalived.md",
+        "sudo systemctl enable --now vip",
+        TestedBy::Test("recipes::virtual_ip"),
+    ),
+    (
+        "docs/how-to/from-keepalived.md",
+        "sudo systemctl disable --now vip",
+        TestedBy::Test("recipes::virtual_ip"),
     ),
     (
         "docs/how-to/leader.md",
@@ -206,29 +274,114 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 48] = [
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/reference/hooks.md",
-        "# /etc/systemd/system/reports.service",
-        TestedBy::Test("recipes::leader"),
+        "docs/how-to/lock-from-python.md",
+        "import json, os, signal",
+        TestedBy::Test("locks::expiry"),
     ),
     (
-        "docs/reference/hooks.md",
-        "[Unit]\nStartLimitIntervalSec=0",
-        TestedBy::Test("recipes::leader"),
+        "docs/how-to/lock-from-rust.md",
+        "use std::error::Error;",
+        TestedBy::Test("locks::library"),
     ),
     (
-        "docs/reference/hooks.md",
-        "sed 's/^Environment=RINGD_OPTIONS=",
-        TestedBy::Test("recipes::leader"),
+        "docs/how-to/lock-in-a-script.md",
+        "ringctl run -- ./nightly-report",
+        TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/reference/hooks.md",
-        "[Unit]\nAfter=ringd-two@eth0.service",
-        TestedBy::Test("recipes::leader"),
+        "docs/how-to/lock-in-a-script.md",
+        "#!/bin/sh\ntoken=",
+        TestedBy::Test("recipes::readme"),
     ),
     (
         "docs/how-to/nightly-job.md",
         "0 2 * * *  root  /usr/local/bin/ringctl once",
         TestedBy::Test("recipes::readme"),
+    ),
+    (
+        "docs/how-to/quorum.md",
+        "[Service]",
+        TestedBy::Test("recipes::readme"),
+    ),
+    (
+        "docs/how-to/quorum.md",
+        "ringctl run --require quorum",
+        TestedBy::Test("recipes::readme"),
+    ),
+    (
+        "docs/how-to/service.md",
+        "# /etc/systemd/system/reports.service",
+        TestedBy::Test("recipes::leader"),
+    ),
+    (
+        "docs/how-to/service.md",
+        "[Unit]\nStartLimitIntervalSec=0",
+        TestedBy::Test("recipes::leader"),
+    ),
+    (
+        "docs/how-to/service.md",
+        "sed 's/^Environment=RINGD_OPTIONS=",
+        TestedBy::Test("recipes::leader"),
+    ),
+    (
+        "docs/how-to/service.md",
+        "[Unit]\nAfter=ringd-two@eth0.service",
+        TestedBy::Test("recipes::leader"),
+    ),
+    (
+        "docs/how-to/several-segments.md",
+        "#!/bin/bash\n# /usr/local/bin/while-lines",
+        TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/several-segments.md",
+        "#!/bin/sh\n# /usr/local/bin/etcd-lines",
+        TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/several-segments.md",
+        "# /etc/systemd/system/reports.service",
+        TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/several-segments.md",
+        "#!/bin/sh\n# /usr/local/bin/postgresql-lines",
+        TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/several-segments.md",
+        "[Service]\nEnvironment=PGHOST",
+        TestedBy::Test("recipes::segments"),
+    ),
+    (
+        "docs/how-to/virtual-ip.md",
+        "# /etc/systemd/system/ringd@eth0.service.d",
+        TestedBy::Test("recipes::virtual_ip"),
+    ),
+    (
+        "docs/how-to/virtual-ip.md",
+        "#!/bin/sh\n# /usr/local/sbin/vip",
+        TestedBy::Test("recipes::virtual_ip"),
+    ),
+    (
+        "docs/how-to/virtual-ip.md",
+        "# /etc/systemd/system/vip.service",
+        TestedBy::Test("recipes::virtual_ip"),
+    ),
+    (
+        "docs/jitterbug/README.md",
+        "ringd jitterbug eth0 --compute",
+        TestedBy::Test("jitterbug::example"),
+    ),
+    (
+        "docs/jitterbug/README.md",
+        "$ ringctl -i jitterbug-eth0 data get",
+        TestedBy::Test("jitterbug::example"),
+    ),
+    (
+        "docs/jitterbug/operate.md",
+        "sudo install -m 644 systemd/ringd.sysusers",
+        TestedBy::Test("jitterbug::service"),
     ),
     (
         "docs/operations/deploy.md",
@@ -256,64 +409,9 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 48] = [
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/appendix/benchmarks/scaling.md",
-        "$ cargo bench --bench scaling",
-        TestedBy::Other("cargo bench, for the figures on that page"),
-    ),
-    (
-        "docs/contributors/simulator.md",
-        "ring-sim --system ftn",
-        TestedBy::Other("crates/sim/tests/sim/ftn, in the same simulations"),
-    ),
-    (
-        "docs/contributors/simulator.md",
-        "ring-sim --system jitterbug",
-        TestedBy::Other("crates/sim/tests/sim/jitterbug, in the same simulations"),
-    ),
-    (
-        "docs/contributors/simulator.md",
-        "ring-sim --system andrews",
-        TestedBy::Other("crates/sim/tests/sim/andrews, in the same simulations"),
-    ),
-    (
-        "docs/contributors/simulator.md",
-        "ring-sim",
-        TestedBy::Other("the CI job sim"),
-    ),
-    (
-        "docs/tutorials/one-machine.md",
-        "",
-        TestedBy::Test("recipes::tutorials"),
-    ),
-    (
-        "docs/tutorials/three-machines.md",
-        "",
-        TestedBy::Test("recipes::tutorials"),
-    ),
-    (
-        "docs/how-to/lock-in-a-script.md",
-        "ringctl run -- ./nightly-report",
+        "docs/reference/hooks.md",
+        "sudo ringd eth0 --idle-hold",
         TestedBy::Test("recipes::readme"),
-    ),
-    (
-        "docs/how-to/lock-in-a-script.md",
-        "#!/bin/sh\ntoken=",
-        TestedBy::Test("recipes::readme"),
-    ),
-    (
-        "docs/how-to/quorum.md",
-        "[Service]",
-        TestedBy::Test("recipes::readme"),
-    ),
-    (
-        "docs/how-to/quorum.md",
-        "ringctl run --require quorum",
-        TestedBy::Test("recipes::readme"),
-    ),
-    (
-        "docs/how-to/lock-from-rust.md",
-        "use std::error::Error;",
-        TestedBy::Test("locks::library"),
     ),
     (
         "docs/reference/wire-formats.md",
@@ -324,6 +422,31 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 48] = [
         "docs/reference/wire-formats.md",
         "cd codec/fuzz",
         TestedBy::Other("scripts/fuzz"),
+    ),
+    (
+        "docs/token-service/README.md",
+        "echo 127.0.0.1:7301 >ftn.servers",
+        TestedBy::Test("ftn::client_page"),
+    ),
+    (
+        "docs/token-service/operate.md",
+        "sudo install -m 644 systemd/ringd.sysusers",
+        TestedBy::Test("ftn::service"),
+    ),
+    (
+        "docs/token-service/use.md",
+        "#!/bin/sh\n# cached KEY CMD",
+        TestedBy::Test("ftn::client_page"),
+    ),
+    (
+        "docs/tutorials/one-machine.md",
+        "",
+        TestedBy::Test("recipes::tutorials"),
+    ),
+    (
+        "docs/tutorials/three-machines.md",
+        "",
+        TestedBy::Test("recipes::tutorials"),
     ),
 ];
 

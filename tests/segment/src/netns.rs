@@ -70,6 +70,15 @@ impl NetNs {
         self.run(|| ip::query(arguments))?
     }
 
+    /// Connects the namespace with another one by a cable: `name` here, and `other_name` there.
+    pub fn connect(&self, name: &str, other: &Self, other_name: &str) -> Result<()> {
+        self.ip(&format!(
+            "link add {name} type veth peer name {other_name} netns {}\nlink set {name} up\n",
+            other.path()?
+        ))?;
+        other.ip(&format!("link set {other_name} up\n"))
+    }
+
     /// Enables IPv6 for interfaces that come up later.
     pub fn enable_ipv6(&self) -> Result<()> {
         self.run(|| {

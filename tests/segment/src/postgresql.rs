@@ -8,6 +8,8 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
+use crate::netns::NetNs;
+
 /// Folder of the programs of each version on Debian.
 const VERSIONS_DIR: &str = "/usr/lib/postgresql";
 const DATABASE_USER: &str = "postgres";
@@ -23,6 +25,8 @@ pub struct PostgreSql {
     as_nobody: Vec<String>,
     /// Options of the server, except for the socket.
     options: String,
+    /// Network namespace of the server, or `None` for the test's namespace.
+    ns: Option<NetNs>,
     runs: bool,
 }
 
@@ -37,6 +41,7 @@ impl PostgreSql {
             folder,
             as_nobody,
             options: "-c listen_addresses=".to_owned(),
+            ns: None,
             runs: false,
         };
         let data = server.data();
@@ -87,6 +92,17 @@ impl PostgreSql {
         self.launch()
     }
 
+    /// Starts the server again in another network namespace. There the server listens at `address` too, and trusts each
+    /// client.
+    pub fn move_to(&mut self, ns: &NetNs, address: &str) -> Result<()> {
+        self.crash()?;
+        let trust = format!("echo host all all all trust >>{}/pg_hba.conf", self.data());
+        self.run_as_nobody(Path::new("sh"), &["-c", &trust])?;
+        self.options = format!("-c listen_addresses={address}");
+        self.ns = Some(ns.clone());
+        self.launch()
+    }
+
     /// Ends the server at once like a crash: clients lose their connections and uncommitted data.
     pub fn crash(&mut self) -> Result<()> {
         self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "stop"])?;
@@ -131,7 +147,10 @@ impl PostgreSql {
         let file = fs::File::create(&log_path)?;
         command.current_dir("/").stdin(Stdio::null());
         command.stdout(file.try_clone()?).stderr(file);
-        let output = command.output()?;
+        let output = match &self.ns {
+            Some(ns) => ns.run(|| command.output())??,
+            None => command.output()?,
+        };
         ensure!(
             output.status.success(),
             "{}: {}",
