@@ -1,4 +1,4 @@
-//! The counters of a node (`docs/board/operate.md`).
+//! The counters of a node (`docs/board/status.md`).
 
 use ring_codec::andrews::Kind;
 

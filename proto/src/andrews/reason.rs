@@ -1,5 +1,5 @@
 //! The reasons why frames are dropped and connections are closed (`docs/board/protocol/members.md`, rules M;
-//! `docs/board/operate.md`).
+//! `docs/board/status.md`).
 
 use crate::counter_macros::reasons;
 

@@ -1,4 +1,4 @@
-//! The counters of a node (`docs/jitterbug/operate.md`, "Status").
+//! The counters of a node (`docs/jitterbug/status.md`, "Status").
 
 use super::Reason;
 use crate::counter_macros::counters;

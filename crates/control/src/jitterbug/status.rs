@@ -1,4 +1,4 @@
-//! The status of a node of a Jitterbug ring. The field names are the JSON keys of `docs/jitterbug/operate.md`,
+//! The status of a node of a Jitterbug ring. The field names are the JSON keys of `docs/jitterbug/status.md`,
 //! "Status".
 
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ pub struct CountersStatus {
 }
 
 impl From<&Status> for NodeStatus {
-    /// Creates a status with only the keys that `docs/jitterbug/operate.md` lists.
+    /// Creates a status with only the keys that `docs/jitterbug/status.md` lists.
     fn from(status: &Status) -> Self {
         Self::of_keys(status)
     }

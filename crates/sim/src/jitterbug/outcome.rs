@@ -5,29 +5,28 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule. `always 1` to `always 7` are Q1 to Q7 of `docs/jitterbug/protocol/promises.md`, and `eventually 1` to
-    /// `eventually 3` are Q8 to Q10. `section 1` is T6 and F2 of `terms.md`, and `section 5` is S1 of `leader.md`.
+    /// A rule. An id, such as Q4, is that of the rule in `docs/jitterbug/protocol/`.
     #[non_exhaustive]
     Rule {
-        Chain "always 1: a token id has two holders",
-        Data "always 2: a node's data goes back",
-        Lists "always 3: an entry leaves a list",
-        Torn "always 3: a token arrives with part of its data",
-        OneLeader "always 4: two leaders use a token on a segment without faults",
-        Lease "always 6: a token is used while the lease of a node that does not run lasts",
-        Company "always 7: a leader with members gives way to one that was always alone",
-        Terms "section 1: a node uses a lease that no node of its ring has",
-        Stall "section 5: a leader does not notice that it was stalled",
-        Answers "always 5: a datagram gets more than one answer",
-        Memory "always 5: memory exceeds its limit",
-        Panic "always 5: a program crashes",
-        Storm "always 5: the datagrams never end",
+        Chain "Q1: a token id has two holders",
+        Data "Q2: a node's data goes back",
+        Lists "Q3: an entry leaves a list",
+        Torn "Q3: a token arrives with part of its data",
+        OneLeader "Q4: two leaders use a token on a segment without faults",
+        Lease "Q6: a token is used while the lease of a node that does not run lasts",
+        Company "Q7: a leader with members gives way to one that was always alone",
+        Terms "T6, F2: a node uses a lease that no node of its ring has",
+        Stall "S1: a leader does not notice that it was stalled",
+        Answers "Q5: a datagram gets more than one answer",
+        Memory "Q5: memory exceeds its limit",
+        Panic "Q5: a program crashes",
+        Storm "Q5: the datagrams never end",
         Valid "an invalid datagram is sent",
         Settled "eventually: there is not exactly one token in time after the faults",
-        Replaced "eventually 1: a dead leader is not replaced in time",
-        Merged "eventually 2: there is not exactly one token in time after a split",
-        EqualLists "eventually 2: lists are not equal in time",
-        Leads "eventually 3: a node does not lead again in time",
+        Replaced "Q8: a dead leader is not replaced in time",
+        Merged "Q9: there is not exactly one token in time after a split",
+        EqualLists "Q9: lists are not equal in time",
+        Leads "Q10: a node does not lead again in time",
     }
 }
 

@@ -1,4 +1,4 @@
-//! The status of a node (`docs/board/operate.md`).
+//! The status of a node (`docs/board/status.md`).
 
 use super::Andrews;
 use crate::andrews::database::View;

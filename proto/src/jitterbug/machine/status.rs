@@ -1,4 +1,4 @@
-//! The status of a node (`docs/jitterbug/operate.md`, "Status").
+//! The status of a node (`docs/jitterbug/status.md`, "Status").
 
 use std::net::IpAddr;
 
