@@ -253,7 +253,7 @@ impl ServerHarness {
     }
 
     /// Checks that a peer without a session gets at most one datagram of 26 + n bytes for each datagram that it sends
-    /// (promise 6).
+    /// (Q6).
     fn check_answers(
         &mut self,
         from: Option<SocketAddr>,

@@ -5,24 +5,24 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule, and the number of its promise in `docs/token-service/protocol/promises.md` if it has one. Section 4 is
-    /// F1, section 5 is S25, and section 8 has the losses X1 to X10.
+    /// A rule. An id, such as Q2, is that of the rule in `docs/token-service/protocol/`. X stands for the losses X1 to
+    /// X10.
     #[non_exhaustive]
     Rule {
-        Sessions "promise 1: a session that was ended has power over a token",
-        Exclusion "promise 2: two live clients hold one token without sharing it",
-        Fencing "promise 4: fencing numbers do not grow",
-        Stale "promise 5: a server serves what it knew before it was DOWN",
-        Authority "section 4: two leaders have authority at the same time",
-        Backwards "section 5: a client goes back to an earlier configuration",
-        Stranger "promise 6: a stranger gets more than it may",
-        Panic "promise 6: a program crashes",
-        Memory "promise 6: memory exceeds its limit",
-        Update "section 8: an acknowledged update is lost without a reason",
-        OneLeader "promise 7: there is not exactly one leader in time",
-        Served "promise 7: tokens are not served in time",
-        Granted "promise 8: a request at the head is not granted in time",
-        Storm "promise 6: the datagrams never end",
+        Sessions "Q1: a session that was ended has power over a token",
+        Exclusion "Q2: two live clients hold one token without sharing it",
+        Fencing "Q4: fencing numbers do not grow",
+        Stale "Q5: a server serves what it knew before it was DOWN",
+        Authority "F1: two leaders have authority at the same time",
+        Backwards "S25: a client goes back to an earlier configuration",
+        Stranger "Q6: a stranger gets more than it may",
+        Panic "Q6: a program crashes",
+        Memory "Q6: memory exceeds its limit",
+        Update "X: an acknowledged update is lost without a reason",
+        OneLeader "Q7: there is not exactly one leader in time",
+        Served "Q7: tokens are not served in time",
+        Granted "Q8: a request at the head is not granted in time",
+        Storm "Q6: the datagrams never end",
         Valid "an invalid datagram is sent",
     }
 }

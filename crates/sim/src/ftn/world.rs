@@ -236,7 +236,7 @@ impl World {
         let snapshot = server.snapshot(local);
         let checks = &mut self.system.checks;
         let leads = is_running && snapshot.role == RoleKind::Leader;
-        // A server that has seen itself DOWN must have dropped its tokens before it boots (promise 5).
+        // A server that has seen itself DOWN must have dropped its tokens before it boots (Q5).
         if snapshot.states[at] == ServerState::Down
             && snapshot.state == ServerState::Booting
             && snapshot.tokens > 0

@@ -8,13 +8,13 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Error)]
 #[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Breach {
-    /// Promise 1: a session that has ended still holds the token.
+    /// Q1: a session that has ended still holds the token.
     #[error("at s{node} the token is held by {session}, which is no session")]
     Sessions { node: usize, session: i32 },
-    /// Promises 2 and 3: two live clients hold the token, and do not share it.
+    /// Q2 and Q3: two live clients hold the token, and do not share it.
     #[error("{} hold the token and do not share it", both(.nodes))]
     Exclusion { nodes: [usize; 2] },
-    /// Promise 4: fencing numbers grow.
+    /// Q4: fencing numbers grow.
     #[error(
         "c{node} is granted the token with the fencing number {fence}, which does not exceed {after}"
     )]
@@ -24,10 +24,10 @@ pub enum Breach {
         /// The largest earlier number. The new number must be larger.
         after: u128,
     },
-    /// Promise 5: a server that is not READY grants no token.
+    /// Q5: a server that is not READY grants no token.
     #[error("s{node} grants a token although it is not READY")]
     GrantedEarly { node: usize },
-    /// Promise 6: the number of answers to one input is bounded.
+    /// Q6: the number of answers to one input is bounded.
     #[error("node {node} answers one input with {datagrams} datagrams")]
     TooMuch { node: usize, datagrams: usize },
     /// Not among the losses: an update is lost although a client has seen its confirmation or its grant, and although

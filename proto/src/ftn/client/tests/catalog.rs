@@ -1,4 +1,4 @@
-//! The CATALOG that answers a CONFIG to the session (sections 2 and 5).
+//! The CATALOG that answers a CONFIG to the session (C5 to C7, S27 to S31).
 
 use super::rig::*;
 use crate::ftn::{PART, WINDOW};

@@ -1,4 +1,4 @@
-//! Pages of a server's tokens (sections 2 and 6).
+//! Pages of a server's tokens (C3, I5).
 
 use super::rig::*;
 

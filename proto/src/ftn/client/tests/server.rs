@@ -1,5 +1,5 @@
-//! A short server written from sections 4 to 6. The server always leads, and sometimes forgets its tokens and starts a
-//! survey.
+//! A short server written from the rules in `docs/token-service/protocol/`. The server always leads, and sometimes
+//! forgets its tokens and starts a survey.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

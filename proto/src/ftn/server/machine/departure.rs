@@ -1,5 +1,5 @@
 //! An orderly shutdown: this server hands its tokens to the servers that are responsible after its end
-//! (`docs/token-service/protocol/leaving.md` G1 to G6).
+//! (`docs/token-service/protocol/leaving.md` G1 to G10).
 
 use std::time::Duration;
 

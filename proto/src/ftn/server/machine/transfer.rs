@@ -1,5 +1,5 @@
 //! Handovers of tokens to the servers that are responsible for them now (`docs/token-service/protocol/surveys.md` K5,
-//! K6 and K8).
+//! K6 and K8, `docs/token-service/protocol/leaving.md` G7 and G8).
 
 use ring_codec::List;
 use ring_codec::ftn::{Assignment, Holders, Message, Token as Entry};

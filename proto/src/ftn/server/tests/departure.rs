@@ -1,4 +1,4 @@
-//! A server that leaves hands its tokens over first (G1 to G9).
+//! A server that leaves hands its tokens over first (G1 to G10).
 
 use super::network::Network;
 use super::rig::*;

@@ -1,4 +1,4 @@
-//! Several servers: crashes, restarts and splits (sections 7 and 10).
+//! Several servers: crashes, restarts and splits (Q1 to Q8).
 
 use std::time::Duration;
 
