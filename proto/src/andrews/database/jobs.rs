@@ -192,6 +192,12 @@ impl Database {
         Some((job, Timeliness::Late))
     }
 
+    /// Notes that a look was answered. The gap before the next look begins here, because the node can write only while
+    /// no look runs.
+    pub(crate) fn note_look_answered(&mut self, now: Instant) {
+        self.looks.record(now);
+    }
+
     /// Notes that a transaction has succeeded.
     pub(crate) const fn on_done(&mut self, work: &Work, now: Instant) {
         // After a failed write only a successful write proves anything: a look succeeds on a standby as well.

@@ -13,6 +13,9 @@ impl Andrews {
             return;
         };
         let RunningJob { id, begun, work } = job;
+        if work == Work::ReadRing {
+            self.database.note_look_answered(self.now);
+        }
         match outcome {
             Outcome::Failed | Outcome::Unknown => self.database.on_failed(&work),
             Outcome::Done | Outcome::Rows(_) => self.database.on_done(&work, self.now),

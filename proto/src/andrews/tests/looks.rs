@@ -51,7 +51,7 @@ fn at_once_after_possible_changes() {
 }
 
 #[test]
-fn one_is_in_flight_one_more_is_remembered_and_starts_are_20_ms_apart() {
+fn one_is_in_flight_one_more_is_remembered_and_starts_20_ms_after_the_answer() {
     let mut rig = waiting();
     for _ in 0..5 {
         rig.receive_datagram(5, &OwnedMessage::Successor(3));
@@ -60,7 +60,7 @@ fn one_is_in_flight_one_more_is_remembered_and_starts_are_20_ms_apart() {
     rig.run(ms(5));
     rig.serve_looks();
     assert_eq!(looks(&mut rig), 0);
-    rig.run(ms(14));
+    rig.run(ms(19));
     assert_eq!(looks(&mut rig), 0);
     rig.run(ms(1));
     assert_eq!(looks(&mut rig), 1);
