@@ -62,7 +62,7 @@ class Reader:
 
 
 def decode(payload):
-    """Returns a frame's author and the words that describe its message (layouts: docs/reference/protocol.md)."""
+    """Returns a frame's author and the words that describe its message (layouts: docs/reference/lab2/frames.md)."""
     reader = Reader(payload)
     kind, reserved, author = reader.number(1), reader.number(1), reader.take(6)
     words = [KINDS.get(kind, f"unknown kind {kind}")]
