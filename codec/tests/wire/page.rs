@@ -49,7 +49,7 @@ fn code_examples(format: &Format) -> BTreeSet<Vec<u8>> {
     examples
 }
 
-fn parse_hex(hex: &str) -> Vec<u8> {
+pub(crate) fn parse_hex(hex: &str) -> Vec<u8> {
     let digits: Vec<_> = hex.chars().filter(|c| !c.is_whitespace()).collect();
     let byte = |pair: &[char]| {
         let pair: String = pair.iter().collect();

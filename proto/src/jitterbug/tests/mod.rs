@@ -42,3 +42,4 @@ mod shutdown;
 mod stall;
 mod terms;
 mod turn;
+mod vectors;
