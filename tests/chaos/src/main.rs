@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use ring_chaos::check::check;
 use ring_chaos::conform::voter::{self, Flaw};
-use ring_chaos::conform::{ConformOptions, Level, judge, work_if_asked};
+use ring_chaos::conform::{ConformOptions, Level, help_if_asked, judge};
 use ring_chaos::plan::FAULTS_TIME;
 use ring_chaos::run::{RunOptions, run};
 use ring_chaos::{burners, report};
@@ -103,7 +103,7 @@ enum Command {
 
 fn main() -> ExitCode {
     burners::burn_if_asked();
-    if let Some(code) = work_if_asked() {
+    if let Some(code) = help_if_asked() {
         return code;
     }
     match run_command(Options::parse().command) {

@@ -56,7 +56,10 @@ pub(super) fn equal_tokens(frames: &[Seen], forgetful: Option<MacAddr>) -> Vec<S
 pub(super) fn confirmed(frames: &[Seen], port: usize, calms: &[Calm], timing: &Timing) -> Share {
     let mut share = Share::default();
     for (at, seen) in frames.iter().enumerate() {
-        let Some(beat) = seen.beat().filter(|_| seen.port != port && is_heartbeat(seen)) else {
+        let Some(beat) = seen
+            .beat()
+            .filter(|_| seen.port != port && is_heartbeat(seen))
+        else {
             continue;
         };
         let edge = timing.heartbeat;
@@ -183,7 +186,11 @@ pub(super) fn stale_claims(
 }
 
 /// Returns whether the member at a port broadcast a heartbeat in a time span.
-pub(super) fn has_heartbeat(frames: &[Seen], port: usize, (from, to): (Duration, Duration)) -> bool {
+pub(super) fn has_heartbeat(
+    frames: &[Seen],
+    port: usize,
+    (from, to): (Duration, Duration),
+) -> bool {
     let mut in_span = frames.iter().filter(|seen| from <= seen.at && seen.at < to);
     in_span.any(|seen| seen.port == port && is_heartbeat(seen))
 }

@@ -8,6 +8,8 @@ mod candidate;
 mod checks;
 mod report;
 mod run;
+#[cfg(test)]
+mod tests;
 pub mod voter;
 mod votes;
 mod work;
@@ -49,7 +51,8 @@ pub struct ConformOptions {
     pub folder: PathBuf,
 }
 
-/// Runs this process as the work under a lock if it was started for this purpose. Returns the exit code.
-pub fn work_if_asked() -> Option<ExitCode> {
-    work::work_if_asked()
+/// If this process was started as a helper of a judgment, runs the helper. Returns the exit code. A program that calls
+/// [`judge`] calls this function first, because the work under a lock runs the same program.
+pub fn help_if_asked() -> Option<ExitCode> {
+    work::work_if_asked().or_else(voter::run_if_asked)
 }

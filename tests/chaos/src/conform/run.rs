@@ -1,6 +1,7 @@
 //! One judgment: a ring of two `ringd`s and the judged program, faults, and the report.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,7 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use nix::sys::signal::Signal;
 use ring_segment::{
-    Daemon, Layout, MacAddr, Message, Rng, Seen, Segment, Timing, frame, is_claim, now,
+    Daemon, Layout, MacAddr, Message, Rng, Seen, Segment, Timing, frame, is_claim, is_heartbeat,
+    now,
 };
 use serde_json::{Value, json};
 
@@ -37,6 +39,10 @@ const QUIET_TIME: Duration = Duration::from_secs(3);
 const LOCK_WAIT: &str = "10";
 /// Fewest locks of a run that says something about their exclusion.
 const WORKS_MIN: usize = 20;
+/// Number of times for which the program is stopped while it is the owner.
+const STOPS: usize = 4;
+/// Number of times for which the program hears another owner.
+const MEETINGS: usize = 8;
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 const FRAMES: (&str, &str) = ("frames", "frames.md");
@@ -117,10 +123,13 @@ pub fn judge(options: &ConformOptions) -> Result<Report> {
         judgment.send_garbage(&mut report)?;
         judgment.witness(&mut report)?;
         judgment.once(&mut report)?;
+        judgment.meet_owners()?;
+        judgment.stop_owner()?;
         judgment.break_ring(&mut report)?;
         judgment.leave(&mut report)?;
     }
     judgment.judge_frames(&mut report);
+    judgment.write_frames()?;
     Ok(report)
 }
 
@@ -134,7 +143,10 @@ struct Judgment<'a> {
     stops: Vec<(Duration, Duration)>,
     /// Times at which all three nodes were separate.
     lonely: Vec<(Duration, Duration)>,
-    is_over: bool,
+    /// The number of faults, the longest time until the ring was whole, and the faults after which it was not.
+    heals: usize,
+    slowest: Duration,
+    unhealed: Vec<String>,
 }
 
 impl<'a> Judgment<'a> {
@@ -159,7 +171,9 @@ impl<'a> Judgment<'a> {
             calms: Vec::new(),
             stops: Vec::new(),
             lonely: Vec::new(),
-            is_over: false,
+            heals: 0,
+            slowest: Duration::ZERO,
+            unhealed: Vec::new(),
         };
         for daemon in &this.daemons {
             daemon.wait_for_status(JOIN_TIMEOUT, |status| members(status) == DAEMONS.len())?;
@@ -253,9 +267,12 @@ impl<'a> Judgment<'a> {
         for place in DAEMONS {
             let other = 1 - place;
             self.daemons[other].kill()?;
-            let granted = self.ringctl(place, &["run", "-q", "-r", "quorum", "-w", LOCK_WAIT, "true"])?;
+            let granted = self.ringctl(
+                place,
+                &["run", "-q", "-r", "quorum", "-w", LOCK_WAIT, "true"],
+            )?;
             self.daemons[other].start()?;
-            self.wait_until_whole(now(), self.bound())?;
+            self.heal("kill a ringd")?;
             if !granted {
                 let detail = "one ringd and the program had no quorum";
                 report.add(WITNESS, Outcome::Failed, detail);
@@ -272,7 +289,17 @@ impl<'a> Judgment<'a> {
             report.add(ONCE, Outcome::NotApplicable, "level full");
             return Ok(());
         }
-        let job = ["once", "-r", "all-heard", "-w", "5", "--every", "1h", "conform", "true"];
+        let job = [
+            "once",
+            "-r",
+            "all-heard",
+            "-w",
+            "5",
+            "--every",
+            "1h",
+            "conform",
+            "true",
+        ];
         let ran = self.ringctl(0, &job)?;
         let detail = if ran {
             "all members agreed to a job"
@@ -286,9 +313,55 @@ impl<'a> Judgment<'a> {
     fn ringctl(&self, place: usize, arguments: &[&str]) -> Result<bool> {
         let mut command = Command::new(self.options.binaries.ringctl);
         command.arg(arguments[0]).arg("--socket");
-        command.arg(self.daemons[place].control()).args(&arguments[1..]);
+        command
+            .arg(self.daemons[place].control())
+            .args(&arguments[1..]);
         let streams = command.stdin(Stdio::null()).stdout(Stdio::null());
         Ok(streams.stderr(Stdio::null()).status()?.success())
+    }
+
+    /// Isolates all members, so that each `ringd` elects itself. Then lets the program hear one of these two owners
+    /// after the other. Their heartbeats ask for confirmations that exclude each other.
+    fn meet_owners(&mut self) -> Result<()> {
+        let from = now();
+        self.split([0, 1, 2]);
+        thread::sleep(self.timing().new_owner_bound() + BOUND_MARGIN);
+        self.lonely.push((from, now()));
+        for meeting in 0..MEETINGS {
+            self.split([0, 1, meeting % 2]);
+            thread::sleep(self.timing().heartbeat.mul_f64(2.5));
+        }
+        self.split([0; RING]);
+        self.heal("two owners")
+    }
+
+    fn split(&self, sides: [usize; RING]) {
+        let switch = self.segment.rules();
+        switch.set(|rules| rules.partition[..RING].copy_from_slice(&sides));
+    }
+
+    /// Stops the program while it is the owner.
+    fn stop_owner(&mut self) -> Result<()> {
+        if self.options.level == Level::Voter {
+            return Ok(());
+        }
+        for _ in 0..STOPS {
+            let owns = |seen: &Seen| seen.port == CANDIDATE && is_heartbeat(seen);
+            if self.segment.capture().wait_for(self.bound(), owns).is_err() {
+                return Ok(());
+            }
+            self.stop_program(2 * self.timing().waiter_timeout())?;
+            self.heal("stop the owner")?;
+        }
+        Ok(())
+    }
+
+    fn stop_program(&mut self, lasts: Duration) -> Result<()> {
+        self.candidate.stop()?;
+        let from = now();
+        thread::sleep(lasts);
+        self.stops.push((from, now()));
+        self.candidate.resume()
     }
 
     /// Causes faults while programs take locks with a quorum.
@@ -304,7 +377,6 @@ impl<'a> Judgment<'a> {
             contenders.add_line("program", &self.candidate.fill(line), rng.u64(..))?;
         }
         let end = now() + self.options.lasts;
-        let (mut rounds, mut slowest, mut unhealed) = (0, Duration::ZERO, Vec::new());
         let mut faults = Vec::new();
         while now() < end {
             if faults.is_empty() {
@@ -320,12 +392,7 @@ impl<'a> Judgment<'a> {
             });
             self.cause(&fault, &mut rng)?;
             self.candidate.restart_if_dead()?;
-            let healed = Instant::now();
-            if let Some(why) = self.wait_until_whole(now(), self.bound())? {
-                unhealed.push(format!("after \"{}\": {why}", fault.text()));
-            }
-            slowest = slowest.max(healed.elapsed());
-            rounds += 1;
+            self.heal(&fault.text())?;
         }
         let (counts, overlaps) = contenders.finish()?;
         let works = counts.iter().map(|(_, count)| count).sum::<usize>();
@@ -341,8 +408,8 @@ impl<'a> Judgment<'a> {
                 .collect();
             report.add_violations(EXCLUSIVE, &overlaps, detail);
         }
-        let detail = format!("{rounds} faults, slowest {slowest:.1?}");
-        report.add_violations(HEALS, &unhealed, detail);
+        let detail = format!("{} faults, slowest {:.1?}", self.heals, self.slowest);
+        report.add_violations(HEALS, &self.unhealed, detail);
         let deaths = self.candidate.deaths.clone();
         report.add_violations(LIVES, &deaths, "the program ended only when it was killed");
         Ok(())
@@ -353,15 +420,12 @@ impl<'a> Judgment<'a> {
         let waiter_timeout = self.timing().waiter_timeout();
         // Half of the faults last longer than an election, and half of them are too short for one.
         let lasts = waiter_timeout.mul_f64(if rng.bool() { 0.2 } else { 2.0 } + rng.f64());
-        let (from, rules) = (now(), self.segment.rules());
+        let rules = self.segment.rules();
         match fault {
             Fault::Split(sides) => {
-                rules.set(|rules| rules.partition[..RING].copy_from_slice(sides));
+                self.split(*sides);
                 thread::sleep(lasts);
-                rules.set(|rules| rules.partition.fill(0));
-                if sides[0] != sides[1] && sides[1] != sides[2] && sides[0] != sides[2] {
-                    self.lonely.push((from, now()));
-                }
+                self.split([0; RING]);
             }
             Fault::Deaf | Fault::Mute => {
                 let links = DAEMONS.map(|place| match fault {
@@ -382,12 +446,7 @@ impl<'a> Judgment<'a> {
                 thread::sleep(lasts);
                 self.candidate.start()?;
             }
-            Fault::StopProgram => {
-                self.candidate.stop()?;
-                thread::sleep(lasts);
-                self.stops.push((from, now()));
-                self.candidate.resume()?;
-            }
+            Fault::StopProgram => self.stop_program(lasts)?,
             Fault::KillDaemon(at) => {
                 self.daemons[*at].kill()?;
                 thread::sleep(lasts);
@@ -403,7 +462,6 @@ impl<'a> Judgment<'a> {
     }
 
     fn leave(&mut self, report: &mut Report) -> Result<()> {
-        self.is_over = true;
         if self.options.level < Level::Full {
             report.add(LEAVES, Outcome::NotApplicable, "level full");
             return self.candidate.kill();
@@ -430,7 +488,10 @@ impl<'a> Judgment<'a> {
         let lasts = timing.waiter_timeout();
         let votes = votes::check(&frames, CANDIDATE, &self.candidate.starts, lasts);
         let confirmed = checks::confirmed(&frames, CANDIDATE, &self.calms, timing);
-        let detail = format!("{} of {} heartbeats in calms", confirmed.used, confirmed.all);
+        let detail = format!(
+            "{} of {} heartbeats in calms",
+            confirmed.used, confirmed.all
+        );
         report.add_condition(CONFIRMS, confirmed.all > 0 && confirmed.is_good(), detail);
         let count = format!("{} confirmations", votes.count);
         report.add_violations(ONE_VOTE, &votes.second, count.clone());
@@ -441,7 +502,11 @@ impl<'a> Judgment<'a> {
         // A program of a lower level may lose its token numbers. The clock makes its tokens differ.
         let forgetful = (level < Level::Full).then(|| self.mac());
         let violations = checks::equal_tokens(&frames, forgetful);
-        report.add_violations(EQUAL_TOKENS, &violations, format!("{} frames", frames.len()));
+        report.add_violations(
+            EQUAL_TOKENS,
+            &violations,
+            format!("{} frames", frames.len()),
+        );
         if level == Level::Voter {
             let violations = checks::ambitions(&frames, CANDIDATE);
             report.add_violations(STAYS_OUT, &violations, "it only confirms");
@@ -458,10 +523,14 @@ impl<'a> Judgment<'a> {
         let detail = format!("{} of {} offers in calms", handed_on.used, handed_on.all);
         report.add_condition(HANDS_ON, handed_on.all > 0 && handed_on.is_good(), detail);
         let bound = timing.new_owner_bound() + BOUND_MARGIN;
-        let long = |span: &&(Duration, Duration)| span.1 > span.0 + bound;
+        let long = |span: &&(Duration, Duration)| span.1 >= span.0 + bound;
         let lonely: Vec<_> = self.lonely.iter().filter(long).collect();
         if lonely.is_empty() {
-            report.add(ELECTS, Outcome::NotApplicable, "it was not alone for long enough");
+            report.add(
+                ELECTS,
+                Outcome::NotApplicable,
+                "it was not alone for long enough",
+            );
         } else {
             let elected = |span: &&&(Duration, Duration)| {
                 checks::has_heartbeat(&frames, CANDIDATE, (span.0, span.1))
@@ -477,6 +546,27 @@ impl<'a> Judgment<'a> {
         } else {
             report.add_violations(LEASE, &violations, format!("stopped {occasions} times"));
         }
+    }
+
+    /// Writes all frames to a file of the run's folder, as text.
+    fn write_frames(&self) -> Result<()> {
+        let path = self.options.folder.join("frames.log");
+        let mut file = BufWriter::new(File::create(path)?);
+        for seen in self.segment.capture().frames() {
+            writeln!(file, "{}", votes::describe(&seen))?;
+        }
+        Ok(file.flush()?)
+    }
+
+    /// Waits after a fault until the ring is whole again.
+    fn heal(&mut self, fault: &str) -> Result<()> {
+        let began = Instant::now();
+        if let Some(why) = self.wait_until_whole(now(), self.bound())? {
+            self.unhealed.push(format!("after \"{fault}\": {why}"));
+        }
+        self.slowest = self.slowest.max(began.elapsed());
+        self.heals += 1;
+        Ok(())
     }
 
     /// Returns the longest time after a fault until the ring is whole.
@@ -518,7 +608,10 @@ impl<'a> Judgment<'a> {
         match self.last_digest(from) {
             Some(hash) if format!("{hash:016x}") == hashes[0] => {}
             Some(hash) => {
-                let why = format!("the program's table has the hash {hash:016x}, not {}", hashes[0]);
+                let why = format!(
+                    "the program's table has the hash {hash:016x}, not {}",
+                    hashes[0]
+                );
                 return Ok(Some(why));
             }
             None => return Ok(Some("the program has sent no digest".to_owned())),

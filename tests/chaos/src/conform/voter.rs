@@ -3,14 +3,20 @@
 //!
 //! The member shares no code with `ringd`. It knows the state of the table and one vote.
 
-use std::fs;
+use std::env;
+use std::net::Ipv4Addr;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
+use nix::ifaddrs::getifaddrs;
 use ring_segment::{ETHERTYPE, MacAddr, Message, Peer, Seen, Timing, Token, frame, now};
 
 use crate::member::Table;
 
+/// Environment variable that makes this program a voter. The value is `MILLISECONDS FLAW`.
+const VOTER: &str = "RING_CHAOS_VOTER";
 /// Time for which the voter waits for a frame.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -94,7 +100,9 @@ impl Voter {
                 .collect();
         };
         // The confirmation is a PING, so it is also an answer about the table.
-        let confirmed = self.confirm(now, token, seen.author).then_some((token, beat));
+        let confirmed = self
+            .confirm(now, token, seen.author)
+            .then_some((token, beat));
         vec![(seen.author, self.payload(&self.table.ping(), confirmed))]
     }
 
@@ -107,9 +115,7 @@ impl Voter {
             now >= vote.until || is_newer && (same_chain || vote.holder == holder)
         });
         let ignores_vote = self.flaw == Some(Flaw::SecondVote);
-        if self.flaw == Some(Flaw::NoVote)
-            || now < self.silent_until
-            || !(is_free || ignores_vote)
+        if self.flaw == Some(Flaw::NoVote) || now < self.silent_until || !(is_free || ignores_vote)
         {
             return false;
         }
@@ -149,16 +155,46 @@ impl Voter {
     }
 }
 
+fn mac_of(interface: &str) -> Result<MacAddr> {
+    let mut addresses = getifaddrs().context("cannot list the interfaces")?;
+    let address = addresses.find_map(|it| {
+        let link = it.address.as_ref()?.as_link_addr()?.addr()?;
+        (it.interface_name == interface).then_some(link)
+    });
+    let address = address.with_context(|| format!("{interface} has no MAC address"))?;
+    Ok(MacAddr::from(address))
+}
+
+/// Returns the command line of a voter, for a program that calls [`run_if_asked`].
+pub fn command(program: &str, heartbeat: Duration, flaw: Option<Flaw>) -> Vec<String> {
+    let flaw = flaw.and_then(|flaw| flaw.to_possible_value());
+    let flaw = flaw.map_or(String::new(), |flaw| flaw.get_name().to_owned());
+    let role = format!("{VOTER}={} {flaw}", heartbeat.as_millis());
+    ["env", &role, program, "{iface}", "{ip}"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+/// Runs this process as a voter if it was started for this purpose. Returns the exit code.
+pub fn run_if_asked() -> Option<ExitCode> {
+    let role = env::var(VOTER).ok()?;
+    let (heartbeat, flaw) = role.split_once(' ')?;
+    let heartbeat = Duration::from_millis(heartbeat.parse().ok()?);
+    let flaw = Flaw::from_str(flaw, false).ok();
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [interface, ip] = &arguments[..] else {
+        return Some(ExitCode::FAILURE);
+    };
+    let timing = Timing::tolerant(heartbeat);
+    if let Err(error) = run(interface, ip.parse().ok()?, timing, flaw) {
+        eprintln!("the voter: {error:#}");
+    }
+    Some(ExitCode::FAILURE)
+}
+
 /// Runs a voter on an interface until the process is killed.
-pub fn run(
-    interface: &str,
-    ip: std::net::Ipv4Addr,
-    timing: Timing,
-    flaw: Option<Flaw>,
-) -> Result<()> {
-    let path = format!("/sys/class/net/{interface}/address");
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    let mac: MacAddr = text.trim().parse().ok().context("no MAC address")?;
+pub fn run(interface: &str, ip: Ipv4Addr, timing: Timing, flaw: Option<Flaw>) -> Result<()> {
+    let mac = mac_of(interface)?;
     let peer = Peer::on(interface, mac)?;
     let ip = ip.to_ipv6_mapped().octets();
     let mut voter = Voter::new(mac, ip, timing, flaw, now());

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use ring_segment::{MacAddr, Message, Seen, Token};
+use ring_segment::{Confirmation, MacAddr, Message, Seen, Token};
 
 /// Delay between two clocks that the checks permit.
 const TOLERANCE: Duration = Duration::from_millis(3);
@@ -48,7 +48,10 @@ pub(super) fn check(
 ) -> VoteFindings {
     let mut findings = VoteFindings::default();
     let mut heartbeats: HashMap<(Token, u32), (Duration, MacAddr)> = HashMap::new();
+    // The newest token of each chain that was offered without success.
+    let mut failed: HashMap<(MacAddr, u32), u64> = HashMap::new();
     let mut vote: Option<Vote> = None;
+    let mut own: Option<Token> = None;
     let mut starts = starts.iter().peekable();
     let mut silent_until = Duration::ZERO;
     for seen in frames {
@@ -58,45 +61,62 @@ pub(super) fn check(
         }
         if let Message::TokenWasHereRecently { token, .. } = seen.message
             && seen.is_broadcast()
-            && vote.is_some_and(|vote| ends_tenure(token, &vote))
         {
-            vote = None;
+            let newest = failed.entry(token.chain()).or_insert(token.progress);
+            *newest = token.progress.max(*newest);
+        }
+        // A member that was stopped reads the broadcast and older heartbeats in their order, but all of them late.
+        let ends = |vote: &Vote| {
+            let newest = failed.get(&vote.token.chain());
+            newest.is_some_and(|&newest| newest > vote.token.progress)
+        };
+        vote = vote.filter(|vote| !ends(vote));
+        if let (Message::TokenIsHere { token, .. }, true) = (&seen.message, seen.port == port) {
+            // An owner that outbids another one continues its tenure with a token that it has minted.
+            let continues = token.author == seen.author
+                && own.is_some_and(|own| own.chain() != token.chain())
+                && own.zip(vote).is_some_and(|(own, vote)| {
+                    vote.permits(seen.at, own, seen.author) && own.chain() == vote.token.chain()
+                });
+            vote = vote.filter(|_| !continues);
+            own = Some(*token);
         }
         if let (Some(beat), Some(token)) = (seen.beat(), seen.message.token()) {
             if seen.port != port {
                 heartbeats.insert((token, beat), (seen.at, seen.author));
             } else if seen.is_broadcast() {
-                // The author confirms its own tenure. The end of this vote cannot be seen.
-                if let Some(vote) = vote.filter(|vote| !vote.permits(seen.at, token, seen.author)) {
-                    findings.second.push(text(seen, &vote));
-                }
-                vote = None;
+                // The author confirms its own tenure. Its vote for another tenure stays.
+                let vote = vote.filter(|vote| !vote.permits(seen.at, token, seen.author));
+                findings.second.extend(vote.map(|vote| text(seen, &vote)));
             }
         }
         let Some(confirmed) = seen.confirmation().filter(|_| seen.port == port) else {
             continue;
         };
         findings.count += 1;
-        let (token, holder) = (confirmed.token, seen.dst);
+        let token = confirmed.token;
         let heartbeat = heartbeats.get(&(token, confirmed.beat));
-        let Some((sent, _)) = heartbeat.filter(|(_, author)| *author == holder) else {
+        // A confirmation may be a broadcast, if the PING is also news for all members.
+        let is_holder = |author: MacAddr| seen.dst == author || seen.is_broadcast();
+        let Some(&(sent, holder)) = heartbeat.filter(|(_, author)| is_holder(*author)) else {
             findings
                 .wrong
-                .push(format!("no such heartbeat of {holder}: {seen:?}"));
+                .push(format!("no such heartbeat: {}", describe(seen)));
             continue;
         };
         if confirmed.lasts != lasts {
-            let text = format!("lasts {:?}, not {lasts:?}: {seen:?}", confirmed.lasts);
+            let text = format!("the time is not {lasts:?}: {}", describe(seen));
             findings.wrong.push(text);
         }
         if seen.at < silent_until {
-            findings.early.push(format!("before {silent_until:?}: {seen:?}"));
+            let text = format!("before {silent_until:?}: {}", describe(seen));
+            findings.early.push(text);
         }
         if let Some(vote) = vote.filter(|vote| !vote.permits(seen.at, token, holder)) {
             findings.second.push(text(seen, &vote));
         }
         // The member counts from the moment at which it read the heartbeat, which was not before the heartbeat was sent.
-        let mut until = *sent + confirmed.lasts;
+        let mut until = sent + confirmed.lasts;
         if let Some(vote) = vote.filter(|vote| vote.holder == holder) {
             until = until.max(vote.until);
         }
@@ -109,15 +129,28 @@ pub(super) fn check(
     findings
 }
 
-fn ends_tenure(token: Token, vote: &Vote) -> bool {
-    token.chain() == vote.token.chain() && token.beats(&vote.token)
-}
-
 fn text(seen: &Seen, vote: &Vote) -> String {
     let Vote {
         token,
         holder,
         until,
     } = vote;
-    format!("until {until:?} it confirms {token:?} of {holder}, but {seen:?}")
+    format!(
+        "until {until:?} it confirms {token:?} of {holder}, but: {}",
+        describe(seen)
+    )
+}
+
+/// Returns a frame as text, with its trailers.
+pub(super) fn describe(seen: &Seen) -> String {
+    let beat = seen.beat().map(|beat| format!(", beat {beat}"));
+    let confirmed = (seen.confirmation()).map(|it| {
+        let Confirmation { token, beat, lasts } = it;
+        format!(", confirms {token:?}, beat {beat}, for {lasts:?}")
+    });
+    format!(
+        "{seen:?}{}{}",
+        beat.unwrap_or_default(),
+        confirmed.unwrap_or_default()
+    )
 }
