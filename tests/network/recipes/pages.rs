@@ -72,7 +72,7 @@ pub(crate) enum TestedBy {
 }
 
 /// Each recipe: its page, its beginning, and the test that runs it.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 44] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -267,6 +267,31 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
         "docs/reference/wire-formats.md",
         "cd codec/fuzz",
         TestedBy::Other("scripts/fuzz"),
+    ),
+    (
+        "docs/reference/lab2/conformance.md",
+        "cargo build --release -p ringd",
+        TestedBy::Other("network conformance::, with ringd as the program"),
+    ),
+    (
+        "docs/reference/lab2/conformance.md",
+        "target/release/ring-chaos conform --level voter",
+        TestedBy::Other("network conformance::, the same judgments"),
+    ),
+    (
+        "docs/token-service/protocol/conformance.md",
+        "CONFORM=./my-server",
+        TestedBy::Other("network ftn::load::, without CONFORM"),
+    ),
+    (
+        "docs/jitterbug/protocol/conformance.md",
+        "CONFORM=./my-node",
+        TestedBy::Other("network jitterbug::crashes::, without CONFORM"),
+    ),
+    (
+        "docs/board/protocol/conformance.md",
+        "CONFORM=./my-node",
+        TestedBy::Other("cargo test -p ring-board --test nodes faults::, without CONFORM"),
     ),
 ];
 

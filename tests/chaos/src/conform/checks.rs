@@ -91,7 +91,7 @@ pub(super) fn taken(frames: &[Seen], port: usize, mac: MacAddr, calms: &[Calm]) 
     let in_calm = |seen: &&Seen| calms.iter().any(|calm| calm.contains(seen.at));
     let offers = frames.iter().filter(in_calm).filter_map(|seen| {
         (seen.dst == mac).then_some(())?;
-        offered(seen)
+        offered_token(seen)
     });
     let offers: HashSet<Token> = offers.collect();
     let claims: HashSet<Token> = (frames.iter())
@@ -110,7 +110,7 @@ pub(super) fn handed_on(frames: &[Seen], port: usize, calms: &[Calm]) -> Share {
     let own = frames.iter().filter(in_calm);
     let offers: HashSet<Token> = own
         .filter(|seen| seen.port == port)
-        .filter_map(offered)
+        .filter_map(offered_token)
         .collect();
     let claims: HashSet<Token> = (frames.iter())
         .filter(|seen| seen.port != port && is_claim(seen))
@@ -122,7 +122,7 @@ pub(super) fn handed_on(frames: &[Seen], port: usize, calms: &[Calm]) -> Share {
     }
 }
 
-fn offered(seen: &Seen) -> Option<Token> {
+fn offered_token(seen: &Seen) -> Option<Token> {
     match seen.message {
         Message::TakeToken { token, .. } => Some(token),
         _ => None,

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::candidate::Candidate;
 use super::checks::{self, Calm};
 use super::report::{Outcome, Report};
-use super::work::Contenders;
+use super::work::{Contenders, Works};
 use super::{ConformOptions, Level, votes};
 
 /// Places of the nodes on the segment: two `ringd`s, the judged program, and a station that sends invalid frames.
@@ -119,11 +119,11 @@ pub fn judge(options: &ConformOptions) -> Result<Report> {
     let mut report = Report::default();
     judgment.join(&mut report)?;
     if report.passed() {
-        judgment.observe(&mut report)?;
+        judgment.observe(&mut report);
         judgment.send_garbage(&mut report)?;
         judgment.witness(&mut report)?;
         judgment.once(&mut report)?;
-        judgment.meet_owners()?;
+        judgment.meet_owners();
         judgment.stop_owner()?;
         judgment.break_ring(&mut report)?;
         judgment.leave(&mut report)?;
@@ -192,7 +192,7 @@ impl<'a> Judgment<'a> {
     fn join(&mut self, report: &mut Report) -> Result<()> {
         self.candidate.start()?;
         let began = Instant::now();
-        let joined = self.wait_until_whole(now(), JOIN_TIMEOUT)?;
+        let joined = self.wait_until_whole(now(), JOIN_TIMEOUT);
         let detail = match joined {
             None => format!("one owner and equal tables after {:.1?}", began.elapsed()),
             Some(why) => format!("not within {JOIN_TIMEOUT:?}: {why}"),
@@ -203,7 +203,7 @@ impl<'a> Judgment<'a> {
     }
 
     /// Lets the ring run without faults and without work.
-    fn observe(&mut self, report: &mut Report) -> Result<()> {
+    fn observe(&mut self, report: &mut Report) {
         let from = now();
         thread::sleep(QUIET_TIME);
         self.calms.push(Calm { from, to: now() });
@@ -222,7 +222,6 @@ impl<'a> Judgment<'a> {
                 report.add_condition(PROFILE, same, detail);
             }
         }
-        Ok(())
     }
 
     fn profiles(&self, port: usize) -> Vec<ring_segment::Profile> {
@@ -254,7 +253,7 @@ impl<'a> Judgment<'a> {
         thread::sleep(2 * self.timing().waiter_timeout());
         self.segment.rules().set(|rules| rules.up[STRANGER] = false);
         self.candidate.restart_if_dead()?;
-        let why = self.wait_until_whole(now(), self.bound())?;
+        let why = self.wait_until_whole(now(), self.bound());
         let after = self.last_digest(Duration::ZERO);
         let passed = why.is_none() && before == after && self.candidate.deaths.is_empty();
         let detail = why.unwrap_or_else(|| format!("{} kinds of invalid frames", garbage().len()));
@@ -272,7 +271,7 @@ impl<'a> Judgment<'a> {
                 &["run", "-q", "-r", "quorum", "-w", LOCK_WAIT, "true"],
             )?;
             self.daemons[other].start()?;
-            self.heal("kill a ringd")?;
+            self.heal("kill a ringd");
             if !granted {
                 let detail = "one ringd and the program had no quorum";
                 report.add(WITNESS, Outcome::Failed, detail);
@@ -322,7 +321,7 @@ impl<'a> Judgment<'a> {
 
     /// Isolates all members, so that each `ringd` elects itself. Then lets the program hear one of these two owners
     /// after the other. Their heartbeats ask for confirmations that exclude each other.
-    fn meet_owners(&mut self) -> Result<()> {
+    fn meet_owners(&mut self) {
         let from = now();
         self.split([0, 1, 2]);
         thread::sleep(self.timing().new_owner_bound() + BOUND_MARGIN);
@@ -332,7 +331,7 @@ impl<'a> Judgment<'a> {
             thread::sleep(self.timing().heartbeat.mul_f64(2.5));
         }
         self.split([0; RING]);
-        self.heal("two owners")
+        self.heal("two owners");
     }
 
     fn split(&self, sides: [usize; RING]) {
@@ -351,7 +350,7 @@ impl<'a> Judgment<'a> {
                 return Ok(());
             }
             self.stop_program(2 * self.timing().waiter_timeout())?;
-            self.heal("stop the owner")?;
+            self.heal("stop the owner");
         }
         Ok(())
     }
@@ -392,9 +391,9 @@ impl<'a> Judgment<'a> {
             });
             self.cause(&fault, &mut rng)?;
             self.candidate.restart_if_dead()?;
-            self.heal(&fault.text())?;
+            self.heal(&fault.text());
         }
-        let (counts, overlaps) = contenders.finish()?;
+        let Works { counts, overlaps } = contenders.finish()?;
         let works = counts.iter().map(|(_, count)| count).sum::<usize>();
         let counts: Vec<String> = (counts.iter())
             .map(|(name, count)| format!("{name} {count}"))
@@ -559,14 +558,13 @@ impl<'a> Judgment<'a> {
     }
 
     /// Waits after a fault until the ring is whole again.
-    fn heal(&mut self, fault: &str) -> Result<()> {
+    fn heal(&mut self, fault: &str) {
         let began = Instant::now();
-        if let Some(why) = self.wait_until_whole(now(), self.bound())? {
+        if let Some(why) = self.wait_until_whole(now(), self.bound()) {
             self.unhealed.push(format!("after \"{fault}\": {why}"));
         }
         self.slowest = self.slowest.max(began.elapsed());
         self.heals += 1;
-        Ok(())
     }
 
     /// Returns the longest time after a fault until the ring is whole.
@@ -575,35 +573,35 @@ impl<'a> Judgment<'a> {
     }
 
     /// Waits until there is one owner and all tables are equal. Returns the reason if the ring is not whole in time.
-    fn wait_until_whole(&mut self, from: Duration, timeout: Duration) -> Result<Option<String>> {
+    fn wait_until_whole(&self, from: Duration, timeout: Duration) -> Option<String> {
         let deadline = Instant::now() + timeout;
         loop {
-            let why = self.why_not_whole(from)?;
+            let why = self.why_not_whole(from);
             if why.is_none() || Instant::now() > deadline {
-                return Ok(why);
+                return why;
             }
             thread::sleep(POLL_INTERVAL);
         }
     }
 
-    fn why_not_whole(&self, from: Duration) -> Result<Option<String>> {
+    fn why_not_whole(&self, from: Duration) -> Option<String> {
         let mut hashes = Vec::new();
         for daemon in &self.daemons {
             let status = daemon.ask(&json!({"request": "status"}), "status");
             let Ok(status) = status else {
-                return Ok(Some("a ringd does not answer".to_owned()));
+                return Some("a ringd does not answer".to_owned());
             };
             let state = status["state"].as_str().unwrap_or_default().to_owned();
             if !["OWNER", "WAITER"].contains(&state.as_str()) {
-                return Ok(Some(format!("a ringd is {state}")));
+                return Some(format!("a ringd is {state}"));
             }
             if members(&status) != RING {
-                return Ok(Some(format!("a ringd knows {} members", members(&status))));
+                return Some(format!("a ringd knows {} members", members(&status)));
             }
             hashes.push(status["ring_hash"].as_str().unwrap_or_default().to_owned());
         }
         if hashes[0] != hashes[1] {
-            return Ok(Some("the tables of the ringds differ".to_owned()));
+            return Some("the tables of the ringds differ".to_owned());
         }
         match self.last_digest(from) {
             Some(hash) if format!("{hash:016x}") == hashes[0] => {}
@@ -612,9 +610,9 @@ impl<'a> Judgment<'a> {
                     "the program's table has the hash {hash:016x}, not {}",
                     hashes[0]
                 );
-                return Ok(Some(why));
+                return Some(why);
             }
-            None => return Ok(Some("the program has sent no digest".to_owned())),
+            None => return Some("the program has sent no digest".to_owned()),
         }
         let recent = now().saturating_sub(2 * self.timing().heartbeat);
         let chains = self.segment.capture().look(|frames| {
@@ -623,7 +621,7 @@ impl<'a> Judgment<'a> {
             let chains = claims.filter_map(|seen| Some(seen.message.token()?.chain()));
             chains.collect::<std::collections::HashSet<_>>().len()
         });
-        Ok((chains != 1).then(|| format!("{chains} tokens are claimed")))
+        (chains != 1).then(|| format!("{chains} tokens are claimed"))
     }
 
     /// Returns the hash in the last digest of the program since a time.

@@ -115,7 +115,7 @@ pub(super) fn check(
         if let Some(vote) = vote.filter(|vote| !vote.permits(seen.at, token, holder)) {
             findings.second.push(text(seen, &vote));
         }
-        // The member counts from the moment at which it read the heartbeat, which was not before the heartbeat was sent.
+        // The member counts from the moment at which it read the heartbeat. Only the time of sending is known here.
         let mut until = sent + confirmed.lasts;
         if let Some(vote) = vote.filter(|vote| vote.holder == holder) {
             until = until.max(vote.until);

@@ -57,6 +57,14 @@ fn note(folder: &Path, file: &str, name: &str) -> Result<()> {
     Ok(file.write_all(format!("{name} {at}\n").as_bytes())?)
 }
 
+/// The works of a run.
+pub(super) struct Works {
+    /// The number of works by name.
+    pub counts: Vec<(String, usize)>,
+    /// The works that began while another one was running.
+    pub overlaps: Vec<String>,
+}
+
 /// Programs that take locks with a quorum again and again.
 pub(super) struct Contenders {
     folder: PathBuf,
@@ -146,8 +154,8 @@ impl Contenders {
         Ok(())
     }
 
-    /// Ends all programs. Returns the number of works by name, and the works that overlapped.
-    pub(super) fn finish(mut self) -> Result<(Vec<(String, usize)>, Vec<String>)> {
+    /// Ends all programs, and returns their works.
+    pub(super) fn finish(mut self) -> Result<Works> {
         self.end();
         let works = fs::read_to_string(self.folder.join("works"))?;
         let mut counts: Vec<(String, usize)> = Vec::new();
@@ -159,7 +167,10 @@ impl Contenders {
         }
         counts.sort();
         let overlaps = fs::read_to_string(self.folder.join("overlaps"))?;
-        Ok((counts, overlaps.lines().map(str::to_owned).collect()))
+        Ok(Works {
+            counts,
+            overlaps: overlaps.lines().map(str::to_owned).collect(),
+        })
     }
 
     fn end(&mut self) {
