@@ -13,8 +13,8 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     pub name: &'static str,
-    /// The page with the rule.
-    pub page: &'static str,
+    /// The page and the id of the rule.
+    pub rule: &'static str,
     pub outcome: Outcome,
     pub detail: String,
 }
@@ -28,13 +28,13 @@ pub struct Report {
 impl Report {
     pub(super) fn add(
         &mut self,
-        (name, page): (&'static str, &'static str),
+        (name, rule): (&'static str, &'static str),
         outcome: Outcome,
         detail: impl Into<String>,
     ) {
         self.lines.push(Line {
             name,
-            page,
+            rule,
             outcome,
             detail: detail.into(),
         });
@@ -104,8 +104,8 @@ impl fmt::Display for Report {
             };
             writeln!(
                 f,
-                "{outcome:14}  {:16}  {:13}  {}",
-                line.name, line.page, line.detail
+                "{outcome:14}  {:12}  {:16}  {}",
+                line.name, line.rule, line.detail
             )?;
         }
         Ok(())

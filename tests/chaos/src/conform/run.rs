@@ -45,26 +45,27 @@ const STOPS: usize = 4;
 const MEETINGS: usize = 8;
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Checks: name, and page and id of the rule.
 const FRAMES: (&str, &str) = ("frames", "frames.md");
-const JOINS: (&str, &str) = ("joins", "membership.md");
-const PROFILE: (&str, &str) = ("profile", "membership.md");
-const GARBAGE: (&str, &str) = ("garbage", "frames.md");
-const CONFIRMS: (&str, &str) = ("confirms", "grades.md");
-const ONE_VOTE: (&str, &str) = ("one-vote", "grades.md");
-const TRUE_VOTES: (&str, &str) = ("true-votes", "grades.md");
-const FIRST_VOTE: (&str, &str) = ("first-vote", "grades.md");
-const WITNESS: (&str, &str) = ("witness", "grades.md");
-const STAYS_OUT: (&str, &str) = ("stays-out", "grades.md");
-const TAKES: (&str, &str) = ("takes", "passing.md");
-const HANDS_ON: (&str, &str) = ("hands-on", "passing.md");
-const ELECTS: (&str, &str) = ("elects", "states.md");
-const LEASE: (&str, &str) = ("lease", "states.md");
-const LEAVES: (&str, &str) = ("leaves", "states.md");
-const ONCE: (&str, &str) = ("once", "once.md");
-const EXCLUSIVE: (&str, &str) = ("exclusive", "promises.md");
-const EQUAL_TOKENS: (&str, &str) = ("equal-tokens", "promises.md");
-const HEALS: (&str, &str) = ("heals", "promises.md");
-const LIVES: (&str, &str) = ("lives", "promises.md");
+const JOINS: (&str, &str) = ("joins", "promises.md Q5");
+const PROFILE: (&str, &str) = ("profile", "membership.md F1");
+const GARBAGE: (&str, &str) = ("garbage", "states.md R4");
+const CONFIRMS: (&str, &str) = ("confirms", "grades.md G6");
+const ONE_VOTE: (&str, &str) = ("one-vote", "grades.md V1");
+const TRUE_VOTES: (&str, &str) = ("true-votes", "grades.md G7");
+const FIRST_VOTE: (&str, &str) = ("first-vote", "grades.md G8");
+const WITNESS: (&str, &str) = ("witness", "grades.md G16");
+const STAYS_OUT: (&str, &str) = ("stays-out", "faults.md Z1");
+const TAKES: (&str, &str) = ("takes", "states.md W4");
+const HANDS_ON: (&str, &str) = ("hands-on", "passing.md P1");
+const ELECTS: (&str, &str) = ("elects", "states.md C6");
+const LEASE: (&str, &str) = ("lease", "states.md O4");
+const LEAVES: (&str, &str) = ("leaves", "faults.md Z9");
+const ONCE: (&str, &str) = ("once", "once.md J4");
+const EXCLUSIVE: (&str, &str) = ("exclusive", "grades.md G1");
+const EQUAL_TOKENS: (&str, &str) = ("equal-tokens", "promises.md Q1");
+const HEALS: (&str, &str) = ("heals", "promises.md Q2");
+const LIVES: (&str, &str) = ("lives", "promises.md Q7");
 
 #[derive(Debug, Clone)]
 enum Fault {
@@ -472,7 +473,9 @@ impl<'a> Judgment<'a> {
             let mut own = frames.iter().rev().take_while(|seen| seen.at >= from);
             own.any(|seen| seen.port == CANDIDATE && seen.message == Message::Leaving)
         });
-        let detail = format!("SIGTERM: LEAVING sent: {left}, end: {status:?}");
+        let sent = if left { "LEAVING" } else { "no LEAVING" };
+        let end = status.map_or("no end".to_owned(), |status| status.to_string());
+        let detail = format!("{sent} after SIGTERM, then {end}");
         report.add_condition(LEAVES, left && status.is_some(), detail);
         Ok(())
     }
