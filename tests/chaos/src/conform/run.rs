@@ -193,13 +193,20 @@ impl<'a> Judgment<'a> {
     fn join(&mut self, report: &mut Report) -> Result<()> {
         self.candidate.start()?;
         let began = Instant::now();
-        let joined = self.wait_until_whole(now(), JOIN_TIMEOUT);
-        let detail = match joined {
-            None => format!("one owner and equal tables after {:.1?}", began.elapsed()),
-            Some(why) => format!("not within {JOIN_TIMEOUT:?}: {why}"),
-        };
-        let passed = !detail.starts_with("not");
-        report.add_condition(JOINS, passed, detail);
+        let why = self.wait_until_whole(now(), JOIN_TIMEOUT);
+        self.candidate.restart_if_dead()?;
+        let deaths = &self.candidate.deaths;
+        match why.or_else(|| deaths.first().cloned()) {
+            None => {
+                let detail = format!("one owner and equal tables after {:.1?}", began.elapsed());
+                report.add(JOINS, Outcome::Passed, detail);
+            }
+            Some(why) => {
+                let detail = format!("not within {JOIN_TIMEOUT:?}: {why}");
+                report.add(JOINS, Outcome::Failed, detail);
+                report.add_violations(LIVES, deaths, "the program runs");
+            }
+        }
         Ok(())
     }
 
