@@ -16,6 +16,9 @@ KINDS = {
     5: "WHERE_IS_TOKEN", 6: "GENERATING_TOKEN", 7: "RING_MEMBERS", 8: "WANT_TOKEN", 9: "LEAVING",
     10: "STAMPS", 11: "FORGET",
 }
+PURPOSES = ("more follows", "tell", "ask", "agree", "differ")
+BACKINGS = {1: "unused", 2: "used", 3: "confirmed", 4: "quorum"}
+NEVER = 2**64 - 1
 
 
 def mac(data):
@@ -60,6 +63,55 @@ class Reader:
         count = self.number(2)
         return ", ".join(f"{mac(self.take(6))} {ip(self.take(16))}" for _ in range(count))
 
+    def stamps(self):
+        serial, purpose, digest = self.number(4), self.number(1), self.take(8).hex()
+        purpose = PURPOSES[purpose] if purpose < len(PURPOSES) else f"purpose {purpose}"
+        names = [self.take(75)[:32].rstrip(b"\0").decode(errors="replace") for _ in range(self.number(2))]
+        return f"serial {serial} {purpose} stamps {digest} {' '.join(names)}".rstrip()
+
+    def trailer(self, mark, length):
+        """Moves behind a trailer and returns its bytes without the mark, or returns None if there is no such trailer."""
+        trailer = self.data[self.at:self.at + length]
+        if len(trailer) < length or trailer[:4] != mark:
+            return None
+        self.at += length
+        return Reader(trailer[4:])
+
+
+def milliseconds(nanoseconds):
+    return f"{nanoseconds / 1e6:g} ms"
+
+
+def trailers(kind, reader):
+    """Returns the words that describe the trailers after a message."""
+    words = []
+    if kind == 2 and (beat := reader.trailer(b"RGD1", 8)):
+        words.append(f"beat {beat.number(4)}")
+    if kind == 3 and (trailer := reader.trailer(b"RGD1", 35)):
+        flags, token, beat, lasts = trailer.number(1), trailer.token(), trailer.number(4), trailer.number(8)
+        if flags & 1:
+            words.append(f"confirms {token} beat {beat} for {milliseconds(lasts)}")
+        if flags & 2:
+            words.append("paused")
+    if kind in (2, 3, 5, 6, 8) and (profile := reader.trailer(b"RGD2", 43)):
+        flags, mtu, constants = profile.number(1), profile.number(2), profile.take(8).hex()
+        patience, shortest, take = (milliseconds(profile.number(8)) for _ in range(3))
+        backing = BACKINGS.get(flags >> 5)
+        words += [text for flag, text in ((1, "deaf"), (2, "unreached")) if flags & flag]
+        words += [f"backing {backing}"] if backing else []
+        words.append(
+            f"profile mtu {mtu} constants {constants} patience {patience} shortest {shortest} take {take} "
+            f"expect {profile.number(4)}"
+        )
+        if card := reader.trailer(b"RGD3", 25):
+            version = ".".join(str(card.number(2)) for _ in range(3))
+            unheard, held, length = card.take(6), card.number(8), card.number(1)
+            words.append(f"card {version}")
+            words += [f"unheard {mac(unheard)}"] if any(unheard) else []
+            program = reader.take(length).decode(errors="replace")
+            words += [f"held {milliseconds(held)} by {program or 'a program'}"] if held != NEVER else []
+    return words
+
 
 def decode(payload):
     """Returns a frame's author and the words that describe its message (layouts: docs/reference/lab2/frames.md)."""
@@ -78,9 +130,11 @@ def decode(payload):
         words.append(reader.token())
     elif kind == 7:
         words += [reader.digest(), reader.members()]
+    elif kind == 10:
+        words += [reader.token(), reader.stamps()]
     elif kind == 11:
         words.append(", ".join(mac(reader.take(6)) for _ in range(reader.number(2))))
-    return author, words
+    return author, words + trailers(kind, reader)
 
 
 def describe(frame):

@@ -5,6 +5,7 @@
 //! `cargo test --test network` runs all tests. `cargo test --test network locks::` runs only the tests of `locks`.
 
 mod chaos;
+mod conformance;
 mod daemon;
 mod faulty_machines;
 mod fencing;
@@ -30,7 +31,9 @@ const CLOCK_TOLERANCE: Duration = Duration::from_millis(20);
 fn main() -> ExitCode {
     // Some tests start this program again as a helper process.
     ring_chaos::burners::burn_if_asked();
-    let helper = grades::work_if_asked().or_else(runtime::run_as_child);
+    let helper = grades::work_if_asked()
+        .or_else(runtime::run_as_child)
+        .or_else(ring_chaos::conform::help_if_asked);
     if let Some(code) = helper {
         return code;
     }
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         hooks::tests(),
         runtime::tests(),
         chaos::tests(),
+        conformance::tests(),
     ];
     let began = SystemTime::now() - CLOCK_TOLERANCE;
     let code = ring_segment::main(parts.into_iter().flatten().collect());

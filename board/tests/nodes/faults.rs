@@ -13,6 +13,7 @@ pub(crate) fn tests() -> Vec<Test> {
         five_nodes_are_killed_stopped_and_cut_off_while_clients_write_to_a_file,
         five_nodes_are_killed_stopped_and_cut_off_while_clients_write_to_a_server,
         a_server_that_crashes_keeps_no_token_and_loses_no_post,
+        conformance_of_a_node,
     ];
     tests.into_iter().map(Test::without_stalls).collect()
 }
@@ -25,9 +26,17 @@ fn five_nodes_are_killed_stopped_and_cut_off_while_clients_write_to_a_server() -
     run_with_faults(DatabaseKind::PostgreSql)
 }
 
+/// The coordinator may be another program (`docs/board/protocol/conformance.md`).
+fn conformance_of_a_node() -> Result<()> {
+    survive_faults(TestRing::with_judged(5, 5)?)
+}
+
 fn run_with_faults(kind: DatabaseKind) -> Result<()> {
+    survive_faults(TestRing::new(5, kind, &[("--election-timeout", "400ms")])?)
+}
+
+fn survive_faults(mut ring: TestRing) -> Result<()> {
     let all = [1, 2, 3, 4, 5];
-    let mut ring = TestRing::new(5, kind, &[("--election-timeout", "400ms")])?;
     ring.wait_for_ring(&all)?;
     let clients = TestClients::start(&ring)?;
     clients.wait_for_posts(10);

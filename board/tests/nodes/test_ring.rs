@@ -42,6 +42,8 @@ pub(crate) struct TestRing {
     nodes: Vec<Daemon>,
     database: String,
     server: Option<PostgreSql>,
+    /// A node that may be another program. The test does not use its control socket.
+    judged: Option<usize>,
 }
 
 impl TestRing {
@@ -70,6 +72,7 @@ impl TestRing {
             nodes: Vec::new(),
             database,
             server,
+            judged: None,
         })
     }
 
@@ -84,6 +87,24 @@ impl TestRing {
             ring.nodes.push(node.spawn()?);
         }
         Ok(ring)
+    }
+
+    /// Creates a ring like [`TestRing::new`]. The node with this id is the judged program.
+    pub(crate) fn with_judged(count: usize, judged: usize) -> Result<Self> {
+        let mut ring = Self::without_nodes(count, DatabaseKind::Sqlite)?;
+        ring.judged = Some(judged);
+        for id in 1..=count {
+            let node = ring.options(id)?;
+            let node = if id == judged { node.conform() } else { node };
+            ring.nodes.push(node.spawn()?);
+        }
+        Ok(ring)
+    }
+
+    /// Returns those of the nodes whose status the test may use.
+    fn with_status(&self, ids: &[usize]) -> Vec<usize> {
+        let has_status = |id: &usize| self.judged != Some(*id);
+        ids.iter().copied().filter(has_status).collect()
     }
 
     /// Returns the command that starts a node. The command contains the time options of this ring.
@@ -122,8 +143,9 @@ impl TestRing {
     /// Waits until these nodes form one ring, agree on its order, and have the node with the largest id as coordinator.
     /// Then waits until the token has visited each node once more.
     pub(crate) fn wait_for_ring(&self, ids: &[usize]) -> Result<()> {
+        let asked = self.with_status(ids);
         let (&first, &largest) = (
-            ids.first().context("there are none")?,
+            asked.first().context("there are none")?,
             ids.iter().max().context("there are none")?,
         );
         let is_in = |status: &Value| {
@@ -139,7 +161,7 @@ impl TestRing {
         loop {
             let status = self.wait(first, is_in)?;
             let mut agree = true;
-            for &other in &ids[1..] {
+            for &other in &asked[1..] {
                 let seen = self.wait(other, is_in)?;
                 agree &= seen["members"] == status["members"] && seen["term"] == status["term"];
                 agree &= successor_in_members(&seen, other)? == seen["successor"];
@@ -155,7 +177,7 @@ impl TestRing {
     /// Waits until the token has visited each of these nodes once more. At that visit, the token's sequence must be
     /// larger than before.
     pub(crate) fn wait_for_rounds(&self, ids: &[usize]) -> Result<()> {
-        for &id in ids {
+        for id in self.with_status(ids) {
             let before = self.wait(id, |_| true)?;
             let (count, sequence) = (tokens_received(&before), sequence(&before)?);
             self.wait(id, |status| tokens_received(status) > count + 1)?;

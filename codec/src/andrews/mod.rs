@@ -1,4 +1,4 @@
-//! Andrews: a ring that an elected coordinator manages (`docs/reference/wire-formats.md`, "Andrews").
+//! Andrews: a ring that an elected coordinator manages (`docs/board/messages.md`).
 //!
 //! A frame consists of a header of 12 bytes and a payload. TCP and UDP use the same frames. Integers are big-endian.
 //! Each type has a module with its layout and a worked example.

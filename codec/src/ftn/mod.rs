@@ -1,6 +1,6 @@
 //! The FTN token service: a group of servers keeps tokens for clients, in UDP datagrams
-//! (`docs/reference/wire-formats.md`, "FTN token service"). This module encodes and decodes datagrams. This module
-//! applies no rule of the protocol.
+//! (`docs/token-service/messages.md`). This module encodes and decodes datagrams. This module applies no rule of the
+//! protocol.
 //!
 //! A message is a sequence of values of variable length. The first value is the message's type, which determines the
 //! other values. Every message begins with the same head:

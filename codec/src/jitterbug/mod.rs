@@ -1,5 +1,4 @@
-//! Jitterbug: orphans, waiters and a leader, over UDP broadcasts and TCP (`docs/reference/wire-formats.md`,
-//! "Jitterbug").
+//! Jitterbug: orphans, waiters and a leader, over UDP broadcasts and TCP (`docs/jitterbug/datagrams.md`).
 //!
 //! The low four bits of every message's first byte are the protocol's version, 1. The high four bits are the type.
 //! Integers are big-endian. TR1 and TR2 are datagrams, and the other messages use a TCP stream. [`Terms`] may follow

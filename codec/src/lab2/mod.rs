@@ -1,4 +1,4 @@
-//! Lab2: token and heartbeat messages in raw Ethernet frames (`docs/reference/wire-formats.md`, "Lab2").
+//! Lab2: token and heartbeat messages in raw Ethernet frames (`docs/reference/lab2/frames.md`).
 //!
 //! A frame consists of an Ethernet II header, the message's header of 8 bytes, and the fields of its kind. Integers are
 //! big-endian. Ethernet pads short payloads, so the decoder ignores bytes after the message. Each kind has a module

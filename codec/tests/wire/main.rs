@@ -8,3 +8,4 @@ mod refusals;
 mod spread;
 mod streams;
 mod truncation;
+mod vectors;

@@ -1,5 +1,5 @@
-//! Tests that `docs/reference/wire-formats.md`, the crate's documentation and the seeds contain the same examples. To
-//! write the seeds again from the page, set `RING_CODEC_SEEDS=write`.
+//! Tests that the pages of the formats, the crate's documentation and the seeds contain the same examples. To write the
+//! seeds again from the pages, set `RING_CODEC_SEEDS=write`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,10 +12,10 @@ fn crate_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Returns the page's examples of a format, by name. An example is a block that starts with ` ```text format/name`. In
+/// Returns the examples of a format's page, by name. An example is a block that starts with ` ```text format/name`. In
 /// each line the bytes end at the semicolon.
 pub(crate) fn examples(format: &Format) -> BTreeMap<String, Vec<u8>> {
-    let page = fs::read_to_string(crate_path("../docs/reference/wire-formats.md")).unwrap();
+    let page = fs::read_to_string(crate_path("../docs").join(format.page)).unwrap();
     let mut found = BTreeMap::new();
     for block in page.split("```text ").skip(1) {
         let (title, rest) = block.split_once('\n').unwrap();
@@ -49,7 +49,7 @@ fn code_examples(format: &Format) -> BTreeSet<Vec<u8>> {
     examples
 }
 
-fn parse_hex(hex: &str) -> Vec<u8> {
+pub(crate) fn parse_hex(hex: &str) -> Vec<u8> {
     let digits: Vec<_> = hex.chars().filter(|c| !c.is_whitespace()).collect();
     let byte = |pair: &[char]| {
         let pair: String = pair.iter().collect();

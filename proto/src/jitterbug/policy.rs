@@ -1,7 +1,7 @@
 //! The built-in computation and decisions (`docs/jitterbug/protocol/data.md` D1, D6): pure functions of bytes.
 
-/// Returns the digest of the computation and the decision (`docs/reference/wire-formats.md`, "Jitterbug"): FNV-1a in 64
-/// bits. A command is represented by its line after `sh -c `.
+/// Returns the digest of the computation and the decision (`docs/jitterbug/datagrams.md`): FNV-1a in 64 bits. A
+/// command is represented by its line after `sh -c `.
 pub const fn digest(compute: &str, decide: &str) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     // The zero byte separates the two, so that `ab` and `c` differ from `a` and `bc`.

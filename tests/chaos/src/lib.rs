@@ -17,6 +17,7 @@
 
 pub mod burners;
 pub mod check;
+pub mod conform;
 pub mod fault;
 pub mod journal;
 pub mod member;

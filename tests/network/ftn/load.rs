@@ -32,6 +32,7 @@ pub(super) fn tests() -> Vec<Test> {
     tests![
         three_servers_survive_the_loss_of_one_and_a_restart_of_all,
         five_servers_survive_the_loss_of_the_leader_and_another,
+        conformance_of_a_server,
     ]
 }
 
@@ -48,12 +49,19 @@ struct ClientGroup {
 impl ClientGroup {
     /// Starts the clients on two additional nodes.
     fn new(servers: usize) -> Result<Self> {
+        Self::on(servers, ServerStand::new)
+    }
+
+    fn on(
+        servers: usize,
+        start: fn(usize, usize, &[(&str, &str)]) -> Result<ServerStand>,
+    ) -> Result<Self> {
         let options = [
             ("--quorum", "majority"),
             ("--client-timeout", CLIENT_TIMEOUT),
             ("--grace", CLIENT_TIMEOUT),
         ];
-        let stand = ServerStand::new(servers + 2, servers, &options)?;
+        let stand = start(servers + 2, servers, &options)?;
         let log = stand.folder().join("log");
         fs::write(&log, "")?;
         let work = "echo b $RINGD_TOKEN >>$0; sleep 0.01; echo e $RINGD_TOKEN >>$0";
@@ -177,7 +185,15 @@ impl Drop for ClientGroup {
 
 /// This test lasts for a grace period, three changes of leader, and another grace period.
 fn three_servers_survive_the_loss_of_one_and_a_restart_of_all() -> Result<()> {
-    let mut group = ClientGroup::new(3)?;
+    survive_losses(ClientGroup::new(3)?)
+}
+
+/// The last of the three servers may be another program (`docs/token-service/protocol/conformance.md`).
+fn conformance_of_a_server() -> Result<()> {
+    survive_losses(ClientGroup::on(3, ServerStand::with_judged)?)
+}
+
+fn survive_losses(mut group: ClientGroup) -> Result<()> {
     let leader = group.stand.wait_until_served_by(&[0, 1, 2])?;
     group.wait_for_round()?;
 

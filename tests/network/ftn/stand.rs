@@ -20,9 +20,25 @@ pub(super) struct ServerStand {
     segment: Segment,
     folder: TempDir,
     servers: Vec<Daemon>,
+    /// A server that may be another program. The stand does not use its control socket.
+    judged: Option<usize>,
 }
 
 impl ServerStand {
+    /// Starts servers like [`ServerStand::new`]. The last server is the judged program.
+    pub(super) fn with_judged(
+        nodes: usize,
+        servers: usize,
+        options: &[(&str, &str)],
+    ) -> Result<Self> {
+        let mut stand = Self::without_servers(nodes, servers)?;
+        stand.judged = servers.checked_sub(1);
+        for index in 0..servers {
+            stand.start(index, options)?;
+        }
+        Ok(stand)
+    }
+
     /// Starts `servers` servers on a segment of `nodes` nodes. `options` override the stand's default times.
     pub(super) fn new(nodes: usize, servers: usize, options: &[(&str, &str)]) -> Result<Self> {
         let mut stand = Self::without_servers(nodes, servers)?;
@@ -36,6 +52,9 @@ impl ServerStand {
         let mut server = self.server_options(index)?;
         for (name, value) in options {
             server = server.option(name, value);
+        }
+        if self.judged == Some(index) {
+            server = server.conform();
         }
         self.servers.push(server.spawn()?);
         Ok(())
@@ -55,6 +74,7 @@ impl ServerStand {
             segment,
             folder,
             servers: Vec::new(),
+            judged: None,
         })
     }
 
@@ -95,7 +115,9 @@ impl ServerStand {
     /// Waits until all these servers are READY, and agree on a leader, its configuration and the states of all servers.
     /// Returns the leader.
     pub(super) fn wait_until_served_by(&self, those: &[usize]) -> Result<usize> {
-        let first = *those.first().context("there are no servers")?;
+        let has_status = |server: &usize| self.judged != Some(*server);
+        let asked: Vec<usize> = those.iter().copied().filter(has_status).collect();
+        let first = *asked.first().context("there are no servers")?;
         let is_served = |status: &Value| {
             let is_up = |index: &usize| status["servers"][*index]["state"] == "READY";
             let leads = |index: &usize| status["leader"] == *index;
@@ -108,7 +130,7 @@ impl ServerStand {
                 keys.iter().all(|key| other[*key] == status[*key])
             };
             let mut all_agree = true;
-            for &other in &those[1..] {
+            for &other in &asked[1..] {
                 let seen = self.servers[other].wait_for_status(WAIT_LIMIT, is_served)?;
                 all_agree &= agrees(&seen);
             }

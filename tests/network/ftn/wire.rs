@@ -1,4 +1,4 @@
-//! Decoder of the token service's messages. The decoder follows `docs/reference/wire-formats.md` and shares no code
+//! Decoder of the token service's messages. The decoder follows `docs/token-service/messages.md` and shares no code
 //! with the tested codec.
 
 use anyhow::{Context, Result, bail, ensure};

@@ -15,6 +15,7 @@ pub(super) fn tests() -> Vec<Test> {
         a_restore_succeeds_although_a_third_of_all_datagrams_is_lost,
         a_leader_that_was_stopped_asks_for_the_token_before_it_leads_again,
         a_node_that_gets_sigterm_passes_the_token,
+        conformance_of_a_node,
     ];
     // These tests kill and stop daemons themselves.
     all.into_iter().map(Test::without_stalls).collect()
@@ -222,4 +223,59 @@ fn a_node_that_gets_sigterm_passes_the_token() -> Result<()> {
         ensure!(stand.node(index).wait_exit(WAIT_LIMIT)?.code() == Some(0));
     }
     stand.judge().map(drop)
+}
+
+/// The last of the four nodes may be another program (`docs/jitterbug/protocol/conformance.md`). The other three nodes
+/// show whether the ring works, and the judge checks the messages of all nodes.
+fn conformance_of_a_node() -> Result<()> {
+    const OTHERS: [usize; 3] = [0, 1, 2];
+    const JUDGED: usize = 3;
+    const ALL: [usize; 4] = [0, 1, 2, 3];
+    let options = [("--hold", "50ms")];
+    let mut stand = NodeStand::with_judged(Kind::Switch(5), ALL.len(), &options)?;
+    stand.wait_for_ring(&ALL)?;
+    stand.wait_for_rounds(&OTHERS)?;
+
+    // The judged node helps to restore the token of a dead leader.
+    let (leader, reached) = kill_the_leader(&mut stand, &OTHERS)?;
+    for index in OTHERS.into_iter().filter(|&index| index != leader) {
+        stand.wait_for_count(index, reached + 3)?;
+    }
+    stand.node(leader).start()?;
+    stand.wait_for_ring(&ALL)?;
+
+    // It is killed, and joins again.
+    stand.node(JUDGED).kill()?;
+    stand.wait_for_rounds(&OTHERS)?;
+    stand.node(JUDGED).start()?;
+    stand.wait_for_ring(&ALL)?;
+
+    // It stalls, and then gives way to the token of the others.
+    stand.signal(JUDGED, Signal::SIGSTOP)?;
+    stand.wait_for_rounds(&OTHERS)?;
+    stand.signal(JUDGED, Signal::SIGCONT)?;
+    stand.wait_for_ring(&ALL)?;
+
+    // A cut makes two rings with two tokens, which become one ring.
+    let partition = |stand: &NodeStand, sides: [usize; 4]| {
+        let switch = stand.segment().rules();
+        switch.set(|rules| rules.partition = sides.to_vec());
+    };
+    partition(&stand, [0, 0, 1, 1]);
+    stand.wait_for_rounds(&OTHERS)?;
+    partition(&stand, [0; 4]);
+    stand.wait_for_ring(&ALL)?;
+    stand.wait_for_rounds(&OTHERS)?;
+
+    let seen = stand.judge()?;
+    let judged = stand.address(JUDGED);
+    ensure!(
+        seen.passes.iter().any(|pass| pass.to == judged),
+        "the judged node took no token"
+    );
+    ensure!(
+        seen.passes.iter().any(|pass| pass.from == judged),
+        "the judged node passed no token"
+    );
+    Ok(())
 }

@@ -41,9 +41,21 @@ pub(super) struct NodeStand {
     kind: Kind,
     record: Record,
     nodes: Vec<Daemon>,
+    /// A node that may be another program. The stand does not use its control socket.
+    judged: Option<usize>,
 }
 
 impl NodeStand {
+    /// Starts nodes like [`NodeStand::new`]. The last node is the judged program.
+    pub(super) fn with_judged(kind: Kind, nodes: usize, options: &[(&str, &str)]) -> Result<Self> {
+        let mut stand = Self::without_nodes(kind, nodes)?;
+        stand.judged = nodes.checked_sub(1);
+        for index in 0..nodes {
+            stand.add(index, options)?;
+        }
+        Ok(stand)
+    }
+
     /// Starts nodes. `options` override the stand's default times.
     pub(super) fn new(kind: Kind, nodes: usize, options: &[(&str, &str)]) -> Result<Self> {
         let mut stand = Self::without_nodes(kind, nodes)?;
@@ -70,6 +82,7 @@ impl NodeStand {
             segment,
             kind,
             nodes: Vec::new(),
+            judged: None,
         })
     }
 
@@ -93,6 +106,9 @@ impl NodeStand {
         let mut node = self.options(index)?;
         for (name, value) in options {
             node = node.option(name, value);
+        }
+        if self.judged == Some(index) {
+            node = node.conform();
         }
         self.nodes.push(node.spawn()?);
         Ok(())
@@ -151,7 +167,9 @@ impl NodeStand {
             let has = |address: &String| addresses(status).contains(address);
             status["state"] != "orphan" && wanted.iter().all(has)
         };
-        let (&first, others) = those.split_first().context("there are no servers")?;
+        let has_status = |node: &usize| self.judged != Some(*node);
+        let asked: Vec<usize> = those.iter().copied().filter(has_status).collect();
+        let (&first, others) = asked.split_first().context("there are no servers")?;
         loop {
             let status = self.nodes[first].wait_for_status(WAIT_LIMIT, in_ring)?;
             let mut agree = true;

@@ -1,4 +1,4 @@
-//! Decoder of Jitterbug's messages. The decoder follows `docs/reference/wire-formats.md` and shares no code with the
+//! Decoder of Jitterbug's messages. The decoder follows `docs/jitterbug/datagrams.md` and shares no code with the
 //! tested codec.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

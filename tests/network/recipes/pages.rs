@@ -92,7 +92,7 @@ pub(crate) enum TestedBy {
 
 /// Each recipe: its page, its beginning, and the test that runs it. If a test runs all recipes of a page, the beginning
 /// is empty.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 71] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 76] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -127,6 +127,11 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 71] = [
         "docs/board/operate.md",
         "sudo install -m 644 systemd/ringd.sysusers",
         TestedBy::Other("cargo test -p ring-board --test nodes service::"),
+    ),
+    (
+        "docs/board/protocol/conformance.md",
+        "CONFORM=./my-node",
+        TestedBy::Other("cargo test -p ring-board --test nodes faults::, without CONFORM"),
     ),
     (
         "docs/contributors/contributing.md",
@@ -384,6 +389,11 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 71] = [
         TestedBy::Test("jitterbug::service"),
     ),
     (
+        "docs/jitterbug/protocol/conformance.md",
+        "CONFORM=./my-node",
+        TestedBy::Other("network jitterbug::crashes::, without CONFORM"),
+    ),
+    (
         "docs/operations/deploy.md",
         "sudo setcap cap_net_raw+ep",
         TestedBy::Test("recipes::readme"),
@@ -414,6 +424,16 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 71] = [
         TestedBy::Test("recipes::readme"),
     ),
     (
+        "docs/reference/lab2/conformance.md",
+        "cargo build --release -p ringd",
+        TestedBy::Other("network conformance::, with ringd as the program"),
+    ),
+    (
+        "docs/reference/lab2/conformance.md",
+        "target/release/ring-chaos conform --level voter",
+        TestedBy::Other("network conformance::, the same judgments"),
+    ),
+    (
         "docs/reference/wire-formats.md",
         "scripts/fuzz 330",
         TestedBy::Other("the CI job fuzz"),
@@ -432,6 +452,11 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 71] = [
         "docs/token-service/operate.md",
         "sudo install -m 644 systemd/ringd.sysusers",
         TestedBy::Test("ftn::service"),
+    ),
+    (
+        "docs/token-service/protocol/conformance.md",
+        "CONFORM=./my-server",
+        TestedBy::Other("network ftn::load::, without CONFORM"),
     ),
     (
         "docs/token-service/use.md",

@@ -27,6 +27,8 @@ use crate::stalls;
 /// Interval between two checks for the end of a process or for its status. Both checks are cheap.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
+/// Environment variable with the command line of a program that a conformance test judges.
+const CONFORM: &str = "CONFORM";
 /// Exit code of `ringctl status` if the node is in no ring.
 const NOT_IN_RING_CODE: i32 = 5;
 
@@ -89,6 +91,16 @@ impl Ringd {
     pub fn through<T: Into<OsString>>(mut self, wrapper: impl IntoIterator<Item = T>) -> Self {
         self.wrapper = wrapper.into_iter().map(Into::into).collect();
         self
+    }
+
+    /// Starts another program instead of the daemon, if the environment variable `CONFORM` has its command line. The
+    /// program gets the daemon's command line as arguments. A test that judges programs calls this function for the
+    /// judged node, and does not use the control socket of that node.
+    pub fn conform(self) -> Self {
+        match std::env::var_os(CONFORM) {
+            Some(_) => self.through(["sh", "-c", &format!("exec ${CONFORM} \"$@\""), CONFORM]),
+            None => self,
+        }
     }
 
     /// Uses the daemon's default places for the state directory and the control socket.

@@ -111,4 +111,6 @@ pub use shared_ring::SharedRing;
 pub use stand::{OTHER_DIGEST, Stand, is_claim, is_heartbeat, take_token, token_is_here};
 pub use switch::{Rules, Switch};
 pub use timing::{LONG_IDLE_HOLD, SLACK, Timing};
-pub use wire::{Digest, ETHERTYPE, Member, Message, Seen, Token, digest_of, frame};
+pub use wire::{
+    Confirmation, Digest, ETHERTYPE, Member, Message, Profile, Seen, Token, digest_of, frame,
+};

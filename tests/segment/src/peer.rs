@@ -7,7 +7,7 @@ use pnet::util::MacAddr;
 
 use crate::clock;
 use crate::packet_socket::RawSocket;
-use crate::wire::{self, Message, Seen};
+use crate::wire::{self, ETHERTYPE, Message, Seen};
 
 const INTERFACE: &str = "eth0";
 
@@ -23,11 +23,20 @@ pub struct Peer {
 impl Peer {
     /// Makes a peer in the calling thread's network namespace.
     pub(crate) fn new(index: usize, mac: MacAddr, ethertype: u16) -> Result<Self> {
+        Self::open(INTERFACE, index, mac, ethertype)
+    }
+
+    /// Makes a peer on an interface of the calling thread's network namespace, for a program that is no test.
+    pub fn on(interface: &str, mac: MacAddr) -> Result<Self> {
+        Self::open(interface, 0, mac, ETHERTYPE)
+    }
+
+    fn open(interface: &str, index: usize, mac: MacAddr, ethertype: u16) -> Result<Self> {
         Ok(Self {
             index,
             mac,
             ethertype,
-            socket: RawSocket::on(INTERFACE, ethertype)?,
+            socket: RawSocket::on(interface, ethertype)?,
         })
     }
 

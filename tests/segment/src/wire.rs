@@ -3,6 +3,7 @@
 //! This module shares no code with `ring-codec`. The layouts are those of `docs/reference/lab2/frames.md`.
 
 use std::fmt;
+use std::time::Duration;
 
 use pnet::packet::Packet;
 use pnet::packet::ethernet::{EtherType, EthernetPacket, MutableEthernetPacket};
@@ -195,10 +196,29 @@ pub struct Stamp {
     pub period: u64,
 }
 
+/// The parts of a profile that tests compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Profile {
+    pub flags: u8,
+    /// Digest of the author's constants.
+    pub constants: u64,
+    /// Number of members that the author expects.
+    pub expect: u32,
+}
+
+/// Confirmation of a tenure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Confirmation {
+    pub token: Token,
+    /// Number of the confirmed heartbeat.
+    pub beat: u32,
+    pub lasts: Duration,
+}
+
 #[derive(Clone, PartialEq, Eq)]
 pub struct Seen {
     /// Time of the frame, on the clock of [`crate::now`].
-    pub at: std::time::Duration,
+    pub at: Duration,
     /// Node that sent the frame, even if the frame names another author.
     pub port: usize,
     pub dst: MacAddr,
@@ -211,7 +231,7 @@ pub struct Seen {
 
 impl Seen {
     /// Reads a whole frame. Returns `None` if the frame is too short for Ethernet.
-    pub fn read(at: std::time::Duration, port: usize, bytes: Vec<u8>) -> Option<Self> {
+    pub fn read(at: Duration, port: usize, bytes: Vec<u8>) -> Option<Self> {
         let packet = EthernetPacket::new(&bytes)?;
         let (dst, src) = (packet.get_destination(), packet.get_source());
         let (author, message) = read_payload(packet.payload(), src);
@@ -228,9 +248,67 @@ impl Seen {
 
     /// Whether the frame's author reports that it hears no member. `None` if the frame has no profile.
     pub fn author_is_deaf(&self) -> Option<bool> {
+        Some(self.profile()?.flags & 1 != 0)
+    }
+
+    pub fn profile(&self) -> Option<Profile> {
+        let body = self.body()?;
+        let (body_len, trailer_len) = trailer_place(&self.message)?;
+        let has_trailer = trailer_len > 0 && array_at(body, body_len) == Some(*b"RGD1");
+        let at = body_len + if has_trailer { trailer_len } else { 0 };
+        let is_there = array_at(body, at) == Some(*b"RGD2") && body.len() >= at + PROFILE_LEN;
+        is_there.then(|| {
+            Some(Profile {
+                flags: body[at + 4],
+                constants: u64::from_be_bytes(array_at(body, at + 7)?),
+                expect: u32::from_be_bytes(array_at(body, at + 39)?),
+            })
+        })?
+    }
+
+    /// Returns the number of the heartbeat in its tenure, if the heartbeat asks for confirmations.
+    pub fn beat(&self) -> Option<u32> {
+        let Message::TokenIsHere { .. } = self.message else {
+            return None;
+        };
+        let trailer: [u8; 8] = self.trailer()?;
+        Some(u32::from_be_bytes(array_at(&trailer, 4)?))
+    }
+
+    /// Returns the confirmation in a PING.
+    pub fn confirmation(&self) -> Option<Confirmation> {
+        let trailer = self.ping_trailer()?;
+        (trailer[4] & 1 != 0).then(|| {
+            Some(Confirmation {
+                token: token_at(&trailer[5..])?,
+                beat: u32::from_be_bytes(array_at(&trailer, 23)?),
+                lasts: Duration::from_nanos(u64::from_be_bytes(array_at(&trailer, 27)?)),
+            })
+        })?
+    }
+
+    /// Whether a PING announces that its author is paused.
+    pub fn author_is_paused(&self) -> bool {
+        self.ping_trailer().is_some_and(|it| it[4] & 2 != 0)
+    }
+
+    fn ping_trailer(&self) -> Option<[u8; 35]> {
+        let Message::Ping { .. } = self.message else {
+            return None;
+        };
+        self.trailer()
+            .filter(|trailer: &[u8; 35]| matches!(trailer[4], 1..=3))
+    }
+
+    fn trailer<const N: usize>(&self) -> Option<[u8; N]> {
+        let (at, _) = trailer_place(&self.message)?;
+        array_at(self.body()?, at).filter(|trailer: &[u8; N]| trailer.starts_with(b"RGD1"))
+    }
+
+    /// Returns the bytes after the header of the message.
+    fn body(&self) -> Option<&[u8]> {
         let from = MutableEthernetPacket::minimum_packet_size() + HEADER_LEN;
-        let flags = profile_flags(&self.message, self.bytes.get(from..)?)?;
-        Some(flags & 1 != 0)
+        self.bytes.get(from..)
     }
 
     pub fn is_broadcast(&self) -> bool {
@@ -324,19 +402,15 @@ fn read_body(kind: u8, body: &[u8]) -> Option<Message> {
     })
 }
 
-/// Returns the flags of the profile that follows the message and its trailer, or `None` if there is no profile.
-fn profile_flags(message: &Message, body: &[u8]) -> Option<u8> {
-    let (body_len, trailer_len) = match message {
+/// Returns the length of the body of a message that may have trailers, and the length of its first trailer.
+fn trailer_place(message: &Message) -> Option<(usize, usize)> {
+    Some(match message {
         Message::TokenIsHere { data, .. } => (32 + data.len(), 8),
         Message::Ping { .. } => (28, 35),
         Message::GeneratingToken { .. } => (18, 0),
         Message::WhereIsToken | Message::WantToken => (0, 0),
         _ => return None,
-    };
-    let has_trailer = trailer_len > 0 && array_at(body, body_len) == Some(*b"RGD1");
-    let profile = body_len + if has_trailer { trailer_len } else { 0 };
-    let is_there = array_at(body, profile) == Some(*b"RGD2") && body.len() >= profile + PROFILE_LEN;
-    is_there.then(|| body[profile + 4])
+    })
 }
 
 fn stamps_at(body: &[u8]) -> Option<Vec<Stamp>> {

@@ -17,6 +17,8 @@ const FILL: u8 = 0xa5;
 pub(crate) struct Format {
     /// The name of the fuzz target, the corpus and the module.
     pub name: &'static str,
+    /// The page with the layouts and the worked examples, in the folder `docs`.
+    pub page: &'static str,
     /// If the bytes decode, checks that the result encodes to the same bytes. If the bytes do not decode, checks that
     /// the error has a correct offset.
     pub bytes: fn(&[u8]),
@@ -29,24 +31,28 @@ pub(crate) struct Format {
 pub(crate) const FORMATS: [Format; 4] = [
     Format {
         name: "andrews",
+        page: "board/messages.md",
         bytes: andrews::bytes,
         decodes: andrews::decodes,
         value: andrews::value,
     },
     Format {
         name: "ftn",
+        page: "token-service/messages.md",
         bytes: ftn::bytes,
         decodes: ftn::decodes,
         value: ftn::value,
     },
     Format {
         name: "jitterbug",
+        page: "jitterbug/datagrams.md",
         bytes: jitterbug::bytes,
         decodes: jitterbug::decodes,
         value: jitterbug::value,
     },
     Format {
         name: "lab2",
+        page: "reference/lab2/frames.md",
         bytes: lab2::bytes,
         decodes: lab2::decodes,
         value: lab2::value,

@@ -44,3 +44,4 @@ mod shutdown;
 mod stall;
 mod terms;
 mod turn;
+mod vectors;

@@ -53,4 +53,5 @@ mod storage;
 mod sync;
 mod table_broadcast;
 mod transitions;
+mod vectors;
 mod waiter;

@@ -16,7 +16,7 @@ use ring_segment::{MacAddr, Message, Seen, Timing, Token};
 
 use passing::Passing;
 pub use runner::{MemberHandle, MemberOutputs, start};
-use table::Table;
+pub(crate) use table::Table;
 
 const TAKE_ATTEMPTS: u32 = 3;
 

@@ -12,7 +12,7 @@ const NO_IP: [u8; 16] = [0; 16];
 /// Members of the ring. No member changes its IP in these runs. An entry without an IP takes the first IP that the
 /// member announces.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     own: MacAddr,
     members: BTreeMap<MacAddr, [u8; 16]>,
     digest: Digest,
@@ -21,7 +21,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(own: MacAddr, ip: [u8; 16]) -> Self {
+    pub(crate) fn new(own: MacAddr, ip: [u8; 16]) -> Self {
         let mut table = Self {
             own,
             members: BTreeMap::from([(own, ip)]),
@@ -32,19 +32,23 @@ impl Table {
         table
     }
 
-    pub(super) fn members(&self) -> &BTreeMap<MacAddr, [u8; 16]> {
+    pub(crate) fn own(&self) -> MacAddr {
+        self.own
+    }
+
+    pub(crate) fn members(&self) -> &BTreeMap<MacAddr, [u8; 16]> {
         &self.members
     }
 
-    pub(super) fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         self.digest
     }
 
-    pub(super) fn add_author(&mut self, author: MacAddr) {
+    pub(crate) fn add_author(&mut self, author: MacAddr) {
         self.learn(author, NO_IP);
     }
 
-    pub(super) fn ping(&self) -> Message {
+    pub(crate) fn ping(&self) -> Message {
         Message::Ping {
             digest: self.digest,
             ip: self.members.get(&self.own).copied().unwrap_or(NO_IP),
@@ -52,7 +56,7 @@ impl Table {
     }
 
     /// Handles a digest in a frame. Returns the message to send, if any.
-    pub(super) fn on_frame(
+    pub(crate) fn on_frame(
         &mut self,
         now: Duration,
         seen: &Seen,
@@ -102,7 +106,7 @@ impl Table {
 
     /// Returns whether a message about the table may be sent to this peer now. Each peer gets at most one such message
     /// per `period`. Records the message if it is allowed.
-    pub(super) fn allow_message(&mut self, now: Duration, peer: MacAddr, period: Duration) -> bool {
+    pub(crate) fn allow_message(&mut self, now: Duration, peer: MacAddr, period: Duration) -> bool {
         let last = self.last_messages.get(&peer);
         let may = last.is_none_or(|last| now >= *last + period);
         if may {

@@ -1,0 +1,156 @@
+//! The rules of confirmations (`docs/reference/lab2/grades.md`), judged by the frames of one member.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use ring_segment::{Confirmation, MacAddr, Message, Seen, Token};
+
+/// Delay between two clocks that the checks permit.
+const TOLERANCE: Duration = Duration::from_millis(3);
+
+/// The vote of a member: a tenure that it confirms, and a time until which it confirms no other tenure.
+#[derive(Debug, Clone, Copy)]
+struct Vote {
+    token: Token,
+    holder: MacAddr,
+    until: Duration,
+}
+
+impl Vote {
+    /// Whether the member may confirm the tenure of `holder` with `token`.
+    fn permits(&self, at: Duration, token: Token, holder: MacAddr) -> bool {
+        let is_newer = token.beats(&self.token) || token == self.token;
+        let same_chain = token.chain() == self.token.chain();
+        at + TOLERANCE >= self.until || is_newer && (same_chain || holder == self.holder)
+    }
+}
+
+/// Violations in the frames of a member.
+#[derive(Debug, Default)]
+pub(super) struct VoteFindings {
+    /// Confirmations of a second tenure.
+    pub second: Vec<String>,
+    /// Confirmations of heartbeats that no member has sent to it, or for a wrong time.
+    pub wrong: Vec<String>,
+    /// Confirmations soon after a start.
+    pub early: Vec<String>,
+    /// The number of confirmations.
+    pub count: usize,
+}
+
+/// Checks the confirmations of the member at `port`. `starts` are the times at which its program was started, and
+/// `lasts` is the time for which a confirmation lasts.
+pub(super) fn check(
+    frames: &[Seen],
+    port: usize,
+    starts: &[Duration],
+    lasts: Duration,
+) -> VoteFindings {
+    let mut findings = VoteFindings::default();
+    let mut heartbeats: HashMap<(Token, u32), (Duration, MacAddr)> = HashMap::new();
+    // The newest token of each chain that was offered without success.
+    let mut failed: HashMap<(MacAddr, u32), u64> = HashMap::new();
+    let mut vote: Option<Vote> = None;
+    let mut own: Option<Token> = None;
+    let mut starts = starts.iter().peekable();
+    let mut silent_until = Duration::ZERO;
+    for seen in frames {
+        while let Some(start) = starts.next_if(|start| **start <= seen.at) {
+            // The new process knows nothing of the vote. Therefore it confirms nothing until the vote has ended.
+            (vote, silent_until) = (None, *start + lasts);
+        }
+        if let Message::TokenWasHereRecently { token, .. } = seen.message
+            && seen.is_broadcast()
+        {
+            let newest = failed.entry(token.chain()).or_insert(token.progress);
+            *newest = token.progress.max(*newest);
+        }
+        // A member that was stopped reads the broadcast and older heartbeats in their order, but all of them late.
+        let ends = |vote: &Vote| {
+            let newest = failed.get(&vote.token.chain());
+            newest.is_some_and(|&newest| newest > vote.token.progress)
+        };
+        vote = vote.filter(|vote| !ends(vote));
+        if let (Message::TokenIsHere { token, .. }, true) = (&seen.message, seen.port == port) {
+            // An owner that outbids another one continues its tenure with a token that it has minted.
+            let continues = token.author == seen.author
+                && own.is_some_and(|own| own.chain() != token.chain())
+                && own.zip(vote).is_some_and(|(own, vote)| {
+                    vote.permits(seen.at, own, seen.author) && own.chain() == vote.token.chain()
+                });
+            vote = vote.filter(|_| !continues);
+            own = Some(*token);
+        }
+        if let (Some(beat), Some(token)) = (seen.beat(), seen.message.token()) {
+            if seen.port != port {
+                heartbeats.insert((token, beat), (seen.at, seen.author));
+            } else if seen.is_broadcast() {
+                // The author confirms its own tenure. Its vote for another tenure stays.
+                let vote = vote.filter(|vote| !vote.permits(seen.at, token, seen.author));
+                findings.second.extend(vote.map(|vote| text(seen, &vote)));
+            }
+        }
+        let Some(confirmed) = seen.confirmation().filter(|_| seen.port == port) else {
+            continue;
+        };
+        findings.count += 1;
+        let token = confirmed.token;
+        let heartbeat = heartbeats.get(&(token, confirmed.beat));
+        // A confirmation may be a broadcast, if the PING is also news for all members.
+        let is_holder = |author: MacAddr| seen.dst == author || seen.is_broadcast();
+        let Some(&(sent, holder)) = heartbeat.filter(|(_, author)| is_holder(*author)) else {
+            findings
+                .wrong
+                .push(format!("no such heartbeat: {}", describe(seen)));
+            continue;
+        };
+        if confirmed.lasts != lasts {
+            let text = format!("the time is not {lasts:?}: {}", describe(seen));
+            findings.wrong.push(text);
+        }
+        if seen.at < silent_until {
+            let text = format!("before {silent_until:?}: {}", describe(seen));
+            findings.early.push(text);
+        }
+        if let Some(vote) = vote.filter(|vote| !vote.permits(seen.at, token, holder)) {
+            findings.second.push(text(seen, &vote));
+        }
+        // The member counts from the moment at which it read the heartbeat. Only the time of sending is known here.
+        let mut until = sent + confirmed.lasts;
+        if let Some(vote) = vote.filter(|vote| vote.holder == holder) {
+            until = until.max(vote.until);
+        }
+        vote = Some(Vote {
+            token,
+            holder,
+            until,
+        });
+    }
+    findings
+}
+
+fn text(seen: &Seen, vote: &Vote) -> String {
+    let Vote {
+        token,
+        holder,
+        until,
+    } = vote;
+    format!(
+        "until {until:?} it confirms {token:?} of {holder}, but: {}",
+        describe(seen)
+    )
+}
+
+/// Returns a frame as text, with its trailers.
+pub(super) fn describe(seen: &Seen) -> String {
+    let beat = seen.beat().map(|beat| format!(", beat {beat}"));
+    let confirmed = (seen.confirmation()).map(|it| {
+        let Confirmation { token, beat, lasts } = it;
+        format!(", confirms {token:?}, beat {beat}, for {lasts:?}")
+    });
+    format!(
+        "{seen:?}{}{}",
+        beat.unwrap_or_default(),
+        confirmed.unwrap_or_default()
+    )
+}
