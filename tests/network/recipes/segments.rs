@@ -309,7 +309,8 @@ fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
     site.backbone.set_up(at, true)?;
     for machine in &site.machines {
         machine.sh(&format!(
-            "systemctl kill --signal=KILL {UNIT}; systemctl stop {UNIT}; rm /run/reports.*; systemctl start --no-block {UNIT}"
+            "systemctl kill --signal=KILL {UNIT}; systemctl stop {UNIT}; \
+             rm /run/reports.*; systemctl start --no-block {UNIT}"
         ))?;
     }
 
@@ -364,7 +365,7 @@ fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
         ))?;
     }
 
-    // The service does not need etcd any more.
+    // The service no longer needs etcd.
     drop(etcd);
     let at = site.wait_for_start(&[0, 0], |_| true)?;
     let before = site.counts()?;
