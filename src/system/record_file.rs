@@ -158,7 +158,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     /// Writes the newest record again with updated contents, in the same slot.
     ///
     /// # Errors
-    /// The file cannot be written, or is not in its place.
+    /// Fails if the file cannot be written, or is not in its place.
     pub(super) fn rewrite(&mut self, record: &T) -> io::Result<()> {
         let bytes = (self.format.encode)(record);
         self.slots.rewrite(self.file.writable()?, bytes)?;

@@ -31,7 +31,7 @@ pub(super) struct Service {
     released_labels: Vec<String>,
     backstops: Backstops,
     watchers: Watchers,
-    /// Clients whose state has changed. The `bool` is true if the client may be silent from now on.
+    /// Clients whose state has changed. The `bool` is true if the client may stay silent from this time on.
     changed_clients: Vec<(ClientId, bool)>,
 }
 
@@ -54,7 +54,6 @@ impl Service {
         deadlines.into_iter().flatten().min()
     }
 
-    /// Stops granting the token, because the daemon shuts down.
     pub(super) const fn leave(&mut self) {
         self.locks.stop_granting();
     }
@@ -110,7 +109,7 @@ impl Service {
         }
     }
 
-    /// Returns the kind of answer to a request that only some systems have.
+    /// Handles a request that exists only in some systems, and returns the kind of answer.
     fn answer_own_request(
         &mut self,
         request: &JitterbugRequest,

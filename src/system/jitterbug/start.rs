@@ -27,7 +27,7 @@ const DATAGRAM_BUFFER: usize = 2048;
 /// Runs a node until it has shut down on request.
 ///
 /// # Errors
-/// Fails if the node cannot start, or if a system call fails that does not fail on a healthy system.
+/// Fails if the node cannot start, or if a system call fails that always succeeds on a healthy system.
 pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let own = options.of_machine();
     own.check().map_err(|error| unusable(&error))?;

@@ -44,7 +44,7 @@ impl History {
         self.last_loss
     }
 
-    /// Returns the current state as a change that changes nothing.
+    /// Returns the current state as a change whose old state and new state are equal.
     fn ring_state(&self, now: Now) -> Change {
         let state = Some(self.ring_state.state);
         Change {
@@ -168,8 +168,8 @@ impl Changes for History {
         })
     }
 
-    /// Returns the merger of all changes since `number`. It suffices to merge three changes: the first change, the last
-    /// change of state, and the last change.
+    /// Returns one change that merges all changes since `number`. It suffices to merge three changes: the first change,
+    /// the last change of state, and the last change.
     fn merged_change_since(&self, number: u64) -> Option<Change> {
         let mut hook_entries = (number..=self.latest()).filter_map(|number| {
             let entry = self.recent.get(number).filter(|it| it.is_for_hooks)?;

@@ -6,7 +6,7 @@ use ring_proto::time::Instant;
 
 use super::{Locks, MachineState};
 
-/// The time, in TAKE_TIMEOUTs, for which the token is kept from other members that request it.
+/// Number of TAKE_TIMEOUTs for which the node keeps the token although other members request it.
 const TAKE_TIMEOUTS_KEPT: u32 = 8;
 
 /// A period in which the machine asks the members to confirm the tenure.

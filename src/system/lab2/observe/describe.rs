@@ -1,5 +1,5 @@
 //! The only place that describes events. The description of an event determines its log line, counter, message for
-//! watchers and variables for hooks. So a new event needs only one new arm here.
+//! watchers and variables for hooks. So a programmer who adds an event adds only one match arm in this file.
 
 use std::fmt::Arguments;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Displays parts of log lines.
+//! Formats parts of log lines.
 
 use std::fmt;
 use std::net::Ipv6Addr;

@@ -21,8 +21,8 @@ use super::{RequestEffect, Service, refusal, token_json};
 use crate::system::lab2::observe::Limit;
 
 impl Service {
-    /// Returns the kind of answer to a request. Takes the descriptors that the service keeps, and leaves the others in
-    /// the vector.
+    /// Returns the kind of answer to a request. Takes from the vector the descriptors that the service keeps, and
+    /// leaves the other descriptors there.
     pub(crate) fn answer(
         &mut self,
         now: Now,

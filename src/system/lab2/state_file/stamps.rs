@@ -44,16 +44,16 @@ pub(super) enum FoundStamps {
         file: StampFile,
         /// The stamps that an earlier run stored.
         stored: Vec<StoredStamp>,
-        /// The lost part of these stamps.
+        /// The part of these stamps that was lost.
         damage: Damage,
     },
-    /// Bytes that no version has written.
+    /// The file has bytes that no version of ringd has written.
     Foreign,
-    /// Records of a newer format. Contains the format.
+    /// The file has records of a newer format. Contains the format.
     Newer(u8),
 }
 
-/// The lost part of the stamps that an earlier run stored.
+/// The part of an earlier run's stamps that was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Damage {
     /// No stamp is lost.
