@@ -112,7 +112,7 @@ impl HeldLock {
         self.lines.fill();
     }
 
-    /// Reads available bytes. If no bytes are available, waits for bytes. If `by` is given, waits at most until then,
+    /// Reads available bytes. If no bytes are available, waits for bytes. If `by` is given, waits at most until `by`,
     /// and does not wait if `by` has passed. Returns whether any bytes came.
     ///
     /// # Errors
@@ -177,7 +177,7 @@ impl HeldLock {
     /// of the lock's command. A missing confirmation does no harm, because the work has ended.
     ///
     /// # Errors
-    /// Fails only if a system call fails that every program needs.
+    /// Fails only if a basic system call fails.
     pub fn release(&mut self, report: Option<&RawJson>, exit: Option<u8>) -> io::Result<()> {
         if let Some(report) = report {
             // If the granter has ended, the next request fails too.

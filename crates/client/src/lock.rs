@@ -76,8 +76,8 @@ pub enum Wake {
     TimedOut,
 }
 
-/// A lock on the ring's token. Dropping the value releases the lock. [`release`](Self::release) also waits until others
-/// can get the lock.
+/// A lock on the ring's token. Dropping the value releases the lock. [`release`](Self::release) also waits until other
+/// programs can get the lock.
 ///
 /// The holder must call [`wait`](Self::wait) again and again, because only [`wait`](Self::wait) reads the messages
 /// about renewals and about the loss of the lock. Work is safe while [`remaining`](Self::remaining) does not return
@@ -173,14 +173,14 @@ impl Lock {
     /// Releases the lock, and waits up to a second for the confirmation.
     ///
     /// # Errors
-    /// Fails only if a system call fails that every program needs.
+    /// Fails only if a basic system call fails.
     pub fn release(mut self) -> io::Result<()> {
         self.held.release(None, None)
     }
 }
 
 impl AsFd for Lock {
-    /// Becomes readable when [`wait`](Lock::wait) can return a message.
+    /// The descriptor becomes readable when [`wait`](Lock::wait) can return a message.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.held.as_fd()
     }

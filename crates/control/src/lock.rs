@@ -101,8 +101,8 @@ pub struct Refusal {
     pub why: String,
     /// The reason as a sentence for people.
     pub text: String,
-    /// Whether another machine began the requested job and then lost the token. If so, the progress of the job is
-    /// unknown.
+    /// Whether another machine began the requested job and then lost the token. After such a loss, the progress of the
+    /// job is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
 }

@@ -20,7 +20,7 @@ pub trait SystemRequest: Debug + Serialize + DeserializeOwned {
     /// The type of a lock's requirement ([`LockRequest::require`]).
     type Require: Debug + Clone + PartialEq + Serialize + DeserializeOwned;
 
-    /// Whether the daemon may execute the request only while the client waits for the answer
+    /// Whether the daemon may execute the request only while the client still waits for the answer
     /// ([`Request::needs_its_client`]).
     fn needs_its_client(&self) -> bool;
 }

@@ -43,7 +43,7 @@ impl Endpoint {
     /// Listens at `path`, for clients of this user and group. Makes the directory if it is missing.
     ///
     /// # Errors
-    /// The path cannot be used, or another process listens there.
+    /// Fails if the path cannot be used, or if another process listens at the path.
     pub(crate) fn bind(path: &Path) -> Result<Self, Error> {
         let failed = |source| Error::Control {
             path: path.to_owned(),

@@ -46,7 +46,7 @@ impl<T: Task> Jobs<T> {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The process has too many files open, or too many threads.
+    /// Fails if the process has too many files open, or too many threads.
     pub(crate) fn start(mut task: T) -> io::Result<Self> {
         let answer_bell = Arc::new(WakeUp::new()?);
         let (sender, answers) = mpsc::channel();
@@ -96,7 +96,7 @@ impl<T: Task> Jobs<T> {
     /// Returns the next answer, if there is one.
     ///
     /// # Errors
-    /// The thread has panicked: there will be no more answers.
+    /// Fails if the thread has panicked, because then there will be no more answers.
     pub(crate) fn next_answer(&self) -> io::Result<Option<T::Answer>> {
         match self.answers.try_recv() {
             Ok(next_answer) => Ok(Some(next_answer)),
@@ -111,8 +111,8 @@ impl<T: Task> Jobs<T> {
         self.answer_bell.silence();
     }
 
-    /// Ends the current job and drops the others. The dropped jobs get no answers. After this call, the caller must not
-    /// add jobs.
+    /// Ends the current job and drops the remaining jobs. The dropped jobs get no answers. After this call, the caller
+    /// must not add jobs.
     pub(crate) fn cancel_all(&self) {
         self.worker.cancel();
     }

@@ -115,7 +115,7 @@ impl<R, O, T> LockQueue<R, O, T> {
     /// `fetch_timeout`. `fetch_timeout` is the maximum time in which the node fetches an idle token.
     ///
     /// # Errors
-    /// The reason why the client may not wait.
+    /// Returns the reason why the client may not wait.
     pub fn push(
         &mut self,
         now: Instant,

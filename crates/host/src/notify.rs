@@ -126,7 +126,7 @@ impl Channel {
     }
 }
 
-/// Number of messages per watchdog timeout. One or two of them may get lost.
+/// Number of messages per watchdog timeout. The watchdog still gets enough messages if one or two messages are lost.
 const FEEDS_PER_TIMEOUT: u32 = 3;
 
 #[derive(Debug)]

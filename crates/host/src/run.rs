@@ -54,7 +54,7 @@ impl Host {
     /// Makes the control socket, starts to catch signals and starts the log.
     ///
     /// # Errors
-    /// The socket cannot be made. Or a system call failed, although this call does not fail on a healthy system.
+    /// Fails if the socket cannot be made. Also fails if a system call fails that always succeeds on a healthy system.
     pub fn start(
         program: Program,
         control: &Path,
@@ -98,8 +98,8 @@ impl Host {
     /// Runs a node until it has shut down on request.
     ///
     /// # Errors
-    /// A system call failed that does not fail on a healthy system, or a second signal came before the
-    /// shutdown was complete.
+    /// Fails if a system call fails that always succeeds on a healthy system, or if a second signal comes before the
+    /// shutdown is complete.
     pub fn run<S: System>(self, driver: Driver<S::Machine>, system: S) -> Result<(), Error> {
         self.log_limits();
         let mut daemon = Daemon {

@@ -31,7 +31,7 @@ impl StartDelay {
     /// Waits until `fd` is readable, and feeds the service manager's watchdog.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn wait_until_readable(&mut self, fd: impl AsFd) -> io::Result<()> {
         thread::sleep(WAIT_INTERVAL);
         let mut poller = Poller::new()?;

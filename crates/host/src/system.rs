@@ -22,7 +22,7 @@ pub enum Answer<C> {
     Reply(Reply),
     /// The reply follows later, through [`Server::send`].
     Later,
-    /// Give the machine this command, then send this reply.
+    /// The host gives this command to the machine, and then sends this reply.
     Command(C, Reply),
 }
 
@@ -84,20 +84,20 @@ pub trait System: Sized {
     /// - the descriptor with which the system's threads wake the loop under [`SYSTEM`](super::SYSTEM)
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     fn register(&mut self, waiting: &Reactor) -> Result<(), Error>;
 
     /// Handles a readable descriptor under [`NETWORK`](super::NETWORK).
     ///
     /// # Errors
-    /// The descriptor is broken.
+    /// Fails if the descriptor is broken.
     fn on_network_readable(&mut self) -> Result<(), Error>;
 
     /// Handles a readable descriptor under [`SYSTEM`](super::SYSTEM). In the same loop iteration,
     /// [`poll_clients`](Self::poll_clients) returns the resulting commands.
     ///
     /// # Errors
-    /// The descriptor is broken.
+    /// Fails if the descriptor is broken.
     fn on_system_readable(&mut self, _now: Now) -> Result<(), Error> {
         Ok(())
     }
@@ -105,7 +105,7 @@ pub trait System: Sized {
     /// Returns the next change of the network for the machine, if there is one. Registers a new link with `waiting`.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     fn poll_network(
         &mut self,
         now: Instant,
@@ -122,8 +122,8 @@ pub trait System: Sized {
     /// Returns the latest time for the next loop iteration.
     fn deadline(&self) -> Option<Instant>;
 
-    /// Answers a client's request. The system may take descriptors that came with the request. The host closes the
-    /// other descriptors.
+    /// Answers a client's request. The system may keep descriptors that came with the request. The host closes the
+    /// descriptors that the system does not keep.
     fn answer(
         &mut self,
         now: Now,

@@ -66,7 +66,7 @@ impl UdpSlot {
     /// Binds an address.
     ///
     /// # Errors
-    /// The same errors as those of [`UdpLink::bind`].
+    /// Fails with the same errors as [`UdpLink::bind`].
     pub fn bind(address: SocketAddr, options: UdpOptions) -> io::Result<Self> {
         let socket = UdpLink::bind(address, &options)?;
         Ok(Self {

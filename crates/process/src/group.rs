@@ -18,8 +18,8 @@ pub enum Hidden {
     Nothing,
     /// `/proc` may hide processes that this process has no permission to signal.
     OutOfReach,
-    /// It is unknown whether `/proc` hides processes. It stays unknown as long as the group contains a process that
-    /// this process can signal, even a zombie.
+    /// It is unknown whether `/proc` hides processes. The answer stays unknown as long as the group contains a process
+    /// that this process can signal, even a zombie.
     Unknown,
 }
 
@@ -59,8 +59,8 @@ fn has_other_users(group: Pid) -> bool {
     group.is_some() && setpriority_pgrp(group, NICE_MAX) == Err(rustix::io::Errno::PERM)
 }
 
-/// Whether `/proc` belongs to this process's PID namespace. Otherwise it belongs to an outer namespace, and its process
-/// numbers differ.
+/// Whether `/proc` belongs to this process's PID namespace. Otherwise `/proc` belongs to an outer namespace, and shows
+/// other process numbers.
 fn has_same_numbers() -> bool {
     let own = fs::read_link("/proc/self");
     own.is_ok_and(|own| own.to_str() == Some(&std::process::id().to_string()))

@@ -137,7 +137,7 @@ impl KeptLine {
         }
     }
 
-    /// Whether the other end is closed. If so, the kernel has signaled the target.
+    /// Whether the other end is closed. When the other end is closed, the kernel has signaled the target.
     pub fn is_closed(&self) -> bool {
         self.line.as_ref().is_none_or(|line| {
             let mut ended = [PollFd::new(line.as_fd(), PollFlags::empty())];

@@ -1,4 +1,4 @@
-//! The directory of a user's sockets and locks. No other ordinary user can create files in it.
+//! The directory of a user's sockets and locks. No other ordinary user can create files in this directory.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -60,10 +60,10 @@ pub fn is_private(directory: &Path) -> bool {
     })
 }
 
-/// Creates a directory and its missing parents. Only the owner can write the new directories.
+/// Creates a directory and its missing parents. Only the owner can write to the new directories.
 ///
 /// # Errors
-/// Fails if the system refuses.
+/// Fails if a system call fails.
 pub fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
     let mut directory = DirBuilder::new();
     directory.recursive(true).mode(mode);

@@ -128,8 +128,8 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     paths.map_err(|error| Error::Directory(directory.to_owned(), error))
 }
 
-/// Whether a daemon listens at the socket. An existing file does not prove this, because a killed daemon leaves its
-/// socket file behind.
+/// Whether a daemon listens at the socket. An existing socket file does not prove that a daemon listens, because a
+/// killed daemon leaves its file behind.
 fn has_listener(path: &Path) -> bool {
     !connect_untrusted(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }

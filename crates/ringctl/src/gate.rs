@@ -77,7 +77,7 @@ impl Gate {
     }
 }
 
-/// Waits until the gate opens, then becomes the command. Returns an exit code if that fails.
+/// Waits until the gate opens, then becomes the command. Returns an exit code if the process cannot become the command.
 pub(crate) fn become_when_opened(gate: RawFd, command: &[OsString]) -> u8 {
     let Some((program, arguments)) = command.split_first() else {
         return CANNOT_RUN_CODE;

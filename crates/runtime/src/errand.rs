@@ -51,7 +51,7 @@ where
     /// Wraps a machine without a link.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn new(driver: Driver<M>, store: S, observer: O) -> Result<Self, SystemCallError> {
         let waiting = Reactor::new()?;
         Ok(Self {
@@ -66,7 +66,7 @@ where
     /// descriptors under the key [`LINK`](crate::wait::LINK).
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn set_link(
         &mut self,
         link: L,
@@ -95,7 +95,7 @@ where
     /// descriptor is readable, a step reports this key.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn add(&self, fd: impl AsFd, key: u8) -> Result<(), SystemCallError> {
         self.cycle
             .waiting
@@ -105,7 +105,7 @@ where
     /// Removes a descriptor of the caller from the wait.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn remove(&self, fd: impl AsFd) -> Result<(), SystemCallError> {
         self.cycle.waiting.remove(fd)
     }
@@ -114,7 +114,7 @@ where
     /// timeouts.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn step(&mut self, until: Option<Instant>) -> Result<StepResult, SystemCallError> {
         let (ready, now) = self.cycle.wait(self.link.as_mut(), until)?;
         let environment = &mut Environment {

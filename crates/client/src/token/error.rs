@@ -12,7 +12,7 @@ use thiserror::Error;
 /// The reason why a request to the token service failed. The text is a sentence with the cause and the remedy.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// A system call failed that every program needs.
+    /// A basic system call failed.
     #[error(transparent)]
     System(#[from] SystemCallError),
     /// No socket can be created for the session.

@@ -33,8 +33,8 @@ pub struct Resolution {
     pub addresses: Box<[Option<SocketAddr>]>,
     /// Whether the resolver has answered for each name.
     pub is_complete: bool,
-    /// Warnings for operators, as sentences. They are about names without an address, and about addresses that other
-    /// machines cannot reach.
+    /// Warnings for operators, as sentences. The warnings are about names without an address, and about addresses that
+    /// other machines cannot reach.
     pub doubts: Vec<String>,
 }
 

@@ -8,8 +8,8 @@ use ring_proto::ftn::client::{Event, LoginFailure, Loss};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-/// A queue of the events that the program has not taken yet. The other fields hold facts from events that do not enter
-/// the queue.
+/// A queue of the events that the program has not taken yet. The remaining fields hold facts from events that do not
+/// enter the queue.
 #[derive(Debug, Default)]
 pub(super) struct SessionObserver {
     pub events: VecDeque<Event>,

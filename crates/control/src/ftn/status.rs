@@ -36,8 +36,8 @@ pub struct Status {
     /// The round of the last STATE that the server has sent, or that it has followed. The sequence number of a STATE
     /// contains the round.
     pub round: u32,
-    /// Whether the server may serve and change tokens. A leader may do so while it has a quorum. A follower may do so
-    /// while it hears its leader.
+    /// Whether the server may serve and change tokens. A leader may serve and change tokens while it has a quorum. A
+    /// follower may serve and change tokens while it hears its leader.
     pub authority: bool,
     /// The remaining grace time, in nanoseconds. During the grace time, clients may continue sessions of an earlier run
     /// of the servers.

@@ -11,8 +11,8 @@ use crate::SystemRequest;
 pub enum JitterbugRequest {
     /// Orders the node to pass the token on to the next node at once.
     Yield {
-        /// The node that should get the token. A request with this key is refused, because the list defines the order
-        /// of the nodes.
+        /// The node that should get the token. A request that names a node is refused, because the list defines the
+        /// order of the nodes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },

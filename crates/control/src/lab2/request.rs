@@ -69,7 +69,8 @@ pub struct OnceRequest {
 /// A request for a pause.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseRequest {
-    /// Whether the current holder of the lock may finish its work. If not, the holder loses the lock.
+    /// Whether the current holder of the lock may finish its work. A holder that may not finish its work loses the
+    /// lock.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drain: bool,
     /// Whether the pause survives a restart of the daemon.

@@ -26,13 +26,13 @@ pub struct Status {
     pub mac: String,
     /// The link: `up`, or the reason why the node cannot send (`is down`, `has no carrier`, `is gone`, …).
     pub link: String,
-    /// OWNER, WAITER, LOOSER or GENERATING.
+    /// The state of the node: OWNER, WAITER, LOOSER or GENERATING.
     pub state: String,
-    /// The token that the node holds. If it holds no token, the strongest token that the node knows. `null` if the node
-    /// knows no token.
+    /// The token that the node holds. If the node holds no token, this is the strongest token that it knows. `null` if
+    /// the node knows no token.
     pub token: Option<TokenStatus>,
-    /// The grade of the token that the node holds: `alone`, `view` or `quorum`. Also `alone` if the node holds no
-    /// token.
+    /// The grade of the token that the node holds: `alone`, `view` or `quorum`. If the node holds no token, the grade
+    /// is `alone`.
     #[serde(default)]
     pub grade: String,
     /// Whether the node is paused. A paused node takes part in the ring, but does not own the token.
@@ -59,7 +59,7 @@ pub struct Status {
     /// The numbers of members: how many are present, and how many a quorum needs.
     #[serde(default)]
     pub quorum: QuorumStatus,
-    /// Whether the node can write its state file. If not, the node does not own the token.
+    /// Whether the node can write its state file. A node that cannot write its state file does not own the token.
     #[serde(default = "yes")]
     pub stored: bool,
     /// The reason why a pause is not complete yet. `null` if the node is not paused, or if the pause is complete.
@@ -105,8 +105,8 @@ impl From<&Status> for NodeStatus {
 
 impl Status {
     /// Whether the node is in a ring, possibly as the only member. A node is in a ring if three conditions hold. It has
-    /// a link. It owns the token or knows an owner. If it knows other members that have not left, it hears at least one
-    /// of them.
+    /// a link. The node owns the token or knows an owner. If the node knows other members that have not left, it hears
+    /// at least one of them.
     pub fn is_in_ring(&self) -> bool {
         let is_member = self.link == "up" && matches!(self.state.as_str(), "OWNER" | "WAITER");
         is_member && !self.is_cut_off()
@@ -234,7 +234,8 @@ pub struct LockTotals {
 pub struct MemberStatus {
     /// The member's MAC address.
     pub mac: String,
-    /// The member's name on the machine of the user. `ringctl` adds the name. Absent if the member has no name there.
+    /// The member's name on the machine of the user. `ringctl` adds the name. The name is absent if that machine has no
+    /// name for the member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The member's IP address (`10.0.0.1`, `fe80::1`). `null` if no address is known.

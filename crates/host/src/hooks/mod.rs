@@ -55,7 +55,7 @@ impl<C: Change> Hooks<C> {
     /// Starts the thread and reports the daemon's start to hooks.
     ///
     /// # Errors
-    /// The process has too many files open, or too many threads.
+    /// Fails if the process has too many files open, or too many threads.
     pub fn start(
         settings: Settings,
         now: Now,

@@ -1,4 +1,4 @@
-//! Limits repeated log lines. The same limiter handles the lines of every system.
+//! Limits repeated log lines. One limiter handles the lines of all systems.
 
 use std::cell::Cell;
 use std::collections::HashMap;

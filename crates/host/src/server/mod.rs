@@ -66,7 +66,7 @@ impl Server {
     /// Listens at `path` for at most `clients_max` clients. Replaces an existing socket if no process listens at it.
     ///
     /// # Errors
-    /// The path cannot be used, or another process listens there.
+    /// Fails if the path cannot be used, or if another process listens at the path.
     pub fn listen(program: Program, path: &Path, clients_max: usize) -> Result<Self, Error> {
         let endpoint = Endpoint::bind(path)?;
         let poller = Poller::new().map_err(Error::system("make a poller"))?;

@@ -21,8 +21,8 @@
 //! process sends the same messages as a daemon. In the rest of this page, "the daemon" also means this granting
 //! process.
 //!
-//! `ringctl lock` has no command. After [`Order::StandAlone`], the keeper of the lock runs without a parent. It watches
-//! the process that the lock is bound to. Other programs find the keeper through its registration.
+//! `ringctl lock` has no command. After [`Order::StandAlone`], the keeper of the lock runs without a parent. The keeper
+//! watches the process that the lock is bound to. Other programs find the keeper through its registration.
 //!
 //! For each failure, another process ends the command:
 //!
@@ -36,8 +36,8 @@
 //!
 //! So that the daemon can act in the last case, the daemon gets the descriptors before the command starts
 //! ([`Request::Bind`](ring_control::Request::Bind)). The daemon uses the descriptors if the keeper ends without a
-//! release. A process of `ringctl lock --kill` gets a signal from the kernel if its keeper is killed. It also gets the
-//! signal if the keeper is still stopped at the end of the lease.
+//! release. A process of `ringctl lock --kill` gets a signal from the kernel if its keeper is killed. The process also
+//! gets the signal if the keeper is still stopped at the end of the lease.
 //!
 //! Without a control group, the keeper cannot end a process that runs as another user, for example after `sudo`. The
 //! keeper reports such a process, and holds the lock until the process or the lease ends. At the end of the lease, the

@@ -31,7 +31,8 @@ use ring_client::lines::Lines;
 /// Time without an answer after which a warning is printed.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
-/// Maximum number of connections without an order. When another connection comes, the oldest is closed.
+/// Maximum number of connections without an order. When another connection comes, the registration closes the oldest of
+/// these connections.
 const CONNECTIONS_MAX: usize = 16;
 
 /// A keeper's registration. A registration does not block if a connection sends no order.

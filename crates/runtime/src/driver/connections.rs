@@ -69,7 +69,7 @@ pub trait Connection {
     /// Checks whether the peer has reset the connection, perhaps after it closed its side.
     ///
     /// # Errors
-    /// The connection has failed.
+    /// Fails if the connection has failed.
     fn check_reset(&mut self) -> io::Result<()>;
 
     /// Writes as many bytes from the start of `bytes` as the connection takes. Returns the number of written bytes.
@@ -81,7 +81,7 @@ pub trait Connection {
     /// Closes this node's side.
     ///
     /// # Errors
-    /// The connection has failed.
+    /// Fails if the connection has failed.
     fn finish(&mut self) -> io::Result<()>;
 
     /// Closes the connection. The peer reads all written bytes, and then the end of the stream.

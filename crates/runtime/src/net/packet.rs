@@ -95,7 +95,7 @@ impl PacketSocket {
     /// Opens a socket for frames of `ethertype` on `interface`. The interface may be down.
     ///
     /// # Errors
-    /// See [`OpenError`].
+    /// Fails with an [`OpenError`].
     pub fn open(interface: &Interface, ethertype: u16) -> Result<Self, OpenError> {
         let name = || interface.name.clone();
         if !interface.ethernet {
@@ -124,7 +124,7 @@ impl PacketSocket {
     /// this process takes them too late.
     ///
     /// # Errors
-    /// The socket is broken.
+    /// Fails if the socket is broken.
     pub fn kernel_drops(&mut self) -> io::Result<u64> {
         // The kernel resets its count at each query.
         let since = getsockopt(&self.socket, options::Statistics)?.tp_drops;

@@ -69,7 +69,7 @@ mod options {
 #[derive(Debug)]
 pub(super) struct ReceiveRing {
     blocks: NonNull<Blocks>,
-    /// Slot with the oldest frame. If the ring is empty, the slot that the kernel fills next.
+    /// Slot with the oldest frame. If the ring is empty, this is the slot that the kernel fills next.
     next: usize,
 }
 

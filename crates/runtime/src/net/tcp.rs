@@ -71,8 +71,8 @@ impl TcpNetwork {
     /// Listens at an address. With port 0, the system chooses a free port.
     ///
     /// # Errors
-    /// The address does not belong to this machine or is in use, the interface does not exist, or too many files are
-    /// open.
+    /// Fails if the address does not belong to this machine or is in use, the interface does not exist, or too many
+    /// files are open.
     pub fn listen(address: SocketAddr, options: TcpOptions) -> io::Result<Self> {
         let listener = open_socket(address, &options)?;
         listener.set_reuse_address(true)?;
@@ -96,7 +96,7 @@ impl TcpNetwork {
     /// Returns the address at which the network listens.
     ///
     /// # Errors
-    /// The system call failed.
+    /// Fails if the system call fails.
     pub fn address(&self) -> io::Result<SocketAddr> {
         internet::address(&self.listener.local_addr()?)
     }

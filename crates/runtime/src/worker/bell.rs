@@ -34,7 +34,7 @@ impl WakeUp {
     /// Makes a bell that does not ring and sets no time to stop.
     ///
     /// # Errors
-    /// The process has too many files open.
+    /// Fails if the process has too many files open.
     pub fn new() -> io::Result<Self> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         Ok(Self {

@@ -136,7 +136,7 @@ impl System for AndrewsSystem {
     const HEADER_LEN: usize = 0;
     const MESSAGE_LEN_MAX: usize = DATAGRAM_LEN_MAX;
     const FLOODS_DUPLICATES: bool = false;
-    /// If only a few bits of a datagram have flipped, UDP's checksum always detects this.
+    /// UDP's checksum always detects a datagram in which only a few bits have flipped.
     const CHECKSUM_FINDS_PER_1000: u16 = 1_000;
 
     fn address(_: usize, own: &NodeData) -> SocketAddr {

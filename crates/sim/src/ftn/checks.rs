@@ -133,7 +133,7 @@ impl Checks {
             .report_unless_excused(at, Some(nodes.0), excuse, Rule::Authority, what);
     }
 
-    /// Forgets the pairs of a node that no longer holds a token.
+    /// Forgets the reported pairs that contain a node without a token.
     pub(super) fn clear_clashes(&mut self, node: usize, token: usize) {
         self.clashes
             .retain(|&(one, other, its)| its != token || (one != node && other != node));

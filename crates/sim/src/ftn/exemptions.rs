@@ -18,7 +18,8 @@ pub(super) struct Exemptions {
     /// The duration of ST on the slowest clock. After a leader has given way, its followers may rely on its messages
     /// for this time, and continue to serve clients.
     settling: u64,
-    /// With Q = 1: the number of a dead leader. A later leader with a lower number has never met the dead leader.
+    /// The number of a dead leader; used only with a quorum of one server (Q = 1). A later leader with a lower number
+    /// has never met the dead leader.
     unmet_below: u64,
     /// The last time at which a server began to lead although its number was lower than a number in use.
     unmet: Option<u64>,
@@ -144,9 +145,9 @@ impl Exemptions {
     }
 
     /// Records that a server leads with this number. With Q = 1, the server perhaps never met leaders with larger
-    /// numbers. A cold leader has not met them because it was dead. A warm leader has not met them because it was cut
-    /// off. Such a warm leader was marked DOWN, and does not know of this mark. The warm leader counts as one of two
-    /// leaders, even if the other leader is dead.
+    /// numbers. A cold leader has not met those leaders because it was dead. A warm leader has not met those leaders
+    /// because it was cut off. Such a warm leader was marked DOWN, and does not know of this mark. The warm leader
+    /// counts as one of two leaders, even if the other leader is dead.
     pub(super) fn note_take_over(&mut self, now: u64, server: usize, number: u64, is_warm: bool) {
         if self.quorum > 1 {
             return;
@@ -236,7 +237,7 @@ impl Exemptions {
     }
 
     /// Whether a server that has this token was marked DOWN. The mark counts only while Q servers know of it and the
-    /// marked server does not. Updates at the marked server are lost until it knows of the mark.
+    /// marked server does not. Updates at the marked server are lost until this server knows of the mark.
     fn is_update_lost(&self, token: usize) -> bool {
         let mut marked = self.marked.iter().zip(&self.known);
         marked.any(|(number, known)| {

@@ -104,7 +104,7 @@ impl Schedule {
     }
 }
 
-/// Whether a kind is not a fault, but part of normal use.
+/// Whether this kind of action is part of normal use, and not a fault.
 const fn is_normal_use(kind: FaultKind) -> bool {
     matches!(
         kind,

@@ -47,7 +47,7 @@ pub(super) struct ServerData {
 pub(super) struct ClientData {
     /// The program's use of each token.
     pub(super) jobs: BTreeMap<usize, Job>,
-    /// The acts of the program after this input.
+    /// The actions that the program takes after this input.
     pub(super) todo: Vec<ProgramAct>,
     pub(super) numbered: u32,
     /// The configuration of the session; `None` without a session.
@@ -74,7 +74,7 @@ pub(super) struct Job {
     pub(super) pending: Option<u64>,
 }
 
-/// An act of the program that uses a client.
+/// An action of the program that uses a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProgramAct {
     NewSocket,

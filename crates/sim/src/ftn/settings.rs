@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::kernel::kinds::{self, kinds};
 
-/// The settings from which a whole run follows.
+/// The settings that determine a whole run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The seed of all random numbers.

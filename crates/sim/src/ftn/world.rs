@@ -19,8 +19,8 @@ use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
 use ring_proto::ftn::endpoint::{Command, Endpoint, Net};
 
-/// The offset of the wall clocks. It lets these clocks start in 2026, because cold leaders take their numbers from
-/// them.
+/// The offset of the wall clocks. The wall clocks then start in 2026, because cold leaders take their numbers from
+/// these clocks.
 const WALL_OFFSET: i64 = 90_000_000_000_000_000;
 /// A server must not refuse the tokens of a survey or TRANSFER. These tokens may exceed the limit by this number of
 /// bytes.

@@ -121,7 +121,7 @@ macro_rules! kinds {
 }
 pub(crate) use kinds;
 
-/// The settings from which a whole run follows.
+/// The settings that determine a whole run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings<K> {
     /// The seed of all random numbers.

@@ -48,7 +48,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         }
     }
 
-    /// Runs a candidate, and keeps it if it fails too.
+    /// Runs a shorter schedule, and keeps this schedule if its run fails too.
     fn try_out(&mut self, candidate: S) -> bool {
         if candidate == self.best || self.runs >= MAX_RUNS {
             return false;

@@ -38,7 +38,7 @@ impl Moment {
 pub enum Route {
     /// Every node except the sender.
     All,
-    /// One node, or none if no node has the address.
+    /// One node, or no node if the address belongs to no node.
     One(Option<usize>),
     /// Several nodes, in this order.
     Several(Vec<usize>),

@@ -147,8 +147,8 @@ impl Checks {
         }
     }
 
-    /// Uses the token on a resource. The resource refuses a token that is weaker than an accepted one. Returns whether
-    /// the resource accepts the token.
+    /// Uses the token on a resource. The resource refuses a token that is weaker than a token that it has accepted.
+    /// Returns whether the resource accepts the token.
     pub(super) fn use_resource(&mut self, at: u64, node: usize, token: &Token) -> bool {
         match self.accepted {
             Some((accepted, _)) if accepted.is_stronger_than(token) => return false,

@@ -1,4 +1,4 @@
-//! The only place where a fault excuses a broken rule.
+//! The only module that lets a fault excuse a broken rule.
 //!
 //! Each exemption is as narrow as the knowledge of the simulator allows. Each exemption is an assumption in
 //! `docs/contributors/simulator.md`. The checks ask for exemptions only when a rule is broken already.
@@ -95,7 +95,7 @@ impl Exemptions {
     /// - Bits of a promise, or of a heartbeat that requests a promise, have flipped.
     /// - Two stations share an address, and promises are known by the address.
     /// - A node was restarted with a shorter HEART_BEAT_PERIOD than before. So its earlier promise may last longer than
-    ///   its new silence.
+    ///   the time for which it is silent after the restart.
     /// - The clock rate of a node has changed.
     /// - A node gets another address while a node expects a wrong number of members.
     pub(super) fn void_promises(&mut self, until: u64) {

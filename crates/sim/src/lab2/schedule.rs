@@ -11,7 +11,7 @@ use crate::kernel::schedule::{
     FaultFields as _, MAX_TIME_US, Nodes, declare_faults, declare_schedule,
 };
 
-/// The maximum duration of anything in a schedule.
+/// The maximum of all durations in a schedule.
 const MAX_SPAN_US: u64 = 60 * 1_000_000;
 /// The maximum rate error of clocks on which the promises rely, in millionths.
 const MAX_RATE: u32 = 10_000;

@@ -113,7 +113,8 @@ struct TokenHolder<'a> {
     session: &'a mut Session,
     name: &'a TokenName,
     backstops: Backstops,
-    /// Whether the keeper has passed its descriptors. If so, the keeper's work may have begun.
+    /// Whether the keeper has passed its descriptors. After the keeper has passed these descriptors, the keeper's work
+    /// may have begun.
     is_bound: bool,
 }
 

@@ -76,7 +76,7 @@ impl EventLoop {
         }
     }
 
-    /// Warns the caller that the daemon lacks a backstop, or that none can be created.
+    /// Warns the caller that the daemon lacks a backstop, or that no backstop can be created.
     pub(super) fn on_backstop_missing(&mut self, why: &str) {
         let what = match &self.note_after_backstop {
             None => return,
