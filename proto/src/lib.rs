@@ -31,7 +31,7 @@
 //! that its process was stalled. Events of connections always come with the present time.
 //!
 //! A call at the wrong time is harmless. Examples are a timeout that is not due, a message while the link is down, or a
-//! time before that of an earlier call. If a call has an earlier time, the clock of the machine stays at the later
+//! time before the time of an earlier call. If a call has an earlier time, the clock of the machine stays at the later
 //! time.
 
 #![forbid(unsafe_code)]

@@ -58,7 +58,7 @@ pub enum Write {
         seen: CoordinatorRow,
         /// The new term.
         term: u64,
-        /// Whether the new coordinator is an acting one.
+        /// Whether the new coordinator is only an acting coordinator.
         acting: bool,
     },
     /// Claims the coordinator's place: if the row is still `seen`, sets the row to (this node, seen term + 1, acting),
@@ -102,7 +102,7 @@ pub enum Write {
 /// names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// If `after` → `before` still holds and `node` has no successor, puts `node` between the two.
+    /// If `after` → `before` still holds and `node` has no successor, puts `node` between these two nodes.
     Insert {
         /// The node that joins.
         node: u32,
@@ -146,7 +146,7 @@ pub struct Rows {
     pub members: Vec<(u32, u32)>,
     /// The coordinator and its term.
     pub seat: CoordinatorRow,
-    /// Whether the coordinator is an acting one.
+    /// Whether the coordinator is only an acting coordinator.
     pub acting: bool,
     /// A counter that grows while the coordinator is alive.
     pub beat: u64,

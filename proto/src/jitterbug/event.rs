@@ -126,7 +126,7 @@ pub enum Event {
     },
     /// The node's address has changed.
     AddressChanged {
-        /// The new address, or `None`.
+        /// The new address, or `None` if the node has no address.
         address: Option<IpAddr>,
     },
     /// A datagram or an exchange was dropped.

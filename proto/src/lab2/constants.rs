@@ -188,7 +188,7 @@ impl Constants {
     }
 
     /// Returns the time for which a giver waits after the TAKE_TOKEN with this number. This time is TAKE_TIMEOUT. After
-    /// the last TAKE_TOKEN it is 1.5 × TAKE_TIMEOUT.
+    /// the last TAKE_TOKEN, this time is 1.5 × TAKE_TIMEOUT.
     pub fn answer_timeout(&self, attempts: u32) -> Duration {
         // After the last TAKE_TOKEN, an acknowledgement that was sent in time may still be on its way.
         let on_the_way = if attempts < self.take_attempts {

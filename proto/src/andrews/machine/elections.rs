@@ -56,7 +56,7 @@ impl Andrews {
         }
     }
 
-    /// Starts an election if one is due: after a look, or as a new member.
+    /// Starts an election if an election is due: after a look, or as a new member.
     pub(super) fn start_if_due(&mut self, is_new: bool) {
         let Some(view) = &self.view else {
             return;

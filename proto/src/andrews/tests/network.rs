@@ -164,7 +164,7 @@ impl Network {
             })
     }
 
-    /// Whether the running node with the largest id is the coordinator, and is not an acting one.
+    /// Whether the running node with the largest id is the coordinator, and is not only an acting coordinator.
     pub(super) fn has_final_coordinator(&self) -> bool {
         self.database.seat.id == self.running_ids().last().copied() && !self.database.acting
     }

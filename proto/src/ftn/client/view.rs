@@ -75,7 +75,7 @@ impl Client {
         self.phase.session()?.renewal.lease()
     }
 
-    /// Returns the time at which the session became live, or `None` if it is not live.
+    /// Returns the time at which the session became live, or `None` if the session is not live.
     pub fn live_since(&self) -> Option<Instant> {
         self.phase.session()?.renewal.live_since()
     }

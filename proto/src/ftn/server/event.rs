@@ -173,7 +173,7 @@ pub enum Event {
         failed: bool,
     },
     /// Another server names a configuration number that is far larger than the number that this server knows. The clock
-    /// or the state file of one of the two servers is wrong. This server reports the event once for each other server.
+    /// or the state file of one of the two servers is wrong. The options that differ; empty if all options are equal.
     NumberAhead {
         /// Index of the other server.
         server: usize,

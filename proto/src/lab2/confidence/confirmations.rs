@@ -99,8 +99,8 @@ impl Confirmations {
         self.token == Some(token)
     }
 
-    /// Returns the time at which the heartbeat with this number was sent. Returns `None` if it is not one of the latest
-    /// heartbeats of the tenure.
+    /// Returns the time at which the heartbeat with this number was sent. Returns `None` if this heartbeat is not one
+    /// of the latest heartbeats of the tenure.
     pub(super) fn sent_at(&self, token: Token, beat: u32) -> Option<Instant> {
         let age = self.next_beat.wrapping_sub(beat);
         let recent = age >= 1 && age <= u32::try_from(BEATS_KEPT).unwrap_or(u32::MAX);
@@ -164,8 +164,8 @@ impl Confirmations {
         Some(end)
     }
 
-    /// Returns the time until which all of these members have promised. Returns `None` if one of them has not promised,
-    /// or if `members` is empty.
+    /// Returns the time until which all of these members have promised. Returns `None` if one of these members has not
+    /// promised, or if `members` is empty.
     pub(super) fn promised_by_all(
         &self,
         token: Token,

@@ -12,7 +12,7 @@ use crate::lab2::members::{APART_FACTOR, Members};
 use crate::time::{Instant, nanos};
 
 /// A digest can announce a ring that is larger than the number of known members. The announced size counts only up to a
-/// limit. The limit is four times the number of known members, but at least four times this number.
+/// limit. The limit is four times the number of known members, but at least four times [`KNOWN_SIZE_MIN`].
 const KNOWN_SIZE_MIN: usize = 256;
 
 /// A promise to confirm only this holder's tenure until a given time.

@@ -14,8 +14,8 @@ use crate::time::{Instant, nanos};
 
 /// The maximum amount by which a wall clock may raise a new token's progress above the known progress.
 const CLOCK_LEAD_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// The year 2001, in nanoseconds since 1970. No clock has raised the progress of a token that has less progress than
-/// this, so such a progress is not a time.
+/// The year 2001, in nanoseconds since 1970. If a token has less progress than this, no clock has raised its progress,
+/// so this progress is not a time.
 const CLOCK_PROGRESS_MIN: u64 = 1_000_000_000_000_000_000;
 /// The year 2116, in nanoseconds since 1970. A wall clock never raises progress above this value. So half of the range
 /// of progress stays free.

@@ -11,8 +11,8 @@ use crate::lab2::tenure::Tenure;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// The number by which a token's progress gets ahead of a rival. A token makes fewer hops than this before all members
-/// have heard of it.
+/// The number by which a token's progress gets ahead of a rival. A token makes fewer hops than this number before all
+/// members have heard of the token.
 pub(crate) const RIVAL_LEAD: u64 = 1 << 10;
 
 /// The latest rival, and the limits on the rates of answers and objections.

@@ -1,5 +1,5 @@
 //! The time, the constants and the interface of one node. Every rule may read this data. Only the code in the `machine`
-//! folder changes it.
+//! folder changes this data.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) struct Context {
     profile: Profile,
     /// The time of the latest input.
     clock: Now,
-    /// The time of the first input. If the address has changed since, the time of the last change.
+    /// The time of the first input. If the address has changed since then, this is the time of the last change.
     started: Option<Instant>,
     pub(super) link: Link,
 }

@@ -128,8 +128,8 @@ impl Lab2 {
         self.confidence.votes(&self.context, &self.members, token)
     }
 
-    /// Returns the number of other members that must confirm the tenure for the grade [`Grade::AllHeard`]. These are
-    /// all members that were heard recently.
+    /// Returns the number of other members that must confirm the tenure for the grade [`Grade::AllHeard`]. All members
+    /// that were heard recently must confirm the tenure.
     pub fn count_recently_heard(&self) -> usize {
         Confidence::heard_lately(&self.context, &self.members)
     }

@@ -45,7 +45,7 @@ pub(crate) enum Content {
     },
     WantToken,
     Leaving,
-    /// LEAVING under an earlier address of this node.
+    /// A LEAVING frame with an earlier address of this node.
     LeavingOld(MacAddr),
     Stamps(StampsFrame),
     /// FORGET. When FORGET is encoded, it names the members that [are

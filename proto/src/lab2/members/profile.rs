@@ -172,7 +172,7 @@ impl Members {
     }
 
     /// Returns the difference between the options of a member and this node's options. Compares only options that must
-    /// be equal on all members. Returns `None` if these are equal.
+    /// be equal on all members. Returns `None` if these options are equal.
     pub(crate) fn difference_to(&self, context: &Context, mac: MacAddr) -> Option<Difference> {
         let theirs = self.table.profile_of(mac)?;
         let own = context.profile();

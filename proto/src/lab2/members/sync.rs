@@ -350,8 +350,8 @@ impl Members {
     }
 
     /// Sends the table to a member. Sends as many frames as this node may still send in answer to the current frame.
-    /// Does so at most once per period for each cause. The next call continues with the part that follows the last sent
-    /// part.
+    /// Sends the table at most once per period for each cause. The next call continues with the part that follows the
+    /// last sent part.
     fn send_table(
         &mut self,
         context: &Context,

@@ -21,7 +21,7 @@ const UNSORTED_MAX: usize = 128;
 /// All members, and a hash of their encodings.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
-    /// The members in wire format. So they need not be copied for the hash or for RING_MEMBERS.
+    /// The members in wire format. So the hash and RING_MEMBERS need no copy of the members.
     pub(super) members: Vec<Member>,
     /// Number of sorted members. Behind the sorted members stand a few unsorted members, in the order of their
     /// insertion.

@@ -52,7 +52,8 @@ pub(crate) struct PendingAck {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlushEffect {
     Nothing,
-    /// The acknowledgement left too late. The duration tells how late. From now on, the owner is unsure of its token.
+    /// The acknowledgement left too late. The duration is the delay of the acknowledgement. From now on, the owner is
+    /// unsure of its token.
     Late(Duration),
     /// The broadcast in which an unsure owner announces its token has left the host.
     AnnouncementLeft,

@@ -57,7 +57,7 @@ pub(crate) struct Tenure {
 }
 
 impl Tenure {
-    /// Creates the tenure of a token that this node has minted.
+    /// The member after which an interrupted round continues; a round is interrupted to wait for objections.
     pub(crate) const fn from_minted(token: Token) -> Self {
         Self {
             token,

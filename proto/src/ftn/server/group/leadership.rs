@@ -41,7 +41,7 @@ pub(crate) struct Leadership {
 #[derive(Debug, Clone, Copy, Hash)]
 struct PeerState {
     heard: Instant,
-    /// Newest acknowledged seq; 0 if none.
+    /// Newest acknowledged seq; 0 if no seq was acknowledged.
     acknowledged_seq: i128,
     /// Time at which the newest acknowledged seq was sent.
     acknowledged_sent_at: Option<Instant>,
@@ -208,7 +208,7 @@ impl Leadership {
         }
     }
 
-    /// Returns the newest seq that a server has acknowledged, or 0 if none.
+    /// Returns the newest seq that a server has acknowledged, or 0 if it has acknowledged no seq.
     pub(crate) fn acknowledged_seq(&self, server: usize) -> i128 {
         self.peers[server].acknowledged_seq
     }

@@ -133,7 +133,7 @@ impl TokenKnowledge {
         self.from_leaving.contains_key(&id)
     }
 
-    /// Whether a leaving server has handed over a token, and has named at least one holder of it.
+    /// Whether a leaving server has handed over a token, and has named at least one holder of this token.
     pub(crate) fn is_held_from_leaving(&self, id: u32) -> bool {
         let held = self.from_leaving.get(&id).and_then(Option::as_ref);
         held.is_some_and(|held| !held.is_empty())

@@ -41,7 +41,7 @@ impl Server {
         self.confirm_renewals(now);
     }
 
-    /// Returns the end of the leader's authority, or `None` if it has none.
+    /// Returns the end of the leader's authority, or `None` if the leader has no authority.
     pub(super) fn authority_until(&self, leadership: &Leadership) -> Option<Instant> {
         let others = self.quorum() - 1;
         if others == 0 {

@@ -32,7 +32,7 @@ pub(crate) struct Token {
 /// A time that never comes.
 const IN_USE: Instant = Instant::from_nanos(u64::MAX);
 
-/// REQUESTs that wait for a token, in order, and the REVOKE for the first.
+/// REQUESTs that wait for a token, in order, and the REVOKE for the first of these REQUESTs.
 #[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Queue {
     waiting: BTreeMap<i32, Wait>,
@@ -157,7 +157,7 @@ impl Token {
         self.parties.as_slice()
     }
 
-    /// Returns the access with which a session holds the token, if it holds it.
+    /// Returns the access with which a session holds the token, if the session holds the token.
     pub(crate) fn held_by(&self, session: i32) -> Option<Access> {
         self.party(session).and_then(|party| party.held)
     }
