@@ -9,8 +9,8 @@ pub struct CurrentFault(Mutex<Option<OpenFault>>);
 #[derive(Debug)]
 struct OpenFault {
     text: String,
-    /// Whether a write failed with this fault. If so, only a successful write ends the fault, because a job that only
-    /// reads succeeds even on a full disk.
+    /// Whether a write failed with this fault. After a failed write, only a successful write ends the fault, because a
+    /// job that only reads succeeds even on a full disk.
     is_of_write: bool,
 }
 

@@ -25,8 +25,8 @@ use super::routes::{REQUEST_TIMEOUT, respond};
 
 /// Maximum bytes of a request's head.
 pub(super) const HEAD_BYTES_MAX: usize = 16_384;
-/// The size of each of a connection's buffers. The kernel doubles the size. Without this limit the buffers could grow
-/// to megabytes, and their memory counts towards the memory limit of the unit.
+/// The size of each buffer of a connection. The kernel doubles the size. Without this limit the buffers could grow to
+/// megabytes, and their memory counts towards the memory limit of the unit.
 pub(super) const SOCKET_BUFFER_BYTES: usize = 32 << 10;
 /// If a client acknowledges no byte, or takes no byte, for this time, the kernel gives up the connection.
 const CLIENT_SILENCE_MAX: Duration = Duration::from_secs(10);

@@ -108,7 +108,7 @@ impl PageCalls {
         Some(Command::Listeners(has_listeners))
     }
 
-    /// Sends the new status to the listeners, if there are any.
+    /// Sends the new status to the listeners, if there are listeners.
     pub(super) fn publish_status(&self, status: impl FnOnce() -> String) {
         if self.has_listeners {
             self.listeners.publish_status(&status());
