@@ -74,7 +74,7 @@ fn with_lists(page: &str) -> String {
 /// Compares pages with the program's pages in `docs/man`. If [`WRITE_VARIABLE`] is set, writes the pages instead.
 ///
 /// # Panics
-/// The pages differ. The message names `again`, the command that writes the pages.
+/// Panics if the pages differ. The panic's message names `again`, the command that writes the pages.
 pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bool, again: &str) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
     // The crate's folder is the repository's root, or a folder inside the repository.
@@ -135,7 +135,7 @@ fn read_pages(directory: &Path) -> BTreeMap<String, String> {
 /// Checks the form of the help of a program and its commands.
 ///
 /// # Panics
-/// A line or a summary is too long.
+/// Panics if a line or a summary is too long.
 pub(crate) fn check_help(program: &Command) {
     check_lines(program);
     check_summaries(program);

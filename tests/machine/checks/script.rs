@@ -5,7 +5,7 @@ use arbitrary::Arbitrary;
 /// The options of the state machine.
 #[derive(Debug, Arbitrary)]
 pub(super) struct MachineOptions {
-    /// Selects the idle hold: zero, a short one, or the default.
+    /// Selects the idle hold: zero, a short hold, or the default.
     pub idle_hold: u8,
     /// TAKE_ATTEMPTS minus 1.
     pub attempts: u8,

@@ -141,7 +141,7 @@ pub struct Report {
 /// Explores all states, breadth first.
 ///
 /// # Panics
-/// If a state machine panics.
+/// Panics if a state machine panics.
 pub fn run<S: System>(system: S, threads: usize) -> Report {
     let (title, limit) = (system.title(), system.recovery_limit());
     let began = Instant::now();

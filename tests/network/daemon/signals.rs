@@ -28,7 +28,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A terminal like that of a user.
+/// A terminal like the terminal of a user.
 struct Terminal {
     /// When the test closes this descriptor, the terminal hangs up.
     master: OwnedFd,

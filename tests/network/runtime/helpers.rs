@@ -61,7 +61,7 @@ pub(super) fn find(node: &Node, name: &str) -> Result<Interface> {
         .with_context(|| format!("node {} has no {name}", node.index()))
 }
 
-/// Waits until an interface has a carrier. Frames that are sent before that are lost.
+/// Waits until an interface has a carrier. Frames that are sent before the interface has a carrier are lost.
 pub(super) fn wait_for_carrier(node: &Node, name: &str) -> Result<()> {
     let give_up = Instant::now() + WAIT_LIMIT;
     while !find(node, name)?.carrier {

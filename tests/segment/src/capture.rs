@@ -184,7 +184,7 @@ impl Capture {
     /// Returns all frames up to now.
     ///
     /// # Panics
-    /// The recording lacks frames because the buffer of its socket was full.
+    /// Panics if the recording lacks frames because the buffer of its socket was full.
     pub fn frames(&self) -> Vec<Seen> {
         self.frames_from(0)
     }
@@ -208,7 +208,7 @@ impl Capture {
     /// Returns the frames after a mark.
     ///
     /// # Panics
-    /// As [`Capture::frames`].
+    /// Panics in the same cases as [`Capture::frames`].
     pub fn frames_from(&self, mark: usize) -> Vec<Seen> {
         self.look(|frames| frames[mark..].to_vec())
     }
@@ -216,7 +216,7 @@ impl Capture {
     /// Calls `at` with all frames without copying them. Long recordings of fast rings are too large to copy often.
     ///
     /// # Panics
-    /// As [`Capture::frames`].
+    /// Panics in the same cases as [`Capture::frames`].
     pub fn look<T>(&self, at: impl FnOnce(&[Seen]) -> T) -> T {
         let frames = self.develop();
         let lost = self.lost();

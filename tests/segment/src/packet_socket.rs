@@ -42,7 +42,7 @@ pub(crate) struct Received {
 }
 
 impl RawSocket {
-    /// Opens a socket for incoming frames on all interfaces of the namespace, of one EtherType or of all.
+    /// Opens a socket for incoming frames on all interfaces of the namespace, of one EtherType or of all EtherTypes.
     pub(crate) fn on_all(ethertype: Option<u16>) -> Result<Self> {
         let fd = socket(
             AddressFamily::Packet,

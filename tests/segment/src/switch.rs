@@ -1,4 +1,4 @@
-//! A switch that learns and floods like a real one, and causes faults on demand.
+//! A switch that learns and floods like a real switch, and causes faults on demand.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};

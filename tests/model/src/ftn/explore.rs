@@ -28,7 +28,7 @@ pub struct GroupModel {
 /// Explores a scenario that begins with a formed group.
 ///
 /// # Panics
-/// If a state machine panics.
+/// Panics if a state machine panics.
 pub fn explore(scenario: &Scenario, threads: usize) -> Report {
     report::run(GroupModel::of(scenario.clone()), threads)
 }
