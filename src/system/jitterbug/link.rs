@@ -43,14 +43,15 @@ pub(super) struct LinkChange {
 pub(super) struct SegmentLink {
     name: String,
     udp_port: u16,
-    /// The TCP port. The port is 0 until the system has chosen a port. The node keeps the chosen port.
+    /// The TCP port. The port is 0 until the system has chosen a port. The node keeps the port that
+    /// the system has chosen.
     tcp_port: u16,
     watch: InterfaceWatch,
     sockets: Option<Sockets>,
     node_address: Option<NodeAddress>,
     /// Whether the state machine does not know the address yet.
     is_new: bool,
-    /// The node keeps the port that the system has chosen.
+    /// Whether the sockets are new, so that the loop does not wait for them yet.
     are_sockets_new: bool,
     /// Whether the kernel may have reported changes that this node has not looked up yet.
     has_unseen_changes: bool,

@@ -54,6 +54,7 @@ impl Service {
         deadlines.into_iter().flatten().min()
     }
 
+    /// Stops granting the token, because the daemon shuts down.
     pub(super) const fn leave(&mut self) {
         self.locks.stop_granting();
     }

@@ -58,7 +58,7 @@ pub struct Session {
 /// The resolution of the servers' names during the session.
 #[derive(Debug)]
 enum Resolver {
-    /// The thread that resolves the names starts at this time. Most sessions end earlier, and need no such thread.
+    /// The thread that resolves the names starts at this time. Most sessions end before this time, and need no thread.
     Starts(Instant, Hosts),
     Running(PeriodicValue<Resolution>),
 }
@@ -192,7 +192,7 @@ impl Session {
         self.take_watched().map(drop)
     }
 
-    /// Stops watching the descriptor, and returns it. Most sessions end before this time, and need no such thread.
+    /// Stops watching the descriptor, and returns it. The caller can later watch the descriptor again.
     pub(super) fn take_watched(&mut self) -> Result<Option<OwnedFd>, Error> {
         let fd = self.watched.take();
         if let Some(fd) = &fd {

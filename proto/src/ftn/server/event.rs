@@ -137,7 +137,7 @@ pub enum Event {
     OptionsCompared {
         /// Index of the other server.
         server: usize,
-        /// The options that differ; empty if all are equal.
+        /// The options that differ; empty if all options are equal.
         differences: Box<[OptionDifference]>,
     },
     /// A sender has another list of servers. The event is reported once for each of up to 1,024 senders.
@@ -173,7 +173,7 @@ pub enum Event {
         failed: bool,
     },
     /// Another server names a configuration number that is far larger than the number that this server knows. The clock
-    /// or the state file of one of the two servers is wrong. The options that differ; empty if all options are equal.
+    /// or the state file of one of the two servers is wrong. This server reports the event once for each other server.
     NumberAhead {
         /// Index of the other server.
         server: usize,

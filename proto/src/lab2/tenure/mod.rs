@@ -48,7 +48,7 @@ pub(crate) struct Tenure {
     offer: Option<Offer>,
     /// A member that the giver has passed over. This node offers the token to this member before its turn.
     passed_over: Option<MacAddr>,
-    /// If a round was interrupted to wait for objections, the member after which the round continues.
+    /// The member after which an interrupted round continues; a round is interrupted to wait for objections.
     interrupted_round: Option<MacAddr>,
     /// Consecutive failed handovers.
     failure_streak: Option<FailureStreak>,
@@ -57,7 +57,7 @@ pub(crate) struct Tenure {
 }
 
 impl Tenure {
-    /// The member after which an interrupted round continues; a round is interrupted to wait for objections.
+    /// Creates the tenure of a token that this node has minted.
     pub(crate) const fn from_minted(token: Token) -> Self {
         Self {
             token,
