@@ -146,8 +146,8 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     /// Writes a record over the older record of the two.
     ///
     /// # Errors
-    /// Fails if the file cannot be written, or is not in its place. After a failure, the newest record is still the
-    /// previous one.
+    /// Fails if the file cannot be written, or is not in its place. After a failure, the previous record is still the
+    /// newest record.
     pub(super) fn write(&mut self, record: &T) -> io::Result<()> {
         let bytes = (self.format.encode)(record);
         self.slots.write(self.file.writable()?, bytes)?;

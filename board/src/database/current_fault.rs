@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// The present fault, if there is one. The worker sets the fault, and the status reads it from another thread.
+/// The present fault, if the database has a fault. The worker sets the fault, and the status reads it from another
+/// thread.
 #[derive(Debug, Default)]
 pub struct CurrentFault(Mutex<Option<OpenFault>>);
 
@@ -15,7 +16,7 @@ struct OpenFault {
 }
 
 impl CurrentFault {
-    /// Returns the text of the fault, if there is one.
+    /// Returns the text of the fault, if the database has a fault.
     pub fn text(&self) -> Option<String> {
         let fault = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         fault.as_ref().map(|fault| fault.text.clone())

@@ -32,8 +32,8 @@ pub(super) const SOCKET_BUFFER_BYTES: usize = 32 << 10;
 const CLIENT_SILENCE_MAX: Duration = Duration::from_secs(10);
 /// The pause after the server could not accept a connection because it had no free descriptor.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
-/// The server keeps a refused connection until the client has read the answer. This is the maximum number of such
-/// connections. The server closes any further refused connection at once.
+/// The server keeps a refused connection until the client has read the answer. The constant is the maximum number of
+/// such connections. The server closes any further refused connection at once.
 pub(super) const REFUSALS_MAX: usize = 32;
 /// After its last answer, the node waits at most this long for the client to stop sending.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);

@@ -1,4 +1,5 @@
-//! The part of the page that runs in the loop. This part receives calls from the server's threads, and returns replies.
+//! The part of the page that runs in the loop. The loop's part of the page receives calls from the server's threads,
+//! and returns replies.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener};

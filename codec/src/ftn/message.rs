@@ -81,7 +81,7 @@ messages! {
 
     /// From the leader to the servers: the state of the group, and a sign of life (not in the FTN documents).
     31 "STATE" State {
-        /// Configuration and round. This number grows with every round, so that a late message changes nothing.
+        /// Configuration and round. The seq grows with every round, so that a late message changes nothing.
         seq: i128,
         /// Number of the configuration, which names the leader.
         leader: i64,

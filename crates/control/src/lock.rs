@@ -121,7 +121,7 @@ pub struct Loss {
     pub why: String,
     /// The reason as a sentence for people.
     pub text: String,
-    /// The work must have ended before this time of CLOCK_BOOTTIME, in nanoseconds. This time may already have passed.
+    /// The work must have ended before this time of CLOCK_BOOTTIME, in nanoseconds. The time may already have passed.
     pub until_ns: u64,
 }
 

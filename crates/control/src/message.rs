@@ -56,8 +56,8 @@ pub enum Request<O: SystemRequest> {
     /// Requests the token for this connection. The connection keeps the token until [`Request::Unlock`], or until the
     /// connection ends.
     Lock(LockRequest<O::Require>),
-    /// Passes descriptors to the daemon. This connection holds the token. If the connection ends without
-    /// [`Request::Unlock`], the daemon uses the descriptors to end the work under the token.
+    /// Passes descriptors to the daemon. The connection that sends this request holds the token. If the connection ends
+    /// without [`Request::Unlock`], the daemon uses the descriptors to end the work under the token.
     Bind,
     /// Releases the lock. If the lock is not granted yet, withdraws the request for it.
     Unlock {

@@ -93,7 +93,7 @@ impl<T: Task> Jobs<T> {
         self.worker.deadline()
     }
 
-    /// Returns the next answer, if there is one.
+    /// Returns the next answer, if an answer has arrived.
     ///
     /// # Errors
     /// Fails if the thread has panicked, because then there will be no more answers.

@@ -1,4 +1,4 @@
-//! Reports the daemon's condition to the service manager, if there is one.
+//! Reports the daemon's condition to the service manager, if a service manager has started the daemon.
 
 use std::env;
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use crate::observe::RateLimit;
 
 #[derive(Debug)]
 pub(crate) struct Notifier<C> {
-    /// Channel to the service manager, if there is one.
+    /// Channel to the service manager, if a service manager has started the daemon.
     channel: Option<Channel>,
     last_condition: Option<C>,
     limit: RateLimit,
@@ -25,7 +25,7 @@ pub(crate) struct Notifier<C> {
 }
 
 impl<C: Copy + PartialEq + Display> Notifier<C> {
-    /// Opens the channel to the service manager, if there is one.
+    /// Opens the channel to the service manager, if a service manager has started the daemon.
     pub(crate) fn new() -> Self {
         let channel = env::var_os("NOTIFY_SOCKET").map(|name| Channel::open(&name));
         let channel = channel.transpose().unwrap_or_else(|error| {

@@ -35,7 +35,7 @@ const CLIENT_COMMANDS_MAX: usize = 8;
 /// default, 50 µs, is long compared with a hop.
 const TIMER_SLACK: u32 = 1_000;
 
-/// A process that can run a system. It has the control socket, the signals and the log.
+/// A process that can run a system. The process has the control socket, the signals and the log.
 #[derive(Debug)]
 pub struct Host {
     program: Program,

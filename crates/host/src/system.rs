@@ -42,7 +42,7 @@ pub struct ShutDown<C> {
     pub command: C,
     /// Maximum time of an orderly shutdown.
     pub timeout: Duration,
-    /// Command that the machine gets if the shutdown takes longer. This command at least tells peers that this node
+    /// Command that the machine gets if the shutdown takes longer. The command at least tells peers that this node
     /// ends.
     pub last_command: C,
 }
@@ -63,8 +63,8 @@ pub trait System: Sized {
     /// The type of the task that does the machine's jobs in the worker's thread; [`NoTask`](super::NoTask) for a
     /// machine without jobs.
     type Task: Task<Job = <Self::Machine as Machine>::Job, Answer = <Self::Machine as Machine>::Command>;
-    /// The type of the requests that only this system's clients make; [`NoRequest`](ring_control::NoRequest) if there
-    /// are none.
+    /// The type of the requests that only this system's clients make; [`NoRequest`](ring_control::NoRequest) if the
+    /// system has no such requests.
     type Request: SystemRequest;
     /// The type of the node's condition. The host reports the condition to the service manager in a few words. The
     /// condition must not change with each hop of a token.
@@ -102,7 +102,8 @@ pub trait System: Sized {
         Ok(())
     }
 
-    /// Returns the next change of the network for the machine, if there is one. Registers a new link with `waiting`.
+    /// Returns the next change of the network for the machine, if the network has changed. Registers a new link with
+    /// `waiting`.
     ///
     /// # Errors
     /// Fails if a system call fails.

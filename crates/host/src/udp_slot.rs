@@ -119,7 +119,7 @@ impl UdpSlot {
         }
     }
 
-    /// Returns the socket, if there is one.
+    /// Returns the socket, if the slot has a socket.
     pub const fn socket(&mut self) -> Option<&mut UdpLink> {
         self.socket.as_mut()
     }

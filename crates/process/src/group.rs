@@ -11,7 +11,7 @@ use rustix::process::setpriority_pgrp;
 /// The nice value that every process may get.
 const NICE_MAX: i32 = 19;
 
-/// The kind of processes that `/proc` may hide in a group. These processes are not among the [`members`] of the group.
+/// The kind of processes that `/proc` may hide in a group. Hidden processes are not among the [`members`] of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hidden {
     /// `/proc` hides no processes.

@@ -13,7 +13,7 @@ use nix::fcntl::OFlag;
 use rustix::process::geteuid;
 use thiserror::Error;
 
-/// The write permissions of the group and of others.
+/// The write permissions of the group and of other users.
 const OTHERS_WRITE: u32 = 0o022;
 /// The sticky bit. In a sticky directory, only the owner of the directory and the owner of a file can remove or rename
 /// the file.
@@ -125,9 +125,9 @@ pub fn is_refused(error: &io::Error) -> bool {
     matches!(error.get_ref(), Some(inner) if inner.is::<Refused>())
 }
 
-/// Looks for a part of `path` through which other users can change the file at `path`. Such a part is a file, directory
-/// or link that other users can write, or whose owner is neither root nor this user. Returns the first part of this
-/// kind, or `None`.
+/// Looks for a part of `path` through which other users can change the file at `path`. Other users can change a file
+/// through a file, directory or link that they can write, or whose owner is neither root nor this user. Returns the
+/// first part of this kind, or `None`.
 ///
 /// # Errors
 /// Fails if there is no such file, or if it cannot be examined.

@@ -44,7 +44,7 @@ pub fn directory(system: &Path) -> io::Result<PathBuf> {
 
 /// Returns a suffix that makes a file's name unique to this user. The suffix is empty if the directory belongs to this
 /// user. Root also uses directories of other users, and the owner of such a directory cannot open root's files. So
-/// root's files need names other than those of the owner's files.
+/// root's files need names that differ from the names of the owner's files.
 pub fn user_suffix(directory: &Path) -> String {
     let own = geteuid().as_raw();
     match fs::metadata(directory) {

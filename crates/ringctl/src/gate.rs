@@ -54,7 +54,7 @@ impl Gate {
         })
     }
 
-    /// Returns the number of the process. This number stays the same when the process becomes the command.
+    /// Returns the number of the process. The number stays the same when the process becomes the command.
     pub(super) const fn pid(&self) -> Pid {
         self.pid
     }

@@ -1,4 +1,5 @@
-//! Runs a state machine in a program that is not a daemon. Such a program has no control socket, no clients and no log.
+//! Runs a state machine in a program that is not a daemon. A program that is not a daemon has no control socket, no
+//! clients and no log.
 
 use std::io;
 use std::os::fd::AsFd;

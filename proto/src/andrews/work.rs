@@ -52,7 +52,7 @@ pub struct CoordinatorRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Write {
     /// Founds a ring, if the row is still `seen` and no node is a member. The row becomes (this node, `term`,
-    /// `acting`), and the token becomes (`term` × 2^32, this node). This node becomes its own successor.
+    /// `acting`), and the token becomes (`term` × 2^32, this node). The founder becomes its own successor.
     Found {
         /// The row as read.
         seen: CoordinatorRow,

@@ -163,7 +163,7 @@ pub enum Difference {
 pub enum Acceptance {
     /// The node leads with the token.
     Taken,
-    /// The node already had a token, and has merged the two tokens into one.
+    /// The node already had a token, and has merged the two tokens into one token.
     Merged,
     /// The node has dropped the received token, because a stronger token exists.
     Absorbed,

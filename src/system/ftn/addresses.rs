@@ -54,7 +54,7 @@ impl Addresses {
         })
     }
 
-    /// Takes the result of the last resolution, if there is a new one.
+    /// Takes the result of the last resolution, if the thread has returned a new result.
     pub(super) fn update(&mut self, own: usize, names: &Names, link: &mut UdpSlot) {
         let Some(Resolution {
             addresses,

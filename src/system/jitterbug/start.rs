@@ -20,7 +20,7 @@ use super::starvation::Starvation;
 use crate::system::PROGRAM;
 use crate::system::jitterbug::observe::Log;
 
-/// Buffer size for a datagram. This size is much larger than the longest message, so that the node recognizes a
+/// Buffer size for a datagram. The buffer is much larger than the longest message, so that the node recognizes a
 /// datagram that is too long.
 const DATAGRAM_BUFFER: usize = 2048;
 

@@ -88,7 +88,7 @@ pub(super) struct Attachment {
 }
 
 impl Attachment {
-    /// Finds the interface, and checks that a packet socket can be opened on it. This check works even if the interface
+    /// Finds the interface, and checks that a packet socket can be opened on it. The check works even if the interface
     /// is down. The link counts as lost until the first [`poll_change`](Self::poll_change).
     ///
     /// # Errors
@@ -302,8 +302,8 @@ impl Attachment {
         }
     }
 
-    /// Stays out of the ring while another process receives the ring's frames. Otherwise both processes would accept a
-    /// token that is offered to this machine.
+    /// Stays out of the ring while another process receives the ring's frames. If the node stayed in the ring, both
+    /// processes would accept a token that is offered to this machine.
     fn stay_out_of_ring(&mut self, now: Instant, user: u32) {
         self.retry = Some(now + RETRY_INTERVAL);
         if self.loss.replace(LinkLoss::Shared) != Some(LinkLoss::Shared) {

@@ -51,7 +51,7 @@ impl Flaw {
         Some(Self::by_number(place + 1))
     }
 
-    /// Returns a value that breaks no rule. Until it is dropped, other tests cannot break a rule.
+    /// Returns a value that breaks no rule. Until the value is dropped, other tests cannot break a rule.
     pub fn none() -> Self {
         Self::by_number(0)
     }

@@ -92,7 +92,7 @@ pub(super) struct ScriptedFrame {
     pub what: ScriptedMessage,
     /// The age of the frame: its time in the queue, in milliseconds.
     pub age: u8,
-    /// The profile of the frame's author, if the frame has one.
+    /// The profile of the frame's author, if the frame has a profile.
     pub says: Option<ScriptedProfile>,
 }
 

@@ -24,7 +24,7 @@ pub(super) enum ConnectionState {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub peer: SocketAddr,
-    /// Whether the connection comes from a giver. Otherwise the connection goes to a candidate.
+    /// Whether the connection comes from a giver. If the value is false, the connection goes to a candidate.
     pub is_inbound: bool,
     /// The time at which the node accepted or requested the connection.
     pub since: Instant,

@@ -1,4 +1,4 @@
-//! Signals of operators to a daemon. Such a signal must never cause an election.
+//! Signals of operators to a daemon. An operator's signal must never cause an election.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;

@@ -64,8 +64,8 @@ impl Recording {
     /// Records all frames that the kernel has received. A test calls this function before it reads the frames, so the
     /// test does not depend on the progress of the capture's thread.
     ///
-    /// The function locks the inbox for one frame at a time. Otherwise a test that waits for a CPU in this function
-    /// would block the capture's thread.
+    /// The function locks the inbox for one frame at a time. If the function locked the inbox for longer, a test that
+    /// waits for a CPU would block the capture's thread.
     fn catch_up(&self, socket: &RawSocket) -> Result<()> {
         let began = clock::now();
         loop {

@@ -1,6 +1,6 @@
 //! Decoder and encoder of Lab2 frames, which use byte offsets. Tests compare the codec with this decoder and encoder.
 //!
-//! This module shares no code with `ring-codec`. The layouts are those of `docs/reference/lab2/frames.md`.
+//! This module shares no code with `ring-codec`. The layouts are the layouts of `docs/reference/lab2/frames.md`.
 
 use std::fmt;
 
@@ -110,7 +110,7 @@ pub enum Message {
     RingMembers {
         /// Digest of the author's whole table.
         digest: Digest,
-        /// Those members of the table that fit into the frame.
+        /// The members of the table that fit into the frame.
         members: Vec<Member>,
     },
     /// Kind 8.
@@ -121,7 +121,7 @@ pub enum Message {
     Stamps {
         /// 0: more follows, 1: tell, 2: ask, 3: agree, 4: differ.
         purpose: u8,
-        /// Those stamps of the author's table that fit into the frame.
+        /// The stamps of the author's table that fit into the frame.
         stamps: Vec<Stamp>,
     },
     /// Kind 11.

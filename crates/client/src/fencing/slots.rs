@@ -21,7 +21,7 @@ const NONE: &str = "none";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slots<T> {
-    /// The newest token, if there is one.
+    /// The newest token, if the record has a token.
     pub newest: Option<T>,
     /// The offset of the next write, in bytes.
     pub next: usize,
@@ -53,7 +53,7 @@ fn line(token: &str) -> Vec<u8> {
 /// The readable part of a damaged record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Damage<T> {
-    /// The newest readable token, if there is one.
+    /// The newest readable token, if a token is readable.
     pub readable: Option<T>,
 }
 

@@ -58,7 +58,8 @@ impl Observe<Event> for SessionObserver {
 }
 
 impl SessionObserver {
-    /// Drops the grants of a lost session. Otherwise the program would mistake them for grants of the next session.
+    /// Drops the grants of a lost session. If these grants stayed in the queue, the program would mistake them for
+    /// grants of the next session.
     pub(super) fn drop_grants(&mut self) {
         let is_of_session = |event: &Event| {
             matches!(

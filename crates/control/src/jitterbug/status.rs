@@ -14,7 +14,7 @@ pub struct Status {
     pub protocol: String,
     /// The name of the interface.
     pub interface: String,
-    /// The node's address; `null` if it has none.
+    /// The node's address; `null` if the node has no address.
     pub address: Option<String>,
     /// The UDP port of all nodes.
     pub udp_port: u16,

@@ -12,7 +12,7 @@ use crate::SystemRequest;
 pub enum RingRequest {
     /// Requests the token for a job, if the job has not yet run in the current period.
     Once(OnceRequest),
-    /// Reports that the job has ended. This connection holds the lock for the job.
+    /// Reports that the job has ended. The connection that sends this request holds the lock for the job.
     Ran {
         /// Whether the job has succeeded.
         done: bool,

@@ -163,7 +163,7 @@ pub struct QuorumStatus {
 /// A token's identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenStatus {
-    /// The progress of the token. It grows with every handover.
+    /// The progress of the token. The progress grows with every handover.
     pub progress: u64,
     /// The MAC address of the node that created the token.
     pub author: String,
@@ -174,7 +174,7 @@ pub struct TokenStatus {
     pub fencing: String,
 }
 
-/// The program that holds the token. It may run on another machine.
+/// The program that holds the token. The program may run on another machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HolderStatus {
     /// The program's label, or the program's process if the program has no label.
@@ -194,7 +194,7 @@ pub struct ClientStatus {
     pub holds: bool,
     /// Nanoseconds since the grant, or since the request.
     pub since_ns: u64,
-    /// The required grade; absent if the client requires none.
+    /// The required grade; absent if the client requires no grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require: Option<Grade>,
 }

@@ -22,7 +22,8 @@ use runner::Runner;
 const POSTPONE_MAX: Duration = Duration::from_secs(1);
 /// At this number of new events, the loop stops postponing the events, because the history retains only a few more.
 const POSTPONED_EVENTS_MAX: u64 = 256;
-/// Maximum number of changes that hooks get one by one. If there are more changes, they are merged into one change.
+/// Maximum number of changes that hooks get as separate changes. If there are more changes, they are merged into one
+/// change.
 const SINGLE_CHANGES_MAX: u64 = 64;
 
 /// The hooks to run, and their limits.

@@ -250,7 +250,8 @@ impl Server {
         }
     }
 
-    /// Calls `act` for a client. Then registers the client with the poller, or closes its connection.
+    /// Calls `act` for a client. After the call, registers the client with the poller, or closes the client's
+    /// connection.
     fn serve_slot(
         &mut self,
         slot: usize,
@@ -348,8 +349,8 @@ impl Server {
     }
 }
 
-/// Removes a client from the poller. This is necessary because the descriptor of the connection may stay open for a
-/// while.
+/// Removes a client from the poller. The removal is necessary because the descriptor of the connection may stay open
+/// for a while.
 fn forget(poller: &Poller, client: &Connection) {
     // The client was added to the poller, so this cannot fail.
     let _ = poller.remove(client.stream());

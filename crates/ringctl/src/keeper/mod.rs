@@ -1,15 +1,15 @@
-//! The keeper: the process that holds a lock for others, and ends their work when the lock is lost.
+//! The keeper: the process that holds a lock for other processes, and ends their work when the lock is lost.
 //!
-//! The keeper is another process of this program. `ringctl run` and `ringctl lock` start it in its own session and
-//! under another name, so that neither the terminal nor a signal for `ringctl` reaches it. The keeper never runs the
-//! command itself. Only the keeper has the connection to the daemon, so the lock lasts as long as the keeper. If
-//! `ringctl` is stopped or killed, the keeper still ends the command in time. Start reading with `begin.rs`, then
+//! The keeper is another process of this program. `ringctl run` and `ringctl lock` start the keeper in its own session
+//! and under another name. So neither the terminal nor a signal for `ringctl` reaches the keeper. The keeper never
+//! runs the command itself. Only the keeper has the connection to the daemon, so the lock lasts as long as the keeper.
+//! If `ringctl` is stopped or killed, the keeper still ends the command in time. Start reading with `begin.rs`, then
 //! `event_loop.rs`.
 //!
 //! The order of the messages:
 //!
 //! 1. `ringctl` starts the keeper and waits for [`Note::Granted`].
-//! 2. `ringctl` starts the process that will become the command. This process waits at a gate (`super::gate`) and has
+//! 2. `ringctl` starts the process that will become the command. The process waits at a gate (`super::gate`) and has
 //!    run nothing yet. `ringctl` sends [`Order::Started`].
 //! 3. If the keeper has a control group for the command, it puts that process into this group. Unless the lock is lost,
 //!    the keeper sends [`Note::Go`]. From this step on, a loss ends the command, even if `ringctl` is slow.

@@ -127,7 +127,7 @@ pub(crate) struct KeeperConnection {
     keeper: i32,
 }
 
-/// Connects to the keeper of the lock that is bound to a process, if there is one.
+/// Connects to the keeper of the lock that is bound to a process, if the process has such a keeper.
 pub(crate) fn connect_keeper(pid: i32, daemon: &Path) -> io::Result<Option<KeeperConnection>> {
     let stream = match connect_untrusted(&registration_path(pid, daemon)?) {
         Ok(stream) => stream,

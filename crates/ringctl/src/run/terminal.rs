@@ -11,7 +11,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// Opens the terminal; `None` if the session has none.
+    /// Opens the terminal; `None` if the session has no terminal.
     pub(super) fn open() -> Option<Self> {
         let tty = OpenOptions::new().read(true).write(true).open("/dev/tty");
         Some(Self {

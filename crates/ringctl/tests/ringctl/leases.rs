@@ -157,7 +157,7 @@ fn a_stopped_pipe() {
     assert_eq!(lock.killed_by(), Some(Signal::SIGKILL));
 }
 
-/// This test runs separately, because its commands use all processors.
+/// The test runs separately, because its commands use all processors.
 fn the_kernel_ends_a_command_whose_keeper_is_stopped() {
     run_in_parallel(&[
         ("the keeper is stopped", || the_kernel_ends(false)),

@@ -9,7 +9,7 @@ use super::connection::{ConnectionPhase, Stream, WriteOutcome};
 use super::{IoEvent, Streams};
 
 /// Maximum number of failed `accept` calls in a row. After these failures, this node ignores the listener until the
-/// listener's next change. This maximum is larger than the number of peers that can wait to be accepted.
+/// listener's next change. The maximum is larger than the number of peers that can wait to be accepted.
 const FAILED_ACCEPTS_MAX: usize = 4096;
 /// The ratio between the number of slots and the maximum number of closing connections.
 const SLOTS_PER_CLOSING: usize = 2;

@@ -59,7 +59,7 @@ pub trait Link<P = ()> {
         now
     }
 
-    /// Returns the link's connections, if the link has any.
+    /// Returns the link's connections, if the link has connections.
     fn streams(&mut self) -> Option<&mut dyn Streams<P>> {
         None
     }

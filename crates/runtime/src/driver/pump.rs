@@ -97,7 +97,8 @@ impl<M: Machine> Driver<M> {
         self.pump.machine.poll_timeout()
     }
 
-    /// Runs one loop iteration, which began at `now`. Handles messages if any have `arrived`, and then the timeouts.
+    /// Runs one loop iteration, which began at `now`. Handles messages if messages have `arrived`, and then the
+    /// timeouts.
     ///
     /// If the machine's deadline has passed, this function first handles all messages that arrived before `now`, even
     /// if the caller does not know of them. A message that is unread because this process was late must not cause a

@@ -25,7 +25,7 @@ use crate::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
 
 /// The kernel's `TC_PRIO_CONTROL`, which uses the first band of the default queue.
 const CONTROL_PRIORITY: i32 = 7;
-/// The kernel's `TC_PRIO_INTERACTIVE`. This priority also uses the first band of the default queue, but needs no
+/// The kernel's `TC_PRIO_INTERACTIVE`. The priority also uses the first band of the default queue, but needs no
 /// privilege.
 const INTERACTIVE_PRIORITY: i32 = 6;
 

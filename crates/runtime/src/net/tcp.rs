@@ -44,8 +44,8 @@ pub struct TcpOptions {
     /// Whether the system resets a connection that this node does not close explicitly, even if the process is killed.
     /// So a peer reads an end of the stream only if this node has closed the connection.
     pub resets: bool,
-    /// Whether connections to peers use the network's listening address as their source address. If they do not use
-    /// this address, the system chooses the source address. The source port may be any port.
+    /// Whether connections to peers use the network's listening address as their source address. If connections do not
+    /// use this address, the system chooses their source address. The source port may be any port.
     pub own_address: bool,
     /// Time after which the kernel gives up a connection to a silent peer, even if there are no bytes to send to the
     /// peer. Within this time, the kernel probes the peer three times, at intervals of whole seconds. With `None`, the

@@ -88,7 +88,7 @@ counters! {
         ring_after,
         /// The time from the end of the faults until there was one token that lasted.
         token_after,
-        /// The time until the largest node was the elected coordinator, not only the acting one.
+        /// The time until the largest node was the elected coordinator, not only the acting coordinator.
         led_after,
         /// The time from the crash of a node without the token until all other nodes had the token.
         went_on_after,

@@ -15,7 +15,7 @@ use crate::kernel::checks::Findings;
 pub(super) struct Grant<'a> {
     pub(super) token: usize,
     pub(super) access: Access,
-    /// The fencing number, if the client has requested one.
+    /// The fencing number, if the client has requested a fencing number.
     pub(super) fence: Option<u128>,
     pub(super) data: &'a [u8],
     /// The time at which the client requested the token.

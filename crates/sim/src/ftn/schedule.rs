@@ -39,13 +39,13 @@ declare_schedule! {
         pub max_memory: usize,
     }
     last {
-        /// A server with other options than the others.
+        /// A server whose options differ from the options of the other servers.
         #[serde(rename = "odd", default, skip_serializing_if = "Option::is_none")]
         pub deviant: Option<DeviantServer>,
     }
 }
 
-/// A server with other options than the others.
+/// A server whose options differ from the options of the other servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviantServer {

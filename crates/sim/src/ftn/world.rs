@@ -22,8 +22,8 @@ use ring_proto::ftn::endpoint::{Command, Endpoint, Net};
 /// The offset of the wall clocks. The wall clocks then start in 2026, because cold leaders take their numbers from
 /// these clocks.
 const WALL_OFFSET: i64 = 90_000_000_000_000_000;
-/// A server must not refuse the tokens of a survey or TRANSFER. These tokens may exceed the limit by this number of
-/// bytes.
+/// A server must not refuse the tokens of a survey or TRANSFER. The tokens of a survey or TRANSFER may exceed the limit
+/// by this number of bytes.
 const UNREFUSABLE_BYTES: usize = 16 * 5_000;
 
 /// The values with which the processes of a run are started.

@@ -170,7 +170,7 @@ impl Schedule {
         options
     }
 
-    /// Returns the options of the nodes, except for the deviant one.
+    /// Returns the options of the nodes, except for the deviant node.
     pub fn options(&self) -> Options {
         let NodeOptions {
             interval_us,

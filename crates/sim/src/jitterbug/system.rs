@@ -51,7 +51,7 @@ pub(super) enum JitterbugEvent {
 pub(super) struct JitterbugSystem {
     pub(super) checks: Checks,
     pub(super) stats: Stats,
-    /// The options of the processes, except for the deviant one.
+    /// The options of the processes, except for the deviant process.
     pub(super) options: Options,
     /// The options of each process.
     each: Vec<Options>,

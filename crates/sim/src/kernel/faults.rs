@@ -1,7 +1,7 @@
 //! The faults that all systems share: faults of messages, connections and processes.
 //!
-//! Each system adds other faults. The field names are those of the schedule files. A fault's effect lasts until
-//! another fault replaces it.
+//! Each system adds other faults. The field names are the field names of the schedule files. A fault's effect lasts
+//! until another fault replaces it.
 
 use std::fmt;
 use std::time::Duration;

@@ -159,7 +159,7 @@ pub struct NodeLink<'a, S: System> {
 }
 
 impl<S: System> NodeLink<'_, S> {
-    /// Returns the fault that refuses the next message, if there is one.
+    /// Returns the fault that refuses the next message, if a fault refuses it.
     fn refusal(&mut self, bytes: &[u8], to: Peer<S>) -> Option<FaultEffect> {
         if self.rng.chance(self.refuse) {
             Some(FaultEffect::Refuse)

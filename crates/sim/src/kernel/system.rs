@@ -88,7 +88,7 @@ pub trait System: Sized {
     /// finds nearly all corrupt messages. With a real checksum, tests would almost never receive a corrupt message.
     const CHECKSUM_FINDS_PER_1000: u16 = 900;
 
-    /// Returns the address from which a node sends. This address may change while the node runs.
+    /// Returns the address from which a node sends. The address may change while the node runs.
     fn address(node: usize, own: &Self::Node) -> Peer<Self>;
 
     /// Whether a node accepts a message to an address. The node may have changed its address since the message was

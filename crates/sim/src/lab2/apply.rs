@@ -110,7 +110,7 @@ impl<M: Inspect> World<M> {
         self.network.update_clear();
     }
 
-    /// Cuts a node off from all others, or undoes all cuts of the node.
+    /// Cuts a node off from all other nodes, or undoes all cuts of the node.
     fn cut_off(&mut self, node: usize, aside: bool) {
         self.network
             .cuts

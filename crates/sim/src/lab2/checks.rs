@@ -40,7 +40,8 @@ pub(super) struct Checks {
     /// The number of violations that the recorder has got.
     reported: usize,
     chains: BTreeMap<Chain, u64>,
-    /// The chain that was checked last. This chain is cached, because the next check usually concerns the same chain.
+    /// The chain that was checked last. The last chain is cached, because the next check usually concerns the same
+    /// chain.
     latest: Option<(Chain, u64)>,
     /// The largest progress of any tenure so far, or of any election whose winner could not send.
     strongest: u64,

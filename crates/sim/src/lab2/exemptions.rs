@@ -57,10 +57,10 @@ impl Exemptions {
         !self.shared_addresses.is_empty() || self.has_flipped_bits
     }
 
-    /// Excuses the chains of a node that has lost its state file. Such a node numbers its chains from 1 again. `last`
-    /// is the last number that the node had used before. The wall clock keeps the tokens that the node creates ahead of
-    /// earlier tokens ([`on_clock_set`](Self::on_clock_set)). Tokens that the node re-creates from a weak token are an
-    /// exception ([`may_reuse_number`](Self::may_reuse_number)).
+    /// Excuses the chains of a node that has lost its state file. A node that has lost its state file numbers its
+    /// chains from 1 again. `last` is the last number that the node had used before. The wall clock keeps the tokens
+    /// that the node creates ahead of earlier tokens ([`on_clock_set`](Self::on_clock_set)). Tokens that the node
+    /// re-creates from a weak token are an exception ([`may_reuse_number`](Self::may_reuse_number)).
     pub(super) fn on_state_lost(&mut self, mac: MacAddr, last: u32) {
         let used = self.stateless.entry(mac).or_default();
         *used = last.max(*used);

@@ -265,7 +265,7 @@ declare_faults! {
         /// Kills the process and restores an earlier version of its state file.
         Rollback[node] => Self::Start { node },
         /// Introduces `count` dead stations, beginning with the number `first`. Either one of these stations lists all
-        /// others, or each of these stations has sent one frame.
+        /// other stations, or each of these stations has sent one frame.
         Dead[] { first: u16, count: u16, spoke: bool },
     }
 }

@@ -160,8 +160,8 @@ impl Andrews {
     }
 }
 
-/// Returns the state that an election may use. This is not a method, because the caller borrows the elections at the
-/// same time.
+/// Returns the state that an election may use. The function is not a method, because the caller borrows the elections
+/// at the same time.
 fn node_view<'a>(
     options: &Options,
     list: &'a NodeList,

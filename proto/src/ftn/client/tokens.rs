@@ -152,7 +152,7 @@ impl Tokens {
         }
     }
 
-    /// Returns the outstanding message with this number, or `None` if there is none.
+    /// Returns the outstanding message with this number, or `None` if there is no such message.
     pub(super) fn message(&self, msgnum: i64) -> Option<Message<'_>> {
         let entry = self.outstanding.get(msgnum)?;
         let name = &*entry.name;

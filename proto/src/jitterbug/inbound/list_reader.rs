@@ -10,7 +10,7 @@ use crate::jitterbug::Reason;
 
 /// The length of the type and the count.
 const HEADER_LEN: usize = 5;
-/// The length of an IPv6 entry, the longest one.
+/// The length of an IPv6 entry, which is the longest entry.
 const ENTRY_LEN_MAX: usize = 19;
 
 /// An incomplete list. The reader stores the bytes that have arrived, in the wire format.

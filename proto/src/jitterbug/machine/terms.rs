@@ -10,7 +10,7 @@ use crate::jitterbug::terms::{micros, millis, separates};
 use crate::jitterbug::{Difference, Event, Options, State};
 
 /// A node that has never had a token does not know the leases in its ring. The restore of such a node lasts at least
-/// this long. This time is longer than the lease of a leader that knows no other node.
+/// this long. The duration is longer than the lease of a leader that knows no other node.
 const FIRST_RESTORE_MIN: Duration = Duration::from_millis(600);
 
 /// The minimum time for which a node's terms remain valid after the node was heard.

@@ -102,7 +102,7 @@ impl Confidence {
         does_outrank && !other.same_chain(&tenure.token()) && other.progress < PROGRESS_MAX
     }
 
-    /// Returns whether this owner waits before it gives way to a stronger token. This owner waits if a unicast frame
+    /// Returns whether this owner waits before it gives way to a stronger token. The owner waits if a unicast frame
     /// named the stronger token. A unicast frame does not announce the backing of the other owner.
     pub(crate) fn wait_for_backing(
         &mut self,

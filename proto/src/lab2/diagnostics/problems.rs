@@ -108,7 +108,7 @@ impl Diagnostics {
     }
 
     /// Whether a present member has been reported as deaf. A node that has been the only member announces that it is
-    /// deaf until it gets its first answer. Such a node is not reported.
+    /// deaf until it gets its first answer. A node that has been the only member is not reported.
     pub(crate) fn is_reported_deaf(
         &self,
         context: &Context,
@@ -292,7 +292,7 @@ impl Diagnostics {
         }
     }
 
-    /// Handles a TOKEN_IS_HERE. This frame contains the digest of its author's table.
+    /// Handles a TOKEN_IS_HERE. A TOKEN_IS_HERE contains the digest of its author's table.
     pub(crate) fn note_holder(
         &mut self,
         context: &Context,

@@ -42,7 +42,7 @@ pub(super) struct Reachability {
 struct UnicastOnly {
     first: Instant,
     last: Instant,
-    /// The last time at which this node was OWNER. If it was not OWNER since `first`, this time is `first`.
+    /// The last time at which this node was OWNER. If this node was not OWNER since `first`, this time is `first`.
     owned: Instant,
     reported: bool,
 }

@@ -1,5 +1,6 @@
-//! Tokens that compete with the held token, and limits on the answers to the owners of these tokens. This state is kept
-//! when a tenure ends. A rival that circulates as fast as this node's token can meet each owner of the token.
+//! Tokens that compete with the held token, and limits on the answers to the owners of these tokens. The data about
+//! rivals are kept when a tenure ends. A rival that circulates as fast as this node's token can meet each owner of the
+//! token.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -78,8 +79,8 @@ impl Rivals {
         self.answers.try_take(context.now(), pause)
     }
 
-    /// Returns whether this node may send an objection. At most one objection is sent per `period`. If it may be sent,
-    /// the objection counts as sent.
+    /// Returns whether this node may send an objection. At most one objection is sent per `period`. If an objection may
+    /// be sent, it counts as sent.
     pub(crate) fn take_objection(&mut self, now: Instant, period: Duration) -> bool {
         self.objections.try_take(now, period)
     }

@@ -71,7 +71,7 @@ pub(crate) enum JobInput<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobAction {
     Send(MacAddr, StampsFrame),
-    /// Sets the timer to this time. If the timer is already set, the new time replaces the earlier one.
+    /// Sets the timer to this time. If the timer is already set, the new time replaces the earlier time.
     WakeAt(Instant),
     StopTimer,
     Report(Event),

@@ -55,7 +55,7 @@ impl JobContext<'_> {
     }
 
     /// Whether this node may agree to stamps. If the node was just restarted, or has a new address, it may have agreed
-    /// before. This node must not be counted twice.
+    /// before. The members must not count this node twice.
     fn is_settled(&self) -> bool {
         let ring = self.members.ring_size(self.context);
         self.context

@@ -16,7 +16,7 @@ pub(crate) struct Context {
     /// The constants with which the node was started. The node uses these constants unless it is apart.
     configured: Constants,
     constants: Constants,
-    /// The WAITER_TIMEOUT that follows from `constants`. This value is cached, because every frame needs it.
+    /// The WAITER_TIMEOUT that follows from `constants`. The WAITER_TIMEOUT is cached, because every frame needs it.
     waiter_timeout: Duration,
     /// The profile of this node, which follows from the configured constants and contains no MTU.
     profile: Profile,
@@ -52,7 +52,7 @@ impl Context {
         }
     }
 
-    /// Sets the clock to this time, but never sets it back. Returns whether this input is the first one.
+    /// Sets the clock to this time, but never sets it back. Returns whether this input is the first input.
     pub(super) fn advance(&mut self, to: Now) -> bool {
         // The driver reads the clock once for a batch of frames, and again when answers have left the host. So this
         // time may be earlier than that of the last input.

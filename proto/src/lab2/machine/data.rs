@@ -8,7 +8,7 @@ use super::timer::Timer;
 use crate::lab2::{DataLimit, Diagnostic, Event, Lab2, State};
 
 impl Lab2 {
-    /// Returns the maximum number of bytes of data in a heartbeat that reaches every member. This number follows from
+    /// Returns the maximum number of bytes of data in a heartbeat that reaches every member. The number follows from
     /// the smallest known MTU.
     pub fn data_limit(&self) -> DataLimit {
         let (mtu, member) = self.members.smallest_mtu(&self.context);

@@ -132,8 +132,9 @@ impl Lab2 {
         }
     }
 
-    /// Stands for election if this node's candidate is stronger than `theirs`. Otherwise waits until the next question.
-    /// In a large ring, the node first waits for its turn, because many nodes may have a stronger candidate.
+    /// Stands for election if this node's candidate is stronger than `theirs`. If this node's candidate is not
+    /// stronger, waits until the next question. In a large ring, the node first waits for its turn, because many nodes
+    /// may have a stronger candidate.
     pub(super) fn consider_candidacy(&mut self, rival: MacAddr, theirs: Token) {
         let mine = self.known.candidate(&self.context);
         if !self.may_own() || !mine.is_stronger_than(&theirs) {

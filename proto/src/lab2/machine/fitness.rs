@@ -156,8 +156,8 @@ impl Lab2 {
         self.fitness.is_unfit()
     }
 
-    /// Whether this node is apart, because its timeouts differ too much from the ring's. Such a node takes part in no
-    /// election, and does not own the token.
+    /// Whether this node is apart, because its timeouts differ too much from the ring's. A node that is apart takes
+    /// part in no election, and does not own the token.
     pub fn is_apart(&self) -> bool {
         self.fitness.is_apart()
     }

@@ -87,7 +87,7 @@ impl Lab2 {
         self.review_constants();
     }
 
-    /// Removes a silent member at an operator's request, on this node and by broadcast on all others.
+    /// Removes a silent member at an operator's request, on this node and by broadcast on all other nodes.
     pub(super) fn forget(&mut self, mac: MacAddr) {
         let silence = self.members.silent_after(&self.context);
         if self.members.is_gone(&self.context, mac, silence) {

@@ -37,7 +37,7 @@ impl Output {
         }
     }
 
-    /// Begins an input that is a received frame. Such an input may cause at most [`REPLIES_MAX`] frames.
+    /// Begins an input that is a received frame. A received frame may cause at most [`REPLIES_MAX`] frames.
     pub(super) fn begin_frame_input(&mut self) {
         self.replies_left = REPLIES_MAX;
     }

@@ -44,8 +44,9 @@ impl Lab2 {
         self.schedule_handover();
     }
 
-    /// Schedules the next handover. If another member wants the token, the handover is due at once. Otherwise the
-    /// handover is due IDLE_HOLD after the token came. While a program on this node works, schedules no handover.
+    /// Schedules the next handover. If another member wants the token, the handover is due at once. If no other member
+    /// wants the token, the handover is due IDLE_HOLD after the token came. While a program on this node works,
+    /// schedules no handover.
     pub(super) fn schedule_handover(&mut self) {
         let Some(tenure) = self.role.unoffered_tenure() else {
             return;

@@ -34,7 +34,7 @@ impl Lab2 {
         }
     }
 
-    /// Requests the token again if an application still has work, but the token was lost or handed over. This function
+    /// Requests the token again if an application still has work, but the token was lost or handed over. The function
     /// is called at the end of each input, because the input may have replaced the token.
     pub(super) fn resume_request(&mut self) {
         if !self.may_resume_request() {

@@ -139,7 +139,8 @@ impl Lab2 {
     }
 
     /// Handles an offer of a token to this node while it is OWNER. If this node is handing its token over, the offer is
-    /// compared with the token that this node has offered. Otherwise it is compared with the held token.
+    /// compared with the token that this node has offered. If this node is not handing its token over, the offer is
+    /// compared with the held token.
     fn on_take_token_as_owner(
         &mut self,
         envelope: Envelope,

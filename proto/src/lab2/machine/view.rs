@@ -77,7 +77,7 @@ impl Lab2 {
         self.role.state()
     }
 
-    /// Returns the held token, or the strongest known token if the node holds none.
+    /// Returns the held token, or the strongest known token if the node holds no token.
     pub fn token(&self) -> Option<Token> {
         let held = self.role.tenure().map(Tenure::token);
         held.or(self.known.token())

@@ -1,6 +1,6 @@
-//! The members of the ring. The module has the table and the profiles of the members. It also knows since when members
-//! are silent, and in which order this node offers the token to them. This module never decides who owns the token.
-//! Start with `table` and `peer`.
+//! The members of the ring. The module has the table and the profiles of the members. The module also knows since when
+//! members are silent, and in which order this node offers the token to them. This module never decides who owns the
+//! token. Start with `table` and `peer`.
 
 mod deafness;
 mod large_ring;
@@ -136,8 +136,8 @@ impl Members {
         }
     }
 
-    /// Returns the version that a member has announced; `None` if the member has announced none. `own` is the version
-    /// of this node.
+    /// Returns the version that a member has announced; `None` if the member has announced no version. `own` is the
+    /// version of this node.
     pub(crate) fn version_of(&self, mac: MacAddr, own: Option<Version>) -> Option<Version> {
         self.table.version_of(mac, own)
     }

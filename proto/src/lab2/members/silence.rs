@@ -31,7 +31,7 @@ pub(super) struct Silence {
     doubted_since: Option<Instant>,
     /// Time at which this node, as OWNER, last searched for members that must be removed.
     last_sweep: Option<Instant>,
-    /// The members that the next FORGET names. This FORGET waits in the send queue.
+    /// The members that the next FORGET names. The next FORGET waits in the send queue.
     forget_list: Vec<MacAddr>,
     /// Limits how often this node announces that its MTU is too small for PING.
     mtu_announcements: Throttle,

@@ -11,9 +11,9 @@ use super::peer::{Notes, Peer};
 use super::tombstones::Tombstones;
 use crate::time::Instant;
 
-/// A table with at most this number of members is always sorted. A larger table appends new members. It sorts them when
-/// a function needs the order, or when [`UNSORTED_MAX`] members are unsorted. A sorted insertion would move half of the
-/// table for each new member.
+/// A table with at most this number of members is always sorted. A larger table appends new members. The table sorts
+/// these members when a function needs the order, or when [`UNSORTED_MAX`] members are unsorted. A sorted insertion
+/// would move half of the table for each new member.
 const SORTED_MEMBERS_MAX: usize = 512;
 /// When this number of members is unsorted, the table sorts them.
 const UNSORTED_MAX: usize = 128;
@@ -184,8 +184,8 @@ impl Table {
         self.find(mac).map(|at| &mut self.peers[at])
     }
 
-    /// Returns the notes about a member. Creates the notes if the member has none. Returns `None` if `mac` is not in
-    /// the table.
+    /// Returns the notes about a member. Creates the notes if the member has no notes. Returns `None` if `mac` is not
+    /// in the table.
     pub(super) fn notes_mut(&mut self, mac: MacAddr) -> Option<&mut Notes> {
         let peer = self.find(mac).map(|at| &mut self.peers[at])?;
         peer.has_notes = true;
@@ -213,8 +213,8 @@ impl Table {
         before != profile
     }
 
-    /// Returns the version that a member has announced; `None` if the member has announced none. `own` is this node's
-    /// version.
+    /// Returns the version that a member has announced; `None` if the member has announced no version. `own` is this
+    /// node's version.
     pub(super) fn version_of(&self, mac: MacAddr, own: Option<Version>) -> Option<Version> {
         let at = self.find(mac).filter(|&at| self.peers[at].told_version)?;
         let other = self.versions.get(&self.members[at].mac);

@@ -157,7 +157,7 @@ impl Tenure {
         }
     }
 
-    /// Notes that the link has accepted a broadcast TOKEN_IS_HERE. This broadcast announces a token of which this node
+    /// Notes that the link has accepted a broadcast TOKEN_IS_HERE. The broadcast announces a token of which this node
     /// is unsure.
     pub(crate) fn on_announced(&mut self) {
         if let Ack::Unsure(announcement @ Announcement::Pending) = &mut self.ack {

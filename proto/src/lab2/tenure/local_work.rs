@@ -33,7 +33,7 @@ impl LocalWork {
         std::mem::take(self).has_work()
     }
 
-    /// Notes that this node has the token. So a later request counts as a new one.
+    /// Notes that this node has the token. So a later request counts as a new request.
     pub(crate) fn on_token_here(&mut self) {
         if let Self::Work { asked } = self {
             *asked = None;

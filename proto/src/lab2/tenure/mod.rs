@@ -46,7 +46,8 @@ pub(crate) struct Tenure {
     unsent_offer: Option<UnsentOffer>,
     /// The handover in progress. A handover begins when the link accepts the first TAKE_TOKEN.
     offer: Option<Offer>,
-    /// A member that the giver has passed over. This node offers the token to this member before its turn.
+    /// A member that the giver has passed over. This node offers the token to the passed-over member before the turn of
+    /// that member.
     passed_over: Option<MacAddr>,
     /// The member after which an interrupted round continues; a round is interrupted to wait for objections.
     interrupted_round: Option<MacAddr>,
@@ -104,7 +105,8 @@ impl Tenure {
         }
     }
 
-    /// Continues the tenure under a token that this node has minted. This token has not been offered to any member.
+    /// Continues the tenure under a token that this node has minted. The minted token has not been offered to any
+    /// member.
     pub(crate) fn with_token(&self, context: &Context, token: Token) -> Self {
         Self {
             // The giver of the replaced token may still wait for its acknowledgement, and may have minted a token

@@ -12,8 +12,8 @@ use tracing::Level;
 
 use super::names::{Names, TokenName, state_name};
 
-/// The frequency class of an event. This class determines the receivers of the event, and the rate limit of its log
-/// lines.
+/// The frequency class of an event. The class of an event determines the receivers of the event, and the rate limit of
+/// its log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum EventRate {
     /// The event happens rarely.

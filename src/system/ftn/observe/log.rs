@@ -16,7 +16,7 @@ const TURNS_LIMIT: RateLimit = RateLimit::new(200, Duration::from_millis(10));
 /// The limit for sessions that ended because of silence. After a split, silence may end thousands of sessions, and the
 /// log needs only a few lines about them.
 const SESSIONS_LIMIT: RateLimit = RateLimit::new(10, Duration::from_secs(3));
-/// The limit for names of sessions. This limit equals the limit for grants.
+/// The limit for names of sessions. The limit for names equals the limit for grants.
 const INTRODUCTIONS_LIMIT: RateLimit = RateLimit::new(100, Duration::from_secs(1));
 /// The limit for senders with another list.
 const STRANGERS_LIMIT: RateLimit = RateLimit::new(5, Duration::from_secs(10));

@@ -1,7 +1,7 @@
 //! The queue of clients on this machine that want the token, and the client that holds it. This module uses no sockets
 //! and no clock.
 //!
-//! The state machine serves one application, and the queue combines many clients into one. The function
+//! The state machine serves one application, and the queue combines many clients into one application. The function
 //! [`Locks::update`] in `granting.rs` does everything: it gets the machine's state, notifies clients, and returns the
 //! next command for the machine.
 

@@ -80,8 +80,8 @@ struct StampPlace {
 
 impl StampFile {
     /// Reads the stamps that an earlier run stored in the file at `path`. If the file is missing, creates it. Damaged
-    /// records count as missing. If `was_marked` is true, an existing file must have its mark. Otherwise an existing
-    /// file may be empty.
+    /// records count as missing. If `was_marked` is true, an existing file must have its mark. If `was_marked` is
+    /// false, an existing file may be empty.
     pub(super) fn open(path: PathBuf, was_marked: bool) -> io::Result<FoundStamps> {
         let (file, is_new) = PlacedFile::open(path)?;
         let (mut stored, mut damaged) = (Vec::new(), 0);
@@ -151,8 +151,8 @@ impl StampFile {
         Ok(())
     }
 
-    /// Checks that the file is in its place. If it is missing and its directory exists, creates it again with all
-    /// stamps.
+    /// Checks that the file is in its place. If the file is missing and its directory exists, creates the file again
+    /// with all stamps.
     pub(super) fn check_place(&mut self) {
         let Self { file, places } = self;
         let restored = file.check_place(|file| {

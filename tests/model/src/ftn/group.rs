@@ -45,7 +45,7 @@ pub struct Group {
     pub wishes: Wishes,
     /// The observations of the programs.
     pub seen: Observations,
-    /// The promise that the last step has broken, if any.
+    /// The promise that the last step has broken, if the step has broken a promise.
     pub breach: Option<Breach>,
 }
 
@@ -73,8 +73,8 @@ impl Group {
         (node.station.is_some() && is_its).then_some(at)
     }
 
-    /// Applies the outcome of a process's input, and compares the process with the others. The datagrams that the
-    /// process has sent are then under way.
+    /// Applies the outcome of a process's input, and compares the process with the other processes. The datagrams that
+    /// the process has sent are then under way.
     pub fn apply(&mut self, setup: &Setup, at: usize, outcome: &Outcome) {
         self.nodes[at] = Arc::clone(&outcome.node);
         let mut breach = outcome.breach.clone();

@@ -4,7 +4,7 @@
 //! daemon gets (`super::super::keeper`). The granter and the keeper are separate processes, so that either process can
 //! be killed or stopped without harm. If the granter is killed, the keeper ends the command before the lease ends. If
 //! the keeper is killed, the kernel ends the command's process group. The granter uses its descriptors ([`Backstops`])
-//! to end the other processes. Then the granter releases the token.
+//! to end the other processes. When the work has ended, the granter releases the token.
 
 mod keeper_socket;
 mod token_request;
@@ -72,7 +72,7 @@ pub(crate) fn run_granter() -> io::Result<()> {
     Ok(())
 }
 
-/// Acquires the token and holds it. Returns the last reply to the keeper, if there is one.
+/// Acquires the token and holds it. Returns the last reply to the keeper, if there is a last reply.
 fn serve(
     keeper: &mut KeeperSocket,
     session: &mut Session,

@@ -100,7 +100,8 @@ impl EventLoop {
         }
     }
 
-    /// Kills the process that waits at the gate. This process needs no SIGTERM, because the command has not run yet.
+    /// Kills the process that waits at the gate. The process at the gate needs no SIGTERM, because the command has not
+    /// run yet.
     pub(super) fn kill_unstarted(&mut self) {
         self.note_after_backstop = None;
         let _ = self.tree.kill();

@@ -29,7 +29,8 @@ pub(crate) struct TokenKnowledge {
     survey: Option<Survey>,
     handovers: Vec<Handover>,
     /// Tokens that leaving servers have handed over. The value has the holders, or `None` if the leaving server did not
-    /// name all holders. This server uses these tokens after a configuration shows the leaving server DOWN.
+    /// name all holders. This server uses tokens of a leaving server after a configuration shows the leaving server
+    /// DOWN.
     from_leaving: BTreeMap<u32, Option<Vec<i32>>>,
     /// Next token of the sweep through all tokens, or `None` if the sweep is complete.
     sweep: Option<u32>,

@@ -300,7 +300,7 @@ impl Server {
     }
 }
 
-/// Makes READY servers BOOTING, because a quorum may have agreed on other states. These servers then ask clients and
+/// Makes READY servers BOOTING, because a quorum may have agreed on other states. The servers then ask clients and
 /// other servers again.
 fn demote_ready(states: &mut [ServerState]) {
     for state in states

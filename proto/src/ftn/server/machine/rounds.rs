@@ -9,8 +9,8 @@ use crate::ftn::server::{Event, majority};
 use crate::time::{Instant, Now};
 
 impl Server {
-    /// Sends a round of STATE. If `behind` is `None`, sends the round to all servers. Otherwise sends the round to the
-    /// servers that have not acknowledged the seq `behind`.
+    /// Sends a round of STATE. If `behind` is `None`, sends the round to all servers. If `behind` is given, sends the
+    /// round to the servers that have not acknowledged the seq `behind`.
     pub(super) fn send_round(&mut self, now: Instant, behind: Option<i128>) {
         let lease = self.options.server_lease();
         let others: Vec<usize> = self.other_servers().collect();

@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub leader: Option<usize>,
     /// Number of the configuration; 0 while no configuration is known.
     pub configuration: u64,
-    /// Seq of the last STATE that was sent or followed; 0 if there was none.
+    /// Seq of the last STATE that was sent or followed; 0 if there was no STATE.
     pub seq: i128,
     /// Whether the server is in force: it is a leader with its quorum, or a follower that received STATE within ¾ ST.
     pub authority: bool,

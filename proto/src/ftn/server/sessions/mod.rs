@@ -97,7 +97,7 @@ impl Sessions {
         self.introduction(id)
     }
 
-    /// Returns a session's introduction, if this server has one.
+    /// Returns a session's introduction, if this server has the introduction.
     pub(crate) fn introduction(&self, id: i32) -> Option<&str> {
         self.introductions.get(&id).map(|text| &**text)
     }

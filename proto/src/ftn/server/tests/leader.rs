@@ -196,7 +196,7 @@ fn a_leader_whose_quorum_is_no_majority_exceeds_a_larger_number_without_doubt() 
     assert_eq!((rig.snapshot().configuration, rig.states()), (52, before));
 }
 
-/// The server acknowledges a seq from its state file. This leader has never sent a STATE with this seq.
+/// The server acknowledges a seq from its state file. The leader in the test has never sent a STATE with this seq.
 #[test]
 fn a_seq_from_a_state_file_is_no_acknowledgement() {
     let mut rig = with_quorum();

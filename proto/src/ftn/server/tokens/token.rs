@@ -185,7 +185,7 @@ impl Token {
         holding.map(|party| party.session)
     }
 
-    /// Whether the token can be granted to a session now. Such a grant is possible if no other session holds the token,
+    /// Whether the token can be granted to a session now. The token can be granted if no other session holds the token,
     /// or if all sessions share the token.
     pub(crate) fn is_free_for(&self, session: i32, access: Access) -> bool {
         // The session itself may hold the token and ask for an upgrade.
