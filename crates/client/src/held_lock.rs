@@ -199,7 +199,8 @@ impl HeldLock {
 /// process's clock has no offset.
 ///
 /// # Errors
-/// If the clocks cannot be compared, the end of the lease is unknown. In this case, returns a sentence with the reason.
+/// If the clocks cannot be compared, the end of the lease is unknown. If the clocks cannot be compared, returns a
+/// sentence with the reason.
 fn compare_clocks(theirs: Option<BootClock>) -> Result<Option<(BootClock, BootClock)>, String> {
     let unknown = |why: &str| {
         format!(

@@ -23,8 +23,8 @@ pub struct LockRequest<R> {
     /// The grade that the lock must have while it is held.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub require: Option<R>,
-    /// The fencing token of the lock under which the client runs. Without this token, the client could wait for its own
-    /// end.
+    /// The fencing token of the lock under which the client runs. Without the fencing token, the client could wait for
+    /// its own end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
 }

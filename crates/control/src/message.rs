@@ -28,7 +28,6 @@ pub trait SystemRequest: Debug + Serialize + DeserializeOwned {
 /// A request that the node's system does not have. The request was meant for another system, so the node refuses it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoRequest {
-    /// The request's name.
     request: String,
 }
 

@@ -34,8 +34,8 @@ pub(crate) struct Endpoint {
     listener: UnixListener,
     path: PathBuf,
     entry: DirectoryEntry,
-    /// Device and inode of the file. With these numbers, this process does not remove a different file at the same
-    /// path.
+    /// Device and inode of the file. With the device and the inode, this process does not remove a different file at
+    /// the same path.
     file: (u64, u64),
 }
 

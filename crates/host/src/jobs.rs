@@ -78,7 +78,7 @@ impl<T: Task> Jobs<T> {
         self.next += 1;
     }
 
-    /// Cancels all jobs that were added. Each of these jobs still has an answer.
+    /// Cancels all jobs that were added. Each canceled job still has an answer.
     pub(crate) fn cancel(&self) {
         self.worker.bell().cancel_before(self.next);
     }

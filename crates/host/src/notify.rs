@@ -56,7 +56,7 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
         self.send(&NotifyState::Status(status));
     }
 
-    /// Reports that the daemon is shutting down. From then on, the watchdog no longer expects the loop to run.
+    /// Reports that the daemon is shutting down. After this report, the watchdog no longer expects the loop to run.
     pub(crate) fn stopping(&self, status: &str) {
         self.send(&NotifyState::Stopping);
         self.send(&NotifyState::Status(status));
@@ -99,8 +99,8 @@ fn log_failure(error: &io::Error) {
 }
 
 /// The socket to the service manager. The socket stays open, because a process may reach its limit of descriptors.
-/// Without this socket, the process could not feed the watchdog, and the service manager would take it for a process
-/// that hangs. A write never blocks if the service manager does not read.
+/// Without the open socket, the process could not feed the watchdog, and the service manager would take the process for
+/// a hung process. A write never blocks if the service manager does not read.
 #[derive(Debug)]
 struct Channel {
     socket: UnixDatagram,

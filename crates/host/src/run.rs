@@ -294,7 +294,7 @@ impl<S: System> Daemon<S> {
         }
     }
 
-    /// Handles changes of the network. Returns the time after these changes.
+    /// Handles changes of the network. Returns the time after the changes of the network.
     fn poll_network(&mut self, mut now: Now) -> Result<Now, Error> {
         for _ in 0..NETWORK_CHANGES_MAX {
             let looked = self.system.poll_network(now.monotonic, &self.cycle.waiting);

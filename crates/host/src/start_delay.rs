@@ -10,7 +10,7 @@ use ring_runtime::wait::{Interest, Poller};
 
 use super::notify::Notifier;
 
-/// Minimum time between two waits. Without this minimum, a descriptor that is readable all the time would keep the
+/// Minimum time between two waits. Without the minimum, a descriptor that is readable all the time would keep the
 /// processor busy.
 const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 

@@ -29,7 +29,7 @@ pub fn is_empty(group: Pid) -> bool {
     members(group).next().is_none() && find_hidden(group) == Hidden::Nothing
 }
 
-/// Returns the kind of processes that `/proc` hides in a group. For this purpose, this function sends the group a
+/// Returns the kind of processes that `/proc` hides in a group. To find the kind, this function sends the group a
 /// signal without effect.
 pub fn find_hidden(group: Pid) -> Hidden {
     match killpg(group, None) {
@@ -99,7 +99,8 @@ fn has_zombies_only(group: Pid) -> bool {
     shown.peek().is_some() && !shown.any(|(_, lives)| lives)
 }
 
-/// Returns the members of a process group that `/proc` shows. The second value tells whether the member lives.
+/// Returns the members of a process group that `/proc` shows. The second value of each pair tells whether the member
+/// lives.
 fn shown_members(group: Pid) -> impl Iterator<Item = (Pid, bool)> {
     let is_there = killpg(group, None) != Err(Errno::ESRCH) && has_same_numbers();
     let entries = is_there.then(|| fs::read_dir("/proc").into_iter().flatten().flatten());

@@ -1,8 +1,9 @@
 //! Process 1 of a container, or of any other PID namespace.
 //!
-//! If the parent of a process ends, the kernel makes process 1 the parent. Process 1 must wait for the end of these
-//! processes. Without this wait, ended processes stay as zombies until no process number is left. A program usually
-//! waits only for processes that it started. So process 1 only waits for processes, and runs the program as a child.
+//! If the parent of a process ends, the kernel makes process 1 the parent. Process 1 must wait for the end of processes
+//! that it has inherited. Without such waits, ended processes stay as zombies until no process number is left. A
+//! program usually waits only for processes that it started. So process 1 only waits for processes, and runs the
+//! program as a child.
 #![allow(
     unsafe_code,
     reason = "only code between fork and exec can give the child a signal mask that differs from its parent's"

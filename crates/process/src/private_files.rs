@@ -1,7 +1,7 @@
 //! Files that no other user can have prepared.
 //!
-//! A daemon that runs as root may get a path in the directory of another user. At this path, this user can place a link
-//! to one of root's files, a file that the user has open, or a program.
+//! A daemon that runs as root may get a path in the directory of another user. At such a path, the other user can place
+//! a link to one of root's files, an open file, or a program.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};

@@ -80,7 +80,7 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// Stops explaining after the grant. From now on the prober only probes.
+    /// Stops explaining after the grant. After the grant, the prober only probes.
     pub(super) fn stop_explaining(&mut self) {
         *self = Self::new(self.socket);
     }

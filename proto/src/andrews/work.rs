@@ -111,8 +111,8 @@ pub enum Change {
         /// The successor of the node after the change.
         before: u32,
     },
-    /// If `after` → `node` still holds, makes the successor of `node` the successor of `after`. After this, `node` has
-    /// no successor.
+    /// If `after` → `node` still holds, makes the successor of `node` the successor of `after`. After this change,
+    /// `node` has no successor.
     Remove {
         /// The node that has failed.
         node: u32,

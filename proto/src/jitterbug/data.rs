@@ -22,7 +22,7 @@ pub(crate) enum DataResult {
     },
     /// A decision was made.
     Decided {
-        /// Whether the program failed to decide. In this case the node keeps the received data.
+        /// Whether the program failed to decide. If the program failed, the node keeps the received data.
         failed: bool,
         changed: bool,
     },

@@ -102,7 +102,8 @@ pub enum Event {
         /// The difference.
         how: Difference,
     },
-    /// A received list had too many new nodes, or nodes that cannot be on the link. The node left these entries out.
+    /// A received list had too many new nodes, or nodes that cannot be on the link. The node left the invalid entries
+    /// out.
     ListCut {
         /// The giver of the list.
         from: IpAddr,

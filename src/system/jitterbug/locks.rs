@@ -57,8 +57,8 @@ pub(super) struct Locks {
     queue: LockQueue<String, (), Tenure>,
     /// Whether the last command told the machine that there is work.
     has_work: bool,
-    /// The turn in which this node grants the token to no further client. In this turn, a client has already got the
-    /// token, or the node must hand the token over.
+    /// The turn in which this node grants the token to no further client. In this turn of the token, a client has
+    /// already got the token, or the node must hand the token over.
     served_turn: Option<u64>,
     is_yielding: bool,
     is_leaving: bool,

@@ -18,7 +18,6 @@ use super::locks::{Locks, MachineState, Notice};
 
 /// Maximum number of bytes of data in a grant, so that the data fit into an environment variable.
 const GRANT_DATA_MAX: usize = 1024;
-/// Number of renewals in the time of one lease.
 const RENEWALS_PER_LEASE: u32 = 8;
 
 /// All clients that have requested more than the status.

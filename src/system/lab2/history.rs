@@ -67,9 +67,9 @@ impl History {
         self.add_lock_event(now, "lock_lost", label, Some(why), Priority::News);
     }
 
-    /// Adds a grant of a local lock, or a refusal with its reason. The daemon keeps these events separately. If lock
-    /// answers were among the other events, thousands of grants per second would push all other events out of the
-    /// history.
+    /// Adds a grant of a local lock, or a refusal with its reason. The daemon keeps grants and refusals separate from
+    /// other events. If lock answers were among the other events, thousands of grants per second would push all other
+    /// events out of the history.
     pub(super) fn add_lock_answer(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
         let event = refused.map_or("lock_granted", |_| "lock_refused");
         self.add_lock_event(now, event, label, refused, Priority::Passing);

@@ -33,7 +33,7 @@ pub(super) struct Connection {
     pub is_connected: bool,
     /// All bytes that have arrived from the peer.
     pub brought: Vec<u8>,
-    /// The number of these bytes that the node has used.
+    /// The number of received bytes that the node has used.
     pub used: usize,
     pub has_ended: bool,
     pub written: Vec<u8>,

@@ -153,7 +153,7 @@ impl Capture {
         self.accept(Destinations::All, &ignored)
     }
 
-    /// Stops recording all nodes. From then on the capture takes no CPU time.
+    /// Stops recording all nodes. A stopped capture takes no CPU time.
     pub fn stop(&self) -> Result<()> {
         let ports = Recording::lock(&self.recording.ports).clone();
         let interfaces: Vec<usize> = ports.into_keys().collect();

@@ -324,7 +324,7 @@ impl Daemon {
         self.lines.all()
     }
 
-    /// Waits for a line of the daemon's output. The line may already be there.
+    /// Waits for a line of the daemon's output. The line may already be in the output.
     pub fn wait_for_line(
         &self,
         timeout: Duration,

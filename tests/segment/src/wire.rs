@@ -16,7 +16,6 @@ const HEADER_LEN: usize = 8;
 const PROFILE_LEN: usize = 43;
 /// Maximum length of a token's data.
 const DATA_LEN_MAX: usize = 1024;
-/// Maximum number of members in one frame.
 const FRAME_MEMBERS_MAX: usize = 66;
 /// Maximum number of members in a FORGET.
 const FORGOTTEN_MAX: usize = 64;

@@ -89,7 +89,7 @@ pub enum ServersError {
 pub struct ServerList {
     /// The servers' lines, without surrounding space.
     pub names: Box<[Box<str>]>,
-    /// The servers for a session.
+    /// The servers that a session uses.
     pub servers: Servers,
     /// The hosts, for later resolutions.
     pub hosts: Hosts,

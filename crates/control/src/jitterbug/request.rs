@@ -1,5 +1,5 @@
-//! The requests that a node of a Jitterbug ring accepts in addition to the common requests. Some of these requests make
-//! sense only in a Lab2 ring. The node parses such a request only to refuse it with a clear text.
+//! The requests that a node of a Jitterbug ring accepts in addition to the common requests. Some requests make sense
+//! only in a Lab2 ring. The node parses such a request only to refuse it with a clear text.
 
 use serde::{Deserialize, Serialize};
 

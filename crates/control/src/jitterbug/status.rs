@@ -30,7 +30,8 @@ pub struct Status {
     pub to_add: Vec<NodeEntry>,
     /// The hash of the list.
     pub node_list_hash: i32,
-    /// The first 256 bytes of the token's data as text. `null` if these bytes are not all printable ASCII.
+    /// The first 256 bytes of the token's data as text. The text is `null` if the first 256 bytes are not all printable
+    /// ASCII.
     pub data: Option<String>,
     /// The first 256 bytes of the token's data, in hexadecimal digits.
     pub data_hex: String,
@@ -54,7 +55,7 @@ pub struct Status {
 pub struct EntryStatus {
     /// The node's address.
     pub address: String,
-    /// The port of its TCP listener.
+    /// The port of the node's TCP listener.
     pub port: u16,
     /// The penalty. If a node has a penalty, leaders skip it in some of its turns.
     pub penalty: Penalty,
@@ -65,7 +66,7 @@ pub struct EntryStatus {
 pub struct NodeEntry {
     /// The node's address.
     pub address: String,
-    /// The port of its TCP listener.
+    /// The port of the node's TCP listener.
     pub port: u16,
 }
 

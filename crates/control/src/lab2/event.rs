@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::TokenStatus;
 
-/// The keys of a ring's event. In addition to these keys, each event has a number, a time and a name.
+/// The keys of a ring's event. In addition to its own keys, each event has a number, a time and a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingEvent {
-    /// The previous state, for `state_changed`.
+    /// The state before the event, which only `state_changed` has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The state after the event.

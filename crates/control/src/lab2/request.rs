@@ -80,8 +80,8 @@ pub struct PauseRequest {
     /// is absent, the daemon does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
-    /// If the client runs under a lock, the fencing token of that lock. Without this key, the client could wait for its
-    /// own end.
+    /// If the client runs under a lock, the fencing token of that lock. Without the fencing token, the client could
+    /// wait for its own end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
 }

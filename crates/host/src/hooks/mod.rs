@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// A history with this many events. Hooks get no event of this history.
+    /// A history that contains this number of events. Hooks get no event of this history.
     struct SilentHistory(u64);
 
     impl Changes for SilentHistory {

@@ -369,8 +369,8 @@ fn raise_oom_score(program: u32) {
     let _ = fs::write(format!("/proc/{program}/oom_score_adj"), more);
 }
 
-/// Ends all processes that an ended program has left in its group. Returns whether the program has left any process
-/// there.
+/// Ends all processes that an ended program has left in its group. Returns whether the program has left any process in
+/// its group.
 fn end_process_group(tree: &Tree, bell: &WakeUp) -> bool {
     if tree.is_empty() {
         return false;

@@ -313,7 +313,7 @@ impl Server {
         }
     }
 
-    /// Stops accepting for a while, because the system has no descriptor for a client. Without this pause, the listener
+    /// Stops accepting for a while, because the system has no descriptor for a client. Without the pause, the listener
     /// would stay ready and the loop would spin.
     fn pause_accepting(&mut self, now: Instant, error: &io::Error) {
         self.set_listener_interest(Interest::Nothing);

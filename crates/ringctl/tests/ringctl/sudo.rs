@@ -97,8 +97,8 @@ impl Stage {
         self.run_in(&mut Command::new("sh"), cgroup, line)
     }
 
-    /// Does the same as `run`, but with the `/proc` of another PID namespace. In this `/proc`, processes have other
-    /// numbers.
+    /// Does the same as `run`, but with the `/proc` of another PID namespace. In the `/proc` of another PID namespace,
+    /// processes have other numbers.
     fn run_with_foreign_proc(&self, line: &str) -> Running {
         let mut unshare = Command::new("unshare");
         unshare.args(["--pid", "--fork", "--kill-child", "sh"]);

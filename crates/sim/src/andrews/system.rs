@@ -26,9 +26,9 @@ use crate::kernel::streams::{ConnectionTable, Tcp};
 use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::trace::Trace;
 
-/// The maximum number of connections of a node, the same as in the program. Half of these connections may be ones that
-/// the state machine has given up. The remaining half is enough: the state machine needs 22 connections, and one more
-/// to refuse other peers.
+/// The maximum number of connections of a node, the same as in the program. Half of these connections may be
+/// connections that the state machine has given up. The remaining half is enough: the state machine needs 22
+/// connections, and one more to refuse other peers.
 const CONNECTIONS_MAX: u16 = 64;
 /// A length that no sent datagram reaches.
 const DATAGRAM_LEN_MAX: usize = 64;

@@ -32,7 +32,7 @@ pub(super) struct ProcessOptions {
     pub(super) list: Servers,
     pub(super) options: Vec<server::Options>,
     pub(super) client_timeout: Duration,
-    /// The server with other options.
+    /// The server whose options differ from the options of the other servers.
     pub(super) deviant: Option<usize>,
 }
 

@@ -23,7 +23,7 @@ declare_schedule! {
     own {
         /// The nodes' options.
         pub options: NodeOptions,
-        /// A node with other times.
+        /// A node whose times differ from the times of the other nodes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub deviant: Option<Deviant>,
         /// The origin of the data.

@@ -130,7 +130,7 @@ pub struct OutgoingMessage<S: System> {
 
 /// The system and the node while one input is handled.
 pub struct InputContext<'a, S: System> {
-    /// The time and the node.
+    /// The time of the input, and the node that gets the input.
     pub moment: Moment,
     /// The system, and the system's data of this node.
     pub parts: RefCell<(&'a mut S, &'a mut S::Node)>,

@@ -127,7 +127,7 @@ impl Step {
 )]
 #[derive(Debug, Default)]
 pub(super) struct End {
-    /// The node; `None` for a stranger.
+    /// The node at this end; `None` if a stranger is at this end.
     pub(super) node: Option<usize>,
     key: Option<u64>,
     pub(super) established: bool,

@@ -55,8 +55,8 @@ pub enum Listens {
     Nowhere,
 }
 
-/// A system in the simulator: the meaning of its messages, its own events, and its checks. The kernel calls these
-/// functions; the state machines do not.
+/// A system in the simulator: the meaning of its messages, its own events, and its checks. The kernel calls the
+/// functions of a system; the state machines do not call them.
 pub trait System: Sized {
     /// The state machine that the nodes run.
     type Machine: Machine;

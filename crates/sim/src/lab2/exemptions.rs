@@ -73,7 +73,7 @@ impl Exemptions {
     }
 
     /// Excuses an offer that is replayed to a node without its state file. The node cannot know that it has accepted
-    /// the offer before. So this token, and a token that is re-created from it, may exist twice.
+    /// the offer before. So the replayed token, and a token that is re-created from it, may exist twice.
     pub(super) fn on_offer_replayed(&mut self, to: MacAddr, token: &Token) {
         if self.stateless.contains_key(&to) {
             self.add_doubled_chain(token);

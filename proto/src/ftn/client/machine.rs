@@ -24,7 +24,7 @@ const OTHER_LIST_SENDERS_MAX: usize = 1_024;
 /// Number of former sessions whose ids are kept.
 const FORMER_SESSIONS_MAX: usize = 64;
 
-/// A client of the token service. See [the contract](crate#contract) of its calls.
+/// A client of the token service. See [the contract](crate#contract) for the order of calls.
 #[derive(Debug, Clone, Hash)]
 pub struct Client {
     /// `client_timeout` is the shortest of these timeouts: the client's option, and the timeouts that servers have

@@ -96,7 +96,8 @@ impl Renewal {
         }
     }
 
-    /// Starts the renewals again with a new leader. From then on, the client ignores confirmations of the old leader.
+    /// Starts the renewals again with a new leader. After a restart of the renewals, the client ignores confirmations
+    /// of the old leader.
     pub(super) fn restart(&mut self) {
         self.outstanding.clear();
         self.next = Next::AtOnce;

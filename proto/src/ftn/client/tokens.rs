@@ -123,8 +123,8 @@ impl Tokens {
         }
     }
 
-    /// Gives new numbers to all messages that await an answer of a server, and keeps their order. From then on, the
-    /// client rejects a GRANT that the server sent before its survey.
+    /// Gives new numbers to all messages that await an answer of a server, and keeps their order. After this
+    /// renumbering, the client rejects a GRANT that the server sent before its survey.
     pub(super) fn renumber(
         &mut self,
         context: &mut Context<'_>,

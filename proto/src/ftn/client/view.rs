@@ -69,8 +69,8 @@ impl Client {
         }
     }
 
-    /// Returns the end of the lease: ¾ CT after the client sent the renewal that was confirmed last. From then on the
-    /// client holds no token, even before its next input. Returns `None` if the session is not live.
+    /// Returns the end of the lease: ¾ CT after the client sent the renewal that was confirmed last. After the end of
+    /// the lease, the client holds no token, even before its next input. Returns `None` if the session is not live.
     pub fn lease(&self) -> Option<Instant> {
         self.phase.session()?.renewal.lease()
     }

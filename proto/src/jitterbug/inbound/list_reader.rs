@@ -98,7 +98,7 @@ impl ListReader {
     }
 }
 
-/// Splits off the first bytes of TP4. Returns these bytes, and the count that they contain.
+/// Splits off the first bytes of TP4. Returns the first bytes of TP4, and the count that they contain.
 fn split_header(bytes: &[u8]) -> Option<(&[u8; HEADER_LEN], u32)> {
     let head = bytes.first_chunk::<HEADER_LEN>()?;
     let [_, count @ ..] = *head;

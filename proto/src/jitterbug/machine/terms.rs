@@ -141,7 +141,8 @@ impl Jitterbug {
         times.chain(self.foreign_nodes())
     }
 
-    /// Whether a node with other options exists. In this case, all nodes must learn the options of all other nodes.
+    /// Whether a node with other options exists. If a node with other options exists, all nodes must learn the options
+    /// of all other nodes.
     pub(super) fn has_other_options(&self) -> bool {
         let own = self.options.own_lease();
         // Terms have whole microseconds, so this node's lease is compared in the same unit.

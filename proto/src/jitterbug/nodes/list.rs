@@ -176,8 +176,8 @@ impl NodeList {
         changes
     }
 
-    /// Notes the missing entries of a list that came with an absorbed token. The node adds these entries later. Returns
-    /// the entries that do not fit.
+    /// Notes the missing entries of a list that came with an absorbed token. The node adds the missing entries later.
+    /// Returns the entries that do not fit.
     pub(crate) fn absorb(&mut self, received: &[Node]) -> Vec<Node> {
         // A node that does not lead must not change its list, so the entries wait for its next turn.
         let is_missing = |node: &&Node| !self.contains(node.ip);

@@ -6,8 +6,8 @@ use super::candidate_round::CandidateRound;
 use super::pass::Pass;
 use crate::time::Instant;
 
-/// A leader keeps the token at least this long after a turn in which no node took the token. Without this pause, the
-/// leader would run in a tight loop.
+/// A leader keeps the token at least this long after a turn in which no node took the token. Without a minimum time,
+/// the leader would run in a tight loop.
 const UNTAKEN_HOLD_MIN: Duration = Duration::from_millis(10);
 
 /// The turn of a leader. The turn ends when the token is passed on, or when all candidates have been tried.

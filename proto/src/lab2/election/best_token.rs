@@ -272,7 +272,7 @@ impl BestToken {
     }
 
     /// Writes the state. If a time is so old that all rules treat it alike, the snapshot does not distinguish it from
-    /// older times. The stored values are included only while writes fail, because they matter only then.
+    /// older times. The stored values are included only while writes fail, because they matter only while writes fail.
     pub(crate) fn snapshot(&self, writer: &mut Writer, context: &Context, is_unstored: bool) {
         let Self {
             token,

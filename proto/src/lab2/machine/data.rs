@@ -1,5 +1,5 @@
-//! The application's data. The token carries these data. If a frame with the token and its data is too long, the node
-//! drops the data and keeps the token.
+//! The application's data. The token carries the application's data. If a frame with the token and its data is too
+//! long, the node drops the data and keeps the token.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{DATA_LEN_MAX, HEARTBEAT_LEN, Kind};

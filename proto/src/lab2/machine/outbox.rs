@@ -1,4 +1,4 @@
-//! Two kinds of frames: those that wait for the driver, and those whose outcome the driver has not reported yet.
+//! Two kinds of frames: frames that wait for the driver, and frames whose outcome the driver has not reported yet.
 
 use std::collections::VecDeque;
 use std::hash::Hash;

@@ -246,8 +246,8 @@ impl Lab2 {
         }
     }
 
-    /// Whether a frame has waited for too long. In this time, the election to which the frame belongs has ended. A
-    /// frame can wait for so long if this process was stalled.
+    /// Whether a frame has waited for too long. While the frame waited, the election to which the frame belongs has
+    /// ended. A frame can wait for so long if this process was stalled.
     fn is_stale(&self, envelope: Envelope) -> bool {
         let age = self.context.now().since(envelope.at);
         age >= self.context.constants().looser_answer_timeout()

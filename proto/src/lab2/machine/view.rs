@@ -52,7 +52,7 @@ pub struct MemberView {
     /// Presence of the member in the ring.
     pub presence: Presence,
     /// Time at which the member's last frame arrived; `None` if no frame has arrived. For this node itself, the time is
-    /// the present.
+    /// the present time.
     pub last_seen: Option<Instant>,
     /// Options of the member that differ from this node's options, although they must be equal. `None` if all these
     /// options are equal.

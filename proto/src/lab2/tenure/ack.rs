@@ -179,7 +179,8 @@ impl Tenure {
         self.hold_until = self.hold_until.max(sure_at + constants.idle_hold);
     }
 
-    /// Returns the period in which members may object to the token. In this period, the token must not be offered.
+    /// Returns the period in which members may object to the token. While members may object, the token must not be
+    /// offered.
     pub(crate) fn objections(&self, context: &Context) -> ObjectionPeriod {
         // A successor would not know that the token is unsure, and would not wait for objections.
         let left = match self.ack {

@@ -74,8 +74,8 @@ impl Fitness {
     }
 
     /// Returns whether the node must announce a change to the members. Two conditions count: its state file cannot be
-    /// written, or it is apart. A change is the beginning or the end of these conditions. The announcement counts as
-    /// sent from now on.
+    /// written, or it is apart. A change is the beginning or the end of a condition. The announcement counts as sent
+    /// from now on.
     pub(crate) fn take_change(&mut self) -> bool {
         // A pause and an unfit node are announced where they begin and end, so only these two reasons wait for the
         // timer.

@@ -22,7 +22,7 @@ use crate::system::lab2::observe::Limit;
 
 impl Service {
     /// Returns the kind of answer to a request. Takes from the vector the descriptors that the service keeps, and
-    /// leaves the other descriptors there.
+    /// leaves the other descriptors in the vector.
     pub(crate) fn answer(
         &mut self,
         now: Now,

@@ -44,7 +44,7 @@ pub(super) enum FoundStamps {
         file: StampFile,
         /// The stamps that an earlier run stored.
         stored: Vec<StoredStamp>,
-        /// The part of these stamps that was lost.
+        /// The part of the stored stamps that was lost.
         damage: Damage,
     },
     /// The file has bytes that no version of ringd has written.

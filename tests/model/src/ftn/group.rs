@@ -103,8 +103,8 @@ impl Group {
         self.frames.retain(|frame| frame.to != address);
     }
 
-    /// Records that a server may have lost its knowledge of the token. From then on, an update is certain only if every
-    /// holder has seen it.
+    /// Records that a server may have lost its knowledge of the token. After such a loss, an update is certain only if
+    /// every holder has seen it.
     pub fn lose_memory(&mut self, setup: &Setup, at: usize) {
         let server = self.nodes[at].server();
         let knows = |server: &ring_proto::ftn::server::Server| {

@@ -121,7 +121,8 @@ impl View {
         self.seq
     }
 
-    /// Records that a leader gives up. From now on, this server uses only the seq that a quorum has acknowledged.
+    /// Records that a leader gives up. After a leader has given up, this server uses only the seq that a quorum has
+    /// acknowledged.
     pub(crate) const fn give_up(&mut self, proven: i128, since: Instant) {
         self.proven = Some(proven);
         // An election counts the age of acknowledged knowledge, not that of rounds which perhaps no server heard.

@@ -144,8 +144,8 @@ impl TokenKnowledge {
         *self = Self::default();
     }
 
-    /// Records that servers that are up again receive their tokens from this server. From then on, this server no
-    /// longer knows these tokens. The tokens remain unknown to this server even if such a server is DOWN again before
+    /// Records that servers that are up again receive their tokens from this server. After such a handover, this server
+    /// no longer knows the tokens. The tokens remain unknown to this server even if such a server is DOWN again before
     /// this server settles.
     pub(crate) fn record_handovers(&mut self, configuration: &Configuration) {
         let Some(settled) = &mut self.settled else {

@@ -19,7 +19,7 @@ pub(crate) struct Session {
     pub(crate) heard: Instant,
     /// Seq of the leader's first STATE that lists the session; 0 if no STATE lists the session yet.
     pub(crate) listed: i128,
-    /// Time at which the leader checks the session for silence. The leader's index of these times has the same value.
+    /// Time at which the leader checks the session for silence. The leader's index of check times has the same value.
     pub(crate) due: Instant,
 }
 

@@ -61,7 +61,7 @@ fn no_server_is_ready_before_the_leader() {
 }
 
 /// Under the present configuration, the server may be responsible for more tokens. Other servers may still have to hand
-/// these tokens over.
+/// over the additional tokens.
 #[test]
 fn ready_under_an_earlier_configuration_only_shows_life() {
     let mut rig = Rig::leader(3);
