@@ -44,8 +44,8 @@ pub struct HeldLock {
     answer_deadline: Option<Instant>,
     margins: Margins,
     lease: Option<Lease>,
-    /// The clocks of the granter and of this process. `None` if the granter did not send its clock: then times need no
-    /// conversion.
+    /// The clocks of the granter and of this process. The clocks are `None` if the granter did not send its clock,
+    /// because times then need no conversion.
     clocks: Option<(BootClock, BootClock)>,
 }
 

@@ -59,7 +59,8 @@ pub struct LockOptions {
     /// Maximum time to wait for the lock; `None` means no limit. With zero, the request succeeds only if no program of
     /// this machine uses the token.
     pub wait: Option<Duration>,
-    /// Maximum time to hold the lock. `None` if the program sets no limit; the ring may still have a limit.
+    /// Maximum time to hold the lock. The limit is `None` if the program sets no limit; the ring may still have a
+    /// limit.
     pub max_hold: Option<Duration>,
     /// The grade that the lock must have while it is held (`docs/explanation/guarantees.md`).
     pub require: Option<Grade>,

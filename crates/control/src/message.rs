@@ -183,7 +183,7 @@ pub struct Version {
     pub protocol: u32,
     /// The program's version.
     pub ringd: String,
-    /// The node's interface. Absent if the node has no interface, or has several interfaces.
+    /// The node's interface. The interface is absent if the node has no interface, or has several interfaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
 }

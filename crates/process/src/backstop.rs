@@ -69,7 +69,7 @@ impl Backstops {
     /// `descriptors`.
     ///
     /// # Errors
-    /// If a descriptor is refused, returns a sentence with the reason. The other descriptors are stored.
+    /// If a descriptor is refused, returns a sentence with the reason. The descriptors that are not refused are stored.
     pub fn store(
         &mut self,
         client: Client,

@@ -127,7 +127,7 @@ pub fn is_refused(error: &io::Error) -> bool {
 
 /// Looks for a part of `path` through which other users can change the file at `path`. Other users can change a file
 /// through a file, directory or link that they can write, or whose owner is neither root nor this user. Returns the
-/// first part of this kind, or `None`.
+/// first such part of the path, or `None`.
 ///
 /// # Errors
 /// Fails if there is no such file, or if it cannot be examined.

@@ -44,14 +44,15 @@ struct ExplanationSchedule {
 pub(super) struct Prober<'a> {
     socket: &'a Path,
     phase: Phase,
-    /// `None` if the reasons for a wait are not printed.
+    /// Times of explanations; `None` if the reasons for a wait are not printed.
     explanations: Option<ExplanationSchedule>,
 }
 
 enum Phase {
     /// No probe is under way. The next probe starts at this time.
     Idle(Instant),
-    /// A probe waits for an answer until this time. `None` means that the daemon did not accept the connection.
+    /// A probe waits for an answer until this time. The connection is `None` if the daemon did not accept the
+    /// connection.
     Probing(Option<UnixStream>, Instant),
     /// The probe was not answered, and the warning was printed.
     Reported(Option<UnixStream>),

@@ -32,7 +32,7 @@ pub(crate) enum DataResult {
 struct RunningJob {
     job: u64,
     due: Instant,
-    /// The received data about which the job decides. `None` if the job is a computation.
+    /// The received data about which the job decides. The data are `None` if the job is a computation.
     received: Option<Box<[u8]>>,
 }
 

@@ -353,7 +353,8 @@ pub enum Event {
         to: MacAddr,
         /// The number of handovers to this member that have failed since the last successful handover.
         in_a_row: u32,
-        /// The token that this node has minted. `None` if no offer could be sent: the node then keeps its old token.
+        /// The token that this node has minted. The token is `None` if no offer could be sent: the node then keeps its
+        /// old token.
         minted: Option<Token>,
     },
     /// The token has reached the progress of 2^63 - 1, and can no longer be handed over.

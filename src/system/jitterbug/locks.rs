@@ -32,7 +32,7 @@ pub(super) struct MachineState {
 /// A message for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notice {
-    /// The client holds the token. Contains the number of the grant, and the end of the client's lease.
+    /// The client holds the token. The notice contains the number of the grant, and the end of the client's lease.
     Granted(u64, Instant),
     /// The client's lease is extended to this time.
     Renewed(Instant),

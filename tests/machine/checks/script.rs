@@ -147,7 +147,7 @@ pub(super) enum ScriptedMessage {
 pub(super) struct ScriptedStamps {
     pub token: TokenChoice,
     pub purpose: u8,
-    /// The number of the question that the message answers. `None` stands for the node's last question.
+    /// The number of the question that the message answers. The number `None` stands for the node's last question.
     pub serial: Option<u8>,
     /// Whether the digest is equal to the digest in the node's last question.
     pub same: bool,

@@ -225,7 +225,7 @@ impl Seen {
         })
     }
 
-    /// Whether the frame's author reports that it hears no member. `None` if the frame has no profile.
+    /// Whether the frame's author reports that it hears no member. The result is `None` if the frame has no profile.
     pub fn author_is_deaf(&self) -> Option<bool> {
         let from = MutableEthernetPacket::minimum_packet_size() + HEADER_LEN;
         let flags = profile_flags(&self.message, self.bytes.get(from..)?)?;

@@ -29,8 +29,8 @@ pub(super) struct Host {
 /// The addresses of the servers, as they were resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
-    /// The addresses, by the index of the server. `None` if a server has no address. A server without an address counts
-    /// as DOWN.
+    /// The addresses, by the index of the server. The address is `None` if a server has no address. A server without an
+    /// address counts as DOWN.
     pub addresses: Box<[Option<SocketAddr>]>,
     /// Whether the resolver has answered for each name.
     pub is_complete: bool,

@@ -15,7 +15,7 @@ pub(super) struct SessionObserver {
     pub events: VecDeque<Event>,
     /// Whether the state machine needs another socket.
     pub needs_socket: bool,
-    /// The last reason why a session could not start. `None` once a session is live.
+    /// The last reason why a session could not start. The reason is `None` once a session is live.
     pub trouble: Option<LoginFailure>,
     /// The last server with another list, and that list's signature.
     pub other_list: Option<(SocketAddr, i32)>,

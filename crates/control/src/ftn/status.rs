@@ -42,7 +42,7 @@ pub struct Status {
     /// The remaining grace time, in nanoseconds. During the grace time, clients may continue sessions of an earlier run
     /// of the servers.
     pub grace_ns: u64,
-    /// The sessions whose answers a survey still awaits. `null` if no survey runs.
+    /// The sessions whose answers a survey still awaits. The list of sessions is `null` if no survey runs.
     pub survey: Option<Vec<i32>>,
     /// The sessions of all clients.
     pub sessions: Vec<SessionStatus>,

@@ -18,7 +18,7 @@ pub struct Status {
     pub address: Option<String>,
     /// The UDP port of all nodes.
     pub udp_port: u16,
-    /// The port of the node's TCP listener. `null` until the node gets its first address.
+    /// The port of the node's TCP listener. The port is `null` until the node gets its first address.
     pub tcp_port: Option<u16>,
     /// `orphan`, `waiter` or `leader`.
     pub state: String,

@@ -28,8 +28,8 @@ pub struct Status {
     pub link: String,
     /// The state of the node: OWNER, WAITER, LOOSER or GENERATING.
     pub state: String,
-    /// The token that the node holds. If the node holds no token, this is the strongest token that it knows. `null` if
-    /// the node knows no token.
+    /// The token that the node holds. If the node holds no token, this is the strongest token that it knows. The token
+    /// is `null` if the node knows no token.
     pub token: Option<TokenStatus>,
     /// The grade of the token that the node holds: `alone`, `view` or `quorum`. If the node holds no token, the grade
     /// is `alone`.
@@ -62,16 +62,18 @@ pub struct Status {
     /// Whether the node can write its state file. A node that cannot write its state file does not own the token.
     #[serde(default = "yes")]
     pub stored: bool,
-    /// The reason why a pause is not complete yet. `null` if the node is not paused, or if the pause is complete.
+    /// The reason why a pause is not complete yet. The reason is `null` if the node is not paused, or if the pause is
+    /// complete.
     #[serde(default)]
     pub pausing: Option<PendingReason>,
     /// The owner, as far as the node knows.
     pub owner: Option<String>,
-    /// The program that holds the token on the owner's machine. `null` if no program holds the token, or if the owner
-    /// has not announced the program.
+    /// The program that holds the token on the owner's machine. The program is `null` if no program holds the token, or
+    /// if the owner has not announced the program.
     #[serde(default)]
     pub holder: Option<HolderStatus>,
-    /// Nanoseconds since the node received the last frame about the token. `null` if it has received no such frame.
+    /// Nanoseconds since the node received the last frame about the token. The time is `null` if the node has received
+    /// no frame about the token.
     pub heard_about_token_ns: Option<u64>,
     /// The member table, sorted by MAC address, including this node.
     pub members: Vec<MemberStatus>,
@@ -238,7 +240,8 @@ pub struct MemberStatus {
     /// name for the member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The member's IP address (`10.0.0.1`, `fe80::1`). `null` if no address is known.
+    /// The member's IP address (`10.0.0.1`, `fe80::1`). The address is `null` if the node knows no address of the
+    /// member.
     pub ip: Option<String>,
     /// The state of the member: `alive`, `silent` (not heard for long), `left` (the member said goodbye), `deaf` (the
     /// member announces that it hears no other member) or `paused`.
@@ -249,11 +252,11 @@ pub struct MemberStatus {
     /// Whether the member is paused.
     #[serde(default)]
     pub paused: bool,
-    /// Nanoseconds since the member's last frame; 0 for this node. `null` if this node has never heard the member, and
-    /// knows it only because other members named it.
+    /// Nanoseconds since the member's last frame; 0 for this node. The time is `null` if this node has never heard the
+    /// member, and knows it only because other members named it.
     pub last_seen_ns: Option<u64>,
     /// A text that lists the constants of the member that differ from this node's constants. Only constants that should
-    /// be equal are compared. `null` if all of them are equal.
+    /// be equal are compared. The text is `null` if all compared constants are equal.
     #[serde(default)]
     pub differs: Option<String>,
     /// The version of the member's ringd; `null` if unknown.
@@ -276,16 +279,17 @@ pub struct ConstantsStatus {
     pub take_timeout_ns: u64,
     /// TAKE_ATTEMPTS.
     pub take_attempts: u32,
-    /// The constant IDLE_HOLD, in nanoseconds. `null` if it is unlimited.
+    /// The constant IDLE_HOLD, in nanoseconds. The time is `null` if IDLE_HOLD is unlimited.
     pub idle_hold_ns: Option<u64>,
     /// The EtherType of the frames, as in `0x88b5`.
     pub ethertype: String,
     /// Maximum number of members in the table.
     pub max_members: usize,
-    /// The expected number of members. `null` if no number is expected: then the known members count as all members.
+    /// The expected number of members. The number is `null` if no number is expected: then the known members count as
+    /// all members.
     #[serde(default)]
     pub expect: Option<usize>,
-    /// The time for which a silent member stays in the table. `null` if it is unlimited.
+    /// The time for which a silent member stays in the table. The time is `null` if it is unlimited.
     #[serde(default)]
     pub forget_after_ns: Option<u64>,
 }

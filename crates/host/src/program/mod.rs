@@ -43,8 +43,8 @@ const FIRST_OUTPUT_KEY: u64 = 3;
 pub struct RunOptions<'a> {
     /// All bytes of the standard input. `None` stands for `/dev/null`.
     pub input: Option<&'a [u8]>,
-    /// Maximum number of bytes of standard output to capture. With `None`, lines of standard output are handled like
-    /// lines of standard error.
+    /// Maximum number of bytes of standard output to capture. If the maximum is `None`, lines of standard output are
+    /// handled like lines of standard error.
     pub capture: Option<usize>,
     /// Time at which the program is ended.
     pub until: Instant,

@@ -12,7 +12,7 @@ use ring_client::token::{
 use super::super::Error;
 use super::stop_signals::StopSignals;
 
-/// The default client timeout, the same as the servers'.
+/// The default client timeout, which equals the servers' default.
 pub(super) const CLIENT_TIMEOUT: &str = "15s";
 
 /// The environment variable with the path of the list of servers.
@@ -65,7 +65,7 @@ pub(super) struct ServiceClient {
 
 pub(super) enum Outcome<T> {
     Done(T),
-    /// A signal interrupted the work. Contains the exit code for the process.
+    /// A signal interrupted the work. The error contains the exit code for the process.
     Stopped(u8),
 }
 

@@ -73,16 +73,17 @@ pub(crate) enum Note {
     },
     /// The lock was not granted. No other note follows this note.
     NotAcquired(NotAcquired),
-    /// A backstop is missing, but the lock is held. Contains a sentence that names the backstop and the reason.
+    /// A backstop is missing, but the lock is held. The note contains a sentence that names the backstop and the
+    /// reason.
     Exposed(String),
     /// The backstops are in place, and the command may start.
     Go,
     /// The lock is held, with this fencing token.
     Held(String),
-    /// The lock is lost, and the keeper ends the command. Contains the reason of the loss.
+    /// The lock is lost, and the keeper ends the command. The note contains the reason of the loss.
     Lost(String),
-    /// The keeper cannot end a process of the command, which still runs. Contains a sentence that names the process and
-    /// the reason.
+    /// The keeper cannot end a process of the command, which still runs. The note contains a sentence that names the
+    /// process and the reason.
     Outlived(String),
     /// All processes of the command have ended, and the lock is released. No other note follows this note.
     Released,
@@ -91,9 +92,9 @@ pub(crate) enum Note {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NotAcquired {
     Refused(Refusal),
-    /// The lock cannot be bound to its process. Contains the reason as a sentence.
+    /// The lock cannot be bound to its process. The failure contains the reason as a sentence.
     Unbound(String),
-    /// The granter cannot be reached. Contains the reason as a sentence.
+    /// The granter cannot be reached. The failure contains the reason as a sentence.
     NoDaemon(String),
     Error(String),
 }

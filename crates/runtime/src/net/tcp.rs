@@ -48,8 +48,8 @@ pub struct TcpOptions {
     /// use this address, the system chooses their source address. The source port may be any port.
     pub own_address: bool,
     /// Time after which the kernel gives up a connection to a silent peer, even if there are no bytes to send to the
-    /// peer. Within this time, the kernel probes the peer three times, at intervals of whole seconds. With `None`, the
-    /// kernel gives up after many minutes, or never.
+    /// peer. Within this time, the kernel probes the peer three times, at intervals of whole seconds. If the time is
+    /// `None`, the kernel gives up after many minutes, or never.
     pub liveness: Option<Duration>,
 }
 

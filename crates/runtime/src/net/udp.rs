@@ -49,8 +49,8 @@ pub struct UdpLink {
 pub struct UdpOptions {
     /// Name and index of the only interface to use. Datagrams to a multicast group also use this interface.
     pub interface: Option<(String, u32)>,
-    /// Source address of all datagrams. With `None`, the kernel chooses a source address for each destination. The
-    /// source address may be any address of the interface.
+    /// Source address of all datagrams. If the address is `None`, the kernel chooses a source address for each
+    /// destination. The source address may be any address of the interface.
     pub source: Option<IpAddr>,
     /// Whether other sockets of this machine may use the same port.
     pub shared: bool,

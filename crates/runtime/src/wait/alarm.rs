@@ -46,7 +46,7 @@ impl Alarm {
         })
     }
 
-    /// Makes the alarm go off at `deadline` or earlier. `None` stands for no deadline.
+    /// Makes the alarm go off at `deadline` or earlier. A deadline of `None` stands for no deadline.
     ///
     /// # Errors
     /// Fails if the system call fails, which does not happen on a healthy system.

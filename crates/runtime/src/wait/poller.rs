@@ -113,8 +113,8 @@ impl Poller {
         Ok(epoll::delete(&self.epoll, fd)?)
     }
 
-    /// Waits until a descriptor is [`ready`](Self::ready), but at most for `timeout`. With `None`, there is no limit. A
-    /// signal ends the wait early, with no ready descriptor.
+    /// Waits until a descriptor is [`ready`](Self::ready), but at most for `timeout`. If the timeout is `None`, there
+    /// is no limit. A signal ends the wait early, with no ready descriptor.
     ///
     /// # Errors
     /// Fails if the kernel is older than 5.11.

@@ -64,8 +64,8 @@ pub(super) struct Job {
     /// The time of the grant; `None` if the token is not held.
     pub(super) granted: Option<u64>,
     pub(super) access: Access,
-    /// The duration of a command, in nanoseconds. With `None`, the command lasts until another client requests the
-    /// token.
+    /// The duration of a command, in nanoseconds. If the duration is `None`, the command lasts until another client
+    /// requests the token.
     pub(super) lasts: Option<u64>,
     /// Whether the client returns the token only to request it again with the other kind of access: exclusive or
     /// shared.

@@ -9,9 +9,9 @@ use crate::kernel::kinds::{self, kinds};
 pub struct Settings {
     /// The seed of all random numbers.
     pub seed: u64,
-    /// The number of servers. With `None`, the seed chooses the number.
+    /// The number of servers. If the number is `None`, the seed chooses the number.
     pub servers: Option<usize>,
-    /// The number of clients. With `None`, the seed chooses the number.
+    /// The number of clients. If the number is `None`, the seed chooses the number.
     pub clients: Option<usize>,
     /// The duration of the faults; the recovery follows.
     pub time: Duration,

@@ -19,8 +19,8 @@ pub struct NetworkConditions {
     pub jitter: u64,
     /// The rate of messages whose bits flip.
     pub corrupt: u16,
-    /// The length in bytes above which the network loses a payload. With `None`, only the interfaces' MTU limits
-    /// payloads.
+    /// The length in bytes above which the network loses a payload. If the length is `None`, only the interfaces' MTU
+    /// limits payloads.
     pub longest: Option<usize>,
 }
 

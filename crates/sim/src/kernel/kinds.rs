@@ -126,7 +126,7 @@ pub(crate) use kinds;
 pub struct Settings<K> {
     /// The seed of all random numbers.
     pub seed: u64,
-    /// The number of nodes. With `None`, the seed chooses the number.
+    /// The number of nodes. If the number is `None`, the seed chooses the number.
     pub nodes: Option<usize>,
     /// The duration of the faults; the recovery follows.
     pub time: Duration,

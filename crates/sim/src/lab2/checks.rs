@@ -209,7 +209,7 @@ impl Checks {
         }
     }
 
-    /// Checks the number of members of a table. `None` means that the table is not sorted.
+    /// Checks the number of members of a table. The number is `None` if the table is not sorted.
     pub(super) fn check_table(&mut self, at: u64, node: usize, members: Option<usize>, max: usize) {
         let what = match members {
             None => "it is out of order".to_owned(),

@@ -66,8 +66,8 @@ pub enum Command {
         /// Name after which the page begins, or empty for the first page.
         after: Box<[u8]>,
     },
-    /// Sets the address of each server, by index, after the names were resolved again. `None` keeps the earlier
-    /// address.
+    /// Sets the address of each server, by index, after the names were resolved again. An address of `None` keeps the
+    /// earlier address.
     Addresses(Box<[Option<SocketAddr>]>),
     /// Ends the session and gives up all tokens and requests at once. The client sends LOGOUT at most three times.
     /// [`LoggedOut`](super::Event::LoggedOut) is the last event of this client, except for refusals of later commands.

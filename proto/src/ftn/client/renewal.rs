@@ -9,7 +9,8 @@ use super::{Loss, Options};
 use crate::Backoff;
 use crate::time::Instant;
 
-/// Largest number of unconfirmed renewals that are kept. Within CT a client usually sends far fewer.
+/// Largest number of unconfirmed renewals that are kept. Within CT, a client usually sends far fewer renewals than this
+/// number.
 const UNCONFIRMED_MAX: usize = 64;
 
 /// Renewals of one session.

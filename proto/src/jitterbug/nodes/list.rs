@@ -130,8 +130,9 @@ impl NodeList {
         changes
     }
 
-    /// Makes the new list of a node that has taken a token. The list begins with the received entries. Other entries of
-    /// the old list follow. If the node's own entry is still missing, the node appends its entry.
+    /// Makes the new list of a node that has taken a token. The list begins with the received entries. The remaining
+    /// entries of the old list follow the received entries. If the node's own entry is still missing, the node appends
+    /// its entry.
     ///
     /// Old entries of silent nodes are left out, because the giver may have removed these nodes.
     pub(crate) fn take_over(

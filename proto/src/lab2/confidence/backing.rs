@@ -28,8 +28,8 @@ const fn does_outrank(own: Backing, theirs: Option<Backing>) -> bool {
 /// node holds this token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Competition {
-    /// The held token, and the first token of the present tenure. `None` if this node has outbid no other owner in the
-    /// present tenure.
+    /// The held token, and the first token of the present tenure. The pair is `None` if this node has outbid no other
+    /// owner in the present tenure.
     continued: Option<(Token, Token)>,
     /// The held token, and the time at which the owner of a weaker token first announced a better backing.
     outranked: Option<(Token, Instant)>,

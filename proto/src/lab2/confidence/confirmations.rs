@@ -15,7 +15,7 @@ use crate::lab2::Grade;
 use crate::lab2::machine::Writer;
 use crate::time::Instant;
 
-/// A member's answer counts only if it answers one of this many latest heartbeats.
+/// A member's answer counts only if it answers one of the latest heartbeats, up to this number.
 const BEATS_KEPT: usize = 16;
 
 /// A member's promise, which ends at `until`.

@@ -87,8 +87,8 @@ impl Diagnostics {
         }
     }
 
-    /// Forgets frames with this node's old MAC address, because they no longer disturb this node. Called when the
-    /// address has changed.
+    /// Forgets frames with this node's old MAC address, because they no longer disturb this node. Call this function
+    /// when the address has changed.
     pub(crate) fn note_new_address(&mut self) {
         self.duplicate_macs.own_at = None;
     }

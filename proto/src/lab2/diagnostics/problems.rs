@@ -386,7 +386,7 @@ impl Diagnostics {
         self.duplicate_macs.forget(removed);
     }
 
-    /// Ends all problems that concern the link. Called when the link went down.
+    /// Ends all problems that concern the link. Call this function when the link went down.
     pub(crate) fn note_link_lost(&mut self, out: &mut Output) {
         // Shared addresses and members that are apart do not depend on this node's link, so they stay.
         let before = std::mem::take(&mut self.problems);

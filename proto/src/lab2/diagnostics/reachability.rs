@@ -209,7 +209,7 @@ impl Diagnostics {
         self.compare_mtu(context, members, out);
     }
 
-    /// Forgets the refused frames. Called when the interface has another MTU.
+    /// Forgets the refused frames. Call this function when the interface has another MTU.
     pub(crate) fn note_new_mtu(&mut self) {
         self.reachability.refused = None;
     }

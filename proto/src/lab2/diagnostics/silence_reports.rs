@@ -39,8 +39,8 @@ impl SilenceReports {
         self.no_quorum
     }
 
-    /// Forgets the reports. If a missing quorum was reported, returns this problem, because it ends now. Called when
-    /// the link went down.
+    /// Forgets the reports. If a missing quorum was reported, returns this problem, because it ends now. Call this
+    /// function when the link went down.
     pub(super) fn reset(&mut self) -> Option<Diagnostic> {
         self.reported.clear();
         self.no_quorum.take()

@@ -101,7 +101,7 @@ impl BestToken {
         self.last_heartbeat = self.last_heartbeat.max(Some(at));
     }
 
-    /// Forgets the last heartbeat. Called when the link has been down since this heartbeat.
+    /// Forgets the last heartbeat. Call this function when the link has been down since this heartbeat.
     pub(crate) fn forget_heartbeat(&mut self) {
         self.last_heartbeat = None;
     }

@@ -139,7 +139,7 @@ impl Jobs {
         }
     }
 
-    /// Discards the members' agreements to the earlier stamps. Called when the stamps have changed.
+    /// Discards the members' agreements to the earlier stamps. Call this function when the stamps have changed.
     pub(super) fn on_stamps_changed(&mut self, job_context: &JobContext<'_>) {
         if let Some(once) = &mut self.once {
             once.agreements.clear();

@@ -100,8 +100,8 @@ impl Jobs {
         }
     }
 
-    /// Announces all stamps, if no member has announced stamps for a while. Called after this node has sent a
-    /// heartbeat.
+    /// Announces all stamps, if no member has announced stamps for a while. Call this function after this node has sent
+    /// a heartbeat.
     pub(super) fn on_heartbeat_sent(&mut self, job_context: &JobContext<'_>) {
         let pause = job_context.context.constants().heartbeat * ANNOUNCEMENT_PERIODS;
         let is_due = self.announcements.is_allowed(job_context.now(), pause);

@@ -120,8 +120,8 @@ impl Lab2 {
         }
     }
 
-    /// Schedules the next probe for an earlier time. Called when this node hears no owner. If every node has given up
-    /// the token, a node can own it again only after such a probe.
+    /// Schedules the next probe for an earlier time. Call this function when this node hears no owner. If every node
+    /// has given up the token, a node can own it again only after such a probe.
     pub(super) fn shorten_probe(&mut self) {
         let soon = self.context.now() + self.context.waiter_timeout();
         let due = self.out.due(Timer::Probe);

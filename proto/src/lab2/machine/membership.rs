@@ -244,8 +244,8 @@ impl Lab2 {
         }
     }
 
-    /// If this node is apart, gives up the token or the candidacy. Schedules the announcement of the change. Called
-    /// when this node has become apart, or is no longer apart.
+    /// If this node is apart, gives up the token or the candidacy. Schedules the announcement of the change. Call this
+    /// function when this node has become apart, or is no longer apart.
     fn on_apart_changed(&mut self, apart: bool) {
         if !self.context.is_up() || self.is_shutting_down() {
             return;

@@ -79,8 +79,8 @@ impl Lab2 {
         is_over && self.members.len() > 1 && !self.is_deaf()
     }
 
-    /// Hands the token over. Called when IDLE_HOLD has ended. If a heartbeat is due at the same time, the heartbeat
-    /// waits, because the successor will send a heartbeat.
+    /// Hands the token over. Call this function when IDLE_HOLD has ended. If a heartbeat is due at the same time, the
+    /// heartbeat waits, because the successor will send a heartbeat.
     pub(super) fn on_handover_due(&mut self) {
         let Some(tenure) = self.role.tenure() else {
             return;
@@ -200,7 +200,7 @@ impl Lab2 {
     }
 
     /// Restarts the heartbeat period and the lease, because the frame restarts the WAITER_TIMEOUT of every member.
-    /// Called after this node has broadcast TOKEN_IS_HERE.
+    /// Call this function after this node has broadcast TOKEN_IS_HERE.
     pub(super) fn on_heartbeat_sent(&mut self) {
         self.on_ack_sent(MacAddr::BROADCAST, true);
         let Some(tenure) = self.role.tenure_mut() else {
@@ -277,8 +277,8 @@ impl Lab2 {
             .note_recurring_event(&self.context, &mut self.out, trouble);
     }
 
-    /// Continues the interrupted round. If no round was interrupted, schedules the next handover. Called when the
-    /// announcement of an unsure token has left.
+    /// Continues the interrupted round. If no round was interrupted, schedules the next handover. Call this function
+    /// when the announcement of an unsure token has left.
     fn on_announcement_left(&mut self) {
         let Some(tenure) = self.role.tenure_mut() else {
             return;

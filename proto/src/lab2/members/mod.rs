@@ -36,7 +36,7 @@ use table_broadcast::TableBroadcast;
 #[derive(Debug, Clone)]
 pub(crate) struct Members {
     table: Table,
-    /// The timeouts of the ring. `None` if all members have the same profile as this node.
+    /// The timeouts of the ring. The timeouts are `None` if all members have the same profile as this node.
     ring_times: Option<RingTimes>,
     hearing: Hearing,
     silence: Silence,
@@ -142,7 +142,8 @@ impl Members {
         self.table.version_of(mac, own)
     }
 
-    /// Notes the version that a member has announced. `None` means that the member has the same version as this node.
+    /// Notes the version that a member has announced. A version of `None` means that the member has the same version as
+    /// this node.
     pub(crate) fn set_version(&mut self, mac: MacAddr, other: Option<Version>) {
         self.table.set_version(mac, other);
     }

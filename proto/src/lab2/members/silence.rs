@@ -158,8 +158,8 @@ impl Members {
         self.table.removed.add(macs, now, until, announce);
     }
 
-    /// Schedules the removal of silent members, and the announcements that are due. Called after this node has sent a
-    /// heartbeat.
+    /// Schedules the removal of silent members, and the announcements that are due. Call this function after this node
+    /// has sent a heartbeat.
     pub(crate) fn on_heartbeat_sent(&mut self, context: &Context, out: &mut Output) {
         let now = context.now();
         // The first heartbeat only starts the first period: a node that has just been started does not know which

@@ -304,7 +304,8 @@ impl Members {
         }
     }
 
-    /// Broadcasts PING. Called when another table does not list this node, or has a wrong IP address for this node.
+    /// Broadcasts PING. Call this function when another table does not list this node, or has a wrong IP address for
+    /// this node.
     pub(crate) fn correct_own_entry(&mut self, context: &Context, out: &mut Output) {
         let (now, heartbeat) = (context.now(), context.constants().heartbeat);
         if out.may_reply() && self.corrections.try_take(now, heartbeat) {

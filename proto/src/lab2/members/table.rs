@@ -34,7 +34,7 @@ pub(super) struct Table {
     pub(super) profiles: BTreeMap<MacAddr, Profile>,
     /// The versions that differ from the version of this node, by MAC.
     pub(super) versions: BTreeMap<MacAddr, Version>,
-    /// The ringMembersHash. `None` if the table has changed since the hash was last computed.
+    /// The ringMembersHash. The hash is `None` if the table has changed since the hash was last computed.
     pub(super) hash: Option<u64>,
     pub(super) max: usize,
     /// Place of the author of the latest frame. The next lookup is usually for the same member. Any value is valid.
@@ -201,8 +201,8 @@ impl Table {
         self.profiles.get(&mac).copied()
     }
 
-    /// Stores a member's profile. `None` means that the profile is unknown, or that it equals this node's profile.
-    /// Returns whether this call has changed the stored profile.
+    /// Stores a member's profile. A profile of `None` means that the profile is unknown, or that it equals this node's
+    /// profile. Returns whether this call has changed the stored profile.
     pub(super) fn set_profile(&mut self, mac: MacAddr, profile: Option<Profile>) -> bool {
         let before = match profile {
             // Forged authors must not fill the map: the limit of the table is also the limit of the map.

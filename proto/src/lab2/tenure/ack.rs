@@ -43,8 +43,8 @@ pub(super) enum Announcement {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PendingAck {
     to: MacAddr,
-    /// The time by which the acknowledgement must leave. `None` if it is already known whether an acknowledgement left
-    /// in time.
+    /// The time by which the acknowledgement must leave. The time is `None` if it is already known whether an
+    /// acknowledgement left in time.
     by: Option<Instant>,
 }
 

@@ -27,9 +27,10 @@ use handover::{FailedOffers, FailureStreak, UnsentOffer};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tenure {
     token: Token,
-    /// The strongest token that this node knew before it took `token`. `None` if this node minted `token`.
+    /// The strongest token that this node knew before it took `token`. The known token is `None` if this node minted
+    /// `token`.
     known_before: Option<Token>,
-    /// The previous holder. `None` if this node minted the token.
+    /// The previous holder. The giver is `None` if this node minted the token.
     giver: Option<MacAddr>,
     ack: Ack,
     /// The previous holder, if this node still owes it an acknowledgement.
@@ -40,7 +41,7 @@ pub(crate) struct Tenure {
     hold_until: Instant,
     /// Whether a program may have worked under the token, on this node or on an earlier holder.
     is_used: bool,
-    /// The progress of the token in the next offer. `None` if this progress is not decided yet.
+    /// The progress of the token in the next offer. The progress is `None` if it is not decided yet.
     next_progress: Option<u64>,
     /// The last TAKE_TOKEN, if the interface has not sent it.
     unsent_offer: Option<UnsentOffer>,

@@ -58,7 +58,7 @@ pub(super) enum FoundStamps {
 pub(super) enum Damage {
     /// No stamp is lost.
     None,
-    /// Records are lost. Contains the number of lost records.
+    /// Records are lost. The value is the number of lost records.
     Records(usize),
     /// The file existed, but was empty or all zeros.
     Emptied,

@@ -100,8 +100,8 @@ impl Leadership {
         self.expiry.remove(&(due, id));
     }
 
-    /// Restarts all measurements, because the leader is in doubt about its knowledge. The leader then adopts sessions
-    /// for `grace`. The leader has as much time to find followers as a new leader.
+    /// Restarts all measurements, because the leader is in doubt about its knowledge. The leader in doubt then adopts
+    /// sessions for the time `grace`. The leader has as much time to find followers as a new leader.
     pub(crate) fn restart_measurements(
         &mut self,
         now: Instant,

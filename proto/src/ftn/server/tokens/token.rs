@@ -17,7 +17,7 @@ pub(crate) struct Token {
     name_len: u16,
     /// Sessions that hold the token, wait for it, or have returned it, by id.
     parties: Parties,
-    /// `None` if no session waits.
+    /// The queue is `None` if no session waits.
     pub(super) queue: Option<Box<Queue>>,
     /// Number of sessions that hold the token.
     holders: u32,
