@@ -85,8 +85,9 @@ impl HeldLock {
         self.lease
     }
 
-    /// Returns the time at which the caller must check the lock if no message comes before. After the grant, this is
-    /// the time at which the work gets its warning. Before the grant, this is the deadline for the answer.
+    /// Returns the time at which the caller must check the lock if no message comes before. After the grant, the
+    /// returned time is the time at which the work gets its warning. Before the grant, the returned time is the
+    /// deadline for the answer.
     pub fn deadline(&self) -> Option<Instant> {
         self.lease
             .map_or(self.answer_deadline, |lease| Some(lease.warn_at()))

@@ -123,7 +123,7 @@ impl<O: SystemRequest> Serialize for Request<O> {
 
 impl<'de, O: SystemRequest> Deserialize<'de> for Request<O> {
     /// Reads the name of the request first, and then parses the type that belongs to this name. So an error message
-    /// describes this type.
+    /// describes the type that belongs to the request's name.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let request = Value::deserialize(from)?;
         let name = request.get("request").and_then(Value::as_str);
@@ -170,7 +170,7 @@ pub enum Reply {
     Data(TokenData),
     /// The first answer to [`Request::Watch`].
     Snapshot(Box<Snapshot>),
-    /// An event. After [`Request::Watch`], the daemon sends such messages without further requests.
+    /// An event. After [`Request::Watch`], the daemon sends event messages without further requests.
     Event(EventMessage),
     /// The request failed: the reason, as a sentence.
     Error(String),

@@ -1,4 +1,4 @@
-//! A wait before a node can start. During this wait, the service manager sees a daemon that is up.
+//! A wait before a node can start. While a daemon waits before its start, the service manager sees a daemon that is up.
 
 use std::io;
 use std::os::fd::AsFd;

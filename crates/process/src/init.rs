@@ -25,8 +25,8 @@ const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// Checks whether this process is process 1. In process 1, starts this program again as a child, forwards signals to
 /// the child, and waits for every process that ends. When the child ends, returns the child's exit code. Returns `None`
-/// if this is not process 1, or if no child can be started. After `None`, the program must run in this process. Call
-/// this function before all other code, while the process has a single thread.
+/// if this is not process 1, or if no child can be started. If the function returns `None`, the program must run in
+/// this process. Call this function before all other code, while the process has a single thread.
 pub fn run_as_process_1() -> Option<u8> {
     if getpid() != Pid::from_raw(1) {
         return None;

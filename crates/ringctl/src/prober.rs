@@ -29,7 +29,7 @@ const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 pub(super) enum Reasons {
     /// All reasons, even the reason that another program holds the token.
     All,
-    /// Only reasons that last until a person acts.
+    /// The prober prints only reasons that last until a person acts.
     Lasting { requires_quorum: bool },
 }
 

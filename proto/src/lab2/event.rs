@@ -43,8 +43,8 @@ pub enum Grade {
     Alone,
     /// All members that were heard recently have confirmed the tenure.
     AllHeard,
-    /// A majority of the ring has confirmed the tenure. Until the promises of these members end, no other owner can
-    /// have a quorum.
+    /// A majority of the ring has confirmed the tenure. Until the promises of the confirming members end, no other
+    /// owner can have a quorum.
     Quorum,
 }
 
@@ -174,8 +174,8 @@ pub enum Diagnostic {
         /// The IP addresses of the two machines; `None` if a frame with this node's address has arrived.
         ips: Option<([u8; 16], [u8; 16])>,
     },
-    /// The timeouts of a member differ too much from the timeouts of the ring. So this member does not stand for
-    /// election, and must not own the token.
+    /// The timeouts of a member differ too much from the timeouts of the ring. So a member with such timeouts does not
+    /// stand for election, and must not own the token.
     Apart {
         /// The member; `None` for this node.
         mac: Option<MacAddr>,

@@ -195,7 +195,7 @@ impl Capture {
     }
 
     /// Returns the frames since the last call and removes them from the recording, so marks become invalid. Without
-    /// such calls, a long recording would not fit into memory.
+    /// regular calls of this function, a long recording would not fit into memory.
     pub fn drain(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.develop())
     }

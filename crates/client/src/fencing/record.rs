@@ -85,8 +85,8 @@ impl<T: Fence> Record<T> {
 
     /// Locks the file as [`lock`](Self::lock) does, but repairs a damaged record: the newest readable token becomes its
     /// newest token. If the damage destroyed a newer token, the repaired record admits tokens that are older than the
-    /// destroyed token. So call this only if no older holder is still at work. This function also refuses a file that
-    /// is longer than a record.
+    /// destroyed token. So call this function only if no older holder is still at work. This function also refuses a
+    /// file that is longer than a record.
     ///
     /// # Errors
     /// Fails with the errors of [`lock`](Self::lock).

@@ -273,8 +273,8 @@ impl Session {
         Ok(is_late.then_some(Wake::TimedOut))
     }
 
-    /// Returns the end of the lease on `CLOCK_BOOTTIME`. Before this time, all held tokens are safe. Work under the
-    /// tokens must end before this time. Returns `None` without a live session.
+    /// Returns the end of the lease on `CLOCK_BOOTTIME`. Before the end of the lease, all held tokens are safe. Work
+    /// under the tokens must end before this time. Returns `None` without a live session.
     pub fn lease(&self) -> Option<Instant> {
         let now = clock::now().monotonic;
         self.machine_runner

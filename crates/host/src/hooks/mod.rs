@@ -75,7 +75,7 @@ impl<C: Change> Hooks<C> {
         Ok(hooks)
     }
 
-    /// Passes all new events to hooks. Never waits. While there is no hook, postpones this work, because a fast ring
+    /// Passes all new events to hooks. Never waits. While there is no hook, postpones the events, because a fast ring
     /// has a change at each hop.
     pub fn notify(&mut self, now: Instant, history: &impl Changes<Change = C>) {
         let unseen = history.latest() + 1 - self.next;

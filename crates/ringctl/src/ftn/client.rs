@@ -18,8 +18,8 @@ pub(super) const CLIENT_TIMEOUT: &str = "15s";
 /// The environment variable with the path of the list of servers.
 pub(super) const SERVERS_VARIABLE: &str = "RINGD_SERVERS";
 
-/// Maximum time for resolving names. After this time, the session begins without the missing addresses, and adds these
-/// addresses later. The user's time limits begin with the session.
+/// Maximum time for resolving names. After this time limit, the session begins without the missing addresses, and adds
+/// these addresses later. The user's time limits begin with the session.
 const RESOLVE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A list of servers, with the text that it was read from.

@@ -1,4 +1,5 @@
-//! Tests with commands that become root. So `ringctl`, which runs as an ordinary user, cannot signal these commands.
+//! Tests with commands that become root. So `ringctl`, which runs as an ordinary user, cannot signal commands that
+//! become root.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};

@@ -129,8 +129,8 @@ impl Turn {
         }
     }
 
-    /// Notes that a decision has changed the data. During step 1, such a change has no further effect, because the
-    /// computation follows in any case.
+    /// Notes that a decision has changed the data. During step 1, a decision that changes the data has no further
+    /// effect, because the computation follows in any case.
     pub(crate) const fn on_changed(&mut self) {
         if !matches!(self.phase, Phase::Deciding) {
             self.is_changed = true;

@@ -25,7 +25,7 @@ pub(super) struct SilenceReports {
     running_since: Option<Instant>,
     /// Members that were last heard before this time are silent. The time never goes back. When the ring grows, members
     /// may be silent for longer before they count as silent. But members that were reported as silent must not count as
-    /// heard again because of this longer time.
+    /// heard again only because the ring has grown.
     alive: Instant,
     /// Members that this node has never heard, and that other members report as silent. The list is sorted by MAC. The
     /// list contains no members that have left, because no reports name such members.

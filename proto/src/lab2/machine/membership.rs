@@ -219,8 +219,8 @@ impl Lab2 {
         self.diagnostics.note_apart(&mut self.out, apart_members);
     }
 
-    /// Whether a program on this node works, and the backing of the tenure is a quorum. While such work lasts, this
-    /// node does not yet count as apart.
+    /// Whether a program on this node works, and the backing of the tenure is a quorum. While work under a quorum
+    /// lasts, this node does not yet count as apart.
     fn has_work_under_quorum(&self) -> bool {
         self.local_work.has_work() && self.backing() == Some(Backing::Quorum)
     }

@@ -19,7 +19,7 @@ pub(super) enum Ack {
     /// The acknowledgement left in time, or the token needs no acknowledgement.
     Settled,
     /// The acknowledgement must leave by this time. The acknowledgement is a TOKEN_IS_HERE to the giver or to all
-    /// members. After this time, the giver may have given this node up.
+    /// members. After this deadline, the giver may have given this node up.
     Due(Instant),
     /// The link has accepted the acknowledgement. The node does not know yet whether the acknowledgement left by this
     /// time.

@@ -86,7 +86,7 @@ pub(crate) enum OfferOutcome {
     /// The handover has failed, because the interface did not send any of the repeated TAKE_TOKENs.
     Failed(Offer),
     /// The interface has sent no TAKE_TOKEN for as long as a handover takes. So no other node can have the token, and
-    /// this node may offer it to another member.
+    /// this node may offer the token to another member.
     NotOffered(Offer),
 }
 

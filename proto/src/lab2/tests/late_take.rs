@@ -269,7 +269,7 @@ fn a_frame_that_replaces_the_acknowledgement_in_time_suffices() {
     );
 }
 
-/// The node stalls each time that it sends a frame. So its announcement of the token is also late.
+/// The node stalls each time that it sends a frame. So the node's announcement of the token is also late.
 #[test]
 fn members_have_their_time_from_when_they_were_told() {
     let mut rig = settled_waiter();

@@ -34,7 +34,7 @@ pub(super) const BUSY: &str = "busy";
 /// The refusal's reason if there is no session.
 const NO_SESSION: &str = "no_session";
 /// Maximum time to wait until killed processes have disappeared. So a process that hangs in the kernel delays the
-/// token's next holder only for this time. The keeper has the same limit.
+/// token's next holder only for this maximum time. The keeper has the same limit.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 /// Returns a description of the keeper, which is the client that passes descriptors.

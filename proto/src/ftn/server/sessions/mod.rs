@@ -15,7 +15,7 @@ pub(crate) struct Session {
     pub(crate) address: SocketAddr,
     /// FLOOR: a message of this session about a token is late if its msgnum is below FLOOR.
     pub(crate) floor: i64,
-    /// Time at which the session's last message arrived. Only the leader uses this time.
+    /// Time at which the session's last message arrived. Only the leader uses the arrival time.
     pub(crate) heard: Instant,
     /// Seq of the leader's first STATE that lists the session; 0 if no STATE lists the session yet.
     pub(crate) listed: i128,
