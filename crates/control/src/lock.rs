@@ -102,8 +102,8 @@ pub struct Refusal {
     pub why: String,
     /// The reason as a sentence for people.
     pub text: String,
-    /// Whether another machine began the requested job and then lost the token. After such a loss, the progress of the
-    /// job is unknown.
+    /// Whether another machine began the requested job and then lost the token. If the other machine lost the token,
+    /// the progress of the job is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
 }
@@ -118,7 +118,7 @@ pub struct Renewal {
 /// The loss of a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
-    /// The reason as a word for programs. The system defines the words.
+    /// The reason as a word for programs. Each system defines the words for its reasons.
     pub why: String,
     /// The reason as a sentence for people.
     pub text: String,

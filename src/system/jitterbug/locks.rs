@@ -138,8 +138,8 @@ impl Locks {
         self.is_leaving = true;
     }
 
-    /// Returns the time by which to call [`update`](Self::update). Renewals need no such time: a machine that leads
-    /// wakes the loop often enough.
+    /// Returns the time by which to call [`update`](Self::update). Renewals need no deadline: a state machine that
+    /// leads wakes the loop often enough.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.queue.deadline()
     }

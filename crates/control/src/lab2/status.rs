@@ -99,7 +99,7 @@ const fn yes() -> bool {
 }
 
 impl From<&Status> for NodeStatus {
-    /// Creates a status without the key `system`. Lab2 was the first system, and its status never had this key.
+    /// Creates a status without the key `system`. Lab2 was the first system, and its status never had the key `system`.
     fn from(status: &Status) -> Self {
         Self::of_keys(status)
     }

@@ -83,7 +83,8 @@ impl Checks {
             .report_unless_excused(at, None, excuse, Rule::Granted, what);
     }
 
-    /// Excuses the loss of a leader without a fault, if there is an excuse. Returns whether there is an excuse.
+    /// Excuses the loss of a leader without a fault, if there is an excuse. Returns whether there is an excuse for the
+    /// loss.
     pub(super) fn excuse_leader_loss(&mut self) -> bool {
         let excuse = self.exemptions.leader_loss_excuse();
         if let Some(excuse) = excuse {

@@ -16,7 +16,7 @@ pub(super) struct Exemptions {
     /// The duration of CT on the slowest clock.
     timeout: u64,
     /// The duration of ST on the slowest clock. After a leader has given way, its followers may rely on its messages
-    /// for this time, and continue to serve clients.
+    /// for ST, and continue to serve clients.
     settling: u64,
     /// The number of a dead leader; used only with a quorum of one server (Q = 1). A later leader with a lower number
     /// has never met the dead leader.

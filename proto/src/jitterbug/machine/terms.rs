@@ -16,7 +16,7 @@ const FIRST_RESTORE_MIN: Duration = Duration::from_millis(600);
 /// The minimum time for which a node's terms remain valid after the node was heard.
 const TERMS_LIFETIME: Duration = Duration::from_secs(20);
 /// The terms remain valid for this many times `renew_timeout`, if the result is longer than [`TERMS_LIFETIME`]. If
-/// nodes of a ring have different options, they hear one another more than twice in this time.
+/// nodes of a ring have different options, they hear one another more than twice within this lifetime.
 const TERMS_LIFETIME_RENEWS: u32 = 4;
 
 impl Jitterbug {

@@ -1,8 +1,8 @@
 //! The members that confirm a tenure, and the grade of the tenure.
 //!
 //! All stored confirmations belong to one token. A new token begins without confirmations. Members can confirm a tenure
-//! from its first heartbeat on. A candidate sends this heartbeat before it is OWNER. The vectors keep their capacity,
-//! so a new tenure needs no allocation.
+//! from its first heartbeat on. A candidate sends its first heartbeat before it is OWNER. The vectors keep their
+//! capacity, so a new tenure needs no allocation.
 
 use std::hash::Hash;
 use std::time::Duration;

@@ -80,7 +80,7 @@ impl Members {
         self.table.set_ip(at, ip).then_some(before)
     }
 
-    /// Sets this node's IP address. Returns whether it has changed.
+    /// Sets this node's IP address. Returns whether the IP address has changed.
     pub(crate) fn set_own_ip(&mut self, context: &Context) -> bool {
         let at = self.table.find(context.me());
         at.is_some_and(|at| self.table.set_ip(at, context.ip()))

@@ -253,7 +253,7 @@ impl Table {
         inserted
     }
 
-    /// Sets a member's IP address. Returns whether it has changed.
+    /// Sets a member's IP address. Returns whether the address has changed.
     pub(super) fn set_ip(&mut self, at: usize, ip: [u8; 16]) -> bool {
         let member = &mut self.members[at];
         let changed = member.ip != ip;

@@ -58,7 +58,8 @@ pub(crate) enum Audience {
 pub(crate) struct Keys {
     pub from: Option<State>,
     pub to: Option<State>,
-    /// The member that got an offer of the token. In the log, this key also has the name `to`.
+    /// The member that got an offer of the token. In the log, the key for the member that got an offer also has the
+    /// name `to`.
     pub receiver: Option<MacAddr>,
     pub reason: Option<&'static str>,
     /// The token's owner.
