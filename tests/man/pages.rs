@@ -53,7 +53,7 @@ fn with_aliases(program: Command) -> Command {
     program.mut_subcommands(with_aliases)
 }
 
-/// Keeps the line breaks of indented lines at the end of the page. Indented lines are lists, and `man` would join them.
+/// Keeps the line breaks of indented lines at the end of the page. These lines are lists, and `man` would join them.
 fn with_lists(page: &str) -> String {
     let mut kept = String::new();
     let mut in_list = false;

@@ -192,7 +192,7 @@ fn the_service_runs_the_hook_of_a_leader_and_requires_a_quorum() -> Result<()> {
         .map(drop)
 }
 
-/// A logged-in user runs the operator's two lines.
+/// A logged-in user starts a daemon with the two lines that the documentation gives to an operator.
 fn an_ordinary_user_runs_a_daemon_with_one_capability() -> Result<()> {
     let scene = RecipeScene::new()?;
     let container = &scene.container;

@@ -124,7 +124,8 @@ impl Stand {
             .context("the daemon did not answer the offer")
     }
 
-    /// Waits until the frames under way have arrived. Checks that the daemon is then in this state.
+    /// Waits until the frames under way have arrived. Checks that the daemon is in this state after the frames have
+    /// arrived.
     pub(crate) fn wait_for_state(&self, state: &str) -> Result<()> {
         self.pass(FLIGHT);
         self.daemon.expect_state(state)

@@ -21,7 +21,7 @@ pub enum Error {
     /// No session was live in time.
     #[error("no session with the token servers within {}: {obstacle}", format_duration(*.after))]
     NoSession {
-        /// The time of the wait.
+        /// The time for which the client waited for a session.
         after: Duration,
         /// The obstacle.
         obstacle: Obstacle,

@@ -5,8 +5,8 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule, and the number of its promise in `docs/token-service/protocol/promises.md` if the rule is a promise.
-    /// Section 4 is F1, section 5 is S25, and section 8 has the losses X1 to X10.
+    /// A rule, and the number of its promise in `docs/token-service/protocol/promises.md` if it has one. Section 4 is
+    /// F1, section 5 is S25, and section 8 has the losses X1 to X10.
     #[non_exhaustive]
     Rule {
         Sessions "promise 1: a session that was ended has power over a token",

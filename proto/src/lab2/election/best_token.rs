@@ -21,8 +21,8 @@ const CLOCK_PROGRESS_MIN: u64 = 1_000_000_000_000_000_000;
 /// of progress stays free.
 const CLOCK_PROGRESS_MAX: u64 = 1 << 62;
 
-/// Three values of the protocol: `known` (the strongest token seen, with its holder and data), currentMyTokenNumber and
-/// heardAboutToken.
+/// Three values that a node keeps about tokens: `known` (the strongest token seen, with its holder and data),
+/// currentMyTokenNumber and heardAboutToken.
 #[derive(Debug, Clone)]
 pub(crate) struct BestToken {
     token: Option<Token>,

@@ -411,8 +411,8 @@ impl Members {
         self.allow_once_a_period(context, mac, |notes| &mut notes.pings)
     }
 
-    /// Returns whether an offer may fail because its member is paused. One such failure is allowed per period. If the
-    /// failure is allowed, the offer counts as failed.
+    /// Returns whether an offer may fail because its member is paused. Each paused member may cause one failed offer
+    /// per period. If the failure is allowed, the offer counts as failed.
     pub(crate) fn allow_paused_failure(&mut self, context: &Context, mac: MacAddr) -> bool {
         self.allow_once_a_period(context, mac, |notes| &mut notes.refusals)
     }

@@ -114,7 +114,7 @@ fn no_program_relies_on_a_token_that_could_not_be_announced() {
 }
 
 /// The node delays its acknowledgement, because it will soon hand the token over. If a program asks for the token
-/// before this handover, the node first sends the acknowledgement.
+/// before the node hands the token over, the node first sends the acknowledgement.
 #[test]
 fn the_giver_is_told_before_a_program_relies_on_the_token() {
     let mut rig = Rig::waiter_with(Constants {

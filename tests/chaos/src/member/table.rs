@@ -51,7 +51,7 @@ impl Table {
         }
     }
 
-    /// Handles a digest in a frame. Returns the message to send, if there is a message to send.
+    /// Handles a digest in a frame. Returns the message to send, if any.
     pub(super) fn on_frame(
         &mut self,
         now: Duration,

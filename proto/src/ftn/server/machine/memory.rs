@@ -103,7 +103,7 @@ impl Server {
         self.count_refusal(is_free).then(|| self.tokens.add(name))
     }
 
-    /// Frees memory for data of this length. The token itself is not dropped.
+    /// Frees memory for data of this length. The token that gets the data is not dropped.
     pub(super) fn free_memory_for_data(&mut self, id: u32, len: usize) -> bool {
         let before = self.tokens.get(id).map_or(0, |token| token.data().len());
         // Data that shrink are always accepted, because they free memory.
