@@ -45,7 +45,6 @@ impl<const N: usize> Layout for [u8; N] {
 /// The first field of a layout that is not completely present in the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
-    /// The field's name.
     pub(crate) field: Field,
     /// Offset of the field in the layout, in bytes.
     pub(crate) offset: usize,

@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the error for a message that declares no length, so that it ends only with its stream. Until the stream
-    /// ends, such a message may have another byte.
+    /// ends, a message without a length may have another byte.
     pub(crate) fn wait_for_end(&mut self) -> DecodeError {
         self.truncation(Field::Data, self.rest.len().saturating_add(1))
     }

@@ -9,7 +9,7 @@ use zerocopy::{Immutable, IntoBytes};
 use crate::{EncodeError, Field};
 
 /// Writes fields in order. When the buffer is full, the writer only counts bytes. This type is public only because of
-/// [`Item`](crate::list::Item). Other crates cannot name it.
+/// [`Item`](crate::list::Item). Other crates cannot name this type.
 #[derive(Debug)]
 pub struct Writer<'b> {
     buf: &'b mut [u8],
@@ -35,7 +35,7 @@ impl Writer<'_> {
         self.len = end;
     }
 
-    /// Writes a fixed layout, or several in a row.
+    /// Writes a fixed layout, or several layouts in a row.
     #[inline]
     pub(crate) fn layout<T: IntoBytes + Immutable + ?Sized>(&mut self, value: &T) {
         self.bytes(value.as_bytes());

@@ -27,11 +27,11 @@
 //! once. Other inputs come between the steps.
 //!
 //! If [`Machine::has_lateness_handler`] returns `true`, the caller also calls [`Machine::handle_lateness`] with the
-//! present time. The caller does so before it handles received messages, and before each timeout. So the machine learns
-//! that its process was stalled. Events of connections always come with the present time.
+//! present time. The caller makes this call before it handles received messages, and before each timeout. So the
+//! machine learns that its process was stalled. Events of connections always come with the present time.
 //!
 //! A call at the wrong time is harmless. Examples are a timeout that is not due, a message while the link is down, or a
-//! time before that of an earlier call. If a call has an earlier time, the clock of the machine stays at the later
+//! time before the time of an earlier call. If a call has an earlier time, the clock of the machine stays at the later
 //! time.
 
 #![forbid(unsafe_code)]

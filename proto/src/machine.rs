@@ -64,7 +64,7 @@ pub enum JobRequest<J> {
     /// Runs this job after the jobs that were requested earlier. The caller reports the outcome as a command.
     Start(J),
     /// Cancels the running job and all waiting jobs. The caller still reports an outcome for each job. If the job has
-    /// finished, the outcome is its result. Otherwise the outcome says that the job was cancelled.
+    /// finished, the outcome is its result. If the job has not finished, the outcome says that the job was cancelled.
     Cancel,
 }
 

@@ -50,11 +50,11 @@ pub enum CloseReason {
 pub enum StreamOp<P> {
     /// Connects to a peer under the `vacant` id of [`poll_stream`](crate::Machine::poll_stream).
     Open(P),
-    /// Writes the bytes that [`poll_write`](crate::Machine::poll_write) returns, until it returns none.
+    /// Writes the bytes that [`poll_write`](crate::Machine::poll_write) returns, until it returns no bytes.
     Write(StreamId),
     /// Calls the machine again with all received bytes that it has not consumed.
     Read(StreamId),
-    /// Closes the machine's side after all bytes are written. Then the peer reads the end of the stream.
+    /// Closes the machine's side after all bytes are written. After the close, the peer reads the end of the stream.
     Finish(StreamId),
     /// Closes the connection after all bytes are written. No event follows.
     Close(StreamId),

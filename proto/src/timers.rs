@@ -27,7 +27,7 @@ impl<const N: usize> Timers<N> {
         Self { due: [NEVER; N] }
     }
 
-    /// Sets a timer. If the timer was already set, the new deadline replaces the old one.
+    /// Sets a timer. If the timer was already set, the new deadline replaces the old deadline.
     pub fn set<K: TimerKind>(&mut self, timer: K, due: Instant) {
         // A sum of times saturates. Such a deadline must not look like a timer that is not set.
         self.due[timer.index()] = due.as_nanos().min(NEVER - 1);
@@ -43,7 +43,7 @@ impl<const N: usize> Timers<N> {
         self.due = [NEVER; N];
     }
 
-    /// Stops all timers except those for which `keeps_running` returns `true`.
+    /// Stops all timers except the timers for which `keeps_running` returns `true`.
     pub fn retain<K: TimerKind>(&mut self, keeps_running: impl Fn(K) -> bool) {
         for &timer in K::ALL {
             if !keeps_running(timer) {

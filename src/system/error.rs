@@ -12,10 +12,10 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no interface of this name.
+    /// The interface that the user named does not exist.
     #[error("there is no interface '{name}'; {}", describe_existing(.existing))]
     NoInterface {
-        /// The name that the user gave.
+        /// The interface's name, as the user gave it.
         name: String,
         /// The interfaces that exist.
         existing: Vec<String>,
@@ -30,7 +30,7 @@ pub enum Error {
     #[error("cannot use {}: {source}; choose a directory for ringd with --state-dir DIR",
         path.display())]
     State {
-        /// The directory or file that failed.
+        /// The directory or file that caused the error.
         path: PathBuf,
         /// The error of the system call.
         source: io::Error,
@@ -46,7 +46,7 @@ pub enum Error {
         /// The format of the file.
         format: u8,
     },
-    /// Another file is in the place of the state file.
+    /// A different file now has the path of the state file.
     #[error(
         "cannot use {}: it is not a state file of ringd, and is not changed; move it away, or choose a directory for \
          ringd with --state-dir DIR", path.display()

@@ -19,7 +19,7 @@ mod write_warnings;
 
 pub use error::Error;
 
-/// The name of the program that runs the nodes of these systems.
+/// The name of `ringd`, the program that runs the nodes of these systems.
 pub const PROGRAM: Program = Program("ringd");
 
 /// The default directory of state files.

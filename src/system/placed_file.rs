@@ -72,7 +72,8 @@ impl PlacedFile {
     }
 
     /// Checks that the path leads to the file. If the path does not lead to the file and the directory exists, creates
-    /// the file again. Then `restore` writes the whole contents. Returns the result of `restore`.
+    /// the file again. After the file is created again, `restore` writes the whole contents. Returns the result of
+    /// `restore`.
     pub(super) fn check_place<T>(
         &mut self,
         restore: impl FnOnce(&File) -> io::Result<T>,

@@ -147,8 +147,8 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     /// Writes a record over the older record of the two.
     ///
     /// # Errors
-    /// Fails if the file cannot be written, or is not in its place. After a failure, the newest record is still the
-    /// previous one.
+    /// Fails if the file cannot be written, or is not in its place. After a failure, the previous record is still the
+    /// newest record.
     pub(super) fn write(&mut self, record: &T) -> io::Result<()> {
         let bytes = (self.format.encode)(record);
         self.slots.write(self.file.writable()?, bytes)?;
@@ -159,7 +159,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     /// Writes the newest record again with updated contents, in the same slot.
     ///
     /// # Errors
-    /// The file cannot be written, or is not in its place.
+    /// Fails if the file cannot be written, or is not in its place.
     pub(super) fn rewrite(&mut self, record: &T) -> io::Result<()> {
         let bytes = (self.format.encode)(record);
         self.slots.rewrite(self.file.writable()?, bytes)?;

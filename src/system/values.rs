@@ -13,7 +13,7 @@ pub(super) fn parse_count<T: FromStr>(text: &str) -> Result<T, String> {
 /// Parses a number of bytes with or without a unit, for example `1MiB` or `4096`.
 ///
 /// # Errors
-/// Returns a text with the problem and the possible units.
+/// If the text is invalid, returns the problem and the possible units.
 pub(super) fn parse_size(text: &str) -> Result<usize, String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
         return text

@@ -172,7 +172,7 @@ fn with_aliases(program: Command) -> Command {
 /// Compares pages with the program's pages in `docs/man`. If [`WRITE_VARIABLE`] is set, writes the pages instead.
 ///
 /// # Panics
-/// The pages differ. The message names `again`, the command that writes the pages.
+/// Panics if the pages differ. The panic's message names `again`, the command that writes the pages.
 pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bool, again: &str) {
     let directory = docs().join("man");
     if env::var_os(WRITE_VARIABLE).is_some() {
@@ -265,7 +265,7 @@ fn read_pages(directory: &Path) -> BTreeMap<String, String> {
 /// Checks the form of the help of a program and its commands.
 ///
 /// # Panics
-/// A line or a summary is too long.
+/// Panics if a line or a summary is too long.
 pub(crate) fn check_help(program: &Command) {
     check_lines(program);
     check_summaries(program);

@@ -9,7 +9,7 @@ const SUBJECT_LENGTH_MAX: usize = 72;
 /// Checks each commit since [`SINCE`], except merges.
 ///
 /// # Panics
-/// If a subject is not `area: imperative` with at most 72 characters, or a body is empty.
+/// Panics if a subject is not `area: imperative` with at most 72 characters, or a body is empty.
 pub(super) fn check() {
     let since = format!("--since={SINCE}");
     let log = git(&["log", "--no-merges", &since, "--format=%h%x1f%s%x1f%b%x1e"]);

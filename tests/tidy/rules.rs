@@ -19,8 +19,8 @@ pub(super) enum Kind {
     Comment,
 }
 
-/// A rule: a pattern, the advice for a sentence that matches the pattern, a sentence that matches, and one that does
-/// not.
+/// A rule: a pattern, the advice for a sentence that matches the pattern, a sentence that matches, and a sentence that
+/// does not match.
 struct Rule {
     advice: &'static str,
     pattern: &'static str,
@@ -125,8 +125,8 @@ impl Rule {
 /// Pattern of a first sentence that no doc comment may have.
 const OPENING: &str = r"^(?:What(?:ever)?|Who(?:ever)?|How|That|So|The same)\b[^?]*$";
 
-/// Returns the advice of each rule that the sentence breaks. `opens` is true if the sentence is the first one of a doc
-/// comment.
+/// Returns the advice of each rule that the sentence breaks. `opens` is true if the sentence is the first sentence of a
+/// doc comment.
 pub(super) fn broken_rules(kind: Kind, sentence: &str, opens: bool) -> Vec<&'static str> {
     static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         let patterns = RULES.iter().map(|rule| {

@@ -14,7 +14,7 @@ struct Sentence {
     kind: Kind,
     line: usize,
     text: String,
-    /// Whether the sentence is the first one of a doc comment.
+    /// Whether the sentence is the first sentence of a doc comment.
     opens: bool,
 }
 

@@ -9,7 +9,7 @@ use ring_segment::NetNs;
 use serde_json::Value;
 
 pub(crate) const HTTP_PORT: u16 = 8080;
-/// Time limit for each read from the connection. Every request takes less time than this.
+/// Time limit for each read from the connection. Every request takes less time than this limit.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct Client(BufReader<TcpStream>);

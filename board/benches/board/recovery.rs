@@ -61,9 +61,8 @@ pub(crate) fn measure(deaths: usize) -> Result<()> {
     Ok(())
 }
 
-/// Kills a node and starts it again. Returns two times, both measured from the node's death. The first is the time
-/// until each other node has held the token again. The second is the time until the node with the largest id is
-/// coordinator.
+/// Kills a node and starts it again. Returns two times, both measured from the node's death. The first time lasts until
+/// each other node has held the token again. The second time lasts until the node with the largest id is coordinator.
 fn die(ring: &mut Ring, victim: Victim) -> Result<(Duration, Duration)> {
     let at = match victim {
         Victim::Coordinator => NODES - 1,

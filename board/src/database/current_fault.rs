@@ -2,20 +2,21 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// The present fault, if there is one. The worker sets the fault, and the status reads it from another thread.
+/// The present fault, if the database has a fault. The worker sets the fault, and the status reads it from another
+/// thread.
 #[derive(Debug, Default)]
 pub struct CurrentFault(Mutex<Option<OpenFault>>);
 
 #[derive(Debug)]
 struct OpenFault {
     text: String,
-    /// Whether a write failed with this fault. If so, only a successful write ends the fault, because a job that only
-    /// reads succeeds even on a full disk.
+    /// Whether a write failed with this fault. After a failed write, only a successful write ends the fault, because a
+    /// job that only reads succeeds even on a full disk.
     is_of_write: bool,
 }
 
 impl CurrentFault {
-    /// Returns the text of the fault, if there is one.
+    /// Returns the text of the fault, if the database has a fault.
     pub fn text(&self) -> Option<String> {
         let fault = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         fault.as_ref().map(|fault| fault.text.clone())

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The device and the inode of a file. They stay the same when the file gets another name.
+/// The device and the inode of a file. The two numbers stay the same when the file gets another name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,

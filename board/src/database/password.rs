@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The name of the systemd credential.
 pub(super) const CREDENTIAL: &str = "database-password";
 
-/// The parts of a login. They select a line of the password file.
+/// The parts of a login. The parts select a line of the password file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Login<'a> {
     /// The server's name or address, or `localhost` for a socket.

@@ -10,8 +10,8 @@ use crate::list::ListedNode;
 pub const VERSION: usize = MIGRATIONS.len();
 
 /// The statements that change the tables of each version to the next version. `ASCENDING` stands for the declaration of
-/// an id that the database generates. This declaration differs between databases. A statement leaves a table unchanged
-/// if a table with this name already exists.
+/// an id that the database generates. The declaration of such an id differs between databases. A statement leaves a
+/// table unchanged if a table with this name already exists.
 const MIGRATIONS: [&str; 1] = [include_str!("version_1.sql")];
 
 const VERSION_TABLE: &str = "

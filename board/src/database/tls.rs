@@ -37,7 +37,8 @@ pub enum TlsMode {
 pub struct Tls {
     /// The value of `sslmode`.
     pub mode: TlsMode,
-    /// The value of `sslrootcert`: a file of trusted authorities. `None` means the machine's trusted authorities.
+    /// The value of `sslrootcert`: a file of trusted authorities. A value of `None` means the machine's trusted
+    /// authorities.
     pub roots: Option<PathBuf>,
 }
 
@@ -140,7 +141,7 @@ fn file_roots(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
-    /// The trusted authorities. `None`: the node accepts any certificate.
+    /// The trusted authorities. If the authorities are `None`, the node accepts any certificate.
     trust: Option<TrustedAuthorities>,
 }
 

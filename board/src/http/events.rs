@@ -26,7 +26,7 @@ pub(crate) struct Listeners {
 struct ListenerList {
     listeners: Vec<Listener>,
     /// The index of a listener. The next read starts with the first post that this listener lacks. The listeners take
-    /// turns, so that a listener that is far behind does not delay the others.
+    /// turns, so that a listener that is far behind does not delay the other listeners.
     next_place: usize,
 }
 

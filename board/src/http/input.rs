@@ -109,7 +109,7 @@ pub(super) fn parse_range(query: Option<&str>) -> Result<(i64, u16), Refusal> {
 }
 
 /// Returns the id after which a listener starts. A browser that connects again sends the id of the last event that it
-/// has received. This id then replaces the id in the query.
+/// has received. The id of the last received event then replaces the id in the query.
 pub(super) fn parse_start(headers: &HeaderMap, query: Option<&str>) -> Result<i64, Refusal> {
     let (asked, _) = parse_range(query)?;
     let Some(last) = header(headers, HeaderName::from_static("last-event-id")) else {

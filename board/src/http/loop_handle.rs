@@ -42,8 +42,8 @@ pub(crate) struct LoopHandle {
     pub last_id: AtomicU64,
 }
 
-/// A pending request. Dropping this value removes the request. That happens when the client no longer waits, for
-/// example because the client's connection has ended.
+/// A pending request. Dropping this value removes the request. The value is dropped when the client no longer waits,
+/// for example because the client's connection has ended.
 struct PendingEntry<'a> {
     pending: &'a PendingRequests,
     id: u64,

@@ -12,8 +12,8 @@ const CONNECTION_STATE_BYTES: usize = 16 << 10;
 /// The maximum number of bytes of an event that contains a post: each byte of the post is escaped, and the event has
 /// other fields.
 const EVENT_BYTES_MAX: usize = 2 * 4 * (AUTHOR_CHARS_MAX + TEXT_CHARS_MAX) + 256;
-/// The number of events that hyper has taken but not yet sent. These are the events that fit into 16 KiB, and one more
-/// event.
+/// The number of events that hyper has taken but not yet sent. The number includes the events that fit into 16 KiB, and
+/// one more event.
 const UNSENT_EVENTS_MAX: usize = 3;
 /// The bytes of the posts in pending requests, and of the posts of one read for live views. Each post counts twice: in
 /// memory and as JSON.

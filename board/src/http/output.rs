@@ -86,8 +86,8 @@ pub(super) struct Refusal {
     pub word: &'static str,
     /// The sentence for people.
     pub text: String,
-    /// The time that the client should wait before it sends the request again. Zero if the same request would fail
-    /// again.
+    /// The time that the client should wait before it sends the request again. The time is zero if the same request
+    /// would fail again.
     pub retry_after: Duration,
 }
 

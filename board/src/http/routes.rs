@@ -19,8 +19,8 @@ use super::{LoopHandle, host, input, view};
 use crate::posts::{BoardRequest, RequestResult};
 
 pub(super) const BODY_BYTES_MAX: usize = 16_384;
-/// Maximum number of bytes of a read. The posts and their JSON both count. A read has at most 1 MiB of text, one more
-/// post, and the other fields of 1,000 posts. In JSON, each character may be escaped.
+/// Maximum number of bytes of a read. The maximum applies to the sum of the posts and their JSON. A read has at most 1
+/// MiB of text, one more post, and the other fields of 1,000 posts. In JSON, each character may be escaped.
 const READ_ANSWER_BYTES_MAX: u32 = 2_304 << 10;
 /// The time limit for the arrival of a request's head, and also for the arrival of its body.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

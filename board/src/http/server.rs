@@ -25,15 +25,15 @@ use super::routes::{REQUEST_TIMEOUT, respond};
 
 /// Maximum bytes of a request's head.
 pub(super) const HEAD_BYTES_MAX: usize = 16_384;
-/// The size of each of a connection's buffers. The kernel doubles the size. Without this limit the buffers could grow
-/// to megabytes, and their memory counts towards the memory limit of the unit.
+/// The size of each buffer of a connection. The kernel doubles the size. Without this limit the buffers could grow to
+/// megabytes, and their memory counts towards the memory limit of the unit.
 pub(super) const SOCKET_BUFFER_BYTES: usize = 32 << 10;
 /// If a client acknowledges no byte, or takes no byte, for this time, the kernel gives up the connection.
 const CLIENT_SILENCE_MAX: Duration = Duration::from_secs(10);
 /// The pause after the server could not accept a connection because it had no free descriptor.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
-/// The server keeps a refused connection until the client has read the answer. This is the maximum number of such
-/// connections. The server closes any further refused connection at once.
+/// The server keeps a refused connection until the client has read the answer. The constant is the maximum number of
+/// such connections. The server closes any further refused connection at once.
 pub(super) const REFUSALS_MAX: usize = 32;
 /// After its last answer, the node waits at most this long for the client to stop sending.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);

@@ -26,7 +26,7 @@ struct View {
     subscription: Subscription,
     comments: Interval,
     _view_permit: OwnedSemaphorePermit,
-    /// Wakes the loop. Fields are dropped in their order. This field must be the last one, so that the listener no
+    /// Wakes the loop. Fields are dropped in their order. The field must be the last field, so that the listener no
     /// longer exists when the loop wakes.
     _wake_loop: WakeLoopOnDrop,
 }

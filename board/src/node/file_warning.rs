@@ -12,8 +12,8 @@ use crate::list::List;
 /// Maximum number of nodes that the warning names. There may be thousands of nodes.
 const NAMED_NODES_MAX: usize = 5;
 
-/// Warns if the database is a file and nodes of the list have addresses of other machines. These nodes would use
-/// another file, and form another ring.
+/// Warns if the database is a file and nodes of the list have addresses of other machines. Nodes on other machines
+/// would use another file, and form another ring.
 pub(super) fn warn_if_file_is_local(database: &Url, list: &List) {
     if !matches!(database, Url::Sqlite(_)) {
         return;

@@ -8,9 +8,9 @@ use ring_host::UdpSlot;
 use ring_runtime::driver::{Connections, JoinedLink};
 use ring_runtime::net::{TcpNetwork, TcpOptions, UdpOptions};
 
-/// Maximum number of connections. The state machine needs up to 22 connections. In 16 of these, the peer has not sent a
-/// hello yet. Two connections belong to the ring, and two more replace them. Four connections test the network. The
-/// rest of the maximum is for closing connections, whose last bytes are not sent yet.
+/// Maximum number of connections. The state machine needs up to 22 connections. In 16 of the 22 connections, the peer
+/// has not sent a hello yet. Two connections belong to the ring, and two more replace them. Four connections test the
+/// network. The rest of the maximum is for closing connections, whose last bytes are not sent yet.
 const CONNECTIONS_MAX: u16 = 64;
 /// The size of the kernel's receive buffer. The buffer is large because all nodes of a list may send to the coordinator
 /// at once.

@@ -1,4 +1,5 @@
-//! The part of the page that runs in the loop. This part receives calls from the server's threads, and returns replies.
+//! The part of the page that runs in the loop. The loop's part of the page receives calls from the server's threads,
+//! and returns replies.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener};
@@ -108,7 +109,7 @@ impl PageCalls {
         Some(Command::Listeners(has_listeners))
     }
 
-    /// Sends the new status to the listeners, if there are any.
+    /// Sends the new status to the listeners, if there are listeners.
     pub(super) fn publish_status(&self, status: impl FnOnce() -> String) {
         if self.has_listeners {
             self.listeners.publish_status(&status());

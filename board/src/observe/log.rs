@@ -32,8 +32,8 @@ impl Log {
         }
     }
 
-    /// Decides whether the log prints a line for this event, and returns `None` if not. Otherwise returns the number of
-    /// lines that were left out since the last printed line.
+    /// Decides whether the log prints a line for this event, and returns `None` if the log prints no line. If the log
+    /// prints a line, returns the number of lines that were left out since the last printed line.
     pub(crate) fn admit(&mut self, now: Instant, event: &Event) -> Option<u64> {
         let limit = match event {
             Event::Dropped { .. } => self.verbose.then_some(&mut self.drop_lines)?,

@@ -338,7 +338,7 @@ fn listen(mut stream: TcpStream) -> Result<(TcpStream, String)> {
     Ok((stream, status))
 }
 
-/// Opens the maximum number of live views. A quarter of them come from each of four addresses.
+/// Opens the maximum number of live views. A quarter of the views comes from each of four addresses.
 fn open_all_views(connect: impl Fn(u8) -> Result<TcpStream>) -> Result<Vec<TcpStream>> {
     let mut views = Vec::new();
     for at in 0..64 {

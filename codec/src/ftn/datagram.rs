@@ -80,7 +80,7 @@ impl<'a> Datagram<'a> {
         self.message
     }
 
-    /// Returns the sender's options, if there are any.
+    /// Returns the sender's options, if the datagram has options.
     pub const fn terms(&self) -> Option<Terms> {
         self.terms
     }

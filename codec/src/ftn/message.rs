@@ -81,7 +81,7 @@ messages! {
 
     /// From the leader to the servers: the state of the group, and a sign of life (not in the FTN documents).
     31 "STATE" State {
-        /// Configuration and round. This number grows with every round, so that a late message changes nothing.
+        /// Configuration and round. The seq grows with every round, so that a late message changes nothing.
         seq: i128,
         /// Number of the configuration, which names the leader.
         leader: i64,
@@ -93,7 +93,7 @@ messages! {
 
     /// From a server to the leader: a sign of life (not in the FTN documents).
     32 "HEARTBEAT" Heartbeat {
-        /// `seq` of the latest STATE that the sender has followed; 0 for none.
+        /// `seq` of the latest STATE that the sender has followed; 0 if the sender has followed no STATE.
         seq: i128,
         /// State that the sender announces.
         sstate: ServerState,
@@ -101,9 +101,9 @@ messages! {
 
     /// Between servers: the sender looks for a leader (not in the FTN documents).
     33 "ELECT" Elect {
-        /// `seq` of the latest STATE that the sender knows; 0 for none.
+        /// `seq` of the latest STATE that the sender knows; 0 if the sender knows no STATE.
         seq: i128,
-        /// Index of the server for which the sender votes; -1 for none.
+        /// Index of the server for which the sender votes; -1 if the sender votes for no server.
         leader: i32,
     } in elect;
 
@@ -143,8 +143,8 @@ messages! {
     42 "PARTED" Parted {
         /// Number of the message.
         content: i64,
-        /// One bit for each part: whether it has arrived. The first part has the lowest bit of the first byte. The list
-        /// is empty if all parts have arrived.
+        /// One bit for each part, which tells whether the part has arrived. The first part has the lowest bit of the
+        /// first byte. The list is empty if all parts have arrived.
         arrived: &'a [u8],
     } in parted;
 }

@@ -79,7 +79,8 @@ pub struct Card<'a> {
     /// A member that the author knows, but has not heard for a long time. If there are several such members, the author
     /// names a different member in each card.
     pub unheard: Option<MacAddr>,
-    /// The program that holds the author's token. `None` if the author has no token, or if no program holds the token.
+    /// The program that holds the author's token. The program is `None` if the author has no token, or if no program
+    /// holds the token.
     pub work: Option<Work<'a>>,
 }
 

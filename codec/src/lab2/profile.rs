@@ -90,7 +90,7 @@ pub struct Profile {
     pub shortest: u64,
     /// The author's TAKE_TIMEOUT, in nanoseconds.
     pub take: u64,
-    /// The number of members that the author expects; 0 if it expects none.
+    /// The number of members that the author expects; 0 if the author expects no number.
     pub expect: u32,
 }
 
@@ -113,7 +113,7 @@ impl Profile {
     pub const DEAF: u8 = 1;
     /// Flag: only unicast frames have reached the author for a long time.
     pub const UNREACHED: u8 = 2;
-    /// Flags: the number of the [`Backing`]; 0 if the author announces none.
+    /// Flags: the number of the [`Backing`]; 0 if the author announces no backing.
     pub const BACKING: u8 = 0b1110_0000;
     /// Length of a profile, in bytes.
     pub const LEN: usize = size_of::<ProfileLayout>();

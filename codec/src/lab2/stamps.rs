@@ -200,7 +200,7 @@ impl Stamp {
     }
 }
 
-/// Whether these bytes are a job's name: graphic ASCII characters, at least one, followed only by zeros.
+/// Whether these bytes are a job's name: one or more graphic ASCII characters, followed only by zeros.
 pub fn is_name(name: &[u8; MAX_NAME_LEN]) -> bool {
     let len = name.iter().take_while(|byte| byte.is_ascii_graphic());
     let len = len.count();

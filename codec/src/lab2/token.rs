@@ -17,7 +17,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Returns `[~progress, authorMAC, authorTokenNum]`. The token with the smaller value is the stronger one.
+    /// Returns `[~progress, authorMAC, authorTokenNum]`. The token with the smaller value is the stronger token.
     pub const fn priority(&self) -> [u8; 18] {
         let [p0, p1, p2, p3, p4, p5, p6, p7] = (!self.progress).to_be_bytes();
         let [a0, a1, a2, a3, a4, a5] = self.author.0;
@@ -32,7 +32,7 @@ impl Token {
         self.strength(other) == Ordering::Greater
     }
 
-    /// Compares by strength. The result is [`Ordering::Greater`] if this token is the stronger one.
+    /// Compares by strength. The result is [`Ordering::Greater`] if this token is the stronger token.
     pub fn strength(&self, other: &Self) -> Ordering {
         self.progress
             .cmp(&other.progress)

@@ -14,7 +14,6 @@ fn tp(bytes: &[u8], max_nodes: u32) -> Result<Streamed<Message<'_>>, DecodeError
     Message::decode_stream(bytes, OPEN, max_nodes)
 }
 
-/// Returns the number of missing bytes.
 fn missing<M: Debug>(streamed: Result<Streamed<M>, DecodeError>) -> usize {
     match streamed.expect("a legal part of a message") {
         Streamed::Incomplete { more } => more,

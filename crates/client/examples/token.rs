@@ -1,6 +1,6 @@
 //! Acquires a named token of the token service, and adds 1 to a counter. The token's data contain the counter.
 //!
-//! `token SERVERS NAME`, with the servers of that list running: `token /etc/ringd/ftn.servers counter`
+//! `token SERVERS NAME`, while the servers in the file SERVERS run: `token /etc/ringd/ftn.servers counter`
 
 use std::error::Error;
 use std::path::Path;

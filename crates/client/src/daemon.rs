@@ -98,7 +98,7 @@ fn untrusted_user(stream: &UnixStream, socket: &Path) -> io::Result<Option<u32>>
 }
 
 /// Returns the name of the user who runs the service of this socket. If the socket's directory is in `/run`, the user
-/// has the name of this directory, because only root can create directories there. Any other socket belongs to the
+/// has the name of this directory, because only root can create directories in `/run`. Any other socket belongs to the
 /// service of Lab2.
 fn service_user(socket: &Path) -> &str {
     system_directory(socket)

@@ -44,8 +44,8 @@ pub struct HeldLock {
     answer_deadline: Option<Instant>,
     margins: Margins,
     lease: Option<Lease>,
-    /// The clocks of the granter and of this process. `None` if the granter did not send its clock: then times need no
-    /// conversion.
+    /// The clocks of the granter and of this process. The clocks are `None` if the granter did not send its clock,
+    /// because times then need no conversion.
     clocks: Option<(BootClock, BootClock)>,
 }
 
@@ -85,8 +85,9 @@ impl HeldLock {
         self.lease
     }
 
-    /// Returns the time at which the caller must check the lock if no message comes before. After the grant, this is
-    /// the time at which the work gets its warning. Before the grant, this is the deadline for the answer.
+    /// Returns the time at which the caller must check the lock if no message comes before. After the grant, the
+    /// returned time is the time at which the work gets its warning. Before the grant, the returned time is the
+    /// deadline for the answer.
     pub fn deadline(&self) -> Option<Instant> {
         self.lease
             .map_or(self.answer_deadline, |lease| Some(lease.warn_at()))
@@ -112,7 +113,7 @@ impl HeldLock {
         self.lines.fill();
     }
 
-    /// Reads available bytes. If no bytes are available, waits for bytes. If `by` is given, waits at most until then,
+    /// Reads available bytes. If no bytes are available, waits for bytes. If `by` is given, waits at most until `by`,
     /// and does not wait if `by` has passed. Returns whether any bytes came.
     ///
     /// # Errors
@@ -177,7 +178,7 @@ impl HeldLock {
     /// of the lock's command. A missing confirmation does no harm, because the work has ended.
     ///
     /// # Errors
-    /// Fails only if a system call fails that every program needs.
+    /// Fails only if a basic system call fails.
     pub fn release(&mut self, report: Option<&RawJson>, exit: Option<u8>) -> io::Result<()> {
         if let Some(report) = report {
             // If the granter has ended, the next request fails too.
@@ -199,7 +200,8 @@ impl HeldLock {
 /// process's clock has no offset.
 ///
 /// # Errors
-/// If the clocks cannot be compared, the end of the lease is unknown. In this case, returns a sentence with the reason.
+/// If the clocks cannot be compared, the end of the lease is unknown. If the clocks cannot be compared, returns a
+/// sentence with the reason.
 fn compare_clocks(theirs: Option<BootClock>) -> Result<Option<(BootClock, BootClock)>, String> {
     let unknown = |why: &str| {
         format!(

@@ -87,7 +87,7 @@ impl Lines {
         }
     }
 
-    /// Reads available bytes. If no bytes are available, waits for bytes. If `by` is given, waits at most until then.
+    /// Reads available bytes. If no bytes are available, waits for bytes. If `by` is given, waits at most until `by`.
     /// Returns `false` if no bytes came in this time.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ impl Lines {
     /// Reads replies until `is_last` accepts a reply, or until no reply has come for the time `timeout`.
     ///
     /// # Errors
-    /// Fails only if a system call fails that every program needs.
+    /// Fails only if a basic system call fails.
     pub fn wait_for(
         &mut self,
         timeout: Duration,

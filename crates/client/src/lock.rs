@@ -59,7 +59,8 @@ pub struct LockOptions {
     /// Maximum time to wait for the lock; `None` means no limit. With zero, the request succeeds only if no program of
     /// this machine uses the token.
     pub wait: Option<Duration>,
-    /// Maximum time to hold the lock. `None` if the program sets no limit; the ring may still have a limit.
+    /// Maximum time to hold the lock. The limit is `None` if the program sets no limit; the ring may still have a
+    /// limit.
     pub max_hold: Option<Duration>,
     /// The grade that the lock must have while it is held (`docs/explanation/guarantees.md`).
     pub require: Option<Grade>,
@@ -76,8 +77,8 @@ pub enum Wake {
     TimedOut,
 }
 
-/// A lock on the ring's token. Dropping the value releases the lock. [`release`](Self::release) also waits until others
-/// can get the lock.
+/// A lock on the ring's token. Dropping the value releases the lock. [`release`](Self::release) also waits until other
+/// programs can get the lock.
 ///
 /// The holder must call [`wait`](Self::wait) again and again, because only [`wait`](Self::wait) reads the messages
 /// about renewals and about the loss of the lock. Work is safe while [`remaining`](Self::remaining) does not return
@@ -173,14 +174,14 @@ impl Lock {
     /// Releases the lock, and waits up to a second for the confirmation.
     ///
     /// # Errors
-    /// Fails only if a system call fails that every program needs.
+    /// Fails only if a basic system call fails.
     pub fn release(mut self) -> io::Result<()> {
         self.held.release(None, None)
     }
 }
 
 impl AsFd for Lock {
-    /// Becomes readable when [`wait`](Lock::wait) can return a message.
+    /// The descriptor becomes readable when [`wait`](Lock::wait) can return a message.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.held.as_fd()
     }

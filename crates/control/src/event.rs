@@ -1,4 +1,4 @@
-//! The messages that a client gets when it watches a node. They are the same for all systems.
+//! The messages that a client gets when it watches a node. These messages are the same for all systems.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::{NodeStatus, RawJson};
 pub struct Snapshot {
     /// The number of the last event before this snapshot.
     pub number: u64,
-    /// The status at that time.
+    /// The node's status after that event.
     pub status: NodeStatus,
 }
 
@@ -34,7 +34,8 @@ pub struct EventHead {
 pub struct EventMessage(RawJson);
 
 impl EventMessage {
-    /// Creates an event. `own` is an object with the keys of the system. It must not contain the keys of `head`.
+    /// Creates an event. `own` is an object with the keys of the system. The object must not contain the keys of
+    /// `head`.
     pub fn new(head: &EventHead, own: &impl Serialize) -> Self {
         #[derive(Serialize)]
         struct Combined<'a, T> {

@@ -54,7 +54,7 @@ impl<const MAX: usize> LineBuffer<MAX> {
     /// Removes the next complete line from the buffer and parses it. Returns `None` if no line is complete.
     ///
     /// # Errors
-    /// Fails if the line is not a message, or if the line is too long. In the second case, the rest of the buffer
+    /// Fails if the line is not a message, or if the line is too long. If the line is too long, the rest of the buffer
     /// cannot be parsed.
     pub fn next_line<T: DeserializeOwned>(&mut self) -> Option<Result<T, FramingError>> {
         let held = &self.bytes[..self.filled];

@@ -1,12 +1,13 @@
 //! Requests and replies between a daemon and `ringctl`, and their framing.
 //!
 //! The client sends a [`Request`] as one line of JSON, at most [`REQUEST_LEN_MAX`] bytes. The daemon answers with a
-//! [`Reply`] as one line of JSON. Then the client may send the next request.
+//! [`Reply`] as one line of JSON. After the reply, the client may send the next request.
 //!
-//! The files next to this one contain what all systems share: the envelope of messages, the messages about locks, and
-//! the names of nodes. If only one system has a message, the message is in the folder with the system's name. The
-//! requests of a system implement [`SystemRequest`]. The status and the events of a system are types that convert to
-//! and from [`NodeStatus`] and [`EventMessage`]. This crate opens no sockets. Start reading with `message.rs`.
+//! The files next to `lib.rs` contain the parts that all systems share: the envelope of messages, the messages about
+//! locks, and the names of nodes. If only one system has a message, the message is in the folder with the system's
+//! name. The requests of a system implement [`SystemRequest`]. The status and the events of a system are types that
+//! convert to and from [`NodeStatus`] and [`EventMessage`]. This crate opens no sockets. Start reading with
+//! `message.rs`.
 
 #![forbid(unsafe_code)]
 

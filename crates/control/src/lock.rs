@@ -13,8 +13,8 @@ pub struct LockRequest<R> {
     /// The label that users see: at most [`LABEL_LEN_MAX`] bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub label: String,
-    /// Maximum time to wait for the lock, in milliseconds. If this key is absent, the wait has no limit. With 0, the
-    /// request succeeds only if no program uses the token.
+    /// Maximum time to wait for the lock, in milliseconds. If this key is absent, the wait has no limit. With a maximum
+    /// of 0, the request succeeds only if no program uses the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
     /// Maximum time to hold the lock, in milliseconds.
@@ -23,8 +23,8 @@ pub struct LockRequest<R> {
     /// The grade that the lock must have while it is held.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub require: Option<R>,
-    /// The fencing token of the lock under which the client runs. Without this token, the client could wait for its own
-    /// end.
+    /// The fencing token of the lock under which the client runs. Without the fencing token, the client could wait for
+    /// its own end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
 }
@@ -48,12 +48,13 @@ impl<R> Default for LockRequest<R> {
 /// A granted lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The token. Each system has its own JSON for a token. Absent if the system's token is only a fencing token.
+    /// The token. Each system has its own JSON for a token. The key is absent if the system's token is only a fencing
+    /// token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<RawJson>,
     /// The fencing token.
     pub fencing: String,
-    /// The grade of the lock, as the system names it. Absent if the system has no grades.
+    /// The grade of the lock, as the system names it. The grade is absent if the system has no grades.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<String>,
     /// The token's data, in hexadecimal digits.
@@ -62,8 +63,8 @@ pub struct Grant {
     /// The end of the lease on CLOCK_BOOTTIME, in nanoseconds. Before this time, the daemon grants the token to no
     /// other client.
     pub until_ns: u64,
-    /// The clock that shows `until_ns`, and also all times in later messages about the lock. Absent if the daemon does
-    /// not know its clock.
+    /// The clock that shows `until_ns`, and also all times in later messages about the lock. The clock is absent if the
+    /// daemon does not know its clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<BootClock>,
 }
@@ -71,7 +72,7 @@ pub struct Grant {
 /// A clock CLOCK_BOOTTIME. Each kernel has one such clock, and each time namespace adds an offset to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootClock {
-    /// The boot id of the clock's kernel. Absent if the boot id is unknown.
+    /// The boot id of the clock's kernel. The id is absent if the boot id is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
     /// The offset from the clock of the first time namespace, in nanoseconds.
@@ -101,8 +102,8 @@ pub struct Refusal {
     pub why: String,
     /// The reason as a sentence for people.
     pub text: String,
-    /// Whether another machine began the requested job and then lost the token. If so, the progress of the job is
-    /// unknown.
+    /// Whether another machine began the requested job and then lost the token. If the other machine lost the token,
+    /// the progress of the job is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
 }
@@ -117,11 +118,11 @@ pub struct Renewal {
 /// The loss of a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
-    /// The reason as a word for programs. The system defines the words.
+    /// The reason as a word for programs. Each system defines the words for its reasons.
     pub why: String,
     /// The reason as a sentence for people.
     pub text: String,
-    /// The work must have ended before this time of CLOCK_BOOTTIME, in nanoseconds. This time may already have passed.
+    /// The work must have ended before this time of CLOCK_BOOTTIME, in nanoseconds. The time may already have passed.
     pub until_ns: u64,
 }
 

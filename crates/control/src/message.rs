@@ -20,7 +20,7 @@ pub trait SystemRequest: Debug + Serialize + DeserializeOwned {
     /// The type of a lock's requirement ([`LockRequest::require`]).
     type Require: Debug + Clone + PartialEq + Serialize + DeserializeOwned;
 
-    /// Whether the daemon may execute the request only while the client waits for the answer
+    /// Whether the daemon may execute the request only while the client still waits for the answer
     /// ([`Request::needs_its_client`]).
     fn needs_its_client(&self) -> bool;
 }
@@ -28,7 +28,6 @@ pub trait SystemRequest: Debug + Serialize + DeserializeOwned {
 /// A request that the node's system does not have. The request was meant for another system, so the node refuses it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoRequest {
-    /// The request's name.
     request: String,
 }
 
@@ -56,8 +55,8 @@ pub enum Request<O: SystemRequest> {
     /// Requests the token for this connection. The connection keeps the token until [`Request::Unlock`], or until the
     /// connection ends.
     Lock(LockRequest<O::Require>),
-    /// Passes descriptors to the daemon. This connection holds the token. If the connection ends without
-    /// [`Request::Unlock`], the daemon uses the descriptors to end the work under the token.
+    /// Passes descriptors to the daemon. The connection that sends this request holds the token. If the connection ends
+    /// without [`Request::Unlock`], the daemon uses the descriptors to end the work under the token.
     Bind,
     /// Releases the lock. If the lock is not granted yet, withdraws the request for it.
     Unlock {
@@ -124,7 +123,7 @@ impl<O: SystemRequest> Serialize for Request<O> {
 
 impl<'de, O: SystemRequest> Deserialize<'de> for Request<O> {
     /// Reads the name of the request first, and then parses the type that belongs to this name. So an error message
-    /// describes this type.
+    /// describes the type that belongs to the request's name.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let request = Value::deserialize(from)?;
         let name = request.get("request").and_then(Value::as_str);
@@ -171,7 +170,7 @@ pub enum Reply {
     Data(TokenData),
     /// The first answer to [`Request::Watch`].
     Snapshot(Box<Snapshot>),
-    /// An event. After [`Request::Watch`], the daemon sends such messages without further requests.
+    /// An event. After [`Request::Watch`], the daemon sends event messages without further requests.
     Event(EventMessage),
     /// The request failed: the reason, as a sentence.
     Error(String),
@@ -184,7 +183,7 @@ pub struct Version {
     pub protocol: u32,
     /// The program's version.
     pub ringd: String,
-    /// The node's interface. Absent if the node has no interface, or has several interfaces.
+    /// The node's interface. The interface is absent if the node has no interface, or has several interfaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
 }

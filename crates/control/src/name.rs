@@ -14,7 +14,7 @@ impl NodeName {
         Self(name.into())
     }
 
-    /// Returns the name of a node of this system, such as `note-7`. `place` is an interface or a number. It
+    /// Returns the name of a node of this system, such as `note-7`. `place` is an interface or a number. `place`
     /// distinguishes the node from other nodes of the system on the same machine.
     pub fn of_system(system: &str, place: &str) -> Self {
         Self(format!("{system}-{place}"))

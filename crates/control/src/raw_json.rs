@@ -6,7 +6,7 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// The unchanged bytes of a JSON value. Code of the system decodes these bytes into one of its types.
+/// The unchanged bytes of a JSON value. Code of the system decodes the bytes into one of its types.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RawJson(Box<RawValue>);

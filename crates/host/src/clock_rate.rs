@@ -71,7 +71,7 @@ mod tests {
     use super::ClockRate;
     use std::time::Duration;
 
-    /// Passes readings to `rate` for a number of seconds. During this time the clock is wrong by `millionths`.
+    /// Passes readings to `rate` for a number of seconds. During these seconds, the clock is wrong by `millionths`.
     fn feed(
         rate: &mut ClockRate,
         at: &mut (Duration, Duration),

@@ -10,9 +10,9 @@ const CLIENTS_MAX: u64 = 512;
 /// Number of descriptors per client: its connection, two descriptors that it has sent, and two that are about to
 /// replace them.
 const DESCRIPTORS_PER_CLIENT: u64 = 5;
-/// Number of descriptors for all other uses. The daemon needs them for the interface, a new interface that replaces it,
-/// the log, the state file, and a running hook. It also needs them for the life lines of past holders, and for
-/// descriptors that take long to close.
+/// Number of descriptors for all other uses. The daemon needs these descriptors for the interface, a new interface that
+/// replaces it, the log, the state file, and a running hook. The daemon also needs some of these descriptors for the
+/// life lines of past holders, and for descriptors that take long to close.
 const OTHER_DESCRIPTORS: u64 = 72;
 
 /// The limit of descriptors, and the number of clients that this limit allows.

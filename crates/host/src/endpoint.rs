@@ -34,8 +34,8 @@ pub(crate) struct Endpoint {
     listener: UnixListener,
     path: PathBuf,
     entry: DirectoryEntry,
-    /// Device and inode of the file. With these numbers, this process does not remove a different file at the same
-    /// path.
+    /// Device and inode of the file. With the device and the inode, this process does not remove a different file at
+    /// the same path.
     file: (u64, u64),
 }
 
@@ -43,7 +43,7 @@ impl Endpoint {
     /// Listens at `path`, for clients of this user and group. Makes the directory if it is missing.
     ///
     /// # Errors
-    /// The path cannot be used, or another process listens there.
+    /// Fails if the path cannot be used, or if another process listens at the path.
     pub(crate) fn bind(path: &Path) -> Result<Self, Error> {
         let failed = |source| Error::Control {
             path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! The errors that end a daemon. Each has a text for the operator and an exit code.
+//! The errors that end a daemon. Each error has a text for the operator and an exit code.
 
 use std::error;
 use std::io;
@@ -20,7 +20,7 @@ pub enum Error {
     /// The daemon cannot use the command line. The text gives the reason and a remedy.
     #[error("{0}")]
     Usage(String),
-    /// An error of the system.
+    /// An error of the system that the daemon runs.
     #[error("{0}")]
     OfSystem(Box<dyn SystemError>),
     /// The control socket cannot be made.
@@ -41,10 +41,10 @@ pub enum Error {
         /// Path of the socket.
         path: PathBuf,
     },
-    /// A second signal arrived before the shutdown was complete.
+    /// A second signal arrived before the daemon's shutdown was complete.
     #[error("stopped by a second signal before the shutdown was complete")]
     Interrupted,
-    /// A system call failed, although this call does not fail on a healthy system.
+    /// A system call failed that always succeeds on a healthy system.
     #[error(transparent)]
     System(#[from] SystemCallError),
 }

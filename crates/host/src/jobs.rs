@@ -46,7 +46,7 @@ impl<T: Task> Jobs<T> {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The process has too many files open, or too many threads.
+    /// Fails if the process has too many files open, or too many threads.
     pub(crate) fn start(mut task: T) -> io::Result<Self> {
         let answer_bell = Arc::new(WakeUp::new()?);
         let (sender, answers) = mpsc::channel();
@@ -78,7 +78,7 @@ impl<T: Task> Jobs<T> {
         self.next += 1;
     }
 
-    /// Cancels all jobs that were added. Each of these jobs still has an answer.
+    /// Cancels all jobs that were added. Each canceled job still has an answer.
     pub(crate) fn cancel(&self) {
         self.worker.bell().cancel_before(self.next);
     }
@@ -93,10 +93,10 @@ impl<T: Task> Jobs<T> {
         self.worker.deadline()
     }
 
-    /// Returns the next answer, if there is one.
+    /// Returns the next answer, if an answer has arrived.
     ///
     /// # Errors
-    /// The thread has panicked: there will be no more answers.
+    /// Fails if the thread has panicked, because then there will be no more answers.
     pub(crate) fn next_answer(&self) -> io::Result<Option<T::Answer>> {
         match self.answers.try_recv() {
             Ok(next_answer) => Ok(Some(next_answer)),
@@ -111,8 +111,8 @@ impl<T: Task> Jobs<T> {
         self.answer_bell.silence();
     }
 
-    /// Ends the current job and drops the others. The dropped jobs get no answers. After this call, the caller must not
-    /// add jobs.
+    /// Ends the current job and drops the remaining jobs. The dropped jobs get no answers. After this call, the caller
+    /// must not add jobs.
     pub(crate) fn cancel_all(&self) {
         self.worker.cancel();
     }

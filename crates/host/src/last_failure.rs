@@ -6,7 +6,7 @@ pub struct LastFailure(Option<String>);
 
 impl LastFailure {
     /// Records a failure. Returns `true` if the caller has to log the failure, because this failure differs from the
-    /// last one.
+    /// last failure.
     pub fn record(&mut self, text: &str) -> bool {
         let is_new = self.0.as_deref() != Some(text);
         if is_new {

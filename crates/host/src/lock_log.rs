@@ -98,8 +98,8 @@ impl LockLog {
         );
     }
 
-    /// Records that a client has released its lock. `exit` is the exit code of the client's command, if the client gave
-    /// one. Returns the lock, unless it was already lost.
+    /// Records that a client has released its lock. `exit` is the exit code of the client's command, if the client
+    /// reported an exit code. Returns the lock, unless it was already lost.
     pub fn on_released(
         &mut self,
         now: Instant,

@@ -115,7 +115,7 @@ impl<R, O, T> LockQueue<R, O, T> {
     /// `fetch_timeout`. `fetch_timeout` is the maximum time in which the node fetches an idle token.
     ///
     /// # Errors
-    /// The reason why the client may not wait.
+    /// Returns the reason why the client may not wait.
     pub fn push(
         &mut self,
         now: Instant,
@@ -189,7 +189,7 @@ impl<R, O, T> LockQueue<R, O, T> {
     /// `None` if the client had no lock, or if the lock was already about to end.
     ///
     /// If the client held the token and did not report the end of its work, the work may continue until the end of the
-    /// lease. During this time, the work is ended by the kernel, or by the process that keeps the lock.
+    /// lease. Until the lease ends, the work is ended by the kernel, or by the process that keeps the lock.
     pub fn on_client_gone(&mut self, now: Instant, client: ClientId) -> Option<&Waiter<R, O>> {
         if !self.holds(client) {
             self.release(client);

@@ -1,4 +1,4 @@
-//! Reports the daemon's condition to the service manager, if there is one.
+//! Reports the daemon's condition to the service manager, if a service manager has started the daemon.
 
 use std::env;
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ use crate::observe::events;
 
 #[derive(Debug)]
 pub(crate) struct Notifier<C> {
-    /// Channel to the service manager, if there is one.
+    /// Channel to the service manager, if a service manager has started the daemon.
     channel: Option<Channel>,
     last_condition: Option<C>,
     limit: RateLimit,
@@ -26,7 +26,7 @@ pub(crate) struct Notifier<C> {
 }
 
 impl<C: Copy + PartialEq + Display> Notifier<C> {
-    /// Opens the channel to the service manager, if there is one.
+    /// Opens the channel to the service manager, if a service manager has started the daemon.
     pub(crate) fn new() -> Self {
         let channel = env::var_os("NOTIFY_SOCKET").map(|name| Channel::open(&name));
         let channel = channel.transpose().unwrap_or_else(|error| {
@@ -57,7 +57,7 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
         self.send(&NotifyState::Status(status));
     }
 
-    /// Reports that the daemon is shutting down. From then on, the watchdog no longer expects the loop to run.
+    /// Reports that the daemon is shutting down. After this report, the watchdog no longer expects the loop to run.
     pub(crate) fn stopping(&self, status: &str) {
         self.send(&NotifyState::Stopping);
         self.send(&NotifyState::Status(status));
@@ -103,8 +103,8 @@ fn log_failure(error: &io::Error) {
 }
 
 /// The socket to the service manager. The socket stays open, because a process may reach its limit of descriptors.
-/// Without this socket, the process could not feed the watchdog, and the service manager would take it for a process
-/// that hangs. A write never blocks if the service manager does not read.
+/// Without the open socket, the process could not feed the watchdog, and the service manager would take the process for
+/// a hung process. A write never blocks if the service manager does not read.
 #[derive(Debug)]
 struct Channel {
     socket: UnixDatagram,
@@ -130,7 +130,7 @@ impl Channel {
     }
 }
 
-/// Number of messages per watchdog timeout. One or two of them may get lost.
+/// Number of messages per watchdog timeout. The watchdog still gets enough messages if one or two messages are lost.
 const FEEDS_PER_TIMEOUT: u32 = 3;
 
 #[derive(Debug)]

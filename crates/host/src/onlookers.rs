@@ -12,7 +12,7 @@ pub struct Onlookers {
     watchers: Watchers,
     /// Clients whose connections may be silent, and that must still be reported to the server.
     silent_clients: Vec<ClientId>,
-    /// Reply to any request except those for the status and for events.
+    /// Reply to any request except requests for the status and for events.
     refusal: &'static str,
 }
 

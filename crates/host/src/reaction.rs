@@ -11,11 +11,11 @@ pub enum Reaction<C> {
     Reply(Reply),
     /// The reply follows later.
     Later,
-    /// Give the machine this command, then send this reply.
+    /// The host gives this command to the machine, and then sends this reply.
     Command(C, Reply),
     /// Reply with the status.
     Status,
-    /// Reply with the status after the latest event.
+    /// The host replies with the status after the latest event.
     Snapshot,
 }
 

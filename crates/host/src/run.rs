@@ -36,7 +36,7 @@ const CLIENT_COMMANDS_MAX: usize = 8;
 /// default, 50 µs, is long compared with a hop.
 const TIMER_SLACK: u32 = 1_000;
 
-/// A process that can run a system. It has the control socket, the signals and the log.
+/// A process that can run a system. The process has the control socket, the signals and the log.
 #[derive(Debug)]
 pub struct Host {
     program: Program,
@@ -55,7 +55,7 @@ impl Host {
     /// Makes the control socket, starts to catch signals and starts the log.
     ///
     /// # Errors
-    /// The socket cannot be made. Or a system call failed, although this call does not fail on a healthy system.
+    /// Fails if the socket cannot be made. Also fails if a system call fails that always succeeds on a healthy system.
     pub fn start(
         program: Program,
         control: &Path,
@@ -99,8 +99,8 @@ impl Host {
     /// Runs a node until it has shut down on request.
     ///
     /// # Errors
-    /// A system call failed that does not fail on a healthy system, or a second signal came before the
-    /// shutdown was complete.
+    /// Fails if a system call fails that always succeeds on a healthy system, or if a second signal comes before the
+    /// shutdown is complete.
     pub fn run<S: System>(self, driver: Driver<S::Machine>, system: S) -> Result<(), Error> {
         self.log_limits();
         let mut daemon = Daemon {
@@ -295,7 +295,7 @@ impl<S: System> Daemon<S> {
         }
     }
 
-    /// Handles changes of the network. Returns the time after these changes.
+    /// Handles changes of the network. Returns the time after the changes of the network.
     fn poll_network(&mut self, mut now: Now) -> Result<Now, Error> {
         for _ in 0..NETWORK_CHANGES_MAX {
             let looked = self.system.poll_network(now.monotonic, &self.cycle.waiting);

@@ -12,8 +12,8 @@ use ring_proto::time::Instant;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
-/// The time within which several signals count as one. `timeout` and shells send the same signal first to the process
-/// and then to its group.
+/// The time within which several signals count as a single signal. `timeout` and shells send the same signal first to
+/// the process and then to its group.
 const SAME_REQUEST_WINDOW: Duration = Duration::from_millis(100);
 
 /// The signals that the daemon catches: all signals that people send to daemons.

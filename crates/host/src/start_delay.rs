@@ -1,4 +1,4 @@
-//! A wait before a node can start. During this wait, the service manager sees a daemon that is up.
+//! A wait before a node can start. While a daemon waits before its start, the service manager sees a daemon that is up.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,7 +10,7 @@ use ring_runtime::wait::{Interest, Poller};
 
 use super::notify::Notifier;
 
-/// Minimum time between two waits. Without this minimum, a descriptor that is readable all the time would keep the
+/// Minimum time between two waits. Without the minimum, a descriptor that is readable all the time would keep the
 /// processor busy.
 const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -31,7 +31,7 @@ impl StartDelay {
     /// Waits until `fd` is readable, and feeds the service manager's watchdog.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn wait_until_readable(&mut self, fd: impl AsFd) -> io::Result<()> {
         thread::sleep(WAIT_INTERVAL);
         let mut poller = Poller::new()?;

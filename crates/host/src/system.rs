@@ -22,7 +22,7 @@ pub enum Answer<C> {
     Reply(Reply),
     /// The reply follows later, through [`Server::send`].
     Later,
-    /// Give the machine this command, then send this reply.
+    /// The host gives this command to the machine, and then sends this reply.
     Command(C, Reply),
 }
 
@@ -42,7 +42,7 @@ pub struct ShutDown<C> {
     pub command: C,
     /// Maximum time of an orderly shutdown.
     pub timeout: Duration,
-    /// Command that the machine gets if the shutdown takes longer. This command at least tells peers that this node
+    /// Command that the machine gets if the shutdown takes longer. The command at least tells peers that this node
     /// ends.
     pub last_command: C,
 }
@@ -63,8 +63,8 @@ pub trait System: Sized {
     /// The type of the task that does the machine's jobs in the worker's thread; [`NoTask`](super::NoTask) for a
     /// machine without jobs.
     type Task: Task<Job = <Self::Machine as Machine>::Job, Answer = <Self::Machine as Machine>::Command>;
-    /// The type of the requests that only this system's clients make; [`NoRequest`](ring_control::NoRequest) if there
-    /// are none.
+    /// The type of the requests that only this system's clients make; [`NoRequest`](ring_control::NoRequest) if the
+    /// system has no such requests.
     type Request: SystemRequest;
     /// The type of the node's condition. The host reports the condition to the service manager in a few words. The
     /// condition must not change with each hop of a token.
@@ -84,28 +84,29 @@ pub trait System: Sized {
     /// - the descriptor with which the system's threads wake the loop under [`SYSTEM`](super::SYSTEM)
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     fn register(&mut self, waiting: &Reactor) -> Result<(), Error>;
 
     /// Handles a readable descriptor under [`NETWORK`](super::NETWORK).
     ///
     /// # Errors
-    /// The descriptor is broken.
+    /// Fails if the descriptor is broken.
     fn on_network_readable(&mut self) -> Result<(), Error>;
 
     /// Handles a readable descriptor under [`SYSTEM`](super::SYSTEM). In the same loop iteration,
     /// [`poll_clients`](Self::poll_clients) returns the resulting commands.
     ///
     /// # Errors
-    /// The descriptor is broken.
+    /// Fails if the descriptor is broken.
     fn on_system_readable(&mut self, _now: Now) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Returns the next change of the network for the machine, if there is one. Registers a new link with `waiting`.
+    /// Returns the next change of the network for the machine, if the network has changed. Registers a new link with
+    /// `waiting`.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     fn poll_network(
         &mut self,
         now: Instant,
@@ -122,8 +123,8 @@ pub trait System: Sized {
     /// Returns the latest time for the next loop iteration.
     fn deadline(&self) -> Option<Instant>;
 
-    /// Answers a client's request. The system may take descriptors that came with the request. The host closes the
-    /// other descriptors.
+    /// Answers a client's request. The system may keep descriptors that came with the request. The host closes the
+    /// descriptors that the system does not keep.
     fn answer(
         &mut self,
         now: Now,

@@ -43,7 +43,7 @@ pub struct TwoSlots<const LEN: usize> {
 /// The contents of both slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents<T> {
-    /// Records of this version, or none.
+    /// The file has records of this version, or no records.
     Known {
         /// Newest record, decoded.
         newest: Option<T>,
@@ -70,7 +70,7 @@ impl<const LEN: usize> TwoSlots<LEN> {
     /// for impossible values.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn open<T>(
         file: &File,
         magic: [u8; 8],
@@ -138,7 +138,7 @@ impl<const LEN: usize> TwoSlots<LEN> {
     /// Writes a record with this body over the older of the two records.
     ///
     /// # Errors
-    /// The file cannot be written. The previous record is still the newest record.
+    /// Fails if the file cannot be written. After a failure, the previous record is still the newest record.
     pub fn write(&mut self, file: &File, mut bytes: [u8; LEN]) -> io::Result<()> {
         let next = self.sequence.wrapping_add(1);
         self.write_slot(file, &mut bytes, next)?;
@@ -149,7 +149,7 @@ impl<const LEN: usize> TwoSlots<LEN> {
     /// Writes the newest record again, in place.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn rewrite(&self, file: &File, mut bytes: [u8; LEN]) -> io::Result<()> {
         self.write_slot(file, &mut bytes, self.sequence)
     }

@@ -67,7 +67,7 @@ impl UdpSlot {
     /// Binds an address.
     ///
     /// # Errors
-    /// The same errors as those of [`UdpLink::bind`].
+    /// Fails with the same errors as [`UdpLink::bind`].
     pub fn bind(address: SocketAddr, options: UdpOptions) -> io::Result<Self> {
         let socket = UdpLink::bind(address, &options)?;
         Ok(Self {
@@ -120,7 +120,7 @@ impl UdpSlot {
         }
     }
 
-    /// Returns the socket, if there is one.
+    /// Returns the socket, if the slot has a socket.
     pub const fn socket(&mut self) -> Option<&mut UdpLink> {
         self.socket.as_mut()
     }

@@ -9,7 +9,7 @@ const BURST_MAX: Duration = Duration::from_millis(1);
 /// Divisor of the loop's time. The quotient is the share of this time that work may take.
 const SHARE_DIVISOR: u32 = 10;
 /// Maximum duration of work that is not charged. Work of this duration delays a frame no more than another frame would.
-/// If a program repeatedly takes and releases the token, each of its requests needs no more work than this.
+/// If a program repeatedly takes and releases the token, each of its requests needs at most this time.
 const FREE_WORK_MAX: Duration = Duration::from_micros(30);
 /// Maximum charge for one piece of work. If the work seems to have taken longer, the process or the machine was stopped
 /// meanwhile. Clients should not have to wait ten times the length of such a stop.
@@ -19,8 +19,7 @@ const CHARGE_MAX: Duration = Duration::from_millis(20);
 /// the time.
 #[derive(Debug, Default)]
 pub struct WorkBudget {
-    /// Time at which the work done so far will amount to a tenth of the elapsed time, if no more work is done until
-    /// then.
+    /// Time at which the past work will amount to a tenth of the elapsed time, if no more work is done until then.
     balanced_at: Instant,
     resume: Option<Instant>,
 }
@@ -42,7 +41,7 @@ impl WorkBudget {
         self.resume
     }
 
-    /// Returns whether work may be done at `now`. If so, the pause is over.
+    /// Returns whether work may be done at `now`. If work may be done, the pause is over.
     pub fn end_pause(&mut self, now: Instant) -> bool {
         if self.resume.is_some_and(|resume| now < resume) {
             return false;

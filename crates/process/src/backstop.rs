@@ -38,14 +38,14 @@ impl Backstop {
 }
 
 /// The descriptors of all holders. If a holder disappears without a release, the daemon uses the holder's descriptors
-/// to end its work. A holder that disappears in this way was killed. The processes that should end its work may also be
-/// dead.
+/// to end its work. A holder that disappears in this way was killed. The processes that should end the holder's work
+/// may also be dead.
 #[derive(Debug)]
 pub struct Backstops {
     hierarchy: Option<Hierarchy>,
     of_holders: Vec<(ClientId, Backstop)>,
-    /// Life lines of holders that have ended. The kernel closes a process's descriptors one after the other. So the
-    /// holder's end of its line may close a little later than its connection to the daemon.
+    /// Life lines of holders that have ended. When a process ends, the kernel closes its descriptors one after the
+    /// other. So the holder's end of its line may close a little later than its connection to the daemon.
     lines: Vec<KeptLine>,
 }
 
@@ -69,7 +69,7 @@ impl Backstops {
     /// `descriptors`.
     ///
     /// # Errors
-    /// If a descriptor is refused, returns a sentence with the reason. The other descriptors are stored.
+    /// If a descriptor is refused, returns a sentence with the reason. The descriptors that are not refused are stored.
     pub fn store(
         &mut self,
         client: Client,

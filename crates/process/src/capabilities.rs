@@ -25,7 +25,7 @@ const COMMON: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::S
 /// programs have all capabilities of root.
 ///
 /// # Errors
-/// Fails if the kernel refuses.
+/// Fails if the kernel refuses to change the capabilities.
 pub fn keep_only(needed: CapabilitySet) -> io::Result<()> {
     let kept = needed | COMMON;
     let before = capabilities(None)?;

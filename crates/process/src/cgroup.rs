@@ -156,7 +156,7 @@ pub struct Hierarchy {
 pub struct KillFile(File);
 
 impl Hierarchy {
-    /// Finds the file system; `None` if this process does not see one.
+    /// Finds the file system; `None` if this process does not see the file system.
     pub fn find() -> Option<Self> {
         Self::in_mounts(&fs::read_to_string(MOUNTS).ok()?)
     }

@@ -11,15 +11,15 @@ use rustix::process::setpriority_pgrp;
 /// The nice value that every process may get.
 const NICE_MAX: i32 = 19;
 
-/// The kind of processes that `/proc` may hide in a group. These processes are not among the [`members`] of the group.
+/// The kind of processes that `/proc` may hide in a group. Hidden processes are not among the [`members`] of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hidden {
     /// `/proc` hides no processes.
     Nothing,
     /// `/proc` may hide processes that this process has no permission to signal.
     OutOfReach,
-    /// It is unknown whether `/proc` hides processes. It stays unknown as long as the group contains a process that
-    /// this process can signal, even a zombie.
+    /// It is unknown whether `/proc` hides processes. The answer stays unknown as long as the group contains a process
+    /// that this process can signal, even a zombie.
     Unknown,
 }
 
@@ -29,7 +29,7 @@ pub fn is_empty(group: Pid) -> bool {
     members(group).next().is_none() && find_hidden(group) == Hidden::Nothing
 }
 
-/// Returns the kind of processes that `/proc` hides in a group. For this purpose, this function sends the group a
+/// Returns the kind of processes that `/proc` hides in a group. To find the kind, this function sends the group a
 /// signal without effect.
 pub fn find_hidden(group: Pid) -> Hidden {
     match killpg(group, None) {
@@ -59,8 +59,8 @@ fn has_other_users(group: Pid) -> bool {
     group.is_some() && setpriority_pgrp(group, NICE_MAX) == Err(rustix::io::Errno::PERM)
 }
 
-/// Whether `/proc` belongs to this process's PID namespace. Otherwise it belongs to an outer namespace, and its process
-/// numbers differ.
+/// Whether `/proc` belongs to this process's PID namespace. Otherwise `/proc` belongs to an outer namespace, and shows
+/// other process numbers.
 fn has_same_numbers() -> bool {
     let own = fs::read_link("/proc/self");
     own.is_ok_and(|own| own.to_str() == Some(&std::process::id().to_string()))
@@ -99,7 +99,8 @@ fn has_zombies_only(group: Pid) -> bool {
     shown.peek().is_some() && !shown.any(|(_, lives)| lives)
 }
 
-/// Returns the members of a process group that `/proc` shows. The second value tells whether the member lives.
+/// Returns the members of a process group that `/proc` shows. The second value of each pair tells whether the member
+/// lives.
 fn shown_members(group: Pid) -> impl Iterator<Item = (Pid, bool)> {
     let is_there = killpg(group, None) != Err(Errno::ESRCH) && has_same_numbers();
     let entries = is_there.then(|| fs::read_dir("/proc").into_iter().flatten().flatten());

@@ -5,9 +5,9 @@ use std::io;
 
 use nix::sys::signal::Signal;
 
-/// The signals that this process ignores. Read them before the process sets any handler. Then they are the signals that
-/// the parent ignored, for example because of `nohup`. The parent wants the process to continue when such a signal
-/// comes.
+/// The signals that this process ignores. Read these signals before the process sets any handler. Before the first
+/// handler, the process ignores exactly the signals that its parent ignored, for example because of `nohup`. The parent
+/// wants the process to continue when such a signal comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IgnoredSignals(u64);
 

@@ -1,8 +1,9 @@
 //! Process 1 of a container, or of any other PID namespace.
 //!
-//! If the parent of a process ends, the kernel makes process 1 the parent. Process 1 must wait for these processes.
-//! Without this wait, ended processes stay as zombies until no process number is left. A program usually waits only for
-//! processes that it started. So process 1 only waits for processes, and runs the program as a child.
+//! If the parent of a process ends, the kernel makes process 1 the parent. Process 1 must wait for the end of processes
+//! that it has inherited. Without such waits, ended processes stay as zombies until no process number is left. A
+//! program usually waits only for processes that it started. So process 1 only waits for processes, and runs the
+//! program as a child.
 #![allow(
     unsafe_code,
     reason = "only code between fork and exec can give the child a signal mask that differs from its parent's"
@@ -22,10 +23,10 @@ use super::broken_pipe;
 
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// Checks whether this process is process 1. If so, starts this program again as a child, forwards signals to the
-/// child, and waits for every process that ends. Then returns the child's exit code. Returns `None` if this is not
-/// process 1, or if no child can be started. After `None`, the program must run in this process. Call this function
-/// before all other code, while the process has a single thread.
+/// Checks whether this process is process 1. In process 1, starts this program again as a child, forwards signals to
+/// the child, and waits for every process that ends. When the child ends, returns the child's exit code. Returns `None`
+/// if this is not process 1, or if no child can be started. If the function returns `None`, the program must run in
+/// this process. Call this function before all other code, while the process has a single thread.
 pub fn run_as_process_1() -> Option<u8> {
     if getpid() != Pid::from_raw(1) {
         return None;

@@ -45,7 +45,7 @@ impl Lifeline {
         Ok((Self(line), end.into()))
     }
 
-    /// Lets processes that start after this call inherit this end. Then the line exists as long as one of these
+    /// Lets processes that start after this call inherit this end. The line then exists as long as one of these
     /// processes lives. Even a SIGKILL to this process does not end the line earlier.
     ///
     /// # Errors
@@ -128,8 +128,8 @@ impl KeptLine {
         }
     }
 
-    /// Lets the kernel signal the target that is tied to the other end. This also works if other processes have copies
-    /// of the two ends.
+    /// Lets the kernel signal the target that is tied to the other end. The signal also comes if other processes have
+    /// copies of the two ends.
     pub fn signal_target(&self) {
         if let Some(line) = &self.line {
             // A socket without a connection has no target to signal.
@@ -137,7 +137,7 @@ impl KeptLine {
         }
     }
 
-    /// Whether the other end is closed. If so, the kernel has signaled the target.
+    /// Whether the other end is closed. When the other end is closed, the kernel has signaled the target.
     pub fn is_closed(&self) -> bool {
         self.line.as_ref().is_none_or(|line| {
             let mut ended = [PollFd::new(line.as_fd(), PollFlags::empty())];

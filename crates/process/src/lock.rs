@@ -93,7 +93,7 @@ fn check_contents(file: &File) -> io::Result<()> {
 /// The holder of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holder {
-    /// The holder's process number in the holder's PID namespace. `None` if it is unknown.
+    /// The holder's process number in the holder's PID namespace. The number is `None` if it is unknown.
     pub pid: Option<i32>,
     /// The holder's user.
     pub uid: u32,
@@ -158,7 +158,7 @@ impl RingLock {
     /// [directory](runtime_directory::directory). Two users have two files, so their locks do not exclude each other.
     ///
     /// # Errors
-    /// [`LockError::Held`] if another process holds the lock, or if this process already holds it.
+    /// Fails with [`LockError::Held`] if another process holds the lock, or if this process already holds it.
     pub fn acquire(system: &Path, ring: &str) -> Result<Self, LockError> {
         let fail = |path: &Path, source| LockError::Io {
             ring: ring.to_owned(),

@@ -36,7 +36,7 @@ struct Closer {
 }
 
 impl Closer {
-    /// Starts the thread; `None` if the system cannot start one.
+    /// Starts the thread; `None` if the system cannot start a thread.
     fn start(uid: u32) -> Option<Self> {
         let waiting = Arc::new(AtomicUsize::new(0));
         let (queue, handed_over) = mpsc::channel::<OwnedFd>();
@@ -110,8 +110,8 @@ pub fn has_room(uid: u32) -> bool {
     closer_of(&mut closers, uid).is_some_and(|closer| closer.waiting() < PER_USER_MAX)
 }
 
-/// Whether the number of descriptors that wait to be closed has reached the maximum. If so, this process must accept no
-/// connections.
+/// Whether the number of descriptors that wait to be closed has reached the maximum. At the maximum, this process must
+/// accept no connections.
 pub fn is_full() -> bool {
     WAITING.load(Ordering::Relaxed) >= WAITING_MAX
 }

@@ -1,7 +1,7 @@
 //! Files that no other user can have prepared.
 //!
-//! A daemon that runs as root may get a path in the directory of another user. At this path, this user can place a link
-//! to one of root's files, a file that the user has open, or a program.
+//! A daemon that runs as root may get a path in the directory of another user. At such a path, the other user can place
+//! a link to one of root's files, an open file, or a program.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -13,7 +13,7 @@ use nix::fcntl::OFlag;
 use rustix::process::geteuid;
 use thiserror::Error;
 
-/// The write permissions of the group and of others.
+/// The write permissions of the group and of other users.
 const OTHERS_WRITE: u32 = 0o022;
 /// The sticky bit. In a sticky directory, only the owner of the directory and the owner of a file can remove or rename
 /// the file.
@@ -25,8 +25,8 @@ const LINKS_MAX: u32 = 40;
 /// Opens the file at `path` for reading and writing, or creates it with access for only this user.
 ///
 /// # Errors
-/// Fails if the file is a symbolic link, is not a regular file, belongs to another user, or has a second name. Fails
-/// also if the system refuses.
+/// Fails if the file is a symbolic link, is not a regular file, belongs to another user, or has a second name. Also
+/// fails if a system call fails.
 pub fn open(path: &Path) -> io::Result<File> {
     open_or_make(path).map(|(file, _)| file)
 }
@@ -34,7 +34,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Opens the file at `path` as [`open`] does. Also returns whether this call created the file.
 ///
 /// # Errors
-/// The errors of [`open`].
+/// Fails with the errors of [`open`].
 pub fn open_or_make(path: &Path) -> io::Result<(File, bool)> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let mut options = OpenOptions::new();
@@ -57,7 +57,7 @@ pub fn open_or_make(path: &Path) -> io::Result<(File, bool)> {
 /// Whether `file` is the file at `path`.
 ///
 /// # Errors
-/// Fails if there is no file, or the system refuses.
+/// Fails if there is no file, or if a system call fails.
 pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let (own, found) = (file.metadata()?, fs::symlink_metadata(path)?);
     Ok((own.dev(), own.ino()) == (found.dev(), found.ino()))
@@ -66,7 +66,7 @@ pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 /// Whether there is a file at `path` that [`open`] would open.
 ///
 /// # Errors
-/// Fails if [`open`] would refuse the file, or if the system refuses.
+/// Fails if [`open`] would refuse the file, or if a system call fails.
 pub fn exists(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
         Ok(found) => check(&found).map(|()| true),
@@ -125,9 +125,9 @@ pub fn is_refused(error: &io::Error) -> bool {
     matches!(error.get_ref(), Some(inner) if inner.is::<Refused>())
 }
 
-/// Looks for a part of `path` through which other users can change the file at `path`. This is a file, directory or
-/// link that other users can write, or whose owner is neither root nor this user. Returns the first part of this kind,
-/// or `None`.
+/// Looks for a part of `path` through which other users can change the file at `path`. Other users can change a file
+/// through a file, directory or link that they can write, or whose owner is neither root nor this user. Returns the
+/// first such part of the path, or `None`.
 ///
 /// # Errors
 /// Fails if there is no such file, or if it cannot be examined.

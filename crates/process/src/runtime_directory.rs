@@ -1,4 +1,4 @@
-//! The directory of a user's sockets and locks. No other ordinary user can create files in it.
+//! The directory of a user's sockets and locks. No other ordinary user can create files in this directory.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -44,7 +44,7 @@ pub fn directory(system: &Path) -> io::Result<PathBuf> {
 
 /// Returns a suffix that makes a file's name unique to this user. The suffix is empty if the directory belongs to this
 /// user. Root also uses directories of other users, and the owner of such a directory cannot open root's files. So
-/// root's files need names other than those of the owner's files.
+/// root's files need names that differ from the names of the owner's files.
 pub fn user_suffix(directory: &Path) -> String {
     let own = geteuid().as_raw();
     match fs::metadata(directory) {
@@ -60,10 +60,10 @@ pub fn is_private(directory: &Path) -> bool {
     })
 }
 
-/// Creates a directory and its missing parents. Only the owner can write the new directories.
+/// Creates a directory and its missing parents. Only the owner can write to the new directories.
 ///
 /// # Errors
-/// Fails if the system refuses.
+/// Fails if a system call fails.
 pub fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
     let mut directory = DirBuilder::new();
     directory.recursive(true).mode(mode);

@@ -29,8 +29,8 @@ impl Tree {
         }
     }
 
-    /// Returns the tree of a process group, given by its leader, and of a control group, if there is one. Another
-    /// process may have created the groups.
+    /// Returns the tree of a process group and of an optional control group; the leader of the process group is given.
+    /// Another process may have created the groups.
     pub fn existing(leader: Pid, cgroup: Option<PathBuf>) -> Self {
         Self {
             cgroup: cgroup.map(Cgroup::at),
@@ -38,12 +38,12 @@ impl Tree {
         }
     }
 
-    /// Returns the path of the control group, if there is one.
+    /// Returns the path of the control group, if the tree has a control group.
     pub fn cgroup(&self) -> Option<&Path> {
         self.cgroup.as_ref().map(Cgroup::path)
     }
 
-    /// Opens the file that kills the control group when it is written, if there is one.
+    /// Opens the file that kills the control group when it is written, if the tree has a control group.
     pub fn kill_file(&self) -> Option<File> {
         self.cgroup.as_ref()?.kill_file().ok()
     }

@@ -104,8 +104,8 @@ pub(super) fn deadline_after(wait: Duration) -> Instant {
     clock::now().monotonic + wait + STEP_TIMEOUT
 }
 
-/// Sends a daemon a `version` request on a new connection. Does not wait for the answer. Also does not wait for the
-/// daemon to accept the connection.
+/// Sends a daemon a `version` request on a new connection. Does not wait for the answer. Waits neither for the answer,
+/// nor for the daemon to accept the connection.
 pub(super) fn probe(path: &Path) -> io::Result<UnixStream> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;

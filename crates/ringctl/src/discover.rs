@@ -14,10 +14,10 @@ use ring_client::daemon::connect_untrusted;
 
 /// Returns the path of a node's control socket. `base` is the directory of Lab2's sockets.
 ///
-/// If the directory BASE-SYSTEM exists, a name SYSTEM-PLACE means a node of another system. Only the user of that
-/// system's service can create that directory. If this directory does not exist, the name means an interface. The name
-/// of an interface may also contain a `-`. The name of a node contains the primary name of its interface. An
-/// alternative name of the interface also finds the node.
+/// If the directory BASE-SYSTEM exists, a name SYSTEM-PLACE means a node of another system. Only the user of a system's
+/// service can create the directory of this system's sockets. If this directory does not exist, the name means an
+/// interface. The name of an interface may also contain a `-`. The name of a node contains the primary name of its
+/// interface. An alternative name of the interface also finds the node.
 pub(crate) fn socket_path(base: &Path, name: &NodeName) -> PathBuf {
     let text = name.to_string();
     let of_system = text
@@ -128,8 +128,8 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     paths.map_err(|error| Error::Directory(directory.to_owned(), error))
 }
 
-/// Whether a daemon listens at the socket. An existing file does not prove this, because a killed daemon leaves its
-/// socket file behind.
+/// Whether a daemon listens at the socket. An existing socket file does not prove that a daemon listens, because a
+/// killed daemon leaves its file behind.
 fn has_listener(path: &Path) -> bool {
     !connect_untrusted(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }

@@ -54,7 +54,7 @@ impl Gate {
         })
     }
 
-    /// Returns the number of the process. This number stays the same when the process becomes the command.
+    /// Returns the number of the process. The number stays the same when the process becomes the command.
     pub(super) const fn pid(&self) -> Pid {
         self.pid
     }
@@ -77,7 +77,7 @@ impl Gate {
     }
 }
 
-/// Waits until the gate opens, then becomes the command. Returns an exit code if that fails.
+/// Waits until the gate opens, then becomes the command. Returns an exit code if the process cannot become the command.
 pub(crate) fn become_when_opened(gate: RawFd, command: &[OsString]) -> u8 {
     let Some((program, arguments)) = command.split_first() else {
         return CANNOT_RUN_CODE;

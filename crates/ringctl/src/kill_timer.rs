@@ -23,7 +23,7 @@ impl KillTimer {
         Timer::new(ClockId::CLOCK_BOOTTIME, SigEvent::new(notify)).map(Self)
     }
 
-    /// Arms the timer for `at`. This time replaces the time of the last call.
+    /// Arms the timer for `at`. The new time replaces the time of the last call.
     pub(super) fn set(&mut self, at: Instant) {
         let at = TimeSpec::from_duration(Duration::from_nanos(at.as_nanos().max(1)));
         // Setting the timer fails only for invalid times.

@@ -44,8 +44,8 @@ use error::Error;
 use options::{Command, Options};
 use status::Format;
 
-/// Environment variable that a shell sets to request completions. Only `ringctl` uses this name. So a variable for
-/// another program never makes `ringctl` print completions.
+/// Environment variable that a shell sets to request completions. Only `ringctl` uses the name of this variable. So a
+/// variable for another program never makes `ringctl` print completions.
 const COMPLETION_VARIABLE: &str = "RINGCTL_COMPLETE";
 
 /// Returns the declaration of the command line, from which manual pages are generated.

@@ -29,7 +29,7 @@ const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 pub(super) enum Reasons {
     /// All reasons, even the reason that another program holds the token.
     All,
-    /// Only reasons that last until a person acts.
+    /// The prober prints only reasons that last until a person acts.
     Lasting { requires_quorum: bool },
 }
 
@@ -44,14 +44,15 @@ struct ExplanationSchedule {
 pub(super) struct Prober<'a> {
     socket: &'a Path,
     phase: Phase,
-    /// `None` if the reasons for a wait are not printed.
+    /// Times of explanations; `None` if the reasons for a wait are not printed.
     explanations: Option<ExplanationSchedule>,
 }
 
 enum Phase {
     /// No probe is under way. The next probe starts at this time.
     Idle(Instant),
-    /// A probe waits for an answer until this time. `None` means that the daemon did not accept the connection.
+    /// A probe waits for an answer until this time. The connection is `None` if the daemon did not accept the
+    /// connection.
     Probing(Option<UnixStream>, Instant),
     /// The probe was not answered, and the warning was printed.
     Reported(Option<UnixStream>),
@@ -80,7 +81,7 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// Stops explaining after the grant. From now on the prober only probes.
+    /// Stops explaining after the grant. After the grant, the prober only probes.
     pub(super) fn stop_explaining(&mut self) {
         *self = Self::new(self.socket);
     }

@@ -46,7 +46,8 @@ fn shorten_value(mut error: Error) -> Error {
     error
 }
 
-/// Explains an option that follows the command to run. Such an option was read as an option of that command.
+/// Explains an option that follows the command to run. An option after the command to run was read as an option of that
+/// command.
 fn explain_misplaced_option(understood: &PartialParse, missing: &[String]) -> Option<String> {
     let words = words(understood, COMMAND_ID);
     let program = words.first()?;

@@ -28,7 +28,7 @@ pub(super) fn parse_period(text: &str) -> Result<Duration, String> {
     parse_at_least_1ms(text, zero)
 }
 
-/// Parses the maximum time to hold a lock. This time is at least 1 ms, because a request contains it in whole
+/// Parses the maximum time to hold a lock. The time is at least 1 ms, because a request contains it in whole
 /// milliseconds.
 pub(super) fn parse_max_hold(text: &str) -> Result<Duration, String> {
     let zero = "the time cannot be 0: give 1ms or more, as in 30s";

@@ -33,7 +33,7 @@ pub fn now() -> Now {
 /// between CLOCK_BOOTTIME in this process and CLOCK_BOOTTIME in the initial time namespace. The boot id is `None` if
 /// `/proc` shows this process nothing but processes, for example under the systemd units.
 /// # Errors
-/// `/proc` is not mounted, or the children of this process will have a different time namespace.
+/// Fails if `/proc` is not mounted, or if the children of this process will have a different time namespace.
 pub fn boot_clock_offset() -> io::Result<(Option<String>, i64)> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
     let boot = boot.map(|boot| boot.trim_end().to_owned());
@@ -68,9 +68,9 @@ fn boot_offset(offsets: &str) -> Option<i64> {
     })
 }
 
-/// Returns the readings of CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW. Both clocks show the machine's uptime without the
-/// time for which it was suspended. NTP may change the rate of CLOCK_MONOTONIC. CLOCK_MONOTONIC_RAW is the hardware
-/// counter. Returns `None` if a long time passed between the two readings.
+/// Returns the readings of CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW. The two clocks show the machine's uptime without
+/// the time for which the machine was suspended. NTP may change the rate of CLOCK_MONOTONIC. CLOCK_MONOTONIC_RAW is the
+/// hardware counter. Returns `None` if a long time passed between the two readings.
 pub fn read_rates() -> Option<(Duration, Duration)> {
     // As in `now`, the call does not fail, because Linux has both clocks.
     let read = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
@@ -87,7 +87,7 @@ pub fn read_rates() -> Option<(Duration, Duration)> {
 /// its length. The kernel gives every such wait at least this slack.
 ///
 /// # Errors
-/// The kernel refused the value.
+/// Fails if the kernel refuses the value.
 pub fn timer_slack(ns: u32) -> io::Result<()> {
     // Zero would mean the default.
     Ok(prctl::set_timerslack(ns.max(1).into())?)

@@ -23,7 +23,7 @@ impl<M: Machine> EventLoop<M> {
     /// ready descriptors and the time.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn wait<L: Link<M::Peer>>(
         &mut self,
         link: Option<&mut L>,
@@ -44,7 +44,7 @@ impl<M: Machine> EventLoop<M> {
     /// messages.
     ///
     /// # Errors
-    /// The link cannot receive.
+    /// Fails if the link cannot receive.
     pub fn pump<L, S, O>(
         &mut self,
         now: Now,

@@ -1,4 +1,5 @@
-//! Runs a state machine in a program that is not a daemon. Such a program has no control socket, no clients and no log.
+//! Runs a state machine in a program that is not a daemon. A program that is not a daemon has no control socket, no
+//! clients and no log.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -29,7 +30,7 @@ pub struct StepResult {
     /// Time after the wait.
     pub now: Now,
     /// The error with which the link failed to receive. After this error, the runner has dropped the link, but the
-    /// machine does not know this yet.
+    /// machine does not know about the loss yet.
     pub link_failed: Option<io::Error>,
     ready: ReadyKeys,
 }
@@ -51,7 +52,7 @@ where
     /// Wraps a machine without a link.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn new(driver: Driver<M>, store: S, observer: O) -> Result<Self, SystemCallError> {
         let waiting = Reactor::new()?;
         Ok(Self {
@@ -66,7 +67,7 @@ where
     /// descriptors under the key [`LINK`](crate::wait::LINK).
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn set_link(
         &mut self,
         link: L,
@@ -95,7 +96,7 @@ where
     /// descriptor is readable, a step reports this key.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn add(&self, fd: impl AsFd, key: u8) -> Result<(), SystemCallError> {
         self.cycle
             .waiting
@@ -105,7 +106,7 @@ where
     /// Removes a descriptor of the caller from the wait.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn remove(&self, fd: impl AsFd) -> Result<(), SystemCallError> {
         self.cycle.waiting.remove(fd)
     }
@@ -114,7 +115,7 @@ where
     /// timeouts.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn step(&mut self, until: Option<Instant>) -> Result<StepResult, SystemCallError> {
         let (ready, now) = self.cycle.wait(self.link.as_mut(), until)?;
         let environment = &mut Environment {

@@ -7,7 +7,7 @@ use rustix::process::{getpriority_process, setpriority_process};
 
 /// The nice value for threads that a busy machine must not delay. If an owner of the token waits for the CPU longer
 /// than its lease, the ring replaces this owner. If the process that renews a lock waits that long, the work under the
-/// lock ends. Such a delay is avoidable, because neither the machine nor the network is broken.
+/// lock ends. A delay by a busy machine is avoidable, because neither the machine nor the network is broken.
 pub const URGENT_NICE: i32 = -10;
 
 /// Sets the CPU share of the calling process's session, compared with other sessions. The session gets the share that
@@ -16,8 +16,8 @@ pub const URGENT_NICE: i32 = -10;
 /// while another session is busy.
 ///
 /// # Errors
-/// The kernel refused the value, because a larger share needs `CAP_SYS_NICE` or a resource limit. Another possible
-/// cause is that the kernel has no autogroups.
+/// Fails if the kernel refuses the value, because a larger share needs `CAP_SYS_NICE` or a resource limit. Also fails
+/// if the kernel has no autogroups.
 pub fn set_session_priority(nice: i32) -> io::Result<()> {
     fs::write("/proc/self/autogroup", nice.to_string())
 }
@@ -27,7 +27,7 @@ pub fn set_session_priority(nice: i32) -> io::Result<()> {
 /// keeps it.
 ///
 /// # Errors
-/// The kernel refused the value, because a larger share needs `CAP_SYS_NICE` or a resource limit.
+/// Fails if the kernel refuses the value, because a larger share needs `CAP_SYS_NICE` or a resource limit.
 pub fn raise_priority(nice: i32) -> io::Result<()> {
     if current()? <= nice {
         Ok(())
@@ -40,7 +40,7 @@ pub fn raise_priority(nice: i32) -> io::Result<()> {
 /// processes that the thread starts later inherit this share. A thread that already has a smaller share keeps it.
 ///
 /// # Errors
-/// The kernel refused the call, because a filter of system calls is active.
+/// Fails if the kernel refuses the call, because a filter of system calls is active.
 pub fn lower_priority(nice: i32) -> io::Result<()> {
     if current()? >= nice {
         Ok(())

@@ -7,7 +7,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 /// Returns an unpredictable number.
 ///
 /// # Errors
-/// The kernel has no random source, or a filter of system calls blocks it.
+/// Fails if the kernel has no random source, or if a filter of system calls blocks it.
 pub fn random() -> io::Result<u64> {
     let mut bytes = [0; 8];
     loop {

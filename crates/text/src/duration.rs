@@ -9,7 +9,7 @@ const UNITS: &str = "ns, us, ms, s, m, h, d, w";
 /// The daemons' options require a unit: most values are a few milliseconds, and `--heartbeat 100` would mean 100 s.
 ///
 /// # Errors
-/// Returns the cause and the units.
+/// If the text is not a valid duration, returns the cause and the possible units.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let digit = |c: char| c.is_ascii_digit();
     if text
@@ -39,7 +39,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 /// Parses a duration with a unit. A number without a unit is a number of seconds, as in flock(1), sleep(1) and systemd.
 ///
 /// # Errors
-/// Returns the cause and the units.
+/// If the text is not a valid duration, returns the cause and the possible units.
 pub fn parse_duration_or_seconds(text: &str) -> Result<Duration, String> {
     let Ok(seconds) = text.parse::<f64>() else {
         return parse_duration(text).map_err(|why| format!("{why}, or seconds, as in 0.5"));

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 /// The length of a MAC address as text: six pairs of digits, separated by colons.
 const MAC_LEN: usize = 17;
 
-/// Adds names to the MAC addresses in a text. After each address follows, in parentheses, the name that `name_of`
-/// returns for it. A fencing token contains an address between two hyphens. This address gets no name, because readers
-/// do not see it as an address.
+/// Adds names to the MAC addresses in a text. The name that `name_of` returns for an address follows this address in
+/// parentheses. A fencing token contains an address between two hyphens. An address in a fencing token gets no name,
+/// because readers do not see it as an address.
 pub fn name_macs(text: &str, name_of: impl Fn([u8; 6]) -> Option<String>) -> String {
     let mut named = String::with_capacity(text.len());
     let mut rest = text;

@@ -15,7 +15,8 @@ pub enum Command {
     /// A client wants to read or write the table of posts. The request waits for the token, and gets one
     /// [answer](super::Event::Answered).
     Request(Request),
-    /// Whether at least one client listens for new posts. If so, the node reads new posts at each visit of the token.
+    /// Whether at least one client listens for new posts. If a client listens, the node reads new posts at each visit
+    /// of the token.
     Listeners(bool),
     /// The node ends. If the node holds the token, it first passes the token to its successor.
     ShutDown,

@@ -20,7 +20,7 @@ pub enum Event {
         id: Option<u32>,
         /// The row's version.
         term: u64,
-        /// Whether the coordinator is an acting one.
+        /// Whether the coordinator is only an acting coordinator.
         acting: bool,
     },
     /// The members have changed since the last look.
@@ -110,7 +110,7 @@ pub enum Event {
     TokenMade {
         /// The token's sequence.
         sequence: u64,
-        /// Whether the token is the first one of a new ring. Otherwise the token replaces a lost token.
+        /// Whether the token is the first token of a new ring. If the value is false, the token replaces a lost token.
         is_first: bool,
     },
     /// The node has started an election.

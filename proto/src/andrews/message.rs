@@ -1,5 +1,5 @@
-//! Frames with owned content. Such a frame may be kept longer than the received bytes, for example while it waits for a
-//! successor.
+//! Frames with owned content. A frame with owned content may be kept longer than the received bytes, for example while
+//! it waits for a successor.
 
 use ring_codec::U32;
 use ring_codec::andrews::{Election, Frame, HEADER_LEN, Kind, MAX_PAYLOAD_LEN, Message, Method};

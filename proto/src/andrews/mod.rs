@@ -1,5 +1,5 @@
-//! A node of the coordinated ring as a pure state machine (`docs/board/protocol/README.md`). The node's protocol is
-//! that of the Andrews document.
+//! A node of the coordinated ring as a pure state machine (`docs/board/protocol/README.md`). The node's protocol is the
+//! protocol of the Andrews document.
 //!
 //! [`Andrews`] is a [`Machine`](crate::Machine) on datagrams and connections. The state machine starts with [`Options`]
 //! and a [`NodeList`], and gives transactions to the database as [`Job`]s. The outcomes of jobs and the requests of

@@ -14,7 +14,7 @@ reasons! {
     WrongSource "wrong_source" "its sender is not the node that its srcId names",
     /// The frame's type does not travel on this transport.
     WrongTransport "wrong_transport" "this transport does not allow its type",
-    /// This node has already held this token or a newer one.
+    /// This node has already held this token or a newer token.
     Duplicate "duplicate" "this node has already held this token or a newer one",
     /// The token's term is larger than the term in the coordinator's row, or this node cannot read the row.
     FromFuture "from_future" "the token's term is not yet in the database",

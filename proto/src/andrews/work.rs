@@ -52,13 +52,13 @@ pub struct CoordinatorRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Write {
     /// Founds a ring, if the row is still `seen` and no node is a member. The row becomes (this node, `term`,
-    /// `acting`), and the token becomes (`term` × 2^32, this node). This node becomes its own successor.
+    /// `acting`), and the token becomes (`term` × 2^32, this node). The founder becomes its own successor.
     Found {
         /// The row as read.
         seen: CoordinatorRow,
         /// The new term.
         term: u64,
-        /// Whether the new coordinator is an acting one.
+        /// Whether the new coordinator is only an acting coordinator.
         acting: bool,
     },
     /// Claims the coordinator's place: if the row is still `seen`, sets the row to (this node, seen term + 1, acting),
@@ -102,7 +102,7 @@ pub enum Write {
 /// names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// If `after` → `before` still holds and `node` has no successor, puts `node` between the two.
+    /// If `after` → `before` still holds and `node` has no successor, puts `node` between these two nodes.
     Insert {
         /// The node that joins.
         node: u32,
@@ -111,8 +111,8 @@ pub enum Change {
         /// The successor of the node after the change.
         before: u32,
     },
-    /// If `after` → `node` still holds, makes the successor of `node` the successor of `after`. After this, `node` has
-    /// no successor.
+    /// If `after` → `node` still holds, makes the successor of `node` the successor of `after`. After this change,
+    /// `node` has no successor.
     Remove {
         /// The node that has failed.
         node: u32,
@@ -146,7 +146,7 @@ pub struct Rows {
     pub members: Vec<(u32, u32)>,
     /// The coordinator and its term.
     pub seat: CoordinatorRow,
-    /// Whether the coordinator is an acting one.
+    /// Whether the coordinator is only an acting coordinator.
     pub acting: bool,
     /// A counter that grows while the coordinator is alive.
     pub beat: u64,

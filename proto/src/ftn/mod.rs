@@ -1,7 +1,7 @@
 //! The FTN token service: a group of servers keeps many named tokens for clients (`docs/token-service/README.md`).
 //!
 //! [`server`] and [`client`] are two state machines. The two state machines share the [list of servers](Servers), the
-//! [configuration](Configuration) and the entries of a CATALOG ([`catalog`]). Both state machines also use the
+//! [configuration](Configuration) and the entries of a CATALOG ([`catalog`]). The two state machines also use the
 //! [`carrier`], which sends long messages in parts. No code here opens a socket or reads a clock. Start reading at
 //! [`client`].
 

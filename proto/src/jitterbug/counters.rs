@@ -24,7 +24,7 @@ counters! {
     restores_won,
     /// Tokens that a waiter or an orphan took.
     taken,
-    /// Tokens that a leader merged with its own.
+    /// Tokens that a leader merged with its token.
     merged,
     /// Tokens that this node absorbed, because a stronger token exists.
     absorbed,

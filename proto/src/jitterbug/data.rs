@@ -22,7 +22,7 @@ pub(crate) enum DataResult {
     },
     /// A decision was made.
     Decided {
-        /// Whether the program failed to decide. In this case the node keeps the received data.
+        /// Whether the program failed to decide. If the program failed, the node keeps the received data.
         failed: bool,
         changed: bool,
     },
@@ -32,7 +32,7 @@ pub(crate) enum DataResult {
 struct RunningJob {
     job: u64,
     due: Instant,
-    /// The received data about which the job decides. `None` if the job is a computation.
+    /// The received data about which the job decides. The data are `None` if the job is a computation.
     received: Option<Box<[u8]>>,
 }
 

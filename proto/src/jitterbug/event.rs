@@ -102,7 +102,8 @@ pub enum Event {
         /// The difference.
         how: Difference,
     },
-    /// A received list had too many new nodes, or nodes that cannot be on the link. The node left these entries out.
+    /// A received list had too many new nodes, or nodes that cannot be on the link. The node left the invalid entries
+    /// out.
     ListCut {
         /// The giver of the list.
         from: IpAddr,
@@ -126,7 +127,7 @@ pub enum Event {
     },
     /// The node's address has changed.
     AddressChanged {
-        /// The new address, or `None`.
+        /// The new address, or `None` if the node has no address.
         address: Option<IpAddr>,
     },
     /// A datagram or an exchange was dropped.
@@ -163,7 +164,7 @@ pub enum Difference {
 pub enum Acceptance {
     /// The node leads with the token.
     Taken,
-    /// The node already had a token, and has merged the two tokens into one.
+    /// The node already had a token, and has merged the two tokens into one token.
     Merged,
     /// The node has dropped the received token, because a stronger token exists.
     Absorbed,

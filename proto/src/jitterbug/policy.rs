@@ -20,8 +20,8 @@ const fn fnv1a(mut hash: u64, mut bytes: &[u8]) -> u64 {
     hash
 }
 
-/// Returns a decimal number plus one. The number may have any length, leading zeros stay, and no data gives `1`.
-/// Returns `None` if the data is not a number.
+/// Returns a decimal number plus 1. The number may have any length, leading zeros stay, and no data gives `1`. Returns
+/// `None` if the data is not a number.
 pub fn counter(data: &[u8]) -> Option<Vec<u8>> {
     if !data.iter().all(u8::is_ascii_digit) {
         return None;

@@ -43,7 +43,7 @@ pub struct NodeSummary {
 /// counters ([`counters`](super::Jitterbug::counters)) and the name of the interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The node's address, if it has one.
+    /// The node's address, if the node has an address.
     pub address: Option<IpAddr>,
     /// The UDP port.
     pub udp_port: u16,

@@ -12,7 +12,7 @@ pub enum Command {
     /// Ends the work, so that the token may move on.
     WorkDone,
     /// Asks the members to confirm the tenure at once. Has no effect if the node is not OWNER, offers the token, or has
-    /// asked within TAKE_TIMEOUT. Also has no effect while a promise to another owner holds.
+    /// asked within TAKE_TIMEOUT. The command also has no effect while a promise to another owner holds.
     Confirm,
     /// Replaces the token's data by at most 1,024 bytes. Only an OWNER that may use the token can replace the data.
     SetData(Vec<u8>),

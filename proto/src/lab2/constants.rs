@@ -139,7 +139,7 @@ const COUNT_MAX: u32 = 10_000;
 
 impl Constants {
     /// Returns the defaults for a heartbeat period. TAKE_TIMEOUT is a twentieth of the period, and IDLE_HOLD is as long
-    /// as the period. The other constants are those of `docs/reference/lab2/README.md`.
+    /// as the period. The other constants are the constants of `docs/reference/lab2/README.md`.
     pub fn for_heartbeat(heartbeat: Duration) -> Self {
         Self {
             heartbeat,
@@ -188,7 +188,7 @@ impl Constants {
     }
 
     /// Returns the time for which a giver waits after the TAKE_TOKEN with this number. This time is TAKE_TIMEOUT. After
-    /// the last TAKE_TOKEN it is 1.5 × TAKE_TIMEOUT.
+    /// the last TAKE_TOKEN, this time is 1.5 × TAKE_TIMEOUT.
     pub fn answer_timeout(&self, attempts: u32) -> Duration {
         // After the last TAKE_TOKEN, an acknowledgement that was sent in time may still be on its way.
         let on_the_way = if attempts < self.take_attempts {
@@ -199,7 +199,7 @@ impl Constants {
         self.take_timeout + on_the_way
     }
 
-    /// Returns the longest time that an idle token takes to reach a member that asks for it. This time allows for the
+    /// Returns the longest time that an idle token takes to reach a member that asks for it. The time allows for the
     /// loss of one frame of each kind.
     pub fn request_timeout(&self) -> Duration {
         // A lost WANT_TOKEN is repeated after HEART_BEAT_PERIOD, and a lost TAKE_TOKEN after TAKE_TIMEOUT.
@@ -207,7 +207,7 @@ impl Constants {
     }
 
     /// Returns a digest of some constants. These constants must be equal at all members, because the behavior of each
-    /// member depends on the constants of the others.
+    /// member depends on the constants of the other members.
     pub fn digest(&self) -> u64 {
         // Each constant is named here, so that the author of a new one decides whether members must agree on it.
         let Self {

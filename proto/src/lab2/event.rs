@@ -43,8 +43,8 @@ pub enum Grade {
     Alone,
     /// All members that were heard recently have confirmed the tenure.
     AllHeard,
-    /// A majority of the ring has confirmed the tenure. Until the promises of these members end, no other owner can
-    /// have a quorum.
+    /// A majority of the ring has confirmed the tenure. Until the promises of the confirming members end, no other
+    /// owner can have a quorum.
     Quorum,
 }
 
@@ -78,15 +78,15 @@ pub enum Reason {
     WaiterTimeout,
     /// WHERE_IS_TOKEN was not answered within LOOSER_ANSWER_TIMEOUT.
     NoAnswer,
-    /// The node has heard a candidate that is weaker than its own.
+    /// The node has heard a candidate that is weaker than the node's candidate.
     WeakerCandidate,
-    /// The node has heard a candidate that is stronger than its own.
+    /// The node has heard a candidate that is stronger than the node's candidate.
     StrongerCandidate,
     /// A candidate has heard a TOKEN_WAS_HERE_RECENTLY.
     TokenWasHere,
     /// No member objected to the candidate within LOOSER_ANSWER_TIMEOUT.
     Elected,
-    /// An OWNER could send no heartbeat for WAITER_TIMEOUT, so the others may have elected another owner.
+    /// An OWNER could send no heartbeat for WAITER_TIMEOUT, so the other members may have elected another owner.
     LeaseExpired,
     /// The interface went down or changed its address.
     LinkLost,
@@ -160,7 +160,7 @@ pub enum Diagnostic {
         /// The owner that the other members name.
         owner: MacAddr,
     },
-    /// This node's table does not become equal to the owner's.
+    /// This node's member table does not become equal to the owner's table.
     TablesDiffer {
         /// The last owner whose table differed when the problem was reported.
         owner: MacAddr,
@@ -174,8 +174,8 @@ pub enum Diagnostic {
         /// The IP addresses of the two machines; `None` if a frame with this node's address has arrived.
         ips: Option<([u8; 16], [u8; 16])>,
     },
-    /// The timeouts of a member differ too much from the timeouts of the ring. So this member does not stand for
-    /// election, and must not own the token.
+    /// The timeouts of a member differ too much from the timeouts of the ring. So a member with such timeouts does not
+    /// stand for election, and must not own the token.
     Apart {
         /// The member; `None` for this node.
         mac: Option<MacAddr>,
@@ -279,7 +279,8 @@ pub enum DropReason {
     NotAStamp,
     /// The destination of the frame is neither this node nor broadcast.
     NotForUs,
-    /// The frame is a TAKE_TOKEN to the broadcast address. Such an offer would give one token several owners.
+    /// The frame is a TAKE_TOKEN to the broadcast address. An offer to the broadcast address would give one token
+    /// several owners.
     BroadcastTakeToken,
     /// The frame is a TAKE_TOKEN older than TAKE_TIMEOUT. After this frame, the giver has either repeated the offer, or
     /// stopped offering the token to this node.
@@ -350,9 +351,10 @@ pub enum Event {
     HandoverFailed {
         /// The member.
         to: MacAddr,
-        /// The number of handovers to this member that have failed since the last successful one.
+        /// The number of handovers to this member that have failed since the last successful handover.
         in_a_row: u32,
-        /// The token that this node has minted. `None` if no offer could be sent: the node then keeps its old token.
+        /// The token that this node has minted. The token is `None` if no offer could be sent: the node then keeps its
+        /// old token.
         minted: Option<Token>,
     },
     /// The token has reached the progress of 2^63 - 1, and can no longer be handed over.
@@ -366,7 +368,7 @@ pub enum Event {
         /// The limit for the length of the data.
         limit: DataLimit,
     },
-    /// The state that must survive a restart can no longer be stored, or can be stored again. While it cannot be
+    /// The state that must survive a restart can no longer be stored, or can be stored again. While the state cannot be
     /// stored, the node must not own the token.
     StorageChanged {
         /// Whether the state cannot be stored.

@@ -21,9 +21,9 @@ pub(super) struct Addresses {
     warnings: Vec<String>,
     /// The thread that resolves names; `None` if the list has no names.
     resolver: Option<PeriodicValue<Resolution>>,
-    /// Whether this server uses the address of its line in the list.
+    /// Whether this server binds the address that the list gives for it.
     uses_listed_address: bool,
-    /// Whether there is a change that the machine does not know yet.
+    /// Whether the addresses have changed since the state machine last got them.
     has_changed: bool,
 }
 
@@ -56,7 +56,7 @@ impl Addresses {
         })
     }
 
-    /// Takes the result of the last resolution, if there is a new one.
+    /// Takes the result of the last resolution, if the thread has returned a new result.
     pub(super) fn update(&mut self, own: usize, names: &Names, link: &mut UdpSlot) {
         let Some(Resolution {
             addresses,

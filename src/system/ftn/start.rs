@@ -37,7 +37,7 @@ const REFUSAL: &str = "a server of the token service answers only requests for i
 /// Runs a server until it has shut down on request.
 ///
 /// # Errors
-/// Fails if the server cannot start, or if a system call fails that does not fail on a healthy system.
+/// Fails if the server cannot start, or if a system call fails that always succeeds on a healthy system.
 pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let index = options.index;
     let ServerList {
@@ -115,8 +115,8 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     host.run(Driver::with_batches(machine, received, transmit), node)
 }
 
-/// Checks that no state of an earlier version is left in its old place. A server that ignored this state would use
-/// numbers that were used before.
+/// Checks that the directory of an earlier version contains no state that the server must use. A server that ignored
+/// this state would use the same numbers a second time.
 fn check_old_state(options: &Options) -> Result<(), Error> {
     let [old, new] =
         [STATE_DIR, options::STATE_DIR].map(|place| options.name().state_path(Path::new(place)));

@@ -76,7 +76,7 @@ pub(super) struct StateFile {
 
 impl StateFile {
     /// Opens and locks the file of server `index` in `directory`. Creates the file and the directory if they are
-    /// missing. Later records are for the list with this signature.
+    /// missing. `ssig`, the signature of the list, is part of each record that is written later.
     ///
     /// # Errors
     /// Fails if the directory or the file cannot be used, or if another process has locked the file. Also fails if the

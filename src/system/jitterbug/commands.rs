@@ -2,10 +2,10 @@
 
 use std::process::{Command, Stdio};
 
-/// Checks the commands. Accepts each line whose first word needs an expansion by the shell.
+/// Checks the commands. Accepts a command line without a check if the shell must expand the line's first word.
 ///
 /// # Errors
-/// Returns a text with the option, the missing command, and a remedy.
+/// If a command is missing, returns a text with the option, the missing command, and a remedy.
 pub(super) fn check(compute: Option<&str>, decide: &str) -> Result<(), String> {
     if let Some(word) = compute.and_then(missing) {
         return Err(format!(

@@ -8,7 +8,8 @@ use super::starvation::{Starvation, StarvationEvent};
 use crate::system::jitterbug::observe::describe_difference;
 use crate::system::jitterbug::troubles;
 
-/// A node with at least this failure count has a problem. A failed pass adds one, and a successful pass subtracts one.
+/// A node with at least this failure count has a problem. A failed pass adds 1 to this count, and a successful pass
+/// subtracts 1.
 const FAILURE_COUNT_MIN: u32 = 3;
 
 pub(super) fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvation) -> Verdict {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::hook_change::Change;
 use super::observe::Keys as LineKeys;
 
-/// The keys that only events of Jitterbug have. These keys include the node's state after the event.
+/// The keys that only events of Jitterbug have. The keys include the node's state after the event.
 #[derive(Debug, Serialize)]
 pub(super) struct HistoryKeys {
     /// The state before the event, if the event is a change of state.

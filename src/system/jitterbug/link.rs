@@ -18,7 +18,7 @@ use super::error::Error;
 use crate::system;
 use crate::system::jitterbug::events;
 
-/// Maximum number of connections. This number is enough for 16 inbound connections, their replacements, this node's
+/// Maximum number of connections. 64 connections are enough for 16 inbound connections, their replacements, this node's
 /// pass, and connections whose last bytes are not written yet.
 const CONNECTIONS_MAX: u16 = 64;
 
@@ -44,7 +44,8 @@ pub(super) struct LinkChange {
 pub(super) struct SegmentLink {
     name: String,
     udp_port: u16,
-    /// The TCP port. The port is 0 until the system has chosen a port. The node keeps the chosen port.
+    /// The TCP port. The port is 0 until the system has chosen a port. The node keeps the port that
+    /// the system has chosen.
     tcp_port: u16,
     watch: InterfaceWatch,
     sockets: Option<Sockets>,
@@ -104,17 +105,17 @@ impl SegmentLink {
         &self.watch
     }
 
-    /// Returns the sockets; `None` while there is no address.
+    /// Returns the sockets; `None` while the interface has no address.
     pub(super) const fn sockets(&mut self) -> Option<&mut Sockets> {
         self.sockets.as_mut()
     }
 
-    /// Whether there is an address.
+    /// Whether the interface has an address.
     pub(super) const fn is_up(&self) -> bool {
         self.sockets.is_some()
     }
 
-    /// Returns the listener's port; `None` until it is known.
+    /// Returns the listener's port; `None` until the system has chosen a port.
     pub(super) fn tcp_port(&self) -> Option<u16> {
         (self.tcp_port != 0).then_some(self.tcp_port)
     }
@@ -141,7 +142,7 @@ impl SegmentLink {
         Ok(())
     }
 
-    /// Closes the sockets, because they cannot receive. After a pause, the node opens the sockets again.
+    /// Closes the sockets after an error of receiving. After a pause, the node opens the sockets again.
     pub(super) fn fail(&mut self, now: Instant, error: &io::Error) -> NetworkState {
         warn!(
             event = events::LINK_FAILED,
@@ -305,8 +306,8 @@ impl SegmentLink {
     }
 }
 
-/// Chooses an address of the interface for the node, if the interface can send. Chooses `kept` if it still exists, or
-/// else the first address.
+/// Chooses an address of the interface for the node, if the interface can send. Chooses the address `kept` if the
+/// interface still has it, and otherwise the interface's first address.
 fn node_address(interface: &Interface, kept: Option<IpAddr>) -> Option<NodeAddress> {
     let is_usable = |address: &&Address| match address.ip {
         IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_unspecified(),

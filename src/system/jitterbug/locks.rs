@@ -32,7 +32,7 @@ pub(super) struct MachineState {
 /// A message for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notice {
-    /// The client holds the token. Contains the number of the grant, and the end of the client's lease.
+    /// The client holds the token. The notice contains the number of the grant, and the end of the client's lease.
     Granted(u64, Instant),
     /// The client's lease is extended to this time.
     Renewed(Instant),
@@ -46,7 +46,7 @@ pub(super) enum Notice {
 #[derive(Debug)]
 struct Tenure {
     number: u64,
-    /// [`MachineState::ends`] at the time of the grant.
+    /// The value of [`MachineState::ends`] when the client got the token.
     ends: u64,
     /// Whether the machine has lost the token since the grant.
     is_lost: bool,
@@ -57,8 +57,8 @@ pub(super) struct Locks {
     queue: LockQueue<String, (), Tenure>,
     /// Whether the last command told the machine that there is work.
     has_work: bool,
-    /// The turn in which no other client gets the token. In this turn, a client was granted the token, or the token
-    /// must be handed over.
+    /// The turn in which this node grants the token to no further client. In this turn of the token, a client has
+    /// already got the token, or the node must hand the token over.
     served_turn: Option<u64>,
     is_yielding: bool,
     is_leaving: bool,
@@ -112,7 +112,7 @@ impl Locks {
         self.queue.involves(client)
     }
 
-    /// Removes a client that holds the token or waits for it. Returns whether there was such a client.
+    /// Removes a client that holds the token or waits for it. Returns whether the queue contained this client.
     pub(super) fn release(&mut self, client: ClientId) -> bool {
         self.queue.release(client)
     }
@@ -138,8 +138,8 @@ impl Locks {
         self.is_leaving = true;
     }
 
-    /// Returns the time by which to call [`update`](Self::update). Renewals need no such time: a machine that leads
-    /// wakes the loop often enough.
+    /// Returns the time by which to call [`update`](Self::update). Renewals need no deadline: a state machine that
+    /// leads wakes the loop often enough.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.queue.deadline()
     }

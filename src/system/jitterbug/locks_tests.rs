@@ -11,7 +11,7 @@ use super::{Locks, MachineState, Notice};
 const LEASE: Duration = Duration::from_millis(500);
 const FETCH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The queue, a clock, and the state of the queue's state machine.
+/// A queue of clients, a clock, and a fake state of the node's state machine.
 struct Rig {
     locks: Locks,
     now: Instant,
@@ -37,7 +37,7 @@ impl Rig {
         }
     }
 
-    /// Creates a node that leads. The node has these clients, and the first client holds the token.
+    /// Creates a node that leads, with these clients. The first client holds the token.
     fn with_clients(clients: &[ClientId]) -> Self {
         let mut rig = Self::new();
         for &client in clients {

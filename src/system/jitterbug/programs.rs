@@ -142,7 +142,7 @@ impl Programs {
     }
 }
 
-/// Maximum number of lines that are logged of one run.
+/// Maximum number of log lines for the output of one run.
 const LINES_PER_RUN_MAX: usize = 5;
 
 /// Returns a shell command that runs a line of the user.

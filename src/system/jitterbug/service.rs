@@ -18,7 +18,6 @@ use super::locks::{Locks, MachineState, Notice};
 
 /// Maximum number of bytes of data in a grant, so that the data fit into an environment variable.
 const GRANT_DATA_MAX: usize = 1024;
-/// Number of renewals in the time of one lease.
 const RENEWALS_PER_LEASE: u32 = 8;
 
 /// All clients that have requested more than the status.
@@ -31,7 +30,7 @@ pub(super) struct Service {
     released_labels: Vec<String>,
     backstops: Backstops,
     watchers: Watchers,
-    /// Clients whose state has changed. The `bool` is true if the client may be silent from now on.
+    /// Clients whose state has changed. The `bool` is true if the client may stay silent from this time on.
     changed_clients: Vec<(ClientId, bool)>,
 }
 
@@ -110,7 +109,7 @@ impl Service {
         }
     }
 
-    /// Returns the kind of answer to a request that only some systems have.
+    /// Handles a request that exists only in some systems, and returns the kind of answer.
     fn answer_own_request(
         &mut self,
         request: &JitterbugRequest,

@@ -21,14 +21,14 @@ use crate::system::PROGRAM;
 use crate::system::jitterbug::events;
 use crate::system::jitterbug::observe::Log;
 
-/// Buffer size for a datagram. This size is much larger than the longest message, so that the node recognizes a
+/// Buffer size for a datagram. The buffer is much larger than the longest message, so that the node recognizes a
 /// datagram that is too long.
 const DATAGRAM_BUFFER: usize = 2048;
 
 /// Runs a node until it has shut down on request.
 ///
 /// # Errors
-/// Fails if the node cannot start, or if a system call fails that does not fail on a healthy system.
+/// Fails if the node cannot start, or if a system call fails that always succeeds on a healthy system.
 pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let own = options.of_machine();
     own.check().map_err(|error| unusable(&error))?;

@@ -12,7 +12,7 @@ const LOSSES_MAX: u32 = 3;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Starvation(u32);
 
-/// A change that operators should know.
+/// A change that operators should know about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StarvationEvent {
     /// The node does not get the token.

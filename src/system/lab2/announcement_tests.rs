@@ -1,6 +1,6 @@
 //! Compares the announcements of each event with `announcements.txt`: counters, log lines, messages for watchers and
-//! variables for hooks. Add an example here for a new event. If RINGD_WRITE_ANNOUNCEMENTS=1 is set, the test writes
-//! that file.
+//! variables for hooks. For each new event, add an example to this file. If RINGD_WRITE_ANNOUNCEMENTS=1 is set, the
+//! test writes `announcements.txt`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -89,7 +89,7 @@ fn troubles() -> Vec<Diagnostic> {
     ]
 }
 
-/// Returns the events of a rotating token. In this order, each routine event repeats an earlier event.
+/// Returns the events of a rotating token, in an order in which each routine event repeats an earlier event.
 fn rotation_events() -> Vec<Event> {
     let kind = Kind::Ping;
     let owned = |progress, number| Event::OwnerChanged {

@@ -15,7 +15,8 @@ use tracing::{info, warn};
 use crate::system::Error;
 use crate::system::lab2::events;
 
-/// Interval of attempts after a failure. A change that the kernel reports causes an attempt at once.
+/// Interval of attempts after a failure. If the kernel reports a change of the interface, the node makes an attempt at
+/// once.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The reason why frames cannot be sent.
@@ -35,7 +36,7 @@ pub(super) enum LinkLoss {
 }
 
 impl LinkLoss {
-    /// Returns the text for the status and the log. The text follows the interface's name.
+    /// Returns the text for the status and the log. The status and the log print this text after the interface's name.
     pub(super) const fn text(self) -> &'static str {
         match self {
             Self::Down => "is down",
@@ -88,7 +89,7 @@ pub(super) struct Attachment {
 }
 
 impl Attachment {
-    /// Finds the interface, and checks that a packet socket can be opened on it. This check works even if the interface
+    /// Finds the interface, and checks that a packet socket can be opened on it. The check works even if the interface
     /// is down. The link counts as lost until the first [`poll_change`](Self::poll_change).
     ///
     /// # Errors
@@ -148,7 +149,7 @@ impl Attachment {
         &self.interface
     }
 
-    /// Returns the reason why frames cannot be sent; `None` if they can be sent.
+    /// Returns the reason why the link cannot send frames; `None` if it can send frames.
     pub(super) const fn loss(&self) -> Option<LinkLoss> {
         self.loss
     }
@@ -187,7 +188,7 @@ impl Attachment {
         Ok(())
     }
 
-    /// Closes the socket, because it cannot receive.
+    /// Closes the socket after an error of receiving.
     pub(super) fn fail(&mut self, now: Instant, error: &io::Error) -> LinkChange {
         self.lose(LinkLoss::Broken);
         self.retry = Some(now + RETRY_INTERVAL);
@@ -265,7 +266,7 @@ impl Attachment {
         }
     }
 
-    /// Whether `found` differs from the interface in use, so that peers would see another node.
+    /// Whether peers would take this machine for another node, because `found` differs from the interface in use.
     fn is_another_node(&self, found: &Interface) -> bool {
         (found.index, found.mac) != (self.interface.index, self.interface.mac)
     }
@@ -302,8 +303,8 @@ impl Attachment {
         }
     }
 
-    /// Stays out of the ring while another process receives the ring's frames. Otherwise both processes would accept a
-    /// token that is offered to this machine.
+    /// Stays out of the ring while another process receives the ring's frames. If the node stayed in the ring, both
+    /// processes would accept a token that is offered to this machine.
     fn stay_out_of_ring(&mut self, now: Instant, user: u32) {
         self.retry = Some(now + RETRY_INTERVAL);
         if self.loss.replace(LinkLoss::Shared) != Some(LinkLoss::Shared) {

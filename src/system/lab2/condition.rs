@@ -1,4 +1,4 @@
-//! A node's condition in a few words. The service manager shows these words.
+//! A node's condition in a few words. The service manager shows the condition in these words.
 
 use std::fmt;
 

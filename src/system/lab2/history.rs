@@ -45,7 +45,7 @@ impl History {
         self.last_loss
     }
 
-    /// Returns the current state as a change that changes nothing.
+    /// Returns the current state as a change whose old state and new state are equal.
     fn ring_state(&self, now: Now) -> Change {
         let state = Some(self.ring_state.state);
         Change {
@@ -68,8 +68,9 @@ impl History {
         self.add_lock_event(now, "lock_lost", label, Some(why), Priority::News);
     }
 
-    /// Adds a grant of a local lock, or a refusal with its reason. The daemon keeps these events separately. Otherwise
-    /// thousands of grants per second would push all other events out of the history.
+    /// Adds a grant of a local lock, or a refusal with its reason. The daemon keeps grants and refusals separate from
+    /// other events. If lock answers were among the other events, thousands of grants per second would push all other
+    /// events out of the history.
     pub(super) fn add_lock_answer(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
         let event = refused.map_or("lock_granted", |_| "lock_refused");
         self.add_lock_event(now, event, label, refused, Priority::Passing);
@@ -169,8 +170,8 @@ impl Changes for History {
         })
     }
 
-    /// Returns the merger of all changes since `number`. It suffices to merge three changes: the first change, the last
-    /// change of state, and the last change.
+    /// Returns one change that merges all changes since `number`. It suffices to merge three changes: the first change,
+    /// the last change of state, and the last change.
     fn merged_change_since(&self, number: u64) -> Option<Change> {
         let mut hook_entries = (number..=self.latest()).filter_map(|number| {
             let entry = self.recent.get(number).filter(|it| it.is_for_hooks)?;

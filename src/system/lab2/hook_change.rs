@@ -25,7 +25,7 @@ pub(super) struct Change {
     /// The owner of the token, if it is known.
     pub owner: Option<MacAddr>,
     pub grade: Grade,
-    /// The member that is silent or heard again, and the number of other members with the same change.
+    /// The member that is silent or heard again, and the number of additional members with the same change.
     pub member: Option<(MacAddr, usize)>,
     /// Number of earlier changes that are merged into this change.
     pub merged: u64,

@@ -11,7 +11,7 @@ use ring_text::format_duration;
 
 use crate::system::lab2::observe::QuorumHint;
 
-/// The data from which the texts are made.
+/// The facts that the texts for clients mention.
 #[derive(Debug)]
 pub(super) struct TextInputs<'a> {
     pub machine: &'a Lab2,

@@ -1,4 +1,4 @@
-//! Passes the members' IP addresses to the log. The log uses them to name the machines.
+//! Passes the members' IP addresses to the log. The log uses the addresses to add the names of machines to its lines.
 
 use std::net::Ipv6Addr;
 use std::time::Duration;

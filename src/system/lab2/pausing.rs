@@ -17,9 +17,11 @@ pub(super) enum PauseProgress {
 /// A step of a pause, for the log and watchers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PauseStep {
-    /// The pause was requested. Contains the client that requested the pause, and the reason why the pause waits.
+    /// The pause was requested. The step contains the client that requested the pause, and the reason why the pause
+    /// waits.
     Pending(Client, PendingReason),
-    /// The node owns nothing. Contains the client that requested the pause, if the request was not yet reported.
+    /// The node owns nothing. The step contains the client that requested the pause, if the request was not yet
+    /// reported.
     Complete(Option<Client>),
 }
 

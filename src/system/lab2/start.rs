@@ -37,7 +37,7 @@ const CALM_IDLE_HOLD_MIN: Duration = Duration::from_secs(1);
 /// Runs a daemon until it has shut down on request.
 ///
 /// # Errors
-/// Fails if the node cannot start, or if a system call fails that does not fail on a healthy system.
+/// Fails if the node cannot start, or if a system call fails that always succeeds on a healthy system.
 pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let constants = options.constants();
     constants.check().map_err(|error| unusable(&error))?;

@@ -30,8 +30,8 @@ impl StoredPause {
     /// Whether an earlier run has stored a pause.
     ///
     /// # Errors
-    /// Fails if the file belongs to another user, if it is no stored pause, or if the kernel cannot check whether it
-    /// exists.
+    /// Fails if the file belongs to another user, if it is no stored pause, or if the kernel cannot check whether the
+    /// file exists.
     pub(super) fn is_stored(&self) -> io::Result<bool> {
         if !private_files::exists(&self.path)? {
             return Ok(false);

@@ -134,7 +134,7 @@ impl Fault {
         }
     }
 
-    /// Returns the resource that the fault breaks. Only one fault at a time may break it.
+    /// Returns the resource that the fault breaks. Only one fault at a time may break a resource.
     pub fn resource(&self) -> String {
         match self {
             // A killed daemon whose disk is full also loses its state file, so both faults break the same resource.

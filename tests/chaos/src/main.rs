@@ -116,7 +116,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a command. Returns whether it found no violation.
+/// Runs a command. Returns whether the check found no violation.
 fn run_command(command: Command) -> Result<bool> {
     match command {
         Command::Run {
@@ -215,7 +215,7 @@ fn binaries(folder: &Path) -> Result<Binaries> {
     })
 }
 
-/// Checks a run and prints the report. Returns whether it found no violation.
+/// Checks a run and prints the report. Returns whether the check found no violation.
 fn print_report(folder: &Path) -> Result<bool> {
     let (evidence, verdict) = check(folder)?;
     println!("{}", report::text(&evidence, &verdict));

@@ -278,7 +278,7 @@ impl Rig {
     }
 }
 
-/// Returns the links from other stations to a station. These links are blocked while the station is deaf.
+/// Returns the links from other stations to a station. The links to a station are blocked while the station is deaf.
 fn links_to(station: usize) -> impl Iterator<Item = (usize, usize)> {
     let ports = 0..=(DAEMONS + MEMBERS);
     ports

@@ -75,7 +75,7 @@ impl Stranger {
         })
     }
 
-    /// Sets the number of frames per second. With 0 the stranger is silent.
+    /// Sets the number of frames per second. With a number of 0, the stranger is silent.
     pub fn send(&self, rate: u32) {
         self.commands.rate.store(rate, Ordering::Relaxed);
     }

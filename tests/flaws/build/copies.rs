@@ -21,7 +21,7 @@ pub(crate) struct Copy {
 
 /// For Lab2 only the state machine is copied, because its driver, simulator and checker accept any state machine. The
 /// simulators of the other systems, and the model of the token service, refer to one state machine by its type. So the
-/// build copies them too.
+/// build also copies the simulators and the model.
 pub(crate) const COPIES: [Copy; 9] = [
     Copy {
         from: "proto/src/lab2/",

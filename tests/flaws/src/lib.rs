@@ -6,7 +6,7 @@
 //! patch breaks. The build makes the copies, so the real sources have no switch for flaws.
 //!
 //! Lab2's simulator can run any state machine. The other simulators, and the model of the token service, each refer to
-//! one state machine by its type. So the build copies them too.
+//! one state machine by its type. So the build also copies the other simulators and the model.
 //!
 //! `tests/caught.rs` checks that the simulator or the model checker detects each flaw.
 
@@ -51,7 +51,7 @@ impl Flaw {
         Some(Self::by_number(place + 1))
     }
 
-    /// Returns a value that breaks no rule. Until it is dropped, other tests cannot break a rule.
+    /// Returns a value that breaks no rule. Until the value is dropped, other tests cannot break a rule.
     pub fn none() -> Self {
         Self::by_number(0)
     }

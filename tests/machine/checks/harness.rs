@@ -24,7 +24,7 @@ use super::script::{
 
 /// The maximum number of frames that the link refuses in one step.
 const REFUSED_FRAMES_MAX: u8 = 16;
-/// The number of stations. The node itself is one of them, so it also receives its own frames.
+/// The number of stations. The node itself is one of the stations, so it also receives its own frames.
 const STATIONS: u8 = 8;
 
 pub(super) struct Harness {

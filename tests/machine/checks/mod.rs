@@ -14,7 +14,7 @@ use script::{MachineOptions, Step};
 /// Runs the script in `data`.
 ///
 /// # Panics
-/// If a check of the oracle fails.
+/// Panics if a check of the oracle fails.
 pub(crate) fn run(data: &[u8]) {
     let Some((options, steps)) = read::<MachineOptions, Step>(data) else {
         return;

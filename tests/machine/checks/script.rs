@@ -5,7 +5,7 @@ use arbitrary::Arbitrary;
 /// The options of the state machine.
 #[derive(Debug, Arbitrary)]
 pub(super) struct MachineOptions {
-    /// Selects the idle hold: zero, a short one, or the default.
+    /// Selects the idle hold: zero, a short hold, or the default.
     pub idle_hold: u8,
     /// TAKE_ATTEMPTS minus 1.
     pub attempts: u8,
@@ -92,7 +92,7 @@ pub(super) struct ScriptedFrame {
     pub what: ScriptedMessage,
     /// The age of the frame: its time in the queue, in milliseconds.
     pub age: u8,
-    /// The profile of the frame's author, if the frame has one.
+    /// The profile of the frame's author, if the frame has a profile.
     pub says: Option<ScriptedProfile>,
 }
 
@@ -147,7 +147,7 @@ pub(super) enum ScriptedMessage {
 pub(super) struct ScriptedStamps {
     pub token: TokenChoice,
     pub purpose: u8,
-    /// The number of the question that the message answers. `None` stands for the node's last question.
+    /// The number of the question that the message answers. The number `None` stands for the node's last question.
     pub serial: Option<u8>,
     /// Whether the digest is equal to the digest in the node's last question.
     pub same: bool,

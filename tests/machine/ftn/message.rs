@@ -5,7 +5,7 @@ use ring_codec::ftn::{
     Access, Assignment, Flags, Holders, ListedSession, Message, ServerState, Token,
 };
 
-/// The names of tokens. There are only a few, so that requests compete.
+/// The names of tokens. There are only a few names, so that requests compete.
 const NAMES: [&[u8]; 4] = [b"", b"a", b"b", b"swarm"];
 
 /// A token with its data. A number selects the name of the token. The data are meaningful numbers and words, or

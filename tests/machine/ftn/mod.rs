@@ -23,7 +23,7 @@ const OUTPUTS_MAX: usize = 20_000;
 /// Runs the script in `data` with a server.
 ///
 /// # Panics
-/// If a check fails.
+/// Panics if a check fails.
 pub(crate) fn run_server(data: &[u8]) {
     server::run(data);
 }
@@ -31,7 +31,7 @@ pub(crate) fn run_server(data: &[u8]) {
 /// Runs the script in `data` with a client.
 ///
 /// # Panics
-/// If a check fails.
+/// Panics if a check fails.
 pub(crate) fn run_client(data: &[u8]) {
     client::run(data);
 }

@@ -7,8 +7,8 @@ use super::message::ScriptedMessage;
 /// A step that servers and clients share.
 #[derive(Debug, Arbitrary)]
 pub(super) enum SharedStep {
-    /// Receives a message of valid form from a server or client. `to` is the id of the receiver in the message. `None`
-    /// stands for the receiver's real id.
+    /// Receives a message of valid form from a server or client. `to` is the id of the receiver in the message. The id
+    /// `None` stands for the receiver's real id.
     Hear {
         from: Peer,
         to: Option<i8>,

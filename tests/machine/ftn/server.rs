@@ -18,7 +18,8 @@ use super::shared_steps::TestedMachine;
 use super::{SERVERS, client_address, drain, encode, server_address, servers};
 use crate::script::{Clock, read};
 
-/// The start of 2026 in seconds since 1970. Servers derive the numbers of configurations from the time since then.
+/// The start of 2026 in seconds since 1970. Servers derive the numbers of configurations from the time since the start
+/// of 2026.
 const EPOCH: u64 = 1_767_225_600;
 
 #[derive(Debug, Arbitrary)]

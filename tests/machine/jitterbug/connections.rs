@@ -24,7 +24,7 @@ pub(super) enum ConnectionState {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub peer: SocketAddr,
-    /// Whether the connection comes from a giver. Otherwise the connection goes to a candidate.
+    /// Whether the connection comes from a giver. If the value is false, the connection goes to a candidate.
     pub is_inbound: bool,
     /// The time at which the node accepted or requested the connection.
     pub since: Instant,
@@ -33,7 +33,7 @@ pub(super) struct Connection {
     pub is_connected: bool,
     /// All bytes that have arrived from the peer.
     pub brought: Vec<u8>,
-    /// The number of these bytes that the node has used.
+    /// The number of received bytes that the node has used.
     pub used: usize,
     pub has_ended: bool,
     pub written: Vec<u8>,

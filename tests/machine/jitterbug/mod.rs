@@ -16,7 +16,7 @@ use steps::{NodeOptions, Step};
 /// Runs the script in `data`.
 ///
 /// # Panics
-/// If a check of the oracle fails.
+/// Panics if a check of the oracle fails.
 pub(crate) fn run(data: &[u8]) {
     let Some((options, steps)) = read::<NodeOptions, Step>(data) else {
         return;

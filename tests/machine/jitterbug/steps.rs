@@ -7,7 +7,7 @@ pub(super) struct NodeOptions {
     pub is_ipv6: bool,
     /// Whether a leader without work keeps the token for a while.
     pub holds: bool,
-    /// Selects the maximum length of the list: only the node's own entry, a few entries, or all.
+    /// Selects the maximum length of the list: only the node's own entry, a few entries, or all entries.
     pub nodes: u8,
     /// The maximum length of the data.
     pub data: u8,
@@ -59,7 +59,7 @@ pub(super) enum Step {
     Stall(u16),
     /// Sets the monotonic clock back by this many milliseconds.
     ClockBack(u8),
-    /// Ends the last job or an earlier one, even if the end of that job was already reported.
+    /// Ends the last job or an earlier job, even if the end of that job was already reported.
     Job(u8, Outcome),
     Command(ScriptedCommand),
     Net(NetworkChange),
@@ -124,7 +124,7 @@ pub(super) enum CandidateAct {
     Dies,
     Ends,
     Gone(u8),
-    /// The candidate accepts the token and acknowledges it. The field is whether the candidate has the list.
+    /// The candidate accepts the token and acknowledges it. The field is true if the candidate has the list.
     Takes(bool),
 }
 

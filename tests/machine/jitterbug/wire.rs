@@ -1,5 +1,5 @@
-//! Messages on the wire with valid and invalid numbers. The tests write them without the codec, because the codec
-//! refuses invalid numbers.
+//! Messages on the wire with valid and invalid numbers. The tests write these messages without the codec, because the
+//! codec refuses invalid numbers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -89,7 +89,7 @@ pub(super) fn tp6(terms: Terms) -> Vec<u8> {
     bytes
 }
 
-/// Returns the bytes. If the bytes begin with a TP6, it is left out.
+/// Returns the bytes. Leaves out a TP6 at the beginning of the bytes.
 pub(super) fn without_terms(bytes: &[u8]) -> &[u8] {
     match bytes.first() {
         Some(0x71) => bytes.get(1 + Terms::LEN..).unwrap_or_default(),

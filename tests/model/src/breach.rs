@@ -49,10 +49,10 @@ pub enum Breach {
     /// `docs/reference/lab2/promises.md Q7`: a node answers a frame with at most two frames.
     #[error("{} answers one frame with {frames}", name(*.node))]
     TooManyReplies { node: usize, frames: usize },
-    /// `docs/reference/lab2/states.md O6`: an OWNER keeps its token against a weaker one.
+    /// `docs/reference/lab2/states.md O6`: an OWNER keeps its token against a weaker token.
     #[error("{} gives its token up for the weaker {}", name(*.node), show(.to))]
     Yielded { node: usize, to: Token },
-    /// `docs/reference/lab2/states.md O5`: an OWNER gives up its token for a stronger one.
+    /// `docs/reference/lab2/states.md O5`: an OWNER gives up its token for a stronger token.
     #[error("{} keeps its token against the stronger {}", name(*.node), show(.against))]
     Stayed { node: usize, against: Token },
     /// `docs/reference/lab2/states.md C2`: a candidate gives way to a stronger candidate.

@@ -174,7 +174,7 @@ const OUTBID_STEP: u64 = 1_024;
 /// Explores a scenario with state machines of type `M`.
 ///
 /// # Panics
-/// If a state machine panics.
+/// Panics if a state machine panics.
 pub fn explore<M: Snapshot>(scenario: &Scenario, threads: usize) -> Report {
     report::run(
         RingModel::new(scenario.clone(), machine::start::<M>),

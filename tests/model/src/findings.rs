@@ -53,7 +53,7 @@ impl Findings {
 /// Creates the findings of a test in the current integration test.
 ///
 /// # Panics
-/// If the file of an earlier run cannot be removed.
+/// Panics if the file of an earlier run cannot be removed.
 #[macro_export]
 macro_rules! findings {
     ($test:expr) => {

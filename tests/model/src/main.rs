@@ -53,8 +53,8 @@ impl Chosen {
     }
 }
 
-/// Returns the scenarios of one system, or of both. `which` is `small` or `large`. For Lab2 it may also be a number of
-/// nodes. A number selects the large scenarios with this number of nodes.
+/// Returns the scenarios of one system, or of both systems. `which` is `small` or `large`. For Lab2, `which` may also
+/// be a number of nodes. A number selects the large scenarios with this number of nodes.
 fn choose(system: Option<&str>, which: &str) -> Option<Vec<Chosen>> {
     let (rings, groups) = match which {
         "small" => (small(), ftn::small()),

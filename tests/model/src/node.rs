@@ -41,7 +41,7 @@ pub struct Node {
     /// The last tenure that the node has begun, even before a restart.
     pub last_tenure: Option<Token>,
     /// The token for which the node had a quorum, and the time until which the node's application may rely on this
-    /// quorum. This time ends earlier only if the node hands the token over.
+    /// quorum. The time ends earlier only if the node hands the token over.
     pub quorum: Option<(Token, Instant)>,
     /// The time of the last broadcast heartbeat of the node, or of the start of its tenure.
     pub last_heartbeat: Instant,

@@ -6,7 +6,7 @@ use ring_codec::lab2::{Frame, Message, Token};
 /// Returns the address of a node. Indexes count from 0, and names count from 1.
 ///
 /// # Panics
-/// If there are more than 254 nodes.
+/// Panics if there are more than 254 nodes.
 pub(crate) fn mac(at: usize) -> MacAddr {
     let last = u8::try_from(at + 1).expect("at most 254 nodes");
     MacAddr([2, 0, 0, 0, 0, last])

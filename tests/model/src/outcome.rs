@@ -16,9 +16,9 @@ pub struct Outcome {
     pub node: Arc<Node>,
     /// The sent frames in order, with their destinations.
     pub sent: Vec<(MacAddr, Arc<[u8]>)>,
-    /// The tenure that the node has begun with the input, if any.
+    /// The tenure that the node has begun with the input, if the node has begun a tenure.
     pub begun: Option<Token>,
-    /// The rule that the node has broken, if any.
+    /// The rule that the node has broken, if the node has broken a rule.
     pub breach: Option<Breach>,
 }
 

@@ -36,7 +36,7 @@ impl Recoveries {
         }
     }
 
-    /// Returns the number of recoveries, and the duration of the slowest.
+    /// Returns the number of recoveries, and the duration of the slowest recovery.
     pub fn summary(&self) -> (u64, Duration) {
         let slowest = Duration::from_nanos(self.slowest.load(Ordering::Relaxed));
         (self.count.load(Ordering::Relaxed), slowest)

@@ -38,7 +38,7 @@ pub trait System: Send + Sync + 'static {
     fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>);
     /// Changes a state according to an event.
     fn apply(&self, state: &mut Self::State, action: Self::Action);
-    /// Returns the rule that the last event has broken, if any.
+    /// Returns the rule that the last event has broken, if the event has broken a rule.
     fn breach(state: &Self::State) -> Option<&Self::Breach>;
     /// Ends the faults, and runs until the system has recovered. Returns the duration of the recovery.
     ///
@@ -141,7 +141,7 @@ pub struct Report {
 /// Explores all states, breadth first.
 ///
 /// # Panics
-/// If a state machine panics.
+/// Panics if a state machine panics.
 pub fn run<S: System>(system: S, threads: usize) -> Report {
     let (title, limit) = (system.title(), system.recovery_limit());
     let began = Instant::now();

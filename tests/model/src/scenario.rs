@@ -87,7 +87,7 @@ counts! {
         cuts "cuts",
         /// The split of the segment changes, or the segment heals. Frames that are under way still arrive.
         regroups "regroups",
-        /// An application wants the token. After it has got the token, its work may end at any time.
+        /// An application wants the token. After an application has got the token, its work may end at any time.
         wants "wants",
         /// A node receives nothing. This fault may end.
         deaf "deaf",

@@ -41,7 +41,7 @@ pub struct Ring {
     pub left: Faults,
     /// The earlier tenures. A tenure is left out if it is weaker than the last tenure of every node.
     pub tenures: Vec<Token>,
-    /// The rule that the last step has broken, if any.
+    /// The rule that the last step has broken, if the step has broken a rule.
     pub breach: Option<Breach>,
     /// The possible orders of events.
     pub timing: Timing,
@@ -77,7 +77,7 @@ impl Ring {
         }
     }
 
-    /// Applies the outcome of a node's input, and compares the node with the others. Returns the sent frames.
+    /// Applies the outcome of a node's input, and compares the node with the other nodes. Returns the sent frames.
     pub fn apply(&mut self, scenario: &Scenario, at: usize, outcome: &Outcome) -> Vec<FlyingFrame> {
         let Outcome {
             node,
@@ -103,8 +103,8 @@ impl Ring {
         flying
     }
 
-    /// Records a tenure. Removes a recorded tenure if every node has had a stronger one. A repetition of such a tenure
-    /// would already break another rule.
+    /// Records a tenure. Removes a recorded tenure if every node has had a stronger tenure. A repetition of such a
+    /// tenure would already break another rule.
     fn note_tenure(&mut self, node: usize, token: Token) -> Option<Breach> {
         if self.tenures.contains(&token) {
             return Some(Breach::SecondTenure { node, token });

@@ -59,7 +59,7 @@ impl<N, I, O> Default for TurnCache<N, I, O> {
 }
 
 impl<N, I: Hash + Eq, O> TurnCache<N, I, O> {
-    /// Returns the outcome of an input from the cache, or runs it.
+    /// Returns the outcome of an input from the cache, or runs the state machine with the input.
     pub fn outcome(
         &self,
         turn_input: TurnInput<N, I>,

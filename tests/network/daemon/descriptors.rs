@@ -1,4 +1,4 @@
-//! A daemon at its limit of open files. Its ring must continue, and it must use little CPU time.
+//! A daemon at its limit of open files. The daemon's ring must continue, and the daemon must use little CPU time.
 
 use std::collections::BTreeSet;
 use std::fs;

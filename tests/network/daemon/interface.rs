@@ -84,8 +84,9 @@ fn a_daemon_survives_an_interface_that_flaps() -> Result<()> {
     check_rejoins(&ring, 2, now())
 }
 
-/// The socket fails although the interface works again. If frames wait in the socket, a send may consume the error.
-/// Then the daemon does not notice the failure. In this case the test repeats the failure.
+/// The socket fails although the interface works again. If frames wait in the socket, a send may consume the error. If
+/// a send consumes the error, the daemon does not notice the failure. If the daemon does not notice the failure, the
+/// test repeats the failure.
 fn an_interface_that_was_down_while_the_daemon_did_not_notice_is_opened_again() -> Result<()> {
     let ring = ring()?;
     let daemon = &ring.daemons[1];

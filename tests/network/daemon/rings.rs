@@ -9,7 +9,7 @@ use ring_segment::{Daemon, Node, Segment, Test, Timing, WAIT_LIMIT, binaries, te
 use serde_json::Value;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// The default EtherType, and a second one.
+/// The default EtherType, and a second EtherType.
 const ETHERTYPES: [&str; 2] = ["0x88b5", "0x88b6"];
 /// Names of the rings with these EtherTypes.
 const NAMES: [&str; 2] = ["eth0", "eth0:0x88b6"];

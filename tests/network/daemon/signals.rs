@@ -1,4 +1,4 @@
-//! Signals of operators to a daemon. Such a signal must never cause an election.
+//! Signals of operators to a daemon. An operator's signal must never cause an election.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A terminal like that of a user.
+/// A terminal like the terminal of a user.
 struct Terminal {
     /// When the test closes this descriptor, the terminal hangs up.
     master: OwnedFd,

@@ -1,4 +1,4 @@
-//! Members that hear no other member or not all of them, and members whose unicast frames are lost.
+//! Members that do not hear some or all other members, and members whose unicast frames are lost.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -352,7 +352,7 @@ fn members_ask_a_holder_that_gets_no_broadcasts_with_a_unicast_for_its_resting_t
     Ok(())
 }
 
-/// The holder hears all members except one, so it does not hear the requests of this member.
+/// The holder hears all members except one member, so it does not hear the requests of this member.
 fn a_holder_that_does_not_hear_one_member_does_not_starve_it() -> Result<()> {
     let ring = form(4)?;
     lose_all_from(&ring, 0, 2)?;

@@ -143,7 +143,7 @@ pub(super) fn check_order(mut write: impl FnMut(usize, &str) -> Result<bool>) ->
 }
 
 /// Checks a recipe on two machines. `write` writes a text with the given token. Without a given token, `write` first
-/// takes the lock to get one. `read` returns the stored text. `is_refusal` checks whether this output of a `write`
+/// takes the lock to get a token. `read` returns the stored text. `is_refusal` checks whether this output of a `write`
 /// reports a refusal.
 pub(super) fn check_late_writer(
     machines: &Machines,

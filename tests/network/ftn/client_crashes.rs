@@ -150,7 +150,7 @@ fn a_session_without_servers_ends_with_its_lease() -> Result<()> {
     hold.expect_code(LOST_CODE)
 }
 
-/// The test does not know the first leader, so it kills all servers except the last, one after the other.
+/// The test does not know the first leader, so it kills all servers except the last server, one after the other.
 fn a_token_outlives_its_leader_and_its_server() -> Result<()> {
     let mut stand = serve(3)?;
     stand.expect_exit(0, &["set", "t", "data"])?;

@@ -77,7 +77,7 @@ impl ClientStand {
         self.folder.path().join(name)
     }
 
-    /// Returns the path of a file that stays locked as long as any process of the work lives. All these processes
+    /// Returns the path of a file that stays locked as long as any process of the work lives. All processes of the work
     /// inherit the lock.
     fn lock_file(&self) -> PathBuf {
         self.file("mark")

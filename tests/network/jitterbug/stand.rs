@@ -213,7 +213,7 @@ impl NodeStand {
         self.nodes[index].wait_for_status(WAIT_LIMIT, is_there)
     }
 
-    /// Waits until one of these nodes leads, and returns it.
+    /// Waits until one of these nodes leads, and returns this node.
     pub(super) fn leader_of(&self, those: &[usize]) -> Result<usize> {
         let deadline = std::time::Instant::now() + WAIT_LIMIT;
         loop {

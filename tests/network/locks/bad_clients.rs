@@ -276,7 +276,7 @@ fn send_with(client: &UnixStream, bytes: &[u8], descriptor: impl AsFd) -> Result
 }
 
 /// If a receiver reads the bytes of a message but does not take its descriptors, the kernel closes the descriptors. The
-/// receiver waits while the kernel does so.
+/// receiver waits while the kernel closes the descriptors.
 fn a_descriptor_that_closes_slowly_delays_no_client() -> Result<()> {
     let ring = form(2)?;
     let daemon = &ring.daemons[0];

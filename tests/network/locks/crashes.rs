@@ -11,7 +11,7 @@ use crate::locks::program::Running;
 use crate::locks::scene::{LockScene, holder};
 use crate::locks::{LOST_CODE, WAIT_LIMIT};
 
-/// Command that ignores SIGTERM. Its child ignores SIGTERM too.
+/// Command that ignores SIGTERM. The child of the command also ignores SIGTERM.
 const STUBBORN_COMMAND: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
 
 pub(super) fn tests() -> Vec<Test> {

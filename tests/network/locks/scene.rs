@@ -50,7 +50,8 @@ impl LockScene {
         self.folder.path().join(name)
     }
 
-    /// Returns the file that stays locked while any process of the work lives. All these processes inherit the lock.
+    /// Returns the file that stays locked while any process of the work lives. All processes of the work inherit the
+    /// lock.
     fn lock_file(&self) -> PathBuf {
         self.file("mark")
     }

@@ -1,5 +1,5 @@
-//! Signals to `ringctl run`. In each case, `consul lock` left work running or did not inform its caller. The numbers
-//! are those of consul's public issues.
+//! Signals to `ringctl run`. In each tested case, `consul lock` left work running or did not inform its caller. The
+//! numbers are the numbers of consul's public issues.
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;

@@ -98,7 +98,8 @@ fn the_numbers_of_chains_continue_after_a_restart() -> Result<()> {
     Ok(())
 }
 
-/// The state machine would make the attempts of this handover one after the other. An ending daemon makes them at once.
+/// The state machine would make the attempts of this handover one after the other. An ending daemon makes the attempts
+/// at once.
 fn an_ending_owner_with_too_many_dead_members_sends_leaving() -> Result<()> {
     let mut stand = stand()?;
     stand.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;

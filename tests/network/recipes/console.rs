@@ -82,7 +82,8 @@ impl Shell {
         Ok(())
     }
 
-    /// Waits until all entered commands that run in the foreground have ended, and checks that the last one succeeded.
+    /// Waits until all entered commands that run in the foreground have ended, and checks that the last command
+    /// succeeded.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.enter("echo \"exit code $?\"")?;
         self.expect(&["exit code 0"])

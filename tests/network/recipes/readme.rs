@@ -152,8 +152,8 @@ fn check_journal(scene: &RecipeScene) -> Result<()> {
         .map(drop)
 }
 
-/// The hook runs as the unit's user, within the unit's sandbox. The options of the second page replace those of the
-/// first.
+/// The hook runs as the unit's user, within the unit's sandbox. The options of the second page replace the options of
+/// the first page.
 fn the_service_runs_the_hook_of_a_leader_and_requires_a_quorum() -> Result<()> {
     let scene = RecipeScene::new()?;
     let container = &scene.container;
@@ -192,7 +192,7 @@ fn the_service_runs_the_hook_of_a_leader_and_requires_a_quorum() -> Result<()> {
         .map(drop)
 }
 
-/// A logged-in user runs the operator's two lines.
+/// A logged-in user starts a daemon with the two lines that the documentation gives to an operator.
 fn an_ordinary_user_runs_a_daemon_with_one_capability() -> Result<()> {
     let scene = RecipeScene::new()?;
     let container = &scene.container;

@@ -15,7 +15,8 @@ use super::console::{self, Shell};
 use super::pages::{ONE_MACHINE, THREE_MACHINES, all_blocks};
 use super::with_sudo;
 
-/// Time between a block for all machines and the next block. In this time, started daemons form a ring.
+/// Time between a block for all machines and the next block. In this time between two blocks, started daemons form a
+/// ring.
 const READING_TIME: Duration = Duration::from_secs(2);
 const NAMES: [&str; 3] = ["north", "south", "west"];
 

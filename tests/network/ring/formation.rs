@@ -112,7 +112,7 @@ fn a_ring_forms_with_a_heartbeat_of_one_millisecond() -> Result<()> {
 
 /// Lets the ring run for one window after another. Stops after two successive windows in which no token was given up.
 /// Returns all frames, and the number of frames before the second window. If a member is stalled for longer than an
-/// offer lasts, it misses this offer and the next one. The giver then gives the token up, and continues with a chain
+/// offer lasts, it misses this offer and the next offer. The giver then gives the token up, and continues with a chain
 /// that has another number.
 fn run_undisturbed(
     ring: &Ring,

@@ -35,8 +35,8 @@ pub(super) fn lock(interface: &str) -> (&'static str, &str) {
     (LOCK_VARIABLE, interface)
 }
 
-/// Returns `None` if the environment variable for a test's child process is not set. Otherwise acts as this child
-/// process, and returns its exit code.
+/// Returns `None` if the environment variable for a test's child process is not set. If the variable is set, acts as
+/// this child process, and returns its exit code.
 pub(crate) fn run_as_child() -> Option<ExitCode> {
     let interface = env::var(LOCK_VARIABLE).ok()?;
     Some(match hold(&interface) {
@@ -61,7 +61,7 @@ pub(super) fn find(node: &Node, name: &str) -> Result<Interface> {
         .with_context(|| format!("node {} has no {name}", node.index()))
 }
 
-/// Waits until an interface has a carrier. Frames that are sent before that are lost.
+/// Waits until an interface has a carrier. Frames that are sent before the interface has a carrier are lost.
 pub(super) fn wait_for_carrier(node: &Node, name: &str) -> Result<()> {
     let give_up = Instant::now() + WAIT_LIMIT;
     while !find(node, name)?.carrier {

@@ -24,7 +24,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Length of the sent data, which exceeds all buffers between two programs. Some of these buffers grow to megabytes.
+/// Length of the sent data, which exceeds all buffers between two programs. Some buffers grow to megabytes.
 const DATA_LEN: usize = 32 * 1024 * 1024;
 
 /// Time without a change after which the test expects no further change.

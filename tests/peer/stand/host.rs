@@ -40,7 +40,7 @@ pub(crate) struct Host {
     constants: Constants,
     ip: [u8; 16],
     pub disk: Disk,
-    /// `None` if the process was killed or has ended.
+    /// The process is `None` if it was killed or has ended.
     pub process: Option<Process>,
     /// Whether the last process ended without a kill.
     pub has_ended: bool,

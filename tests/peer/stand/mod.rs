@@ -34,9 +34,10 @@ pub(crate) const NO_IP: [u8; 16] = [0; 16];
 pub(crate) struct Stand {
     /// Daemon under test.
     pub daemon: Daemon,
-    /// `02:00:00:00:00:01`. If the progress is equal, the tokens and candidates of this peer beat those of the daemon.
+    /// `02:00:00:00:00:01`. If the progress is equal, the tokens and candidates of this peer beat the tokens and
+    /// candidates of the daemon.
     pub low: Peer,
-    /// `02:00:00:00:00:03`. If the progress is equal, the tokens of the daemon beat those of this peer. This peer
+    /// `02:00:00:00:00:03`. If the progress is equal, the tokens of the daemon beat the tokens of this peer. This peer
     /// follows the daemon in ring order.
     pub high: Peer,
     /// Constants of the daemon.
@@ -123,7 +124,8 @@ impl Stand {
             .context("the daemon did not answer the offer")
     }
 
-    /// Waits until the frames under way have arrived. Checks that the daemon is then in this state.
+    /// Waits until the frames under way have arrived. Checks that the daemon is in this state after the frames have
+    /// arrived.
     pub(crate) fn wait_for_state(&self, state: &str) -> Result<()> {
         self.pass(FLIGHT);
         self.daemon.expect_state(state)

@@ -61,7 +61,7 @@ impl Peer {
     /// Waits for a frame that `wanted` accepts, and drops other frames.
     ///
     /// # Errors
-    /// If no such frame arrives in time. The error lists the frames that arrived.
+    /// Fails if no such frame arrives in time. The error lists the frames that arrived.
     pub(crate) fn expect(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         let mut others = Vec::new();
         let found = self.simulation.wait(timeout, |inner| {

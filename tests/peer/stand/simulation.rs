@@ -63,8 +63,8 @@ impl Simulation {
 }
 
 impl SimulationState {
-    /// Advances to the next event before `end`. If there is no such event, advances to `end`. Returns whether there was
-    /// an event.
+    /// Advances to the next event before `end`. If no event comes before `end`, advances to `end`. Returns whether
+    /// there was an event.
     fn step(&mut self, end: Duration) -> bool {
         let Self { segment, host, .. } = self;
         let unread = !segment.queue(DAEMON).is_empty() && host.is_running();

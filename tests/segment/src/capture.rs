@@ -64,8 +64,8 @@ impl Recording {
     /// Records all frames that the kernel has received. A test calls this function before it reads the frames, so the
     /// test does not depend on the progress of the capture's thread.
     ///
-    /// The function locks the inbox for one frame at a time. Otherwise a test that waits for a CPU in this function
-    /// would block the capture's thread.
+    /// The function locks the inbox for one frame at a time. If the function locked the inbox for longer, a test that
+    /// waits for a CPU would block the capture's thread.
     fn catch_up(&self, socket: &RawSocket) -> Result<()> {
         let began = clock::now();
         loop {
@@ -153,7 +153,7 @@ impl Capture {
         self.accept(Destinations::All, &ignored)
     }
 
-    /// Stops recording all nodes. From then on the capture takes no CPU time.
+    /// Stops recording all nodes. A stopped capture takes no CPU time.
     pub fn stop(&self) -> Result<()> {
         let ports = Recording::lock(&self.recording.ports).clone();
         let interfaces: Vec<usize> = ports.into_keys().collect();
@@ -184,7 +184,7 @@ impl Capture {
     /// Returns all frames up to now.
     ///
     /// # Panics
-    /// The recording lacks frames because the buffer of its socket was full.
+    /// Panics if the recording lacks frames because the buffer of its socket was full.
     pub fn frames(&self) -> Vec<Seen> {
         self.frames_from(0)
     }
@@ -195,7 +195,7 @@ impl Capture {
     }
 
     /// Returns the frames since the last call and removes them from the recording, so marks become invalid. Without
-    /// such calls, a long recording would not fit into memory.
+    /// regular calls of this function, a long recording would not fit into memory.
     pub fn drain(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.develop())
     }
@@ -208,7 +208,7 @@ impl Capture {
     /// Returns the frames after a mark.
     ///
     /// # Panics
-    /// As [`Capture::frames`].
+    /// Panics in the same cases as [`Capture::frames`].
     pub fn frames_from(&self, mark: usize) -> Vec<Seen> {
         self.look(|frames| frames[mark..].to_vec())
     }
@@ -216,7 +216,7 @@ impl Capture {
     /// Calls `at` with all frames without copying them. Long recordings of fast rings are too large to copy often.
     ///
     /// # Panics
-    /// As [`Capture::frames`].
+    /// Panics in the same cases as [`Capture::frames`].
     pub fn look<T>(&self, at: impl FnOnce(&[Seen]) -> T) -> T {
         let frames = self.develop();
         let lost = self.lost();

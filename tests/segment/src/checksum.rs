@@ -1,4 +1,4 @@
-//! Adds the checksums that a kernel expects the network interface to add. Virtual interfaces do not add these
+//! Adds the checksums that a kernel expects the network interface to add. Virtual interfaces do not add TCP and UDP
 //! checksums.
 
 const ETHERNET_HEADER_LEN: usize = 14;

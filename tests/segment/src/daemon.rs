@@ -219,7 +219,7 @@ impl Daemon {
     /// Returns the daemon's process id.
     ///
     /// # Panics
-    /// It has ended.
+    /// Panics if the daemon has ended.
     pub fn pid(&self) -> Pid {
         let id = self.child.as_ref().expect("the daemon runs").id();
         Pid::from_raw(i32::try_from(id).expect("the kernel's process numbers are positive"))
@@ -264,7 +264,7 @@ impl Daemon {
     /// Sends the daemon a signal. If the signal is SIGSTOP, waits until the daemon has stopped.
     ///
     /// # Panics
-    /// It has ended.
+    /// Panics if the daemon has ended.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         if matches!(signal, Signal::SIGSTOP | Signal::SIGCONT) {
             stalls::set_stopped(
@@ -336,7 +336,7 @@ impl Daemon {
         self.lines.all()
     }
 
-    /// Waits for a line of the daemon's output. The line may already be there.
+    /// Waits for a line of the daemon's output. The line may already be in the output.
     pub fn wait_for_line(
         &self,
         timeout: Duration,

@@ -24,8 +24,8 @@ pub(crate) enum Destinations {
     Broadcast,
 }
 
-/// Returns a filter for incoming frames with these destinations, of one EtherType or of all. The filter rejects frames
-/// from `ignored` interfaces.
+/// Returns a filter for incoming frames with these destinations, of one EtherType or of all EtherTypes. The filter
+/// rejects frames from `ignored` interfaces.
 pub(crate) fn incoming(
     ethertype: Option<u16>,
     destinations: Destinations,

@@ -45,8 +45,8 @@
 //! }
 //! ```
 //!
-//! A benchmark passes no tests to [`main`]. It calls [`enter`] as the first line of its own `main`. The benchmark may
-//! use [`Segment::pair`] and [`NetNs::run`] to open its own sockets on a node:
+//! A benchmark passes no tests to [`main`]. A benchmark calls [`enter`] as the first line of its own `main`. The
+//! benchmark may use [`Segment::pair`] and [`NetNs::run`] to open its own sockets on a node:
 //!
 //! ```no_run
 //! fn main() -> anyhow::Result<()> {

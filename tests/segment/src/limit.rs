@@ -17,7 +17,7 @@ pub const WAIT: &str = "60";
 /// Waits until `fd` is readable or at its end. Returns false if `fd` is in neither state by the time `by`.
 ///
 /// # Panics
-/// If `fd` is closed, or if `by` is more than 24 days in the future.
+/// Panics if `fd` is closed, or if `by` is more than 24 days in the future.
 pub fn is_readable(fd: impl AsFd, by: Instant) -> bool {
     loop {
         let left = by.saturating_duration_since(Instant::now());
@@ -33,7 +33,7 @@ pub fn is_readable(fd: impl AsFd, by: Instant) -> bool {
 /// Calls `is_so` repeatedly until it returns true.
 ///
 /// # Panics
-/// `is_so` does not return true within [`WAIT_LIMIT`].
+/// Panics if `is_so` does not return true within [`WAIT_LIMIT`].
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let by = Instant::now() + WAIT_LIMIT;
     while !is_so() {
@@ -72,7 +72,7 @@ impl<R: Read + AsFd> TextReader<R> {
     /// text.
     ///
     /// # Panics
-    /// Neither `mark` nor the end of the text arrives within [`WAIT_LIMIT`].
+    /// Panics if neither `mark` nor the end of the text arrives within [`WAIT_LIMIT`].
     pub fn take_to(&mut self, mark: &str) -> String {
         let by = Instant::now() + WAIT_LIMIT;
         loop {
@@ -95,7 +95,7 @@ impl<R: Read + AsFd> TextReader<R> {
     /// Waits for the end of the text, and takes the rest.
     ///
     /// # Panics
-    /// The text does not end within [`WAIT_LIMIT`].
+    /// Panics if the text does not end within [`WAIT_LIMIT`].
     pub fn take_rest(&mut self) -> String {
         let by = Instant::now() + WAIT_LIMIT;
         while !self.has_ended {

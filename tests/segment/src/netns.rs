@@ -41,7 +41,7 @@ impl NetNs {
     /// thread uses them later.
     ///
     /// # Panics
-    /// `inside` panics.
+    /// Panics if `inside` panics.
     pub fn run<T: Send>(&self, inside: impl FnOnce() -> T + Send) -> Result<T> {
         let enter = || -> Result<T> {
             setns(self.handle.as_fd(), CloneFlags::CLONE_NEWNET)

@@ -42,7 +42,7 @@ pub(crate) struct Received {
 }
 
 impl RawSocket {
-    /// Opens a socket for incoming frames on all interfaces of the namespace, of one EtherType or of all.
+    /// Opens a socket for incoming frames on all interfaces of the namespace, of one EtherType or of all EtherTypes.
     pub(crate) fn on_all(ethertype: Option<u16>) -> Result<Self> {
         let fd = socket(
             AddressFamily::Packet,
@@ -144,7 +144,7 @@ impl RawSocket {
         wait_for(self.fd.as_fd(), PollFlags::POLLIN, timeout)
     }
 
-    /// Returns the next frame if there is one.
+    /// Returns the next frame if a frame has arrived.
     pub(crate) fn try_receive(&self) -> Result<Option<Received>> {
         let mut bytes = [0; FRAME_LEN_MAX];
         let mut control = cmsg_space!(TimeSpec, u32);

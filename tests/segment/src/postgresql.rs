@@ -124,7 +124,8 @@ impl PostgreSql {
         format!("postgres://{DATABASE_USER}@{folder}/{DATABASE_USER}")
     }
 
-    /// Returns environment variables with the address of the server, for clients that read it there.
+    /// Returns environment variables with the address of the server, for clients that read the address from the
+    /// environment.
     pub fn environment(&self) -> [(&'static str, String); 3] {
         let folder = self.folder.path().display().to_string();
         [

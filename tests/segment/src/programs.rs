@@ -20,8 +20,8 @@ pub fn binaries() -> Binaries {
 /// folder in which cargo built the running test or benchmark.
 ///
 /// # Panics
-/// The program is missing or older than one of its sources. `cargo test` builds the programs of a package only
-/// with the tests of that package.
+/// Panics if the program is missing or older than one of its sources. `cargo test` builds the programs of a package
+/// only with the tests of that package.
 pub fn program(name: &str) -> &'static str {
     static FOUND: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);

@@ -161,7 +161,7 @@ impl Ring {
     }
 
     /// Waits for equal tables within four heartbeats: every member sends its digest once per rotation. Only exclusive
-    /// tests may call it.
+    /// tests may call this function.
     pub fn wait_for_equal_tables_in_time(&self) -> Result<()> {
         self.equal_tables_within(4 * self.timing.heartbeat + SLACK)
     }
@@ -198,8 +198,8 @@ impl Ring {
         Ok(heartbeat.port)
     }
 
-    /// Checks the invariants that always hold. The check covers all frames, including those before a restart of the
-    /// recording.
+    /// Checks the invariants that always hold. The check covers all frames, including the frames before a restart of
+    /// the recording.
     pub fn check(&self) -> Result<()> {
         let recorded = |frames: &[Seen]| [&self.earlier, frames].concat();
         let mut frames = self.segment.capture().look(recorded);

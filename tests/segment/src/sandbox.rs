@@ -35,7 +35,8 @@ pub fn enter() -> Result<()> {
     enter_in(Turn::alone)
 }
 
-/// Does the same as [`enter`], but does not wait for other tests and sandboxes. Programs that measure no time use it.
+/// Does the same as [`enter`], but does not wait for other tests and sandboxes. Programs that measure no time use this
+/// function.
 pub fn enter_beside_others() -> Result<()> {
     enter_in(|| Turn::with_others(usize::MAX))
 }

@@ -184,7 +184,7 @@ impl Segment {
     /// Returns a node.
     ///
     /// # Panics
-    /// There is no such node.
+    /// Panics if the segment has no node `index`.
     pub fn node(&self, index: usize) -> &Node {
         &self.nodes[index]
     }
@@ -192,7 +192,7 @@ impl Segment {
     /// Returns the recording of all frames.
     ///
     /// # Panics
-    /// The segment has no recording ([`Layout::without_capture`]).
+    /// Panics if the segment has no recording ([`Layout::without_capture`]).
     pub fn capture(&self) -> &Capture {
         (self.capture.as_ref()).expect("the segment records its frames")
     }
@@ -204,7 +204,7 @@ impl Segment {
     /// Returns the switch.
     ///
     /// # Panics
-    /// The segment is a bridge.
+    /// Panics if the segment is a bridge.
     pub fn rules(&self) -> &Switch {
         match &self.fabric {
             Fabric::Switch(switch) => switch,

@@ -45,7 +45,7 @@ struct PooledRing {
 pub struct SharedRing(Option<PooledRing>);
 
 impl SharedRing {
-    /// Returns an intact ring that an earlier test of this sandbox has left, or a new one on a bridge.
+    /// Returns an intact ring that an earlier test of this sandbox has left, or a new ring on a bridge.
     pub fn on(
         layout: Layout,
         timing: Timing,
@@ -103,8 +103,8 @@ impl PooledRing {
         })
     }
 
-    /// Waits until the ring looks as if it had just been formed. Returns false if this does not happen. The daemons may
-    /// still count clients that have just disconnected, so the function waits.
+    /// Waits until the ring looks as if it had just been formed. Returns false if the ring does not recover in time.
+    /// The daemons may still count clients that have just disconnected, so the function waits.
     fn wait_for_recovery(&mut self) -> bool {
         let deadline = Instant::now() + RECOVERY_TIMEOUT;
         while self.check_state().is_err() {

@@ -18,7 +18,8 @@ const DAEMON: usize = 1;
 #[derive(Debug)]
 pub struct Stand {
     pub daemon: Daemon,
-    /// `02:00:00:00:00:01`. At equal progress its tokens and candidates beat the daemon's.
+    /// `02:00:00:00:00:01`. At equal progress, the tokens and candidates of this peer beat the tokens and candidates of
+    /// the daemon.
     pub low: Peer,
     /// `02:00:00:00:00:03`. At equal progress the daemon's tokens beat the tokens of this peer. This peer follows the
     /// daemon in ring order.

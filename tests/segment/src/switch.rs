@@ -1,4 +1,4 @@
-//! A switch that learns and floods like a real one, and causes faults on demand.
+//! A switch that learns and floods like a real switch, and causes faults on demand.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -27,7 +27,7 @@ pub struct Rules {
     pub up: Vec<bool>,
     /// Partition of each port. Frames stay in their partition.
     pub partition: Vec<usize>,
-    /// Pairs of ports: no frame passes from the first port to the second.
+    /// Pairs of ports: no frame passes from the first port to the second port.
     pub blocked: HashSet<(usize, usize)>,
     /// Ports from which the switch forwards only broadcasts.
     pub broadcasts_only: HashSet<usize>,

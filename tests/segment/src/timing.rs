@@ -20,8 +20,8 @@ pub struct Timing {
 
 impl Timing {
     /// Returns constants with which handovers succeed on a busy machine: TAKE_TIMEOUT is a quarter of the heartbeat
-    /// instead of a twentieth. IDLE_HOLD is a tenth of the heartbeat instead of the whole heartbeat, so the token soon
-    /// visits all members.
+    /// instead of a twentieth of it. IDLE_HOLD is a tenth of the heartbeat instead of the whole heartbeat, so the token
+    /// soon visits all members.
     pub fn tolerant(heartbeat: Duration) -> Self {
         Self {
             heartbeat,

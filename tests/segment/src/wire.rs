@@ -1,6 +1,6 @@
 //! Decoder and encoder of Lab2 frames, which use byte offsets. Tests compare the codec with this decoder and encoder.
 //!
-//! This module shares no code with `ring-codec`. The layouts are those of `docs/reference/lab2/frames.md`.
+//! This module shares no code with `ring-codec`. The layouts are the layouts of `docs/reference/lab2/frames.md`.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,7 +17,6 @@ const HEADER_LEN: usize = 8;
 const PROFILE_LEN: usize = 43;
 /// Maximum length of a token's data.
 const DATA_LEN_MAX: usize = 1024;
-/// Maximum number of members in one frame.
 const FRAME_MEMBERS_MAX: usize = 66;
 /// Maximum number of members in a FORGET.
 const FORGOTTEN_MAX: usize = 64;
@@ -111,7 +110,7 @@ pub enum Message {
     RingMembers {
         /// Digest of the author's whole table.
         digest: Digest,
-        /// Those members of the table that fit into the frame.
+        /// The members of the table that fit into the frame.
         members: Vec<Member>,
     },
     /// Kind 8.
@@ -122,7 +121,7 @@ pub enum Message {
     Stamps {
         /// 0: more follows, 1: tell, 2: ask, 3: agree, 4: differ.
         purpose: u8,
-        /// Those stamps of the author's table that fit into the frame.
+        /// The stamps of the author's table that fit into the frame.
         stamps: Vec<Stamp>,
     },
     /// Kind 11.
@@ -246,7 +245,7 @@ impl Seen {
         })
     }
 
-    /// Whether the frame's author reports that it hears no member. `None` if the frame has no profile.
+    /// Whether the frame's author reports that it hears no member. The result is `None` if the frame has no profile.
     pub fn author_is_deaf(&self) -> Option<bool> {
         Some(self.profile()?.flags & 1 != 0)
     }

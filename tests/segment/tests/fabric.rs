@@ -234,7 +234,7 @@ fn the_switch_learns_and_floods() -> Result<()> {
 const LAST: u64 = 1000;
 
 /// Returns the numbers of the frames that passed the switch, which keeps their order. The last frame shows that the
-/// switch has handled all frames. The function sends the last frame repeatedly, because the switch may lose it.
+/// switch has handled all frames. The function sends the last frame repeatedly, because the switch may lose a frame.
 fn received_before_the_last(from: &Peer, to: &Peer) -> Result<Vec<u64>> {
     let mut received = Vec::new();
     let until = Instant::now() + ARRIVAL_TIMEOUT;

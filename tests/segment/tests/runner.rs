@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! Tests of the runner. Tests run in parallel except exclusive ones, the report of a failure shows the test's output,
+//! Tests of the runner. Tests run in parallel except exclusive tests, the report of a failure shows the test's output,
 //! and no process outlives a killed runner.
 
 use std::env;

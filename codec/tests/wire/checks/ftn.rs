@@ -10,8 +10,9 @@ use ring_codec::list::Item;
 
 use super::{check_error, encode_checked};
 
-/// Checks that these bytes decode to a datagram that encodes to the same bytes. If they do not decode, checks that the
-/// error has a correct offset. The datagram's values encode to their shortest form, which decodes to the same datagram.
+/// Checks that these bytes decode to a datagram that encodes to the same bytes. If the bytes do not decode, checks that
+/// the error has a correct offset. The datagram's values encode to their shortest form, which decodes to the same
+/// datagram.
 pub(crate) fn bytes(input: &[u8]) {
     let datagram = match Datagram::decode(input) {
         Ok(datagram) => datagram,

@@ -11,8 +11,8 @@ use ring_codec::lab2::{
 
 use super::{check_error, encode_checked};
 
-/// Checks that these bytes decode to a frame that encodes to the same bytes. If they do not decode, checks that the
-/// error has a correct offset.
+/// Checks that these bytes decode to a frame that encodes to the same bytes. If the bytes do not decode, checks that
+/// the error has a correct offset.
 pub(crate) fn bytes(input: &[u8]) {
     match Frame::decode(input) {
         Ok(frame) => {

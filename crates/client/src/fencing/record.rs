@@ -77,18 +77,19 @@ impl<T: Fence> Record<T> {
     /// Waits for the lock on the file at `path`, and creates the file if it is missing.
     ///
     /// # Errors
-    /// [`FencingError::Damaged`] if the file is not a record (an empty file is no record); [`FencingError::Io`].
+    /// Fails with [`FencingError::Damaged`] if the file is not a record (an empty file is no record), and with
+    /// [`FencingError::Io`] if the file cannot be used.
     pub fn lock(path: &Path) -> Result<Self, FencingError> {
         Self::open(path, false)
     }
 
     /// Locks the file as [`lock`](Self::lock) does, but repairs a damaged record: the newest readable token becomes its
     /// newest token. If the damage destroyed a newer token, the repaired record admits tokens that are older than the
-    /// destroyed one. So call this only if no older holder is still at work. This function also refuses a file that is
-    /// longer than a record.
+    /// destroyed token. So call this function only if no older holder is still at work. This function also refuses a
+    /// file that is longer than a record.
     ///
     /// # Errors
-    /// The errors of [`lock`](Self::lock).
+    /// Fails with the errors of [`lock`](Self::lock).
     pub fn repair(path: &Path) -> Result<Self, FencingError> {
         Self::open(path, true)
     }
@@ -142,7 +143,7 @@ impl<T: Fence> Record<T> {
     /// may work under the token only while the record is locked.
     ///
     /// # Errors
-    /// [`FencingError::Stale`], or [`FencingError::Io`]. After either error, do not work under the token.
+    /// Fails with [`FencingError::Stale`] or [`FencingError::Io`]. If this function fails, do not work under the token.
     pub fn admit(&mut self, token: T) -> Result<(), FencingError> {
         match self.newest {
             Some(newest) if newest > token => Err(FencingError::Stale {

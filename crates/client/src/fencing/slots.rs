@@ -2,9 +2,9 @@
 //!
 //! Each slot is one line of [`SLOT_LEN`] bytes: a token (or `none`), a checksum, and spaces. A new token is written
 //! over the older of the two tokens, so a failed write leaves the slot with the newer token unchanged. A damaged slot
-//! may have contained the newest token. There are two possible causes. A crash interrupted the write before any program
-//! acted under this token, or the slot was damaged later. The two cases look the same, so a record with a damaged slot
-//! is refused.
+//! may have contained the newest token. A slot can be damaged for two reasons. Either a crash interrupted the write
+//! before any program acted under the token, or the slot was damaged later. The record does not show the reason for the
+//! damage, so a record with a damaged slot is refused.
 //!
 //! The state files of nodes have two slots too, but share no code with records (`crates/host/src/two_slots.rs`). In a
 //! state file, each slot has a sequence number, and if one slot is damaged, the other slot is valid. If one slot of a
@@ -21,7 +21,7 @@ const NONE: &str = "none";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slots<T> {
-    /// The newest token, if there is one.
+    /// The newest token, if the record has a token.
     pub newest: Option<T>,
     /// The offset of the next write, in bytes.
     pub next: usize,
@@ -53,7 +53,7 @@ fn line(token: &str) -> Vec<u8> {
 /// The readable part of a damaged record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Damage<T> {
-    /// The newest readable token, if there is one.
+    /// The newest readable token, if a token is readable.
     pub readable: Option<T>,
 }
 

@@ -60,8 +60,8 @@ impl Session {
     /// request continues in a new session.
     ///
     /// # Errors
-    /// Fails if the token is not granted in time, or if the wait is interrupted. In both cases, the client withdraws
-    /// the request. Also fails if there is no session in time, or if the name is not valid.
+    /// Fails if the token is not granted in time, or if the wait is interrupted. If the token is not granted, the
+    /// client withdraws the request. Also fails if there is no session in time, or if the name is not valid.
     pub fn acquire(
         &mut self,
         name: &[u8],
@@ -112,8 +112,9 @@ impl Session {
     /// watched descriptor becomes readable.
     ///
     /// # Errors
-    /// The errors of [`release`](Self::release). Also fails if the confirmation does not come in time, or if the wait
-    /// is interrupted. In both cases the client gives up the token, and it is unknown whether the data were set.
+    /// Fails with the errors of [`release`](Self::release). Also fails if the confirmation does not come in time, or if
+    /// the wait is interrupted. If the confirmation does not come, the client gives up the token, and it is unknown
+    /// whether the data were set.
     pub fn release_by(
         &mut self,
         name: &[u8],

@@ -12,7 +12,7 @@ use thiserror::Error;
 /// The reason why a request to the token service failed. The text is a sentence with the cause and the remedy.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// A system call failed that every program needs.
+    /// A basic system call failed.
     #[error(transparent)]
     System(#[from] SystemCallError),
     /// No socket can be created for the session.
@@ -21,7 +21,7 @@ pub enum Error {
     /// No session was live in time.
     #[error("no session with the token servers within {}: {obstacle}", format_duration(*.after))]
     NoSession {
-        /// The time of the wait.
+        /// The time for which the client waited for a session.
         after: Duration,
         /// The obstacle.
         obstacle: Obstacle,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Time between two resolutions of the names.
 pub const RESOLVE_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of names that are resolved at the same time. Names are resolved in parallel so that one name without
-/// an answer does not delay the others.
+/// an answer does not delay the other names.
 const PARALLEL_MAX: usize = 8;
 
 /// The host and port of each server, in the order of the list.
@@ -29,12 +29,13 @@ pub(super) struct Host {
 /// The addresses of the servers, as they were resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
-    /// The addresses, by the index of the server. `None` if a server has no address. Such a server counts as DOWN.
+    /// The addresses, by the index of the server. The address is `None` if a server has no address. A server without an
+    /// address counts as DOWN.
     pub addresses: Box<[Option<SocketAddr>]>,
     /// Whether the resolver has answered for each name.
     pub is_complete: bool,
-    /// Warnings for operators, as sentences. They are about names without an address, and about addresses that other
-    /// machines cannot reach.
+    /// Warnings for operators, as sentences. The warnings are about names without an address, and about addresses that
+    /// other machines cannot reach.
     pub doubts: Vec<String>,
 }
 

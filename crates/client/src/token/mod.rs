@@ -3,8 +3,8 @@
 //!
 //! A [`Session`] sends and receives messages only while one of its methods runs. So a program that works under a token
 //! must call [`Session::next`] often, for example in a separate thread. The interval between two calls may be at most a
-//! tenth of the client timeout. Without these calls the program loses its tokens at the end of the
-//! [lease](Session::lease).
+//! tenth of the client timeout. Without frequent calls of [`Session::next`], the program loses its tokens at the end of
+//! the [lease](Session::lease).
 //!
 //! ```no_run
 //! use std::path::Path;

@@ -32,7 +32,7 @@ pub enum ServersError {
         /// The number of servers.
         count: usize,
     },
-    /// A line is not a server.
+    /// A line of the list is not `HOST:PORT`.
     #[error("{}, line {line}: '{text}' is not HOST:PORT", path.display())]
     Line {
         /// The file.
@@ -89,7 +89,7 @@ pub enum ServersError {
 pub struct ServerList {
     /// The servers' lines, without surrounding space.
     pub names: Box<[Box<str>]>,
-    /// The servers for a session.
+    /// The servers that a session uses.
     pub servers: Servers,
     /// The hosts, for later resolutions.
     pub hosts: Hosts,
@@ -100,7 +100,7 @@ pub struct ServerList {
 /// Reads a list of servers and resolves each server, as [`read_list`] does.
 ///
 /// # Errors
-/// A [`ServersError`].
+/// Fails with a [`ServersError`].
 pub fn read_servers(path: &Path) -> Result<Servers, ServersError> {
     Ok(read_list(path)?.servers)
 }
@@ -109,7 +109,7 @@ pub fn read_servers(path: &Path) -> Result<Servers, ServersError> {
 /// address, the result is an error. If only some servers have no address, they count as DOWN.
 ///
 /// # Errors
-/// A [`ServersError`].
+/// Fails with a [`ServersError`].
 pub fn read_list(path: &Path) -> Result<ServerList, ServersError> {
     let text = fs::read_to_string(path).map_err(|source| ServersError::Unreadable {
         path: path.to_owned(),
@@ -121,7 +121,7 @@ pub fn read_list(path: &Path) -> Result<ServerList, ServersError> {
 /// Resolves the servers of a list whose text was read before. Error messages name `path`.
 ///
 /// # Errors
-/// A [`ServersError`].
+/// Fails with a [`ServersError`].
 pub fn resolve_list(path: &Path, text: &str) -> Result<ServerList, ServersError> {
     parse_list(path, text, |hosts| Some(hosts.resolve()))
 }
@@ -130,7 +130,7 @@ pub fn resolve_list(path: &Path, text: &str) -> Result<ServerList, ServersError>
 /// within `limit` has no address yet.
 ///
 /// # Errors
-/// A [`ServersError`].
+/// Fails with a [`ServersError`].
 pub fn resolve_list_within(
     path: &Path,
     text: &str,
@@ -142,7 +142,7 @@ pub fn resolve_list_within(
 /// Parses a list as [`resolve_list`] does, but uses addresses that were resolved before.
 ///
 /// # Errors
-/// A [`ServersError`].
+/// Fails with a [`ServersError`].
 pub fn list_with_addresses(
     path: &Path,
     text: &str,

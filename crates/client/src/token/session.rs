@@ -58,7 +58,7 @@ pub struct Session {
 /// The resolution of the servers' names during the session.
 #[derive(Debug)]
 enum Resolver {
-    /// The thread that resolves the names starts at this time. Most sessions end earlier, and need no such thread.
+    /// The thread that resolves the names starts at this time. Most sessions end before this time, and need no thread.
     Starts(Instant, Hosts),
     Running(PeriodicValue<Resolution>),
 }
@@ -138,7 +138,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the servers have IPv4 addresses. Also true if no server has an address yet.
+    /// Whether the servers have IPv4 addresses; also true if no server has an address yet.
     fn is_v4(&self) -> bool {
         let servers = self.servers();
         let mut known = (0..servers.len()).filter_map(|index| servers.address(index));
@@ -171,8 +171,8 @@ impl Session {
         Ok(())
     }
 
-    /// Watches a descriptor. When the descriptor becomes readable, a wait of this session ends. Only one descriptor is
-    /// watched: this one replaces an earlier one.
+    /// Watches a descriptor. When the descriptor becomes readable, a wait of this session ends. A session watches only
+    /// one descriptor, so the new descriptor replaces an earlier descriptor.
     ///
     /// # Errors
     /// Fails if too many files are open.
@@ -192,7 +192,7 @@ impl Session {
         self.take_watched().map(drop)
     }
 
-    /// Stops watching the descriptor, and returns it. The caller can later watch it again.
+    /// Stops watching the descriptor, and returns it. The caller can later watch the descriptor again.
     pub(super) fn take_watched(&mut self) -> Result<Option<OwnedFd>, Error> {
         let fd = self.watched.take();
         if let Some(fd) = &fd {
@@ -214,7 +214,7 @@ impl Session {
     /// Requests a token, with a fencing number.
     ///
     /// # Errors
-    /// The errors of [`command`](Self::command).
+    /// Fails with the errors of [`command`](Self::command).
     pub fn request(&mut self, name: &[u8], access: Access) -> Result<(), Error> {
         self.command(Command::Request {
             name: name.into(),
@@ -273,8 +273,8 @@ impl Session {
         Ok(is_late.then_some(Wake::TimedOut))
     }
 
-    /// Returns the end of the lease on `CLOCK_BOOTTIME`. Before this time, all held tokens are safe. Work under the
-    /// tokens must end before this time. Returns `None` without a live session.
+    /// Returns the end of the lease on `CLOCK_BOOTTIME`. Before the end of the lease, all held tokens are safe. Work
+    /// under the tokens must end before this time. Returns `None` without a live session.
     pub fn lease(&self) -> Option<Instant> {
         let now = clock::now().monotonic;
         self.machine_runner
@@ -319,7 +319,7 @@ impl Session {
         &self.machine_runner.machine().options().servers
     }
 
-    /// Returns the obstacle to a session.
+    /// Returns the reason why the client has no session.
     pub fn obstacle(&mut self) -> Obstacle {
         let (trouble, other, short) = {
             let seen = self.machine_runner.observer();

@@ -26,8 +26,9 @@ impl WaitLimits {
         }
     }
 
-    /// Returns limits for a request that does not wait for other holders. The session must be live within 10 s. Then
-    /// the token must be granted within four times RETRY. This time suffices to repeat a lost datagram twice.
+    /// Returns limits for a request that does not wait for other holders. The session must be live within 10 s. When
+    /// the session is live, the token must be granted within four times RETRY. Four times RETRY suffice to repeat a
+    /// lost datagram twice.
     pub const fn none() -> Self {
         Self {
             session: SESSION_DEFAULT,

@@ -29,20 +29,20 @@ pub struct Status {
     pub role: String,
     /// The state of this server: `DOWN`, `BOOTING` or `READY`.
     pub state: String,
-    /// The index of the leader, if the server knows one.
+    /// The index of the leader, if the server knows a leader.
     pub leader: Option<usize>,
-    /// The number of the configuration; 0 if the server knows none.
+    /// The number of the configuration; 0 if the server knows no configuration.
     pub configuration: u64,
     /// The round of the last STATE that the server has sent, or that it has followed. The sequence number of a STATE
     /// contains the round.
     pub round: u32,
-    /// Whether the server may serve and change tokens. A leader may do so while it has a quorum. A follower may do so
-    /// while it hears its leader.
+    /// Whether the server may serve and change tokens. A leader may serve and change tokens while it has a quorum. A
+    /// follower may serve and change tokens while it hears its leader.
     pub authority: bool,
     /// The remaining grace time, in nanoseconds. During the grace time, clients may continue sessions of an earlier run
     /// of the servers.
     pub grace_ns: u64,
-    /// The sessions whose answers a survey still awaits. `null` if no survey runs.
+    /// The sessions whose answers a survey still awaits. The list of sessions is `null` if no survey runs.
     pub survey: Option<Vec<i32>>,
     /// The sessions of all clients.
     pub sessions: Vec<SessionStatus>,
@@ -54,7 +54,7 @@ pub struct Status {
     pub waiting: usize,
     /// The memory that the tokens use, in bytes. The maximum is `max_memory_bytes`.
     pub memory_bytes: usize,
-    /// The memory, in bytes, of incomplete messages: some parts of such a message have arrived, and others are missing.
+    /// The memory, in bytes, of incomplete messages, of which only some parts have arrived.
     #[serde(default)]
     pub parts_bytes: usize,
     /// The memory that the tokens may use.
@@ -62,7 +62,7 @@ pub struct Status {
     /// The server's health.
     #[serde(default = "Health::default_when_absent")]
     pub health: Health,
-    /// The problems and their remedies, as sentences. The worst problem is the first.
+    /// The problems and their remedies, as sentences. The worst problem comes first.
     #[serde(default)]
     pub troubles: Vec<String>,
     /// Counters since the start, by name. The value of a missing counter is 0.

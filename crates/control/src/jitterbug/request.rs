@@ -1,5 +1,5 @@
-//! The requests that a node of a Jitterbug ring accepts in addition to the common ones. Some of these requests make
-//! sense only in a Lab2 ring. The node parses such a request only to refuse it with a clear text.
+//! The requests that a node of a Jitterbug ring accepts in addition to the common requests. Some requests make sense
+//! only in a Lab2 ring. The node parses such a request only to refuse it with a clear text.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +11,8 @@ use crate::SystemRequest;
 pub enum JitterbugRequest {
     /// Orders the node to pass the token on to the next node at once.
     Yield {
-        /// The node that should get the token. A request with this key is refused, because the list defines the order
-        /// of the nodes.
+        /// The node that should get the token. A request that names a node is refused, because the list defines the
+        /// order of the nodes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },

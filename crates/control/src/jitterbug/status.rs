@@ -14,11 +14,11 @@ pub struct Status {
     pub protocol: String,
     /// The name of the interface.
     pub interface: String,
-    /// The node's address; `null` if it has none.
+    /// The node's address; `null` if the node has no address.
     pub address: Option<String>,
     /// The UDP port of all nodes.
     pub udp_port: u16,
-    /// The port of the node's TCP listener. `null` until the node gets its first address.
+    /// The port of the node's TCP listener. The port is `null` until the node gets its first address.
     pub tcp_port: Option<u16>,
     /// `orphan`, `waiter` or `leader`.
     pub state: String,
@@ -30,7 +30,8 @@ pub struct Status {
     pub to_add: Vec<NodeEntry>,
     /// The hash of the list.
     pub node_list_hash: i32,
-    /// The first 256 bytes of the token's data as text. `null` if these bytes are not all printable ASCII.
+    /// The first 256 bytes of the token's data as text. The text is `null` if the first 256 bytes are not all printable
+    /// ASCII.
     pub data: Option<String>,
     /// The first 256 bytes of the token's data, in hexadecimal digits.
     pub data_hex: String,
@@ -54,7 +55,7 @@ pub struct Status {
 pub struct EntryStatus {
     /// The node's address.
     pub address: String,
-    /// The port of its TCP listener.
+    /// The port of the node's TCP listener.
     pub port: u16,
     /// The penalty. If a node has a penalty, leaders skip it in some of its turns.
     pub penalty: Penalty,
@@ -65,7 +66,7 @@ pub struct EntryStatus {
 pub struct NodeEntry {
     /// The node's address.
     pub address: String,
-    /// The port of its TCP listener.
+    /// The port of the node's TCP listener.
     pub port: u16,
 }
 

@@ -4,18 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use super::TokenStatus;
 
-/// The keys of a ring's event. In addition to these keys, each event has a number, a time and a name.
+/// The keys of a ring's event. In addition to its own keys, each event has a number, a time and a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingEvent {
-    /// The previous state, for `state_changed`.
+    /// The state before the event, which only `state_changed` has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The state after the event.
     pub state: String,
-    /// The reason. It is present in `state_changed`, and in events about the end of a lock.
+    /// The reason. Only `state_changed` and events about the end of a lock have this grade or state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The token that the node holds. If it holds no token, the strongest token that the node knows.
+    /// The token that the node holds. If the node holds no token, this is the strongest token that it knows.
     pub token: Option<TokenStatus>,
     /// The owner, as far as the node knows.
     pub owner: Option<String>,
@@ -24,7 +24,8 @@ pub struct RingEvent {
     /// The member that the event concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
-    /// The number of other members to which the same event happened. Only for `member_silent` and `member_alive`.
+    /// The number of other members to which the same event happened. Only `member_silent` and `member_alive` have this
+    /// number.
     #[serde(default, skip_serializing_if = "is_none")]
     pub others: usize,
     /// The label of the lock that the event concerns.

@@ -12,7 +12,7 @@ use crate::SystemRequest;
 pub enum RingRequest {
     /// Requests the token for a job, if the job has not yet run in the current period.
     Once(OnceRequest),
-    /// Reports that the job has ended. This connection holds the lock for the job.
+    /// Reports that the job has ended. The connection that sends this request holds the lock for the job.
     Ran {
         /// Whether the job has succeeded.
         done: bool,
@@ -69,7 +69,8 @@ pub struct OnceRequest {
 /// A request for a pause.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseRequest {
-    /// Whether the current holder of the lock may finish its work. If not, the holder loses the lock.
+    /// Whether the current holder of the lock may finish its work. A holder that may not finish its work loses the
+    /// lock.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drain: bool,
     /// Whether the pause survives a restart of the daemon.
@@ -79,8 +80,8 @@ pub struct PauseRequest {
     /// is absent, the daemon does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
-    /// If the client runs under a lock, the fencing token of that lock. Without this key, the client could wait for its
-    /// own end.
+    /// If the client runs under a lock, the fencing token of that lock. Without the fencing token, the client could
+    /// wait for its own end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
 }

@@ -26,13 +26,13 @@ pub struct Status {
     pub mac: String,
     /// The link: `up`, or the reason why the node cannot send (`is down`, `has no carrier`, `is gone`, …).
     pub link: String,
-    /// OWNER, WAITER, LOOSER or GENERATING.
+    /// The state of the node: OWNER, WAITER, LOOSER or GENERATING.
     pub state: String,
-    /// The token that the node holds. If it holds no token, the strongest token that the node knows. `null` if the node
-    /// knows no token.
+    /// The token that the node holds. If the node holds no token, this is the strongest token that it knows. The token
+    /// is `null` if the node knows no token.
     pub token: Option<TokenStatus>,
-    /// The grade of the token that the node holds: `alone`, `view` or `quorum`. Also `alone` if the node holds no
-    /// token.
+    /// The grade of the token that the node holds: `alone`, `view` or `quorum`. If the node holds no token, the grade
+    /// is `alone`.
     #[serde(default)]
     pub grade: String,
     /// Whether the node is paused. A paused node takes part in the ring, but does not own the token.
@@ -59,19 +59,21 @@ pub struct Status {
     /// The numbers of members: how many are present, and how many a quorum needs.
     #[serde(default)]
     pub quorum: QuorumStatus,
-    /// Whether the node can write its state file. If not, the node does not own the token.
+    /// Whether the node can write its state file. A node that cannot write its state file does not own the token.
     #[serde(default = "yes")]
     pub stored: bool,
-    /// The reason why a pause is not complete yet. `null` if the node is not paused, or if the pause is complete.
+    /// The reason why a pause is not complete yet. The reason is `null` if the node is not paused, or if the pause is
+    /// complete.
     #[serde(default)]
     pub pausing: Option<PendingReason>,
     /// The owner, as far as the node knows.
     pub owner: Option<String>,
-    /// The program that holds the token on the owner's machine. `null` if no program holds the token, or if the owner
-    /// has not announced the program.
+    /// The program that holds the token on the owner's machine. The program is `null` if no program holds the token, or
+    /// if the owner has not announced the program.
     #[serde(default)]
     pub holder: Option<HolderStatus>,
-    /// Nanoseconds since the node received the last frame about the token. `null` if it has received no such frame.
+    /// Nanoseconds since the node received the last frame about the token. The time is `null` if the node has received
+    /// no frame about the token.
     pub heard_about_token_ns: Option<u64>,
     /// The member table, sorted by MAC address, including this node.
     pub members: Vec<MemberStatus>,
@@ -97,7 +99,7 @@ const fn yes() -> bool {
 }
 
 impl From<&Status> for NodeStatus {
-    /// Creates a status without the key `system`. Lab2 was the first system, and its status never had this key.
+    /// Creates a status without the key `system`. Lab2 was the first system, and its status never had the key `system`.
     fn from(status: &Status) -> Self {
         Self::of_keys(status)
     }
@@ -105,8 +107,8 @@ impl From<&Status> for NodeStatus {
 
 impl Status {
     /// Whether the node is in a ring, possibly as the only member. A node is in a ring if three conditions hold. It has
-    /// a link. It owns the token or knows an owner. If it knows other members that have not left, it hears at least one
-    /// of them.
+    /// a link. The node owns the token or knows an owner. If the node knows other members that have not left, it hears
+    /// at least one of them.
     pub fn is_in_ring(&self) -> bool {
         let is_member = self.link == "up" && matches!(self.state.as_str(), "OWNER" | "WAITER");
         is_member && !self.is_cut_off()
@@ -163,7 +165,7 @@ pub struct QuorumStatus {
 /// A token's identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenStatus {
-    /// The progress of the token. It grows with every handover.
+    /// The progress of the token. The progress grows with every handover.
     pub progress: u64,
     /// The MAC address of the node that created the token.
     pub author: String,
@@ -174,7 +176,7 @@ pub struct TokenStatus {
     pub fencing: String,
 }
 
-/// The program that holds the token. It may run on another machine.
+/// The program that holds the token. The program may run on another machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HolderStatus {
     /// The program's label, or the program's process if the program has no label.
@@ -194,7 +196,7 @@ pub struct ClientStatus {
     pub holds: bool,
     /// Nanoseconds since the grant, or since the request.
     pub since_ns: u64,
-    /// The required grade; absent if the client requires none.
+    /// The required grade; absent if the client requires no grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require: Option<Grade>,
 }
@@ -234,10 +236,12 @@ pub struct LockTotals {
 pub struct MemberStatus {
     /// The member's MAC address.
     pub mac: String,
-    /// The member's name on the machine of the user. `ringctl` adds the name. Absent if the member has no name there.
+    /// The member's name on the machine of the user. `ringctl` adds the name. The name is absent if that machine has no
+    /// name for the member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The member's IP address (`10.0.0.1`, `fe80::1`). `null` if no address is known.
+    /// The member's IP address (`10.0.0.1`, `fe80::1`). The address is `null` if the node knows no address of the
+    /// member.
     pub ip: Option<String>,
     /// The state of the member: `alive`, `silent` (not heard for long), `left` (the member said goodbye), `deaf` (the
     /// member announces that it hears no other member) or `paused`.
@@ -248,11 +252,11 @@ pub struct MemberStatus {
     /// Whether the member is paused.
     #[serde(default)]
     pub paused: bool,
-    /// Nanoseconds since the member's last frame; 0 for this node. `null` if this node has never heard the member, and
-    /// knows it only because other members named it.
+    /// Nanoseconds since the member's last frame; 0 for this node. The time is `null` if this node has never heard the
+    /// member, and knows it only because other members named it.
     pub last_seen_ns: Option<u64>,
     /// A text that lists the constants of the member that differ from this node's constants. Only constants that should
-    /// be equal are compared. `null` if all of them are equal.
+    /// be equal are compared. The text is `null` if all compared constants are equal.
     #[serde(default)]
     pub differs: Option<String>,
     /// The version of the member's ringd; `null` if unknown.
@@ -275,16 +279,17 @@ pub struct ConstantsStatus {
     pub take_timeout_ns: u64,
     /// TAKE_ATTEMPTS.
     pub take_attempts: u32,
-    /// The constant IDLE_HOLD, in nanoseconds. `null` if it is unlimited.
+    /// The constant IDLE_HOLD, in nanoseconds. The time is `null` if IDLE_HOLD is unlimited.
     pub idle_hold_ns: Option<u64>,
     /// The EtherType of the frames, as in `0x88b5`.
     pub ethertype: String,
     /// Maximum number of members in the table.
     pub max_members: usize,
-    /// The expected number of members. `null` if no number is expected: then the known members count as all members.
+    /// The expected number of members. The number is `null` if no number is expected: then the known members count as
+    /// all members.
     #[serde(default)]
     pub expect: Option<usize>,
-    /// The time for which a silent member stays in the table. `null` if it is unlimited.
+    /// The time for which a silent member stays in the table. The time is `null` if it is unlimited.
     #[serde(default)]
     pub forget_after_ns: Option<u64>,
 }

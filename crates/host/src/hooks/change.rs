@@ -50,7 +50,7 @@ pub trait Change: Copy + Debug + Send + 'static {
     /// Returns the part of the change that is the same in every system.
     fn head(&self) -> Head;
 
-    /// Merges this change with an earlier one.
+    /// Merges this change with an earlier change.
     fn after(self, earlier: Self) -> Self;
 
     /// Returns the part of the change that is specific to the system, as environment variables. If a value is unknown,

@@ -22,7 +22,8 @@ use runner::Runner;
 const POSTPONE_MAX: Duration = Duration::from_secs(1);
 /// At this number of new events, the loop stops postponing the events, because the history retains only a few more.
 const POSTPONED_EVENTS_MAX: u64 = 256;
-/// Maximum number of changes that hooks get one by one. If there are more changes, they are merged into one change.
+/// Maximum number of changes that hooks get as separate changes. If there are more changes, they are merged into one
+/// change.
 const SINGLE_CHANGES_MAX: u64 = 64;
 
 /// The hooks to run, and their limits.
@@ -55,7 +56,7 @@ impl<C: Change> Hooks<C> {
     /// Starts the thread and reports the daemon's start to hooks.
     ///
     /// # Errors
-    /// The process has too many files open, or too many threads.
+    /// Fails if the process has too many files open, or too many threads.
     pub fn start(
         settings: Settings,
         now: Now,
@@ -74,7 +75,7 @@ impl<C: Change> Hooks<C> {
         Ok(hooks)
     }
 
-    /// Passes all new events to hooks. Never waits. While there is no hook, postpones this work, because a fast ring
+    /// Passes all new events to hooks. Never waits. While there is no hook, postpones the events, because a fast ring
     /// has a change at each hop.
     pub fn notify(&mut self, now: Instant, history: &impl Changes<Change = C>) {
         let unseen = history.latest() + 1 - self.next;
@@ -163,7 +164,7 @@ mod tests {
         }
     }
 
-    /// A history with this many events. Hooks get no event of this history.
+    /// A history that contains this number of events. Hooks get no event of this history.
     struct SilentHistory(u64);
 
     impl Changes for SilentHistory {

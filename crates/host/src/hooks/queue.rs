@@ -22,7 +22,7 @@ impl<C> Default for Queue<C> {
 impl<C: Change> Inbox for Queue<C> {
     type Item = C;
 
-    /// Adds a change. If the queue is full, merges all waiting changes into one.
+    /// Adds a change. If the queue is full, merges all waiting changes into one change.
     fn push(&mut self, change: C) {
         if self.0.len() == WAITING_CHANGES_MAX {
             self.merge();

@@ -43,7 +43,7 @@ impl fmt::Display for HiddenLines {
 }
 
 /// Prints a [`Line`] through `tracing`. The variables become the keys of the line. The text ends with the number of
-/// hidden lines. This is a macro, because `tracing` needs the names of the keys at compile time.
+/// hidden lines. The code is a macro, because `tracing` needs the names of the keys at compile time.
 #[macro_export]
 macro_rules! print_line {
     (@ $level:ident, $line:expr, $hidden:expr, $($key:ident),+) => {

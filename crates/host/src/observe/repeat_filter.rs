@@ -1,4 +1,4 @@
-//! Limits repeated log lines. The same limiter handles the lines of every system.
+//! Limits repeated log lines. One limiter handles the lines of all systems.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ const UNLIMITED_EVENTS: [&str; 11] = [
 ];
 
 thread_local! {
-    /// Number of hidden lines of one kind. The kind is that of the line that this thread is logging.
+    /// Number of hidden lines of one kind. The kind is the kind of the line that this thread is logging.
     static HIDDEN_LINES: Cell<u64> = const { Cell::new(0) };
 }
 

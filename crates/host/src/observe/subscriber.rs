@@ -85,7 +85,7 @@ impl LogOutput {
     /// adds names of machines to texts, and runs on the log's thread.
     ///
     /// # Errors
-    /// The log was already started.
+    /// Fails if the log was already started.
     pub fn start(
         json: bool,
         verbose: bool,

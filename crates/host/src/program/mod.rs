@@ -43,8 +43,8 @@ const FIRST_OUTPUT_KEY: u64 = 3;
 pub struct RunOptions<'a> {
     /// All bytes of the standard input. `None` stands for `/dev/null`.
     pub input: Option<&'a [u8]>,
-    /// Maximum number of bytes of standard output to capture. With `None`, lines of standard output are handled like
-    /// lines of standard error.
+    /// Maximum number of bytes of standard output to capture. If the maximum is `None`, lines of standard output are
+    /// handled like lines of standard error.
     pub capture: Option<usize>,
     /// Time at which the program is ended.
     pub until: Instant,
@@ -79,7 +79,7 @@ pub enum End {
 /// Runs a program until it ends or has to end. Calls `say` for each line of output that is not captured.
 ///
 /// # Errors
-/// The program cannot be started.
+/// Fails if the program cannot be started.
 pub fn run(
     command: &mut Command,
     options: &RunOptions<'_>,
@@ -369,7 +369,8 @@ fn raise_oom_score(program: u32) {
     let _ = fs::write(format!("/proc/{program}/oom_score_adj"), more);
 }
 
-/// Ends all processes that an ended program has left in its group. Returns whether there were any.
+/// Ends all processes that an ended program has left in its group. Returns whether the program has left any process in
+/// its group.
 fn end_process_group(tree: &Tree, bell: &WakeUp) -> bool {
     if tree.is_empty() {
         return false;

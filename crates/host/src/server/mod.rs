@@ -67,7 +67,7 @@ impl Server {
     /// Listens at `path` for at most `clients_max` clients. Replaces an existing socket if no process listens at it.
     ///
     /// # Errors
-    /// The path cannot be used, or another process listens there.
+    /// Fails if the path cannot be used, or if another process listens at the path.
     pub fn listen(program: Program, path: &Path, clients_max: usize) -> Result<Self, Error> {
         let endpoint = Endpoint::bind(path)?;
         let poller = Poller::new().map_err(Error::system("make a poller"))?;
@@ -251,7 +251,8 @@ impl Server {
         }
     }
 
-    /// Calls `act` for a client. Then registers the client with the poller, or closes its connection.
+    /// Calls `act` for a client. After the call, registers the client with the poller, or closes the client's
+    /// connection.
     fn serve_slot(
         &mut self,
         slot: usize,
@@ -313,7 +314,7 @@ impl Server {
         }
     }
 
-    /// Stops accepting for a while, because the system has no descriptor for a client. Without this pause, the listener
+    /// Stops accepting for a while, because the system has no descriptor for a client. Without the pause, the listener
     /// would stay ready and the loop would spin.
     fn pause_accepting(&mut self, now: Instant, error: &io::Error) {
         self.set_listener_interest(Interest::Nothing);
@@ -349,8 +350,8 @@ impl Server {
     }
 }
 
-/// Removes a client from the poller. This is necessary because the descriptor of the connection may stay open for a
-/// while.
+/// Removes a client from the poller. The removal is necessary because the descriptor of the connection may stay open
+/// for a while.
 fn forget(poller: &Poller, client: &Connection) {
     // The client was added to the poller, so this cannot fail.
     let _ = poller.remove(client.stream());

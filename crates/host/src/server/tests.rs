@@ -100,7 +100,7 @@ fn take(mut client: &UnixStream) -> (String, bool) {
     }
 }
 
-/// Closes a client's connection in all processes. It is not enough to drop the connection. Another test may start a
+/// Closes a client's connection in all processes. A test must not only drop the connection. Another test may start a
 /// process at this moment, and this process may get a copy of the descriptor.
 fn close_for_good(client: &UnixStream) {
     client.shutdown(Shutdown::Both).unwrap();

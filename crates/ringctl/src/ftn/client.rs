@@ -12,14 +12,14 @@ use ring_client::token::{
 use super::super::Error;
 use super::stop_signals::StopSignals;
 
-/// The default client timeout, the same as the servers'.
+/// The default client timeout, which equals the servers' default.
 pub(super) const CLIENT_TIMEOUT: &str = "15s";
 
 /// The environment variable with the path of the list of servers.
 pub(super) const SERVERS_VARIABLE: &str = "RINGD_SERVERS";
 
-/// Maximum time for resolving names. After this time, the session begins without the missing addresses, and adds these
-/// addresses later. The user's time limits begin with the session.
+/// Maximum time for resolving names. After this time limit, the session begins without the missing addresses, and adds
+/// these addresses later. The user's time limits begin with the session.
 const RESOLVE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A list of servers, with the text that it was read from.
@@ -65,7 +65,7 @@ pub(super) struct ServiceClient {
 
 pub(super) enum Outcome<T> {
     Done(T),
-    /// A signal interrupted the work. Contains the exit code for the process.
+    /// A signal interrupted the work. The error contains the exit code for the process.
     Stopped(u8),
 }
 

@@ -52,7 +52,7 @@ pub(super) fn run(client: &ServiceClient, options: &TokenRunOptions) -> Result<u
 /// margin for the warning is an eighth of the timeout, and the margin for the kill is a thirty-second of the timeout.
 /// If a renewal is lost, the client sends it again within an eighth of the timeout. So a warning comes only if the
 /// servers are silent for more than a third of the timeout. The servers free the token a quarter of the timeout after
-/// the end of the lease. By then, even the last killed processes have ended.
+/// the end of the lease. When the servers free the token, even the last killed processes have ended.
 const MARGINS: Margins = Margins {
     warning: Margin::share(6, WARNING_MAX),
     kill: Margin::share(24, KILL_MAX),

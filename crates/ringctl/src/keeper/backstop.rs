@@ -1,6 +1,6 @@
 //! Backstops signal the work if the keeper is killed before it could end the work. The kernel sends this signal only
 //! while some process has the tied end of the life line open. `ringctl` and the command may have ended, or may have
-//! closed the tied end. So the daemon has a copy of this end.
+//! closed the tied end. So the daemon has a copy of the tied end.
 
 use std::fs::File;
 use std::io;

@@ -38,7 +38,7 @@ pub(crate) enum Binding {
         pid: i32,
         /// Whether the process gets SIGTERM when the lock is lost.
         kill: bool,
-        /// The control socket of the daemon that grants the lock. This path and `pid` identify the keeper.
+        /// The control socket of the daemon that grants the lock. The socket's path and `pid` identify the keeper.
         daemon: PathBuf,
     },
 }
@@ -50,7 +50,7 @@ pub(crate) enum Order {
     Started {
         pid: i32,
     },
-    /// The outcome of the lock's job. This order comes before [`Order::Exited`].
+    /// The outcome of the lock's job. The order comes before [`Order::Exited`].
     Ran {
         /// Whether the job has succeeded; `None` if it never began.
         done: Option<bool>,
@@ -68,32 +68,33 @@ pub(crate) enum Order {
 pub(crate) enum Note {
     Granted {
         grant: Grant,
-        /// The path of the command's control group, if there is one.
+        /// The path of the command's control group, if the command has a control group.
         cgroup: Option<PathBuf>,
     },
-    /// The lock was not granted. This is the last note.
+    /// The lock was not granted. No other note follows this note.
     NotAcquired(NotAcquired),
-    /// A backstop is missing, but the lock is held. Contains a sentence that names the backstop and the reason.
+    /// A backstop is missing, but the lock is held. The note contains a sentence that names the backstop and the
+    /// reason.
     Exposed(String),
     /// The backstops are in place, and the command may start.
     Go,
     /// The lock is held, with this fencing token.
     Held(String),
-    /// The lock is lost, and the keeper ends the command. Contains the reason of the loss.
+    /// The lock is lost, and the keeper ends the command. The note contains the reason of the loss.
     Lost(String),
-    /// The keeper cannot end a process of the command, which still runs. Contains a sentence that names the process and
-    /// the reason.
+    /// The keeper cannot end a process of the command, which still runs. The note contains a sentence that names the
+    /// process and the reason.
     Outlived(String),
-    /// All processes of the command have ended, and the lock is released. This is the last note.
+    /// All processes of the command have ended, and the lock is released. No other note follows this note.
     Released,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NotAcquired {
     Refused(Refusal),
-    /// The lock cannot be bound to its process. Contains the reason as a sentence.
+    /// The lock cannot be bound to its process. The failure contains the reason as a sentence.
     Unbound(String),
-    /// The granter cannot be reached. Contains the reason as a sentence.
+    /// The granter cannot be reached. The failure contains the reason as a sentence.
     NoDaemon(String),
     Error(String),
 }

@@ -1,15 +1,15 @@
-//! The keeper: the process that holds a lock for others, and ends their work when the lock is lost.
+//! The keeper: the process that holds a lock for other processes, and ends their work when the lock is lost.
 //!
-//! The keeper is another process of this program. `ringctl run` and `ringctl lock` start it in its own session and
-//! under another name, so that neither the terminal nor a signal for `ringctl` reaches it. The keeper never runs the
-//! command itself. Only the keeper has the connection to the daemon, so the lock lasts as long as the keeper. If
-//! `ringctl` is stopped or killed, the keeper still ends the command in time. Start reading with `begin.rs`, then
+//! The keeper is another process of this program. `ringctl run` and `ringctl lock` start the keeper in its own session
+//! and under another name. So neither the terminal nor a signal for `ringctl` reaches the keeper. The keeper never
+//! runs the command itself. Only the keeper has the connection to the daemon, so the lock lasts as long as the keeper.
+//! If `ringctl` is stopped or killed, the keeper still ends the command in time. Start reading with `begin.rs`, then
 //! `event_loop.rs`.
 //!
 //! The order of the messages:
 //!
 //! 1. `ringctl` starts the keeper and waits for [`Note::Granted`].
-//! 2. `ringctl` starts the process that will become the command. This process waits at a gate (`super::gate`) and has
+//! 2. `ringctl` starts the process that will become the command. The process waits at a gate (`super::gate`) and has
 //!    run nothing yet. `ringctl` sends [`Order::Started`].
 //! 3. If the keeper has a control group for the command, it puts that process into this group. Unless the lock is lost,
 //!    the keeper sends [`Note::Go`]. From this step on, a loss ends the command, even if `ringctl` is slow.
@@ -21,8 +21,8 @@
 //! process sends the same messages as a daemon. In the rest of this page, "the daemon" also means this granting
 //! process.
 //!
-//! `ringctl lock` has no command. After [`Order::StandAlone`], the keeper of the lock runs without a parent. It watches
-//! the process that the lock is bound to. Other programs find the keeper through its registration.
+//! `ringctl lock` has no command. After [`Order::StandAlone`], the keeper of the lock runs without a parent. The keeper
+//! watches the process that the lock is bound to. Other programs find the keeper through its registration.
 //!
 //! For each failure, another process ends the command:
 //!
@@ -36,8 +36,8 @@
 //!
 //! So that the daemon can act in the last case, the daemon gets the descriptors before the command starts
 //! ([`Request::Bind`](ring_control::Request::Bind)). The daemon uses the descriptors if the keeper ends without a
-//! release. A process of `ringctl lock --kill` gets a signal from the kernel if its keeper is killed. It also gets the
-//! signal if the keeper is still stopped at the end of the lease.
+//! release. A process of `ringctl lock --kill` gets a signal from the kernel if its keeper is killed. The process also
+//! gets the signal if the keeper is still stopped at the end of the lease.
 //!
 //! Without a control group, the keeper cannot end a process that runs as another user, for example after `sudo`. The
 //! keeper reports such a process, and holds the lock until the process or the lease ends. At the end of the lease, the

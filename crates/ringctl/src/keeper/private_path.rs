@@ -7,8 +7,8 @@ use ring_control::CONTROL_DIR;
 use ring_process::runtime_directory;
 
 /// Returns the path of a file. If only this user can write the directory of the daemon's socket, the file is in that
-/// directory. Otherwise the file is in this user's runtime directory. The name of the file consists of its kind, its
-/// user and a hash, so files of different users have different names.
+/// directory. If other users can also write to that directory, the file is in this user's runtime directory. The name
+/// of the file consists of its kind, its user and a hash, so files of different users have different names.
 pub(super) fn private_path(daemon: Option<&Path>, kind: &str, hash: u64) -> io::Result<PathBuf> {
     let socket_directory = daemon.and_then(Path::parent);
     let directory = match socket_directory.filter(|place| runtime_directory::is_private(place)) {

@@ -31,7 +31,8 @@ use ring_client::lines::Lines;
 /// Time without an answer after which a warning is printed.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
-/// Maximum number of connections without an order. When another connection comes, the oldest is closed.
+/// Maximum number of connections without an order. When another connection comes, the registration closes the oldest of
+/// these connections.
 const CONNECTIONS_MAX: usize = 16;
 
 /// A keeper's registration. A registration does not block if a connection sends no order.
@@ -126,7 +127,7 @@ pub(crate) struct KeeperConnection {
     keeper: i32,
 }
 
-/// Connects to the keeper of the lock that is bound to a process, if there is one.
+/// Connects to the keeper of the lock that is bound to a process, if the process has such a keeper.
 pub(crate) fn connect_keeper(pid: i32, daemon: &Path) -> io::Result<Option<KeeperConnection>> {
     let stream = match connect_untrusted(&registration_path(pid, daemon)?) {
         Ok(stream) => stream,

@@ -100,7 +100,7 @@ impl Keeper {
         }
     }
 
-    /// Reads notes. Call this function when the keeper is readable.
+    /// Reads notes. Call this function when the keeper's descriptor is readable.
     pub(crate) fn read_notes(&mut self) {
         self.lines.fill();
         if self.has_ended() {

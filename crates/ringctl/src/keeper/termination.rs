@@ -13,7 +13,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const SLOW_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum time to wait until killed processes have disappeared. A killed process that hangs in the kernel runs no
 /// further instruction of its program. But if the process had begun a write, for example on NFS, this write may still
-/// take effect after the release of the lock. Only the resource can refuse that write
+/// take effect after the release of the lock. Only the resource can refuse such a late write
 /// (`docs/explanation/why-fencing.md`).
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 

@@ -1,5 +1,5 @@
-//! Warnings about this machine that are printed only once per boot. Otherwise a cron job would print these warnings at
-//! every run.
+//! Warnings about this machine that are printed only once per boot. Without this module, a cron job would print these
+//! warnings at every run.
 
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;

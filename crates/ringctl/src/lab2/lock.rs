@@ -14,7 +14,7 @@ use super::options::LockOptions;
 use super::requests::{keeper_assignment, lock_request_json, not_acquired_error};
 use ring_client::lock::MARGINS;
 
-/// Acquires the lock, prints its fencing token, and leaves a keeper running that holds the lock.
+/// Acquires the lock, prints its fencing token, and leaves the lock to a keeper that continues to run.
 pub(super) fn lock(
     socket: &Path,
     options: &LockOptions,

@@ -1,5 +1,5 @@
 //! The pages and lines about a node, for people. Each folder has the name of a system and contains the page of this
-//! system. `common` shows any other system.
+//! system. The module `common` shows the status of any other system.
 
 mod common;
 mod ftn;

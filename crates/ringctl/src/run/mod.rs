@@ -40,7 +40,7 @@ pub(super) fn run(
     supervisor.map_err(Error::System)?.run(is_job)
 }
 
-/// Waits for the lock. During this wait, the prober probes the daemon.
+/// Waits for the lock. While the request for the lock waits, the prober probes the daemon.
 pub(super) fn wait_for_grant(
     keeper: &mut Keeper,
     mut prober: Option<Prober<'_>>,

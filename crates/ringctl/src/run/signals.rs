@@ -50,7 +50,8 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Catches the other signals too. If a fatal signal arrives during this call, the signal ends this process.
+    /// Also catches fatal signals, SIGCHLD and SIGCONT. If a fatal signal arrives during this call, the signal ends
+    /// this process.
     pub(super) fn catch_all(&mut self) -> io::Result<()> {
         self.catch(&FATAL)?;
         for signal in [Signal::SIGCHLD, Signal::SIGCONT] {

@@ -114,7 +114,7 @@ impl Supervisor {
     }
 
     /// Waits until all processes of the command have ended. A process that cannot be ended may run for any time. So a
-    /// signal ends this wait, but the keeper continues to wait.
+    /// signal ends the wait for such a process, but the keeper continues to wait.
     fn wait_for_release(&mut self) -> io::Result<()> {
         loop {
             while let Some(note) = self.keeper.next_note() {

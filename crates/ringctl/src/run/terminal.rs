@@ -11,7 +11,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// Opens the terminal; `None` if the session has none.
+    /// Opens the terminal; `None` if the session has no terminal.
     pub(super) fn open() -> Option<Self> {
         let tty = OpenOptions::new().read(true).write(true).open("/dev/tty");
         Some(Self {
@@ -27,8 +27,8 @@ impl Terminal {
         getpid() == self.own_group && io::stdin().is_terminal() && io::stdout().is_terminal()
     }
 
-    /// Gives the terminal to a process group if the group of this process has the terminal. Returns whether the
-    /// terminal was given.
+    /// Gives the terminal to a process group if the group of this process has the terminal. Returns whether the process
+    /// group got the terminal.
     pub(super) fn give_to(&self, group: Pid) -> bool {
         let is_ours = tcgetpgrp(&self.tty) == Ok(self.own_group);
         is_ours && tcsetpgrp(&self.tty, group).is_ok()

@@ -212,8 +212,8 @@ impl Drop for Client {
     }
 }
 
-/// Passes requests on, except `bind`, until the client closes the connection. Reading in this way closes passed
-/// descriptors.
+/// Passes all requests except `bind` to the test, until the client closes the connection. A plain read of the socket
+/// closes passed descriptors.
 fn read_requests(
     mut reader: BufReader<UnixStream>,
     bind_answer: Option<&Value>,

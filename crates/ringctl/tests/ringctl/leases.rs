@@ -116,7 +116,8 @@ fn not_renewed(is_polite: bool) {
     assert_eq!(run.code(), Some(75));
 }
 
-/// In the command's time namespace, the clock is behind. By this clock, the lease would last longer than the test.
+/// In the command's time namespace, the clock is behind. By the clock of this time namespace, the lease would last
+/// longer than the test.
 fn another_time() {
     let late = ["--time", "--boottime", "-4"];
     let start = |fake: &FakeDaemon, line: &str| spawn_unshared(&late, fake, line);
@@ -157,7 +158,7 @@ fn a_stopped_pipe() {
     assert_eq!(lock.killed_by(), Some(Signal::SIGKILL));
 }
 
-/// This test runs separately, because its commands use all processors.
+/// The test runs separately, because its commands use all processors.
 fn the_kernel_ends_a_command_whose_keeper_is_stopped() {
     run_in_parallel(&[
         ("the keeper is stopped", || the_kernel_ends(false)),

@@ -1,4 +1,5 @@
-//! Tests with commands that become root. So `ringctl`, which runs as an ordinary user, cannot signal these commands.
+//! Tests with commands that become root. So `ringctl`, which runs as an ordinary user, cannot signal commands that
+//! become root.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -97,8 +98,8 @@ impl Stage {
         self.run_in(&mut Command::new("sh"), cgroup, line)
     }
 
-    /// Does the same as `run`, but with the `/proc` of another PID namespace. In this `/proc`, processes have other
-    /// numbers.
+    /// Does the same as `run`, but with the `/proc` of another PID namespace. In the `/proc` of another PID namespace,
+    /// processes have other numbers.
     fn run_with_foreign_proc(&self, line: &str) -> Running {
         let mut unshare = Command::new("unshare");
         unshare.args(["--pid", "--fork", "--kill-child", "sh"]);

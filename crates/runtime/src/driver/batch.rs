@@ -174,7 +174,7 @@ impl<P: Copy> TransmitBatch<P> {
         self.done = 0;
     }
 
-    /// Forgets the first `count` messages. The caller still has to send the others.
+    /// Forgets the first `count` messages. The caller still has to send the remaining messages.
     pub fn drop_first(&mut self, count: usize) {
         self.done = (self.done + count).min(self.messages.len());
     }

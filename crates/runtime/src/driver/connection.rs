@@ -30,7 +30,7 @@ static ZEROS: [u8; RECEIVE_BUFFER_MAX] = [0; RECEIVE_BUFFER_MAX];
 pub(super) struct Stream<C, P> {
     pub(super) connection: C,
     phase: ConnectionPhase<P>,
-    /// Failure that the machine does not know yet.
+    /// Failure that the state machine does not know yet.
     failed: Option<CloseReason>,
     /// Whether the network has announced a change since this node last checked for a reset.
     must_check: bool,
@@ -129,7 +129,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         self.is_written()
     }
 
-    /// Closes the connection after all bytes are written. Returns whether the caller can close it at once.
+    /// Closes the connection after all bytes are written. Returns whether the caller can close the connection at once.
     pub(super) fn close(&mut self) -> bool {
         self.close_state = CloseState::Close;
         self.has_more = false;

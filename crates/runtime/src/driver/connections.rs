@@ -9,7 +9,7 @@ use super::connection::{ConnectionPhase, Stream, WriteOutcome};
 use super::{IoEvent, Streams};
 
 /// Maximum number of failed `accept` calls in a row. After these failures, this node ignores the listener until the
-/// listener's next change. This maximum is larger than the number of peers that can wait to be accepted.
+/// listener's next change. The maximum is larger than the number of peers that can wait to be accepted.
 const FAILED_ACCEPTS_MAX: usize = 4096;
 /// The ratio between the number of slots and the maximum number of closing connections.
 const SLOTS_PER_CLOSING: usize = 2;
@@ -69,7 +69,7 @@ pub trait Connection {
     /// Checks whether the peer has reset the connection, perhaps after it closed its side.
     ///
     /// # Errors
-    /// The connection has failed.
+    /// Fails if the connection has failed.
     fn check_reset(&mut self) -> io::Result<()>;
 
     /// Writes as many bytes from the start of `bytes` as the connection takes. Returns the number of written bytes.
@@ -81,7 +81,7 @@ pub trait Connection {
     /// Closes this node's side.
     ///
     /// # Errors
-    /// The connection has failed.
+    /// Fails if the connection has failed.
     fn finish(&mut self) -> io::Result<()>;
 
     /// Closes the connection. The peer reads all written bytes, and then the end of the stream.

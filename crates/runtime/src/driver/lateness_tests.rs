@@ -1,4 +1,4 @@
-//! Tests of the time at which the driver reports lateness. Some machines ask the driver for such reports.
+//! Tests of the time at which the driver reports lateness. Some state machines ask the driver to report its lateness.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

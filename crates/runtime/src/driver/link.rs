@@ -43,14 +43,14 @@ pub trait Link<P = ()> {
     /// `now`. So the machine never handles a message at a time before its arrival.
     ///
     /// # Errors
-    /// The link is broken (`ENETDOWN`, `ENXIO`, …). The error is never `EAGAIN` or `EINTR`.
+    /// Fails if the link is broken (`ENETDOWN`, `ENXIO`, …). The error is never `EAGAIN` or `EINTR`.
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<P>) -> io::Result<()>;
 
     /// Sends the messages in order, without waiting. Returns the number of messages that the link accepted. If the link
     /// accepted fewer than all, it refused the next message (queue full, …).
     ///
     /// # Errors
-    /// The reason why the link refused the first message.
+    /// Returns the reason why the link refused the first message.
     fn send(&mut self, batch: &TransmitBatch<P>) -> Result<usize, Refused>;
 
     /// Returns a time by which the link has sent all messages of the last [`send`](Self::send). The default, `now`, is
@@ -59,7 +59,7 @@ pub trait Link<P = ()> {
         now
     }
 
-    /// Returns the link's connections, if the link has any.
+    /// Returns the link's connections, if the link has connections.
     fn streams(&mut self) -> Option<&mut dyn Streams<P>> {
         None
     }

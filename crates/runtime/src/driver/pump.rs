@@ -11,7 +11,7 @@ use ring_proto::{
 
 use super::{IoEvent, Link, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
 
-/// Maximum number of timeouts that one loop iteration handles. One timeout may cause another one at the same time.
+/// Maximum number of timeouts that one loop iteration handles. One timeout may cause another timeout at the same time.
 const TIMEOUTS_PER_TURN: usize = 4;
 
 /// A store for the data that must survive a restart.
@@ -97,14 +97,15 @@ impl<M: Machine> Driver<M> {
         self.pump.machine.poll_timeout()
     }
 
-    /// Runs one loop iteration, which began at `now`. Handles messages if any have `arrived`, and then the timeouts.
+    /// Runs one loop iteration, which began at `now`. Handles messages if messages have `arrived`, and then the
+    /// timeouts.
     ///
     /// If the machine's deadline has passed, this function first handles all messages that arrived before `now`, even
     /// if the caller does not know of them. A message that is unread because this process was late must not cause a
     /// timeout. This function always handles events of connections that are [due](Streams::is_due).
     ///
     /// # Errors
-    /// The link cannot receive. If so, this call handles no timeouts, and the next call handles them.
+    /// Fails if the link cannot receive. A failed call handles no timeouts, and the next call handles them.
     pub fn turn<L, S, O>(
         &mut self,
         now: Now,
@@ -167,7 +168,7 @@ impl<M: Machine> Driver<M> {
     /// there may be more messages, and the caller decides when to call again.
     ///
     /// # Errors
-    /// The link cannot receive. The driver does not report this error to the machine.
+    /// Fails if the link cannot receive. The driver does not report this error to the machine.
     pub fn receive<L, S, O>(
         &mut self,
         now: Now,

@@ -22,7 +22,7 @@ const RECEIVE_SPACE: usize = rustix::cmsg_space!(ScmRights(KERNEL_DESCRIPTORS_MA
 /// descriptors with the first byte.
 ///
 /// # Errors
-/// The other end is closed, or there are too many descriptors.
+/// Fails if the other end is closed, or if there are too many descriptors.
 pub fn send(
     stream: &UnixStream,
     bytes: &[u8],
@@ -49,7 +49,7 @@ pub fn send(
 /// descriptors. The sender can make this wait long.
 ///
 /// # Errors
-/// The function fails with the errors of a read.
+/// Fails with the errors of a read.
 pub fn peek(stream: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, bool)> {
     let mut bytes = [IoSliceMut::new(bytes)];
     let mut none = RecvAncillaryBuffer::default();
@@ -60,7 +60,7 @@ pub fn peek(stream: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, bool)> 
 /// Receives bytes as a read does. Adds all descriptors that come with the bytes to `descriptors`.
 ///
 /// # Errors
-/// The function fails with the same errors as a read.
+/// Fails with the errors of a read.
 pub fn receive(
     stream: &UnixStream,
     bytes: &mut [u8],

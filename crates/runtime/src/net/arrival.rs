@@ -9,7 +9,7 @@ use crate::clock;
 /// A lower bound for the arrival times of all messages in a socket's queue.
 #[derive(Debug)]
 pub(super) struct Arrivals {
-    /// Time at which the queue was last empty. Every message in the queue has arrived since then.
+    /// Time at which the queue was last empty. Every message in the queue has arrived since the queue was last empty.
     emptied: Instant,
 }
 

@@ -166,7 +166,7 @@ fn arrival(header: &libc::msghdr) -> Option<Duration> {
     Some(Duration::new(seconds, u32::try_from(at.tv_nsec).ok()?))
 }
 
-/// Sends the messages in order. Returns the number of messages that the kernel accepted. This number is at least one,
+/// Sends the messages in order. Returns the number of messages that the kernel accepted. The number is at least one,
 /// unless the batch is empty.
 pub(super) fn send(socket: BorrowedFd<'_>, batch: &TransmitBatch<SocketAddr>) -> io::Result<usize> {
     let mut messages = batch.iter();

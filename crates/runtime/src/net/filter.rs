@@ -14,8 +14,8 @@ const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 /// Returns a filter that accepts a frame only if both conditions hold:
 ///
 /// - The frame arrived at the interface itself. A frame of a VLAN or macvlan on top of the interface reaches the
-///   sockets of both interfaces, but belongs to another network segment. Such a frame has the index of the upper
-///   interface.
+///   sockets of both interfaces, but belongs to another network segment. A frame of an upper interface has the index of
+///   the upper interface.
 /// - The frame is for this host or is a broadcast. The filter drops multicast frames, and unicast frames for other
 ///   hosts, which a bridge may flood. The filter also drops frames of a VLAN that this host does not use: the kernel
 ///   marks them as frames for another host.

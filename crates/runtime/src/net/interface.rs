@@ -31,8 +31,8 @@ pub struct Interface {
     pub index: u32,
     /// Hardware address of the interface.
     pub mac: MacAddr,
-    /// Preferred address of the interface: its first IPv4 address (mapped to IPv6). If there is no IPv4 address, this
-    /// is the first global IPv6 address. If there is no global IPv6 address either, this is the first link-local IPv6
+    /// Preferred address of the interface: its first IPv4 address, mapped to IPv6. If there is no IPv4 address, this is
+    /// the first global IPv6 address. If there is no global IPv6 address either, this is the first link-local IPv6
     /// address, or else `::`.
     pub ip: [u8; 16],
     /// All addresses of the interface, in the system's order.
@@ -101,7 +101,7 @@ impl Interface {
     /// Returns the interface with this name in this network namespace; `None` if there is no such interface.
     ///
     /// # Errors
-    /// The kernel's list of interfaces cannot be read.
+    /// Fails if the kernel's list of interfaces cannot be read.
     pub fn find(name: &str) -> io::Result<Option<Self>> {
         let known: Vec<_> = getifaddrs()?
             .filter(|known| known.interface_name == name)
@@ -139,7 +139,7 @@ impl Interface {
     /// (`ip link property add altname`). Returns `None` if there is no such interface.
     ///
     /// # Errors
-    /// The kernel does not answer.
+    /// Fails if the kernel does not answer.
     pub fn name_of(name: &str) -> io::Result<Option<String>> {
         if Self::names()?.iter().any(|known| known == name) {
             return Ok(Some(name.to_owned()));
@@ -150,7 +150,7 @@ impl Interface {
     /// Returns the names of all interfaces in this network namespace.
     ///
     /// # Errors
-    /// The kernel's list of interfaces cannot be read.
+    /// Fails if the kernel's list of interfaces cannot be read.
     pub fn names() -> io::Result<Vec<String>> {
         let interfaces = getifaddrs()?.filter(|known| link(known).is_some());
         Ok(interfaces.map(|known| known.interface_name).collect())

@@ -25,7 +25,7 @@ use crate::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
 
 /// The kernel's `TC_PRIO_CONTROL`, which uses the first band of the default queue.
 const CONTROL_PRIORITY: i32 = 7;
-/// The kernel's `TC_PRIO_INTERACTIVE`. This priority also uses the first band of the default queue, but needs no
+/// The kernel's `TC_PRIO_INTERACTIVE`. The priority also uses the first band of the default queue, but needs no
 /// privilege.
 const INTERACTIVE_PRIORITY: i32 = 6;
 
@@ -95,7 +95,7 @@ impl PacketSocket {
     /// Opens a socket for frames of `ethertype` on `interface`. The interface may be down.
     ///
     /// # Errors
-    /// See [`OpenError`].
+    /// Fails with an [`OpenError`].
     pub fn open(interface: &Interface, ethertype: u16) -> Result<Self, OpenError> {
         let name = || interface.name.clone();
         if !interface.ethernet {
@@ -124,7 +124,7 @@ impl PacketSocket {
     /// this process takes them too late.
     ///
     /// # Errors
-    /// The socket is broken.
+    /// Fails if the socket is broken.
     pub fn kernel_drops(&mut self) -> io::Result<u64> {
         // The kernel resets its count at each query.
         let since = getsockopt(&self.socket, options::Statistics)?.tp_drops;

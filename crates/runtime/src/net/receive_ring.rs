@@ -30,7 +30,7 @@ const FRAME_OFFSET: usize =
     (size_of::<tpacket2_hdr>() + size_of::<sockaddr_ll>() + 16).next_multiple_of(ALIGNMENT) - 14;
 /// Number of bytes of a slot. A slot is only as large as the longest frame needs, because the whole ring is in memory.
 const SLOT_LEN: usize = (FRAME_OFFSET + MAX_FRAME).next_multiple_of(ALIGNMENT);
-/// Number of bytes that the kernel allocates in one piece. This number is a multiple of the page size of every
+/// Number of bytes that the kernel allocates in one piece. The number is a multiple of the page size of every
 /// architecture.
 const BLOCK_LEN: usize = 65536;
 /// Number of slots per block. The rest of a block stays unused.
@@ -69,7 +69,7 @@ mod options {
 #[derive(Debug)]
 pub(super) struct ReceiveRing {
     blocks: NonNull<Blocks>,
-    /// Slot with the oldest frame. If the ring is empty, the slot that the kernel fills next.
+    /// Slot with the oldest frame. If the ring is empty, this is the slot that the kernel fills next.
     next: usize,
 }
 
@@ -134,7 +134,7 @@ fn slot(blocks: &Blocks, at: usize) -> &Slot {
     &slots[at % SLOTS_PER_BLOCK]
 }
 
-/// Splits a word into the two numbers of 16 bits that the kernel has stored there one after the other.
+/// Splits a word into two numbers of 16 bits, which the kernel has stored in this order.
 fn halves(word: u32) -> [u16; 2] {
     let [a, b, c, d] = word.to_ne_bytes();
     [[a, b], [c, d]].map(u16::from_ne_bytes)

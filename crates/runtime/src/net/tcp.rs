@@ -44,12 +44,12 @@ pub struct TcpOptions {
     /// Whether the system resets a connection that this node does not close explicitly, even if the process is killed.
     /// So a peer reads an end of the stream only if this node has closed the connection.
     pub resets: bool,
-    /// Whether connections to peers use the network's listening address as their source address. If they do not use
-    /// this address, the system chooses the source address. The source port may be any port.
+    /// Whether connections to peers use the network's listening address as their source address. If connections do not
+    /// use this address, the system chooses their source address. The source port may be any port.
     pub own_address: bool,
     /// Time after which the kernel gives up a connection to a silent peer, even if there are no bytes to send to the
-    /// peer. Within this time, the kernel probes the peer three times, at intervals of whole seconds. With `None`, the
-    /// kernel gives up after many minutes, or never.
+    /// peer. Within this time, the kernel probes the peer three times, at intervals of whole seconds. If the time is
+    /// `None`, the kernel gives up after many minutes, or never.
     pub liveness: Option<Duration>,
 }
 
@@ -71,8 +71,8 @@ impl TcpNetwork {
     /// Listens at an address. With port 0, the system chooses a free port.
     ///
     /// # Errors
-    /// The address does not belong to this machine or is in use, the interface does not exist, or too many files are
-    /// open.
+    /// Fails if the address does not belong to this machine or is in use, the interface does not exist, or too many
+    /// files are open.
     pub fn listen(address: SocketAddr, options: TcpOptions) -> io::Result<Self> {
         let listener = open_socket(address, &options)?;
         listener.set_reuse_address(true)?;
@@ -96,7 +96,7 @@ impl TcpNetwork {
     /// Returns the address at which the network listens.
     ///
     /// # Errors
-    /// The system call failed.
+    /// Fails if the system call fails.
     pub fn address(&self) -> io::Result<SocketAddr> {
         internet::address(&self.listener.local_addr()?)
     }

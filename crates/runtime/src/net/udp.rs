@@ -49,8 +49,8 @@ pub struct UdpLink {
 pub struct UdpOptions {
     /// Name and index of the only interface to use. Datagrams to a multicast group also use this interface.
     pub interface: Option<(String, u32)>,
-    /// Source address of all datagrams. With `None`, the kernel chooses a source address for each destination. The
-    /// source address may be any address of the interface.
+    /// Source address of all datagrams. If the address is `None`, the kernel chooses a source address for each
+    /// destination. The source address may be any address of the interface.
     pub source: Option<IpAddr>,
     /// Whether other sockets of this machine may use the same port.
     pub shared: bool,
@@ -71,7 +71,7 @@ impl UdpLink {
     /// Binds an address. The socket has the permission to send broadcasts.
     ///
     /// # Errors
-    /// The address does not belong to this machine or is in use. Other possible causes: the interface does not exist, a
+    /// Fails if the address does not belong to this machine or is in use. Also fails if the interface does not exist, a
     /// group is not a multicast address of the same family, or too many files are open.
     pub fn bind(address: SocketAddr, options: &UdpOptions) -> io::Result<Self> {
         let interface = options.interface.as_ref();
@@ -102,7 +102,7 @@ impl UdpLink {
     /// Returns the address of the socket.
     ///
     /// # Errors
-    /// The system call failed.
+    /// Fails if the system call fails.
     pub fn address(&self) -> io::Result<SocketAddr> {
         internet::address(&self.socket.local_addr()?)
     }
@@ -110,7 +110,7 @@ impl UdpLink {
     /// Returns how many datagrams the kernel has dropped since the socket was bound, because its buffer was full.
     ///
     /// # Errors
-    /// The system call failed.
+    /// Fails if the system call fails.
     pub fn kernel_drops(&mut self) -> io::Result<u64> {
         let [.., drops] = getsockopt(&self.socket, options::MemoryInfo)?;
         // The kernel counts in 32 bits.
@@ -127,7 +127,7 @@ impl UdpLink {
     /// Returns the sizes of the receive buffer and the send buffer, in bytes.
     ///
     /// # Errors
-    /// The system call failed.
+    /// Fails if the system call fails.
     pub fn buffers(&self) -> io::Result<(usize, usize)> {
         let (receive, send) = (
             self.socket.recv_buffer_size()?,

@@ -24,7 +24,7 @@ impl InterfaceWatch {
     /// Starts the watch. The caller must look the interface up after this call, not before.
     ///
     /// # Errors
-    /// The kernel refused the rtnetlink socket.
+    /// Fails if the kernel refuses the rtnetlink socket.
     pub fn new() -> io::Result<Self> {
         let socket = socket(
             AddressFamily::Netlink,
@@ -44,7 +44,7 @@ impl InterfaceWatch {
     /// changed.
     ///
     /// # Errors
-    /// The socket is broken.
+    /// Fails if the socket is broken.
     pub fn drain(&mut self) -> io::Result<bool> {
         let mut has_changed = false;
         // The buffer truncates each message, because the caller does not need the contents.

@@ -35,7 +35,7 @@ impl Alarm {
     /// Makes an alarm that is not set, on the clock of [`clock::now`](crate::clock::now).
     ///
     /// # Errors
-    /// The process has too many files open.
+    /// Fails if the process has too many files open.
     pub fn new() -> io::Result<Self> {
         let flags = TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK;
         Ok(Self {
@@ -46,10 +46,10 @@ impl Alarm {
         })
     }
 
-    /// Makes the alarm go off at `deadline` or earlier. `None` stands for no deadline.
+    /// Makes the alarm go off at `deadline` or earlier. A deadline of `None` stands for no deadline.
     ///
     /// # Errors
-    /// The system call failed, which does not happen on a healthy system.
+    /// Fails if the system call fails, which does not happen on a healthy system.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) -> io::Result<()> {
         self.wait_count = self.wait_count.saturating_add(1);
         let followed = self.wait_count <= FOLLOWED_WAITS;

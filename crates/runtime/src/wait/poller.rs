@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-/// Maximum number of descriptors that one wait reports. The next wait reports the others.
+/// Maximum number of descriptors that one wait reports. The next wait reports the remaining ready descriptors.
 const READY_MAX: usize = 64;
 
 /// The events for which a poller waits on a descriptor. Hang-ups and errors are always included.
@@ -75,7 +75,7 @@ impl Poller {
     /// Makes a poller without descriptors.
     ///
     /// # Errors
-    /// The process has too many files open, or the kernel is older than 5.11.
+    /// Fails if the process has too many files open, or if the kernel is older than 5.11.
     pub fn new() -> io::Result<Self> {
         let mut poller = Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
@@ -90,7 +90,7 @@ impl Poller {
     /// `key`. Closing `fd` removes it.
     ///
     /// # Errors
-    /// `fd` was added before, or the kernel cannot wait for such a descriptor.
+    /// Fails if `fd` was added before, or if the kernel cannot wait for such a descriptor.
     pub fn add(&self, fd: impl AsFd, key: u64, interest: Interest) -> io::Result<()> {
         let key = epoll::EventData::new_u64(key);
         Ok(epoll::add(&self.epoll, fd, key, interest.flags())?)
@@ -99,7 +99,7 @@ impl Poller {
     /// Changes the interest or the key of `fd`.
     ///
     /// # Errors
-    /// `fd` was not added.
+    /// Fails if `fd` was not added.
     pub fn modify(&self, fd: impl AsFd, key: u64, interest: Interest) -> io::Result<()> {
         let key = epoll::EventData::new_u64(key);
         Ok(epoll::modify(&self.epoll, fd, key, interest.flags())?)
@@ -108,16 +108,16 @@ impl Poller {
     /// Removes `fd` from the descriptors for which the poller waits.
     ///
     /// # Errors
-    /// `fd` was not added.
+    /// Fails if `fd` was not added.
     pub fn remove(&self, fd: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, fd)?)
     }
 
-    /// Waits until a descriptor is [`ready`](Self::ready), but at most for `timeout`. With `None`, there is no limit. A
-    /// signal ends the wait early, with no ready descriptor.
+    /// Waits until a descriptor is [`ready`](Self::ready), but at most for `timeout`. If the timeout is `None`, there
+    /// is no limit. A signal ends the wait early, with no ready descriptor.
     ///
     /// # Errors
-    /// The kernel is older than 5.11.
+    /// Fails if the kernel is older than 5.11.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.ready.clear();
         let timeout = timeout.map(|timeout| Timespec {

@@ -12,7 +12,7 @@ use super::{Alarm, Interest, Poller};
 pub const LINK: u64 = 0;
 const ALARM_KEY: u64 = 63;
 
-/// Error of a system call that does not fail on a healthy system.
+/// Error of a system call that always succeeds on a healthy system.
 #[derive(Debug, Error)]
 #[error("cannot {action}: {source}")]
 pub struct SystemCallError {
@@ -50,7 +50,7 @@ impl Reactor {
     /// Makes a reactor without descriptors.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn new() -> Result<Self, SystemCallError> {
         let poller = Poller::new().map_err(SystemCallError::to("make a poller"))?;
         let alarm = Alarm::new().map_err(SystemCallError::to("make a timer"))?;
@@ -62,7 +62,7 @@ impl Reactor {
     /// Registers a descriptor. After this call, a wait ends when the descriptor is readable.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn add(&self, fd: impl AsFd, key: u64) -> Result<(), SystemCallError> {
         debug_assert!(
             key <= ALARM_KEY,
@@ -75,7 +75,7 @@ impl Reactor {
     /// Removes a descriptor.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn remove(&self, fd: impl AsFd) -> Result<(), SystemCallError> {
         let removed = self.poller.remove(fd);
         removed.map_err(SystemCallError::to("stop waiting for a descriptor"))
@@ -84,7 +84,7 @@ impl Reactor {
     /// Waits until a descriptor is ready, or until `deadline`.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Fails if a system call fails.
     pub fn wait(&mut self, deadline: Option<Instant>) -> Result<ReadyKeys, SystemCallError> {
         let set = self.alarm.set_deadline(deadline);
         set.map_err(SystemCallError::to("set the timer"))?;

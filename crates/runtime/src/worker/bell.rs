@@ -1,4 +1,4 @@
-//! Signals from the loop to a worker's thread. These signals wake the thread, cancel its work, or make it stop by a
+//! Signals from the loop to a worker's thread. A bell's signals wake the thread, cancel its work, or make it stop by a
 //! deadline.
 
 use std::io;
@@ -19,7 +19,7 @@ pub(super) enum StopRequest {
     Now,
 }
 
-/// A bell that wakes a thread. It also holds the time by which the thread has to stop.
+/// A bell that wakes a thread. The bell also holds the time by which the thread has to stop.
 #[derive(Debug)]
 pub struct WakeUp {
     event: EventFd,
@@ -34,7 +34,7 @@ impl WakeUp {
     /// Makes a bell that does not ring and sets no time to stop.
     ///
     /// # Errors
-    /// The process has too many files open.
+    /// Fails if the process has too many files open.
     pub fn new() -> io::Result<Self> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         Ok(Self {

@@ -33,7 +33,7 @@ impl<Q: Inbox> Mailbox<Q> {
     /// Makes an empty mailbox.
     ///
     /// # Errors
-    /// The process has too many files open.
+    /// Fails if the process has too many files open.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             shared: Mutex::default(),

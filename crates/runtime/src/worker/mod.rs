@@ -50,7 +50,7 @@ impl<Q: Inbox> Worker<Q> {
     /// Starts a thread that runs `work` until the mailbox is closed. The mailbox's bell wakes the thread's poller.
     ///
     /// # Errors
-    /// The process has too many files open, or too many threads.
+    /// Fails if the process has too many files open, or too many threads.
     pub fn start(
         name: &'static str,
         work: impl FnOnce(&Mailbox<Q>, Poller) + Send + 'static,
@@ -120,7 +120,7 @@ impl<Q: Inbox> Worker<Q> {
         });
     }
 
-    /// Ends the current item and drops the others.
+    /// Ends the current item and drops the remaining items.
     pub fn cancel(&self) {
         self.mailbox.close_now();
     }

@@ -42,7 +42,7 @@ impl<T: Send + 'static> PeriodicValue<T> {
     /// this [`PeriodicValue`] is dropped.
     ///
     /// # Errors
-    /// The process has too many files open, or too many threads.
+    /// Fails if the process has too many files open, or too many threads.
     pub fn start(
         name: &'static str,
         first: Duration,

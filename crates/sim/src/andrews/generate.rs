@@ -82,7 +82,7 @@ fn options(rng: &mut Rng) -> NodeOptions {
     }
 }
 
-/// Whether a kind is not a fault, but part of normal use.
+/// Whether this kind of action is part of normal use, and not a fault.
 const fn is_normal_use(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Post | FaultKind::Listen)
 }
@@ -169,7 +169,7 @@ impl Generator {
         self.add_stream_fault(at, fault);
     }
 
-    /// Changes the behavior of the database for one node or for all.
+    /// Changes the behavior of the database for one node or for all nodes.
     fn add_database_fault(&mut self, at: u64, kind: FaultKind) {
         let behavior = match kind {
             FaultKind::Late => DatabaseBehavior::Late,
@@ -228,7 +228,7 @@ impl Generator {
         }
     }
 
-    /// Removes a node from the list of one other node, or of all others, for a while.
+    /// Removes a node from the list of one or all of the other nodes for a while.
     fn add_incomplete_lists(&mut self, at: u64, node: usize) {
         let only = self.rng.chance(500).then(|| self.draw_node());
         let others = (0..self.nodes).filter(|&other| other != node);

@@ -85,7 +85,7 @@ pub(super) struct DatagramCounts {
 pub(super) struct Worker {
     pub(super) waiting: VecDeque<Job>,
     pub(super) is_busy: bool,
-    /// Whether the database behaves abnormally for this session's transaction, for example delays or fails it.
+    /// Whether the database delays this session's transaction, lets it fail, or behaves abnormally in another way.
     pub(super) is_in_trouble: bool,
 }
 

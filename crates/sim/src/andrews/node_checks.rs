@@ -77,8 +77,8 @@ impl World {
     }
 
     /// Checks a claim that was committed. A node may claim only if it has evidence that the network works. A node
-    /// without a link that loses its successor has no such evidence. A node that claims because the token is missing
-    /// has no such evidence either, if it had no link for token-loss-timeout.
+    /// without a link that loses its successor has no such evidence. If a node had no link for token-loss-timeout, and
+    /// then claims because the token is missing, it has no such evidence either.
     pub(super) fn check_claim(&mut self, at: usize, work: &Work) {
         let Work::Write(Write::Claim { seen, change }) = work else {
             return;

@@ -5,7 +5,7 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule. An id, such as A5, is that of the rule in `docs/board/protocol/`.
+    /// A rule. Each id, such as A5, is the id of a rule in `docs/board/protocol/`.
     #[non_exhaustive]
     Rule {
         Order "always: sequence numbers, ordered by post id, decrease, or two nodes use the same number",
@@ -88,9 +88,9 @@ counters! {
         ring_after,
         /// The time from the end of the faults until there was one token that lasted.
         token_after,
-        /// The time until the largest node was the elected coordinator, not only the acting one.
+        /// The time until the largest node was the elected coordinator, not only the acting coordinator.
         led_after,
-        /// The time from the crash of a node without the token until all others had the token.
+        /// The time from the crash of a node without the token until all other nodes had the token.
         went_on_after,
     }
 }

@@ -62,7 +62,7 @@ impl World {
             })
     }
 
-    /// Whether the largest live node is the elected coordinator, not only the acting one.
+    /// Whether the largest live node is the elected coordinator, not only the acting coordinator.
     fn is_led(&self) -> bool {
         let topology = &self.system.tables.topology;
         let largest = self.live().map(|at| self.nodes[at].own.id).max();

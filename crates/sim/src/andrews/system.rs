@@ -26,9 +26,9 @@ use crate::kernel::streams::{ConnectionTable, Tcp};
 use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::trace::Trace;
 
-/// The maximum number of connections of a node, the same as in the program. Half of these connections may be ones that
-/// the state machine has given up. The remaining half is enough: the state machine needs 22 connections, and one more
-/// to refuse other peers.
+/// The maximum number of connections of a node, the same as in the program. Half of these connections may be
+/// connections that the state machine has given up. The remaining half is enough: the state machine needs 22
+/// connections, and one more to refuse other peers.
 const CONNECTIONS_MAX: u16 = 64;
 /// A length that no sent datagram reaches.
 const DATAGRAM_LEN_MAX: usize = 64;
@@ -136,7 +136,7 @@ impl System for AndrewsSystem {
     const HEADER_LEN: usize = 0;
     const MESSAGE_LEN_MAX: usize = DATAGRAM_LEN_MAX;
     const FLOODS_DUPLICATES: bool = false;
-    /// If only a few bits of a datagram have flipped, UDP's checksum always detects this.
+    /// UDP's checksum always detects a datagram in which only a few bits have flipped.
     const CHECKSUM_FINDS_PER_1000: u16 = 1_000;
 
     fn address(_: usize, own: &NodeData) -> SocketAddr {

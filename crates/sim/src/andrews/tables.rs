@@ -15,7 +15,7 @@ pub(super) struct Post {
     /// The node that got the request.
     pub(super) node: u32,
     pub(super) sequence: u64,
-    /// The unique key, if the post has one.
+    /// The unique key, if the post has a key.
     pub(super) key: Option<u64>,
 }
 

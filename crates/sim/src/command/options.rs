@@ -14,7 +14,6 @@ use crate::jitterbug;
 use crate::kernel::kinds::{self, Kind};
 use crate::lab2::{FaultKind, Faults, Settings};
 
-/// The maximum number of nodes.
 const MAX_NODES: u64 = 1 << 16;
 /// The default seed.
 const SEED: u64 = 1;

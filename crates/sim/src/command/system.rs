@@ -82,8 +82,8 @@ pub(super) fn run<S: SystemCommand>(
     }
 }
 
-/// Runs one schedule. If a rule is broken, shrinks the schedule as far as the rule is still broken, and writes the
-/// short schedule to `keep`.
+/// Runs one schedule. If a rule is broken, shrinks the schedule while the rule stays broken, and writes the short
+/// schedule to `keep`.
 fn one<S: SystemCommand>(
     schedule: &S::Schedule,
     record: Option<&Path>,

@@ -15,7 +15,7 @@ use crate::kernel::checks::Findings;
 pub(super) struct Grant<'a> {
     pub(super) token: usize,
     pub(super) access: Access,
-    /// The fencing number, if the client has requested one.
+    /// The fencing number, if the client has requested a fencing number.
     pub(super) fence: Option<u128>,
     pub(super) data: &'a [u8],
     /// The time at which the client requested the token.
@@ -83,7 +83,8 @@ impl Checks {
             .report_unless_excused(at, None, excuse, Rule::Granted, what);
     }
 
-    /// Excuses the loss of a leader without a fault, if there is an excuse. Returns whether there is an excuse.
+    /// Excuses the loss of a leader without a fault, if there is an excuse. Returns whether there is an excuse for the
+    /// loss.
     pub(super) fn excuse_leader_loss(&mut self) -> bool {
         let excuse = self.exemptions.leader_loss_excuse();
         if let Some(excuse) = excuse {
@@ -133,7 +134,7 @@ impl Checks {
             .report_unless_excused(at, Some(nodes.0), excuse, Rule::Authority, what);
     }
 
-    /// Forgets the pairs of a node that no longer holds a token.
+    /// Forgets the reported pairs that contain a node without a token.
     pub(super) fn clear_clashes(&mut self, node: usize, token: usize) {
         self.clashes
             .retain(|&(one, other, its)| its != token || (one != node && other != node));

@@ -16,9 +16,10 @@ pub(super) struct Exemptions {
     /// The duration of CT on the slowest clock.
     timeout: u64,
     /// The duration of ST on the slowest clock. After a leader has given way, its followers may rely on its messages
-    /// for this time, and continue to serve clients.
+    /// for ST, and continue to serve clients.
     settling: u64,
-    /// With Q = 1: the number of a dead leader. A later leader with a lower number has never met the dead leader.
+    /// The number of a dead leader; used only with a quorum of one server (Q = 1). A later leader with a lower number
+    /// has never met the dead leader.
     unmet_below: u64,
     /// The last time at which a server began to lead although its number was lower than a number in use.
     unmet: Option<u64>,
@@ -39,7 +40,7 @@ pub(super) struct Exemptions {
     /// The time of the last lost state file.
     file_lost: Option<u64>,
     /// The largest number that was in use before the loss of the state file. As long as a server uses this number or a
-    /// smaller one, messages from before the loss do not count as late.
+    /// smaller number, messages from before the loss do not count as late.
     used: u64,
     /// The servers that use `used` or a smaller number.
     uses_again: Vec<bool>,
@@ -55,8 +56,8 @@ pub(super) struct Exemptions {
     handed_over: Vec<bool>,
     /// The tokens that servers handed over before they left.
     left: Vec<u64>,
-    /// The last time at which a leader needed fewer servers for its quorum than other servers do. Such a leader did not
-    /// know all servers yet.
+    /// The last time at which a leader needed fewer servers for its quorum than other servers do. A leader with a
+    /// smaller quorum did not know all servers yet.
     unaware: Option<u64>,
     /// The tokens that each server knows.
     pub(super) known: Vec<u64>,
@@ -144,9 +145,9 @@ impl Exemptions {
     }
 
     /// Records that a server leads with this number. With Q = 1, the server perhaps never met leaders with larger
-    /// numbers. A cold leader has not met them because it was dead. A warm leader has not met them because it was cut
-    /// off. Such a warm leader was marked DOWN, and does not know of this mark. The warm leader counts as one of two
-    /// leaders, even if the other leader is dead.
+    /// numbers. A cold leader has not met those leaders because it was dead. A warm leader has not met those leaders
+    /// because it was cut off. The warm leader was marked DOWN, and does not know of this mark. The warm leader counts
+    /// as one of two leaders, even if the other leader is dead.
     pub(super) fn note_take_over(&mut self, now: u64, server: usize, number: u64, is_warm: bool) {
         if self.quorum > 1 {
             return;
@@ -236,7 +237,7 @@ impl Exemptions {
     }
 
     /// Whether a server that has this token was marked DOWN. The mark counts only while Q servers know of it and the
-    /// marked server does not. Updates at the marked server are lost until it knows of the mark.
+    /// marked server does not. Updates at the marked server are lost until this server knows of the mark.
     fn is_update_lost(&self, token: usize) -> bool {
         let mut marked = self.marked.iter().zip(&self.known);
         marked.any(|(number, known)| {
@@ -294,9 +295,9 @@ impl Exemptions {
         self.file_lost.map(|_| Excuse::StateFileLost)
     }
 
-    /// Returns the excuse for a leader that gives way although there is no better leader. Such a leader has read a
-    /// STATE that was sent before the loss of a state file. The number in the STATE is larger than the leader's number.
-    /// The sender of the STATE has begun again with a lower number.
+    /// Returns the excuse for a leader that gives way although there is no better leader. A leader that gives way
+    /// without a better leader has read a STATE that was sent before the loss of a state file. The number in the STATE
+    /// is larger than the leader's number. The sender of the STATE has begun again with a lower number.
     pub(super) fn leader_loss_excuse(&self) -> Option<Excuse> {
         self.uses_again
             .contains(&true)
@@ -304,8 +305,8 @@ impl Exemptions {
     }
 
     /// Returns the excuse for a lost update that was begun at `begun`. The client of this update had requested the
-    /// token at `asked`. If there are two leaders, neither leader knows the grants of the other. Such a leader confirms
-    /// an update but later drops the update.
+    /// token at `asked`. If there are two leaders, neither leader knows the grants of the other leader. One of two
+    /// leaders may confirm an update but later drop the update.
     pub(super) fn update_excuse(&self, token: usize, begun: u64, asked: u64) -> Option<Excuse> {
         let lost = self.server_lost.get(&token);
         if lost.is_some_and(|at| *at >= begun) || self.is_update_lost(token) {

@@ -104,7 +104,7 @@ impl Schedule {
     }
 }
 
-/// Whether a kind is not a fault, but part of normal use.
+/// Whether this kind of action is part of normal use, and not a fault.
 const fn is_normal_use(kind: FaultKind) -> bool {
     matches!(
         kind,
@@ -285,8 +285,8 @@ impl Generator {
         }
     }
 
-    /// Adds processes that die after sending a certain message. Such crashes are more frequent than other crashes. The
-    /// process usually starts again soon.
+    /// Adds processes that die after sending a certain message. Crashes after a certain message are more frequent than
+    /// other crashes. The process usually starts again soon.
     fn add_crash_after_send(&mut self, at: u64) {
         for _ in 0..self.rng.between(1, 4) {
             let node = self.draw_node();

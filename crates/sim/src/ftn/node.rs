@@ -47,7 +47,7 @@ pub(super) struct ServerData {
 pub(super) struct ClientData {
     /// The program's use of each token.
     pub(super) jobs: BTreeMap<usize, Job>,
-    /// The acts of the program after this input.
+    /// The actions that the program takes after this input.
     pub(super) todo: Vec<ProgramAct>,
     pub(super) numbered: u32,
     /// The configuration of the session; `None` without a session.
@@ -64,8 +64,8 @@ pub(super) struct Job {
     /// The time of the grant; `None` if the token is not held.
     pub(super) granted: Option<u64>,
     pub(super) access: Access,
-    /// The duration of a command, in nanoseconds. With `None`, the command lasts until another client requests the
-    /// token.
+    /// The duration of a command, in nanoseconds. If the duration is `None`, the command lasts until another client
+    /// requests the token.
     pub(super) lasts: Option<u64>,
     /// Whether the client returns the token only to request it again with the other kind of access: exclusive or
     /// shared.
@@ -74,7 +74,7 @@ pub(super) struct Job {
     pub(super) pending: Option<u64>,
 }
 
-/// An act of the program that uses a client.
+/// An action of the program that uses a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProgramAct {
     NewSocket,

@@ -74,7 +74,7 @@ impl World {
         (0..self.system.servers).filter(leads)
     }
 
-    /// Returns the leader, if there is exactly one.
+    /// Returns the leader, if exactly one server leads.
     pub(super) fn leader(&self) -> Option<usize> {
         let mut leaders = self.leaders();
         let leader = leaders.next()?;

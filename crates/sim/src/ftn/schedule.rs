@@ -9,8 +9,8 @@ use super::outcome::{Rule, Stats};
 use crate::kernel::faults::{self, NetworkFault};
 use crate::kernel::schedule::{MAX_TIME_US, Nodes, declare_faults, declare_schedule};
 
-/// The maximum rate error of clocks, in millionths. With this maximum, the rates of any two clocks differ by at most an
-/// eighth.
+/// The maximum rate error of clocks, in millionths. With this maximum rate error, the rates of any two clocks differ by
+/// at most an eighth.
 pub(super) const MAX_RATE: i32 = 58_000;
 /// The maximum numbers of servers and clients of a run.
 pub(super) const MAX_SERVERS: usize = 9;
@@ -39,13 +39,13 @@ declare_schedule! {
         pub max_memory: usize,
     }
     last {
-        /// A server with other options than the others.
+        /// A server whose options differ from the options of the other servers.
         #[serde(rename = "odd", default, skip_serializing_if = "Option::is_none")]
         pub deviant: Option<DeviantServer>,
     }
 }
 
-/// A server with other options than the others.
+/// A server whose options differ from the options of the other servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviantServer {
@@ -80,7 +80,7 @@ declare_faults! {
         Wall[node] { seconds: i64 },
         /// Sends datagrams of a stranger to a server.
         Stranger[node] { count: u16 },
-        /// Replaces a client's socket by one with another address.
+        /// Replaces a client's socket by a socket with another address.
         Socket[node],
         /// Runs a command of a client under a token.
         Run[node] { token: usize, shared: bool, us: u64 },

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use crate::kernel::kinds::{self, kinds};
 
-/// The settings from which a whole run follows.
+/// The settings that determine a whole run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The seed of all random numbers.
     pub seed: u64,
-    /// The number of servers. With `None`, the seed chooses the number.
+    /// The number of servers. If the number is `None`, the seed chooses the number.
     pub servers: Option<usize>,
-    /// The number of clients. With `None`, the seed chooses the number.
+    /// The number of clients. If the number is `None`, the seed chooses the number.
     pub clients: Option<usize>,
     /// The duration of the faults; the recovery follows.
     pub time: Duration,

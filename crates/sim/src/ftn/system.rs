@@ -75,7 +75,7 @@ impl System for FtnSystem {
     const HEADER_LEN: usize = 0;
     const MESSAGE_LEN_MAX: usize = SOCKET_DATAGRAM_MAX;
     const FLOODS_DUPLICATES: bool = false;
-    /// UDP's checksum always finds a few flipped bits.
+    /// UDP's checksum always detects a datagram in which only a few bits have flipped.
     const CHECKSUM_FINDS_PER_1000: u16 = 1_000;
 
     fn address(_: usize, own: &NodeData) -> SocketAddr {

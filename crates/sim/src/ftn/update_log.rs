@@ -28,7 +28,7 @@ pub(super) struct UpdateLog {
 pub(super) enum DataError {
     /// No client wrote the data.
     Unknown,
-    /// A later update is missing. This update was begun at `begun`, under a token that was requested at `asked`.
+    /// A later update is missing. The later update was begun at `begun`, under a token that was requested at `asked`.
     Lost { update: u64, begun: u64, asked: u64 },
 }
 
@@ -67,7 +67,7 @@ impl UpdateLog {
     }
 
     /// Records that a grant shows an update. The grant was requested at `requested`. Returns the error of these data,
-    /// if there is one.
+    /// if the data are wrong.
     pub(super) fn on_shown(&mut self, update: u64, requested: u64, now: u64) -> Option<DataError> {
         let Some(shown) = self.writes.get_mut(&update) else {
             return Some(DataError::Unknown);

@@ -19,11 +19,11 @@ use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
 use ring_proto::ftn::endpoint::{Command, Endpoint, Net};
 
-/// The offset of the wall clocks. It lets these clocks start in 2026, because cold leaders take their numbers from
-/// them.
+/// The offset of the wall clocks. The wall clocks then start in 2026, because cold leaders take their numbers from
+/// these clocks.
 const WALL_OFFSET: i64 = 90_000_000_000_000_000;
-/// A server must not refuse the tokens of a survey or TRANSFER. These tokens may exceed the limit by this number of
-/// bytes.
+/// A server must not refuse the tokens of a survey or TRANSFER. The tokens of a survey or TRANSFER may exceed the limit
+/// by this number of bytes.
 const UNREFUSABLE_BYTES: usize = 16 * 5_000;
 
 /// The values with which the processes of a run are started.
@@ -32,7 +32,7 @@ pub(super) struct ProcessOptions {
     pub(super) list: Servers,
     pub(super) options: Vec<server::Options>,
     pub(super) client_timeout: Duration,
-    /// The server with other options.
+    /// The server whose options differ from the options of the other servers.
     pub(super) deviant: Option<usize>,
 }
 

@@ -14,8 +14,8 @@ use crate::kernel::schedule::FaultFields as _;
 const PASS: Duration = Duration::from_secs(1);
 /// The maximum time in which a ring forms, or continues after a failed pass.
 const RING_TIMEOUT: Duration = Duration::from_secs(10);
-/// The bytes of a pass between two nodes that know each other, without padding. They are the messages TP6, TP1, TP3 and
-/// TP5, and the data after TP5.
+/// The bytes of a pass between two nodes that know each other, without padding. These bytes are the messages TP6, TP1,
+/// TP3 and TP5, and the data after TP5.
 const PASS_BYTES: u64 = 34 + 9 + 1 + 5 + 14;
 
 /// Starts nodes with `padding` bytes in their data, and runs until each has led.
@@ -95,7 +95,7 @@ fn bytes_that_arrive_one_by_one_make_a_pass() {
     check(&sim, "dribble");
 }
 
-/// The reset cuts TP6, TP1, TP3 or TP5.
+/// The reset cuts off the message TP6, TP1, TP3 or TP5.
 #[test]
 fn a_reset_after_any_byte_costs_a_pass_and_nothing_else() {
     const PADDING: usize = 100;

@@ -5,7 +5,7 @@ use super::schedule::DataPlan;
 /// A program's data begin with the byte `FIRST`, continue with a number, and end with the byte `LAST`.
 const FIRST: u8 = b'v';
 const LAST: u8 = b'$';
-/// The number of digits. This number is constant, so data with the same padding have the same length.
+/// The number of digits. The number is constant, so data with the same padding have the same length.
 const DIGITS: usize = 12;
 
 /// Returns the data of a program.

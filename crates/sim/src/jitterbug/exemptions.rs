@@ -1,4 +1,4 @@
-//! The only place where broken promises are excused, as far as the document allows.
+//! The only module that excuses broken promises, as far as the document allows.
 
 use super::outcome::Excuse;
 
@@ -26,7 +26,7 @@ pub(super) struct Exemptions {
     pub(super) doubled: Option<Excuse>,
 }
 
-/// The largest id that still leaves enough larger ids.
+/// The largest token id that leaves enough larger ids for the restores of a run.
 const ROOMY_ID_MAX: u32 = i32::MAX as u32 - (1 << 28);
 
 impl Exemptions {

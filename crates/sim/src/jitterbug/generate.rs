@@ -115,7 +115,7 @@ fn least_interval(count: u32) -> u64 {
     (nanos(LEASE_MIN) / 1_000).div_ceil(u64::from(2 * count - 1))
 }
 
-/// Whether a kind is not a fault, but part of normal use.
+/// Whether this kind of action is part of normal use, and not a fault.
 const fn is_normal_use(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Work | FaultKind::Yield)
 }

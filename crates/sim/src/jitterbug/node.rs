@@ -67,7 +67,7 @@ pub(super) struct InputEvents {
 pub(super) struct LeaderStall {
     /// The start of the stall, by the node's clock.
     pub(super) since: Instant,
-    /// The number of stalls that the node had noticed before.
+    /// The number of stalls that the node had noticed before this stall.
     pub(super) stalls: u64,
 }
 

@@ -161,7 +161,7 @@ impl World {
         }
     }
 
-    /// Checks the use of the token by a node and by all others.
+    /// Checks the use of the token by a node and by all other nodes.
     pub(super) fn check_use(&mut self, at: usize) {
         let machine = self.machine(at);
         let standing = machine.map(ring_proto::jitterbug::Jitterbug::summary);

@@ -46,7 +46,7 @@ pub(super) fn node_of(address: SocketAddr) -> Option<usize> {
 }
 
 /// Returns the node at which the simulator keeps the connections to this address. Connections to a stranger are kept at
-/// node 0. Such connections get no answer, like connections to an old address.
+/// node 0. Connections to a stranger get no answer, like connections to an old address.
 pub(super) fn host_of(address: SocketAddr) -> Option<usize> {
     node_of(address).or(Some(0))
 }

@@ -23,7 +23,7 @@ declare_schedule! {
     own {
         /// The nodes' options.
         pub options: NodeOptions,
-        /// A node with other times.
+        /// A node whose times differ from the times of the other nodes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub deviant: Option<Deviant>,
         /// The origin of the data.
@@ -170,7 +170,7 @@ impl Schedule {
         options
     }
 
-    /// Returns the options of the nodes, except for the deviant one.
+    /// Returns the options of the nodes, except for the deviant node.
     pub fn options(&self) -> Options {
         let NodeOptions {
             interval_us,

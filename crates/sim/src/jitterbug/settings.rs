@@ -2,7 +2,7 @@
 
 use crate::kernel::kinds::{self, kinds};
 
-/// The settings from which a whole run follows.
+/// The settings that determine a whole run.
 pub type Settings = kinds::Settings<FaultKind>;
 
 /// A set of kinds.

@@ -51,7 +51,7 @@ pub(super) enum JitterbugEvent {
 pub(super) struct JitterbugSystem {
     pub(super) checks: Checks,
     pub(super) stats: Stats,
-    /// The options of the processes, except for the deviant one.
+    /// The options of the processes, except for the deviant process.
     pub(super) options: Options,
     /// The options of each process.
     each: Vec<Options>,
@@ -128,7 +128,7 @@ impl System for JitterbugSystem {
     const HEADER_LEN: usize = 0;
     const MESSAGE_LEN_MAX: usize = DATAGRAM_LEN_MAX;
     const FLOODS_DUPLICATES: bool = false;
-    /// UDP's checksum always finds a few flipped bits.
+    /// UDP's checksum always detects a datagram in which only a few bits have flipped.
     const CHECKSUM_FINDS_PER_1000: u16 = 1_000;
 
     fn address(_: usize, own: &NodeData) -> SocketAddr {

@@ -56,7 +56,7 @@ impl Tokens {
         self.void.get(&id).copied()
     }
 
-    /// Records the token with which a node leads, or that it no longer leads.
+    /// Records the token with which a node leads, or that the node no longer leads.
     pub(super) fn on_leads(&mut self, node: usize, token: Option<u32>) {
         match token {
             Some(token) => self.leaders.insert(node, token),

@@ -77,7 +77,7 @@ impl World {
         self.give_input(at, HostInput::Network(net));
     }
 
-    /// Gives a process an input of its host as soon as it can read it.
+    /// Gives a process an input of its host as soon as the process can read the input.
     pub(super) fn give_input(&mut self, at: usize, what: HostInput) {
         let now = self.now;
         let node = &mut self.nodes[at];

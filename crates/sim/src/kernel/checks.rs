@@ -9,7 +9,7 @@ use super::violation::{MAX_VIOLATIONS, Outcome, Violation};
 #[derive(Debug)]
 pub(crate) struct Findings<R, E> {
     pub(crate) violations: Vec<Violation<R>>,
-    /// The count of each excuse.
+    /// Number of times that each excuse was used.
     pub(crate) excused: BTreeMap<E, u64>,
 }
 
@@ -58,7 +58,7 @@ impl<R, E: Ord> Findings<R, E> {
         }
     }
 
-    /// Counts the excuse, or records a violation if there is none.
+    /// Counts the excuse, or records a violation if there is no excuse.
     pub(crate) fn report_unless_excused(
         &mut self,
         at: u64,

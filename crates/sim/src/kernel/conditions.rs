@@ -11,7 +11,7 @@ pub struct NetworkConditions {
     pub duplicate: u16,
     /// The rate of copies that arrive later than their message.
     pub reorder: u16,
-    /// The maximum extra delay of such a copy.
+    /// The maximum extra delay of a copy that arrives later than its message.
     pub reorder_by: u64,
     /// The extra delay of all messages.
     pub delay: u64,
@@ -19,8 +19,8 @@ pub struct NetworkConditions {
     pub jitter: u64,
     /// The rate of messages whose bits flip.
     pub corrupt: u16,
-    /// The network loses payloads that are longer than this, in bytes. With `None`, only the interfaces' MTU limits
-    /// payloads.
+    /// The length in bytes above which the network loses a payload. If the length is `None`, only the interfaces' MTU
+    /// limits payloads.
     pub longest: Option<usize>,
 }
 

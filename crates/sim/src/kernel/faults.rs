@@ -1,7 +1,7 @@
 //! The faults that all systems share: faults of messages, connections and processes.
 //!
-//! Each system adds other faults. The field names are those of the schedule files. A fault's effect lasts until
-//! another fault replaces it.
+//! Each system adds other faults. The field names are the field names of the schedule files. A fault's effect lasts
+//! until another fault replaces it.
 
 use std::fmt;
 use std::time::Duration;
@@ -176,7 +176,7 @@ impl<S: System> Simulation<S> {
     }
 
     /// Counts a split on a network with connections. On such a network, a split makes messages wait instead of losing
-    /// them. Without this function, such a split would not be counted, because it loses no message.
+    /// them. Without this function, a split that loses no message would not be counted.
     fn count_split(&mut self, cut: FaultEffect) {
         if S::Streams::ANY {
             self.count_effect(cut);

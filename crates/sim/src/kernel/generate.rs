@@ -217,8 +217,8 @@ impl<W: schedule::FaultFields, X: GeneratorOptions<Fault = Fault<W>>> Generator<
         }
     }
 
-    /// Draws the processes that stay dead after the faults: one process, or none. Such a process exists only in some of
-    /// the runs in which processes die.
+    /// Draws the processes that stay dead after the faults: one process, or no process. A process that stays dead
+    /// exists only in some of the runs in which processes die.
     pub(crate) fn draw_stay_dead(&mut self, dies: bool) -> Vec<usize> {
         if self.nodes > 2 && dies && self.rng.chance(300) {
             vec![self.draw_node()]

@@ -65,7 +65,7 @@ pub trait Kind: Copy + Ord + 'static {
     fn help(self) -> &'static str;
     /// Returns the kind that counts a kernel effect, or `None` if this system does not count it.
     fn of_effect(trouble: FaultEffect) -> Option<Self>;
-    /// Returns the kernel effect that this kind counts, if there is one.
+    /// Returns the kernel effect that this kind counts, if this kind counts an effect.
     fn effect(self) -> Option<FaultEffect>;
 }
 
@@ -121,12 +121,12 @@ macro_rules! kinds {
 }
 pub(crate) use kinds;
 
-/// The settings from which a whole run follows.
+/// The settings that determine a whole run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings<K> {
     /// The seed of all random numbers.
     pub seed: u64,
-    /// The number of nodes. With `None`, the seed chooses the number.
+    /// The number of nodes. If the number is `None`, the seed chooses the number.
     pub nodes: Option<usize>,
     /// The duration of the faults; the recovery follows.
     pub time: Duration,

@@ -19,7 +19,7 @@ use super::streams::Carrier;
 use super::system::{Message, Moment, Peer, System};
 
 /// The maximum number of messages that wait for a stalled process. One loop iteration of the driver reads more messages
-/// than this. It also reads more messages than the queue of a real socket holds.
+/// than this maximum. One loop iteration also reads more messages than the queue of a real socket holds.
 pub const INBOX_MESSAGES_MAX: usize = 200;
 /// The time of an event that never happens.
 pub const NEVER: u64 = u64::MAX;
@@ -130,7 +130,7 @@ pub struct OutgoingMessage<S: System> {
 
 /// The system and the node while one input is handled.
 pub struct InputContext<'a, S: System> {
-    /// The time and the node.
+    /// The time of the input, and the node that gets the input.
     pub moment: Moment,
     /// The system, and the system's data of this node.
     pub parts: RefCell<(&'a mut S, &'a mut S::Node)>,
@@ -159,7 +159,7 @@ pub struct NodeLink<'a, S: System> {
 }
 
 impl<S: System> NodeLink<'_, S> {
-    /// Returns the effect that refuses the next message, if there is one.
+    /// Returns the fault that refuses the next message, if a fault refuses it.
     fn refusal(&mut self, bytes: &[u8], to: Peer<S>) -> Option<FaultEffect> {
         if self.rng.chance(self.refuse) {
             Some(FaultEffect::Refuse)

@@ -24,7 +24,7 @@ pub fn index(id: u32) -> usize {
 pub struct Message<P, A> {
     /// The node that sent the message; `None` if no node sent it.
     pub node: Option<u32>,
-    /// The sender's address at that time.
+    /// The sender's address when the message was sent.
     pub from: P,
     /// The destination.
     pub to: A,

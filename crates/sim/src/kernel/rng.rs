@@ -10,7 +10,7 @@ pub enum Stream {
     Plan = 1,
     /// Random numbers that select the effects on each message.
     World = 2,
-    /// Random numbers for values that only one system needs. This sequence is independent of the other two sequences.
+    /// Random numbers for values that only one system needs. The sequence is independent of the other two sequences.
     System = 3,
 }
 

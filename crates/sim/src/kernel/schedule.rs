@@ -30,8 +30,8 @@ pub trait FaultFields: Clone {
     /// Returns the fault that ends this fault.
     fn end(&self) -> Self;
 
-    /// Removes a node and renumbers the nodes above it. Returns `false` if the fault names the node, so that the fault
-    /// must be removed too.
+    /// Removes a node and renumbers the nodes with higher numbers. Returns `false` if the fault names the node, so that
+    /// the fault must be removed too.
     fn take_out(&mut self, gone: usize) -> bool {
         if let Some(groups) = self.groups_mut().filter(|groups| gone < groups.len()) {
             groups.remove(gone);
@@ -46,10 +46,10 @@ pub trait FaultFields: Clone {
     }
 }
 
-/// Declares faults. Brackets contain the fields that name nodes. These fields are numbers, unless a type is given. A
-/// field after `groups` contains the group of each node. Braces hold the other fields. An arrow names the fault that
-/// ends the declared fault. Without an arrow, the fault that ends the declared fault has the same name and the same
-/// nodes. The other fields of this ending fault are zero.
+/// Declares faults. Brackets contain the fields that name nodes. The fields in brackets are numbers, unless a type is
+/// given. A field after `groups` contains the group of each node. Braces hold the other fields. An arrow names the
+/// fault that ends the declared fault. Without an arrow, the fault that ends the declared fault has the same name and
+/// the same nodes. The other fields of this ending fault are zero.
 macro_rules! declare_faults {
     (@node) => { usize };
     (@node $ty:ty) => { $ty };
@@ -141,8 +141,8 @@ fn renumber(node: &mut usize, gone: usize) -> bool {
 pub trait Nodes {
     /// Returns the number of nodes.
     fn nodes(&self) -> usize;
-    /// Removes a node and renumbers the nodes above it. Does not change the lists that all schedules have. Returns
-    /// `false` if the node must stay.
+    /// Removes a node and renumbers the nodes with higher numbers. Does not change the lists that all schedules have.
+    /// Returns `false` if the node must stay.
     fn take_node(&mut self, node: usize) -> bool;
 }
 
@@ -174,8 +174,8 @@ pub trait Schedule: Clone + PartialEq + Nodes {
         Duration::from_micros(self.parts().time_us)
     }
 
-    /// Returns the schedule without a node and without the actions that name this node. Renumbers the nodes above it.
-    /// The last node stays.
+    /// Returns the schedule without a node and without the actions that name this node. Renumbers the nodes with higher
+    /// numbers. The last node stays.
     fn without(&self, node: usize) -> Self {
         let mut fewer = self.clone();
         if fewer.nodes() > 1 && fewer.take_node(node) {

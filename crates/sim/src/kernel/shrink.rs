@@ -48,7 +48,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         }
     }
 
-    /// Runs a candidate, and keeps it if it fails too.
+    /// Runs a shorter schedule, and keeps this schedule if its run fails too.
     fn try_out(&mut self, candidate: S) -> bool {
         if candidate == self.best || self.runs >= MAX_RUNS {
             return false;
@@ -62,7 +62,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         fails
     }
 
-    /// Repeatedly halves the time and removes the later actions. Then lets the run end with the last action.
+    /// Repeatedly halves the time and removes the later actions. Finally lets the run end with the last action.
     fn end_earlier(&mut self) {
         let mut time = self.best.parts().time_us / 2;
         while self.best.parts().time_us - time > self.best.parts().time_us / 64 {

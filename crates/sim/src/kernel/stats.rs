@@ -84,7 +84,7 @@ pub struct Stats<K, E, C> {
     pub overflowed: u64,
     /// The number of effects of each kind of fault.
     pub fault_counts: BTreeMap<K, u64>,
-    /// The count of each excuse.
+    /// Number of times that each excuse was used.
     pub excused: BTreeMap<E, u64>,
     /// The counters of the system.
     pub counters: C,
@@ -126,7 +126,7 @@ impl<K: Kind, E: Copy + Ord + Display, C: Counters> Stats<K, E, C> {
         self.fault_counts.get(&kind).copied().unwrap_or(0)
     }
 
-    /// Returns the count of an excuse.
+    /// Returns the number of times that an excuse was used.
     pub fn excuse_count(&self, excuse: E) -> u64 {
         self.excused.get(&excuse).copied().unwrap_or(0)
     }

@@ -12,7 +12,7 @@ use super::system::{Listens, Peer, System};
 const RETRY_NANOS: u64 = 200_000_000;
 /// The upper limit of the random number of bytes after which a connection is reset or stalls.
 const LONG_EXCHANGE_BYTES: u64 = 4096;
-/// The upper limit of this random number for faults at the beginning of an exchange.
+/// The upper limit of the random number of bytes for faults at the beginning of an exchange.
 const SHORT_EXCHANGE_BYTES: u64 = 64;
 
 impl<S: System> Simulation<S> {

@@ -127,7 +127,7 @@ impl Step {
 )]
 #[derive(Debug, Default)]
 pub(super) struct End {
-    /// The node; `None` for a stranger.
+    /// The node at this end; `None` if a stranger is at this end.
     pub(super) node: Option<usize>,
     key: Option<u64>,
     pub(super) established: bool,
@@ -194,8 +194,8 @@ pub struct ConnectionTable<P> {
     pub(super) to_accept: Vec<VecDeque<usize>>,
     /// The steps that were taken since the simulation last handled them.
     pub(super) steps: Vec<Step>,
-    /// The time, in nanoseconds, after which a kernel gives up a connection without acknowledgements. With `None`, a
-    /// kernel never gives up.
+    /// The time, in nanoseconds, after which a kernel gives up a connection without acknowledgements. If the time is
+    /// `None`, a kernel never gives up.
     pub ack_timeout: Option<u64>,
 }
 

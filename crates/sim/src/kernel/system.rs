@@ -38,7 +38,7 @@ impl Moment {
 pub enum Route {
     /// Every node except the sender.
     All,
-    /// One node, or none if no node has the address.
+    /// One node, or no node if the address belongs to no node.
     One(Option<usize>),
     /// Several nodes, in this order.
     Several(Vec<usize>),
@@ -55,8 +55,8 @@ pub enum Listens {
     Nowhere,
 }
 
-/// A system in the simulator: the meaning of its messages, its own events, and its checks. The kernel calls these
-/// functions; the state machines do not.
+/// A system in the simulator: the meaning of its messages, its own events, and its checks. The kernel calls the
+/// functions of a system; the state machines do not call them.
 pub trait System: Sized {
     /// The state machine that the nodes run.
     type Machine: Machine;
@@ -88,7 +88,7 @@ pub trait System: Sized {
     /// finds nearly all corrupt messages. With a real checksum, tests would almost never receive a corrupt message.
     const CHECKSUM_FINDS_PER_1000: u16 = 900;
 
-    /// Returns the address from which a node sends. This address may change while the node runs.
+    /// Returns the address from which a node sends. The address may change while the node runs.
     fn address(node: usize, own: &Self::Node) -> Peer<Self>;
 
     /// Whether a node accepts a message to an address. The node may have changed its address since the message was

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-/// The last lines of a run; the default keeps none.
+/// The last lines of a run; the default keeps no lines.
 #[derive(Debug, Default)]
 pub struct Trace {
     most: usize,

@@ -24,8 +24,8 @@ const HEARTBEAT_MIN: Duration = Duration::from_millis(1);
 /// If a node's times differ from the ring's times by at most this factor, all members take the node's times into
 /// account.
 const NEAR_FACTOR: u16 = 10;
-/// The minimum downtime, in nanoseconds, of a node that has lost its state file. In this time, the givers give up every
-/// earlier offer to the node. Without the wait, the node could accept the same token twice.
+/// The minimum downtime, in nanoseconds, of a node that has lost its state file. During this downtime, the givers give
+/// up every earlier offer to the node. Without the wait, the node could accept the same token twice.
 const FORGET_DOWNTIME_MIN: u64 = 2_000_000_000;
 
 impl<M: Inspect> World<M> {
@@ -110,7 +110,7 @@ impl<M: Inspect> World<M> {
         self.network.update_clear();
     }
 
-    /// Cuts a node off from all others, or undoes all cuts of the node.
+    /// Cuts a node off from all other nodes, or undoes all cuts of the node.
     fn cut_off(&mut self, node: usize, aside: bool) {
         self.network
             .cuts

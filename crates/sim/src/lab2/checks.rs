@@ -40,7 +40,8 @@ pub(super) struct Checks {
     /// The number of violations that the recorder has got.
     reported: usize,
     chains: BTreeMap<Chain, u64>,
-    /// The chain that was checked last. This chain is cached, because the next check usually concerns the same chain.
+    /// The chain that was checked last. The last chain is cached, because the next check usually concerns the same
+    /// chain.
     latest: Option<(Chain, u64)>,
     /// The largest progress of any tenure so far, or of any election whose winner could not send.
     strongest: u64,
@@ -147,8 +148,8 @@ impl Checks {
         }
     }
 
-    /// Uses the token on a resource. The resource refuses a token that is weaker than an accepted one. Returns whether
-    /// the resource accepts the token.
+    /// Uses the token on a resource. The resource refuses a token that is weaker than a token that it has accepted.
+    /// Returns whether the resource accepts the token.
     pub(super) fn use_resource(&mut self, at: u64, node: usize, token: &Token) -> bool {
         match self.accepted {
             Some((accepted, _)) if accepted.is_stronger_than(token) => return false,
@@ -208,7 +209,7 @@ impl Checks {
         }
     }
 
-    /// Checks the number of members of a table. `None` means that the table is not sorted.
+    /// Checks the number of members of a table. The number is `None` if the table is not sorted.
     pub(super) fn check_table(&mut self, at: u64, node: usize, members: Option<usize>, max: usize) {
         let what = match members {
             None => "it is out of order".to_owned(),

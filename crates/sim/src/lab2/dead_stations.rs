@@ -15,7 +15,7 @@ fn address(number: u16) -> MacAddr {
 
 impl<M: Inspect> World<M> {
     /// Introduces `count` dead stations. Either each dead station has requested the token once, or one dead station has
-    /// listed all others.
+    /// listed all other dead stations.
     pub(super) fn introduce_dead_stations(&mut self, first: u16, count: u16, spoke: bool) {
         self.system.count_fault(FaultKind::Dead);
         let all: Vec<MacAddr> = (0..count)

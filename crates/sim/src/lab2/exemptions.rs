@@ -1,4 +1,4 @@
-//! The only place where a fault excuses a broken rule.
+//! The only module that lets a fault excuse a broken rule.
 //!
 //! Each exemption is as narrow as the knowledge of the simulator allows. Each exemption is an assumption in
 //! `docs/contributors/simulator.md`. The checks ask for exemptions only when a rule is broken already.
@@ -57,10 +57,10 @@ impl Exemptions {
         !self.shared_addresses.is_empty() || self.has_flipped_bits
     }
 
-    /// Excuses the chains of a node that has lost its state file. Such a node numbers its chains from 1 again. `last`
-    /// is the last number that the node had used before. The wall clock keeps the tokens that the node creates ahead of
-    /// earlier tokens ([`on_clock_set`](Self::on_clock_set)). Tokens that the node re-creates from a weak token are an
-    /// exception ([`may_reuse_number`](Self::may_reuse_number)).
+    /// Excuses the chains of a node that has lost its state file. A node that has lost its state file numbers its
+    /// chains from 1 again. `last` is the last number that the node had used before. The wall clock keeps the tokens
+    /// that the node creates ahead of earlier tokens ([`on_clock_set`](Self::on_clock_set)). Tokens that the node
+    /// re-creates from a weak token are an exception ([`may_reuse_number`](Self::may_reuse_number)).
     pub(super) fn on_state_lost(&mut self, mac: MacAddr, last: u32) {
         let used = self.stateless.entry(mac).or_default();
         *used = last.max(*used);
@@ -73,7 +73,7 @@ impl Exemptions {
     }
 
     /// Excuses an offer that is replayed to a node without its state file. The node cannot know that it has accepted
-    /// the offer before. So this token, and a token that is re-created from it, may exist twice.
+    /// the offer before. So the replayed token, and a token that is re-created from it, may exist twice.
     pub(super) fn on_offer_replayed(&mut self, to: MacAddr, token: &Token) {
         if self.stateless.contains_key(&to) {
             self.add_doubled_chain(token);
@@ -95,7 +95,7 @@ impl Exemptions {
     /// - Bits of a promise, or of a heartbeat that requests a promise, have flipped.
     /// - Two stations share an address, and promises are known by the address.
     /// - A node was restarted with a shorter HEART_BEAT_PERIOD than before. So its earlier promise may last longer than
-    ///   its new silence.
+    ///   the time for which it is silent after the restart.
     /// - The clock rate of a node has changed.
     /// - A node gets another address while a node expects a wrong number of members.
     pub(super) fn void_promises(&mut self, until: u64) {

@@ -58,7 +58,7 @@ impl<M: Inspect> World<M> {
         self.command(at, Command::WantToken);
     }
 
-    /// Schedules the next step of a node's job run, if there is one.
+    /// Schedules the next step of a node's job run, if a job runs.
     pub(super) fn schedule_job_step(&mut self, at: usize) {
         let node = &self.nodes[at];
         let Some((job_run, driver)) = node.own.job_run.zip(node.driver.as_ref()) else {

@@ -150,8 +150,8 @@ impl<M: Inspect> World<M> {
         self.check_replacement();
     }
 
-    /// Waits until restarted members may promise again. Before they may promise again, a slow member may still rely on
-    /// an earlier promise.
+    /// Waits until restarted members may promise again. Before restarted members may promise again, a slow member may
+    /// still rely on an earlier promise.
     fn await_promises(&mut self) {
         let usual = self.system.constants.waiter_timeout();
         if self.system.slowest > usual {

@@ -85,7 +85,7 @@ pub struct NodeData {
     pub(super) knew: u64,
     /// The part of the state file that is certainly on the disk.
     pub(super) synced: StoredState,
-    /// The number of writes since then.
+    /// The number of writes since that part of the file reached the disk.
     pub(super) unsynced: u32,
     pub(super) stamps: Vec<StoredStamp>,
     pub(super) constants: Rc<Constants>,

@@ -7,7 +7,7 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule, and its number among the promises in `docs/reference/lab2/promises.md`, if it has one.
+    /// A rule, and its number among the promises in `docs/reference/lab2/promises.md`, if the rule is a promise.
     #[non_exhaustive]
     Rule {
         EqualTokens "invariant 1: two nodes hold equal tokens",

@@ -7,7 +7,7 @@ use super::outcome::{Outcome, Stats, Violation};
 use super::system::{Lab2System, World};
 
 impl<M: Inspect> World<M> {
-    /// Returns the nodes that hold a token. During a handover these are the giver and the successor.
+    /// Returns the nodes that hold a token. During a handover, the giver and the successor hold a token.
     pub fn owners(&self) -> &[usize] {
         &self.system.owners
     }

@@ -47,9 +47,10 @@ impl<M: Inspect> World<M> {
         self.compare_quorums(at, token);
     }
 
-    /// Checks a node that has a quorum and has received a token stronger than its own. The checked node's tenure and
-    /// quorum must continue. The only exception: the other owner is new, and with it a majority needs more members. A
-    /// node is not checked if it gave up its token meanwhile, or if it could not store a re-created token.
+    /// Checks a node that has a quorum and has received a token that is stronger than the node's token. The checked
+    /// node's tenure and quorum must continue. The only exception: the other owner is new, and with it a majority needs
+    /// more members. A node is not checked if it gave up its token meanwhile, or if it could not store a re-created
+    /// token.
     pub(super) fn check_loss(&mut self, at: usize, outdone: Token) {
         let now = self.now;
         let node = &self.nodes[at];

@@ -11,7 +11,7 @@ use crate::kernel::schedule::{
     FaultFields as _, MAX_TIME_US, Nodes, declare_faults, declare_schedule,
 };
 
-/// The maximum duration of anything in a schedule.
+/// The maximum of all durations in a schedule.
 const MAX_SPAN_US: u64 = 60 * 1_000_000;
 /// The maximum rate error of clocks on which the promises rely, in millionths.
 const MAX_RATE: u32 = 10_000;
@@ -265,7 +265,7 @@ declare_faults! {
         /// Kills the process and restores an earlier version of its state file.
         Rollback[node] => Self::Start { node },
         /// Introduces `count` dead stations, beginning with the number `first`. Either one of these stations lists all
-        /// others, or each of these stations has sent one frame.
+        /// other stations, or each of these stations has sent one frame.
         Dead[] { first: u16, count: u16, spoke: bool },
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::kernel::kinds::{self, kinds};
 
-/// The settings from which a whole run follows.
+/// The settings that determine a whole run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The seed of all random numbers.
@@ -15,7 +15,7 @@ pub struct Settings {
     pub time: Duration,
     /// The kinds of fault that may occur.
     pub faults: Faults,
-    /// The value of IDLE_HOLD. With `None`, the seed chooses the value.
+    /// The value of IDLE_HOLD. If the value is `None`, the seed chooses the value.
     pub idle_hold: Option<Duration>,
 }
 

@@ -13,7 +13,7 @@ use super::system::World;
 
 /// The stranger's address.
 const STRANGER: MacAddr = MacAddr([2, 0xff, 0, 0, 0, 1]);
-/// The number of unknown stations that the stranger may list. These stations stay in the tables indefinitely.
+/// The number of unknown stations that the stranger may list. The listed stations stay in the tables indefinitely.
 const PHANTOMS_MAX: u64 = 3;
 const FRAME_KINDS: u64 = 11;
 
@@ -102,8 +102,8 @@ impl<M: Inspect> World<M> {
         encode(ETHERTYPE, STRANGER, to, message)
     }
 
-    /// Returns a token of a new chain of the stranger. This token is weaker than the strongest token that a node has
-    /// held.
+    /// Returns a token of a new chain of the stranger. The stranger's token is weaker than the strongest token that a
+    /// node has held.
     fn draw_weak_token(&mut self) -> Token {
         let strongest = self.system.checks.strongest();
         let behind = match self.rng.below(3) {

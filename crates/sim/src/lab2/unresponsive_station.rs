@@ -13,7 +13,7 @@ use super::system::{Lab2Event, World};
 
 /// The station's address. In ring order, this address comes after the addresses of all nodes.
 const STATION: MacAddr = MacAddr([2, 0xff, 0, 0, 2, 1]);
-/// Returns the duration of the work of members that request the token again at once, in nanoseconds. This duration is
+/// Returns the duration of the work of members that request the token again at once, in nanoseconds. The duration is
 /// longer than the interval between two WANT_TOKEN of the station. So the station requests the token after each piece
 /// of work.
 pub(super) fn long_work(heartbeat: Duration) -> u64 {

@@ -44,7 +44,7 @@ fn two_processes_record_the_same_bytes() {
 }
 
 /// Returns the times of a capture's packets. This function reads the raw blocks, so the test does not depend on the
-/// library that wrote them.
+/// library that wrote the blocks.
 fn capture_times(capture: &[u8]) -> Vec<u64> {
     let word = |at: usize| {
         let bytes = capture[at..at + 4].try_into().expect("four bytes");

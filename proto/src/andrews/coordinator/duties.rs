@@ -27,7 +27,7 @@ pub(crate) struct CoordinatorDuties {
     is_beat_due: bool,
     /// The time at which the coordinator last removed the successor of each node.
     removals: BTreeMap<u32, Instant>,
-    /// At most one request per node.
+    /// The requests of the nodes: at most one request per node.
     requests: BTreeMap<u32, MemberRequest>,
     /// The node whose request was served last.
     last_served: u32,

@@ -48,7 +48,7 @@ pub(crate) struct Database {
     state: DatabaseState,
     /// The time at which the database last began to answer.
     up_since: Instant,
-    /// Whether a write has failed and no write has succeeded since.
+    /// Whether a write has failed and no write has succeeded since then.
     has_failed_to_write: bool,
     /// Whether the node must not base decisions on the rows, because it read them before the database failed or refused
     /// a write.
@@ -263,7 +263,7 @@ impl Database {
         given_up
     }
 
-    /// Whether a poll is due. If so, the next period begins.
+    /// Whether a poll is due. If a poll is due, the next period begins.
     pub(crate) fn take_poll_due(&mut self, now: Instant, period: Duration) -> bool {
         if self.next_poll > now {
             return false;

@@ -1,5 +1,5 @@
-//! Measures for how long the rows have stayed the same. This module also has the timers that depend on these times
-//! (`docs/board/protocol/members.md`, rules L; `token.md`, rules T).
+//! Measures for how long the rows have stayed the same. This module also has the timers that depend on the age of the
+//! rows (`docs/board/protocol/members.md`, rules L; `token.md`, rules T).
 
 use std::time::Duration;
 

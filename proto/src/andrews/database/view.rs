@@ -125,7 +125,7 @@ impl View {
         self.sequence = term << 32;
     }
 
-    /// Returns the term of a new token. This term is larger than all terms that were used before.
+    /// Returns the term of a new token. The new term is larger than all terms that were used before.
     pub(crate) fn next_term(&self, highest: u64) -> u64 {
         // The rows may lack a term: after `--drop` they start again, while an old token may still go round.
         let used = [self.seat.term, self.sequence >> 32, highest >> 32];

@@ -20,8 +20,8 @@ pub struct NodeSummary {
     pub may_use: bool,
 }
 
-/// The values that `GET /ring` shows. The counters are separate
-/// ([`Andrews::counters`](super::super::Andrews::counters)).
+/// The values that `GET /ring` shows. The counters are not among these values, because
+/// [`Andrews::counters`](super::super::Andrews::counters) returns them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// This node's id.
@@ -30,11 +30,11 @@ pub struct Snapshot {
     pub state: State,
     /// The coordinator in the rows that were read last.
     pub coordinator: Option<u32>,
-    /// Whether the coordinator is an acting one.
+    /// Whether the coordinator is only an acting coordinator.
     pub acting: bool,
     /// The version of the coordinator's row.
     pub term: u64,
-    /// Ids in ring order, from the smallest.
+    /// Ids of the members in ring order, from the smallest id.
     pub members: Vec<u32>,
     /// The successor, if the connection from this node to the successor is up.
     pub successor: Option<u32>,

@@ -9,7 +9,7 @@ use crate::time::Instant;
 /// A sender is easily forged, so the number of remembered senders is limited.
 const SENDERS_MAX: usize = 16;
 
-/// Unlisted rows and senders. The node remembers them so that it reports each row and each sender only once.
+/// Unlisted rows and senders. The node remembers these nodes so that it reports each row and each sender only once.
 #[derive(Debug, Default)]
 pub(crate) struct UnlistedNodes {
     rows: BTreeSet<u32>,

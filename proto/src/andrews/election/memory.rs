@@ -1,6 +1,6 @@
 //! Messages that were sent recently. The memory belongs to the node and not to a handler. If a handler owned the
-//! memory, the results of two methods would replace each other's handlers, and the memory would be lost each time. Then
-//! both results would go round indefinitely.
+//! memory, the results of two methods would replace each other's handlers, and the memory would be lost each time. Both
+//! results would then go round indefinitely.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -17,7 +17,7 @@ pub(super) enum Side {
 }
 
 impl Andrews {
-    /// Notes proof of the network. Another node was heard, or accepted or refused a connection.
+    /// Notes a proof that the network works. Another node was heard, or accepted or refused a connection.
     pub(super) fn note_contact(&mut self) {
         self.proof.note_contact(self.now);
         if let Some(request) = self.role.repeated_request_mut() {

@@ -56,7 +56,7 @@ impl Andrews {
         }
     }
 
-    /// Starts an election if one is due: after a look, or as a new member.
+    /// Starts an election if an election is due: after a look, or as a new member.
     pub(super) fn start_if_due(&mut self, is_new: bool) {
         let Some(view) = &self.view else {
             return;
@@ -160,8 +160,8 @@ impl Andrews {
     }
 }
 
-/// Returns the state that an election may use. This is not a method, because the caller borrows the elections at the
-/// same time.
+/// Returns the state that an election may use. The function is not a method, because the caller borrows the elections
+/// at the same time.
 fn node_view<'a>(
     options: &Options,
     list: &'a NodeList,

@@ -60,7 +60,7 @@ pub struct SocketsBound;
 /// A node of a coordinated ring.
 ///
 /// The node begins when its [sockets are bound](SocketsBound). Before a timeout, the driver must pass on everything
-/// that waits in the sockets. Otherwise a process that was stalled would treat its peers as late.
+/// that waits in the sockets. If timeouts came first, a process that was stalled would treat its peers as late.
 #[derive(Debug)]
 pub struct Andrews {
     options: Options,

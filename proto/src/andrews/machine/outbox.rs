@@ -8,7 +8,8 @@ use crate::andrews::{Counters, Event, NodeList, Reason};
 use crate::{StreamId, StreamOp};
 
 /// A message to many nodes is sent in parts of this many datagrams, and the node handles other inputs between the
-/// parts. Otherwise BULLY would send thousands of datagrams at once, which do not fit into the buffers of the sockets.
+/// parts. If all datagrams were sent at once, BULLY would send thousands of datagrams, which do not fit into the
+/// buffers of the sockets.
 const BROADCAST_PART_LEN: usize = 32;
 /// At most this many messages to many nodes are pending at a time. Beyond this number, the oldest message is discarded.
 const BROADCASTS_MAX: usize = 4;

@@ -103,7 +103,7 @@ impl Andrews {
         }
     }
 
-    /// Applies a committed change of this coordinator, and informs the nodes concerned.
+    /// Applies a committed change of this coordinator, and informs the nodes that the change concerns.
     fn on_changed(&mut self, change: Change) {
         let (own, now) = (self.options.id, self.now);
         let Some(view) = &mut self.view else {

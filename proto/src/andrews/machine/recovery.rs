@@ -1,5 +1,5 @@
-//! Requests for a place in the ring or for another successor. If these requests have no effect, the node claims the
-//! place of the coordinator (`docs/board/protocol/members.md`, rules S; `failures.md`, rules F and A).
+//! Requests for a place in the ring or for another successor. If a request has no effect, the node claims the place of
+//! the coordinator (`docs/board/protocol/members.md`, rules S; `failures.md`, rules F and A).
 
 use super::Andrews;
 use crate::andrews::Event;

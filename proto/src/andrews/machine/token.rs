@@ -106,7 +106,7 @@ impl Andrews {
         self.out.push_event(Event::TokenLost { sequence });
     }
 
-    /// Discards the token if this node has one.
+    /// Discards the token if this node has a token.
     pub(super) fn lose_token(&mut self) {
         if let Some(sequence) = self.token.forget(self.now) {
             self.report_lost_token(sequence);

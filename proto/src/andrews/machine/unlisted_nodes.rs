@@ -15,7 +15,7 @@ impl Andrews {
         }
     }
 
-    /// Notes and reports the sender of a frame, if the list lacks the sender or has another address for it.
+    /// Notes and reports the sender of a frame, if the list lacks the sender or has another address for the sender.
     pub(super) fn note_sender(&mut self, id: u32, from: IpAddr) {
         // A node may receive its own frames, which come from the right address.
         if self.list.is_from(id, from) {

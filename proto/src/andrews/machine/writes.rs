@@ -124,7 +124,7 @@ impl Andrews {
     }
 
     /// If this member has seen no token for 2 × R, returns its claim of the coordinator's place. A live coordinator
-    /// would have made a token by then.
+    /// would have made a token within 2 × R.
     fn claim_without_token(&mut self) -> Option<Write> {
         let (now, own) = (self.now, self.options.id);
         let due = self.tokenless_claim_due().filter(|due| *due <= now)?;

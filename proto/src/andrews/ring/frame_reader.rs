@@ -7,7 +7,7 @@ use crate::andrews::message::{FRAME_LEN_MAX, OwnedMessage};
 use crate::buffer::append;
 use crate::time::Instant;
 
-/// The bytes of a frame that has not yet arrived in full. These bytes never exceed one frame.
+/// The bytes of a frame that has not yet arrived in full. The kept bytes never exceed one frame.
 #[derive(Debug, Default)]
 pub(super) struct FrameReader {
     bytes: Vec<u8>,

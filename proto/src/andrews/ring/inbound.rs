@@ -38,8 +38,8 @@ pub(crate) struct Inbound {
 }
 
 impl Inbound {
-    /// Adds a connection. If there are too many connections without a hello, removes the oldest one and returns it with
-    /// its peer's address. The caller must close the removed connection.
+    /// Adds a connection. If there are too many connections without a hello, removes the oldest of them and returns it
+    /// with its peer's address. The caller must close the removed connection.
     pub(crate) fn accept(
         &mut self,
         id: StreamId,

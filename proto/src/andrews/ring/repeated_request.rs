@@ -24,7 +24,7 @@ pub(crate) enum ProcessEvidence {
 /// A JOIN or a SUCCESSOR_REQUEST, with its repeats.
 #[derive(Debug)]
 pub(crate) struct RepeatedRequest {
-    /// The time at which the successor was lost. For a JOIN, the time at which the first JOIN was due.
+    /// The time at which the successor was lost. For a JOIN, this is the time at which the first JOIN was due.
     since: Instant,
     /// The evidence about the successor that has failed.
     evidence: ProcessEvidence,
@@ -177,7 +177,8 @@ impl RepeatedRequest {
         }
     }
 
-    /// Records the coordinator's beat that a look has read. Returns whether it differs from the beat of the first look.
+    /// Records the coordinator's beat that a look has read. Returns whether the beat differs from the beat of the first
+    /// look.
     fn note_beat(&mut self, beat: u64) -> bool {
         *self.beat.get_or_insert(beat) != beat
     }

@@ -13,7 +13,7 @@ pub(crate) enum Role {
     /// has claimed no term. If the row names this node with another term, an earlier process of this node has written
     /// the row.
     Starting(Option<u64>),
-    /// The node has no successor, and asks for one.
+    /// The node has no successor, and asks for a successor.
     Joining(RepeatedRequest),
     /// The node has a successor.
     Member(Membership),

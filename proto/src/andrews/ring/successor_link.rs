@@ -40,7 +40,7 @@ pub(super) struct LostSuccessor {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectAttempt {
     pub(super) to: u32,
-    /// `None` until the driver has opened the connection.
+    /// The stream of the connection; `None` until the driver has opened the connection.
     pub(super) stream: Option<StreamId>,
     pub(super) until: Instant,
     /// The time at which the previous connection was lost, if this is the second attempt.

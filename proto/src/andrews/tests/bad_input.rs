@@ -1,5 +1,4 @@
-//! Random, malformed and extreme inputs (M6). Such inputs must not make a node crash, stop or use ever more
-//! memory.
+//! Random, malformed and extreme inputs (M6). Bad inputs must not make a node crash, stop or use ever more memory.
 
 use super::prelude::*;
 

@@ -18,7 +18,7 @@ pub(super) enum DatabaseMode {
 struct Pipe {
     /// The node that opened the connection, and the node that accepts the connection. A stalled process accepts later.
     ends: [(usize, Option<StreamId>); 2],
-    /// For each end, whether it has learned that the other end is closed.
+    /// For each end, whether the end has learned that the peer end is closed.
     is_notified: [bool; 2],
 }
 
@@ -164,7 +164,7 @@ impl Network {
             })
     }
 
-    /// Whether the running node with the largest id is the coordinator, and is not an acting one.
+    /// Whether the running node with the largest id is the coordinator, and is not only an acting coordinator.
     pub(super) fn has_final_coordinator(&self) -> bool {
         self.database.seat.id == self.running_ids().last().copied() && !self.database.acting
     }

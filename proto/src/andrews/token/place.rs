@@ -156,8 +156,8 @@ impl Token {
         }
     }
 
-    /// Whether the token that this node has is the newest one. A held token is the newest one if it has the highest
-    /// sequence. A token on its way is the newest one if its sequence is larger by one than the highest sequence.
+    /// Whether the token that this node has is the newest token. A held token is the newest token if it has the highest
+    /// sequence. A token on its way is the newest token if its sequence is larger by one than the highest sequence.
     pub(crate) fn is_newest(&self) -> bool {
         match self.place {
             Place::Away => true,

@@ -21,7 +21,8 @@ pub use outgoing::{Part, PartSender};
 
 use super::{DATA_BYTES_MAX, NAME_BYTES_MAX};
 
-/// Largest number of parts of a message. With this number, a PARTED with one bit for each part still fits one datagram.
+/// Largest number of parts of a message. With this maximum, a PARTED with one bit for each part still fits one
+/// datagram.
 pub const PARTS_MAX: usize = 8_192;
 /// Longest message from or to a client: a name, data, and the other fields of the message.
 pub const MESSAGE_MAX: usize = NAME_BYTES_MAX + DATA_BYTES_MAX + 256;

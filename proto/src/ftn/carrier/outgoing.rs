@@ -87,7 +87,7 @@ impl PartSender {
     }
 
     /// Sets the first message number to the time of the wall clock `wall`, which is in nanoseconds since 1970. So the
-    /// numbers differ from those of an earlier process. Only the first call has an effect.
+    /// numbers differ from the numbers of an earlier process. Only the first call has an effect.
     pub fn start(&mut self, wall: u64) {
         if self.next == 0 {
             self.next = i64::try_from(wall / 1_000).unwrap_or_default().max(1);

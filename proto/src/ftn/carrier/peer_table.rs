@@ -26,7 +26,7 @@ pub(super) struct PeerTable<T> {
 #[derive(Debug, Clone, Hash)]
 struct PeerEntry<T> {
     changed: Instant,
-    /// `None`: no message is under way.
+    /// Activity of the message under way; `None` if no message is under way.
     activity: Option<Activity>,
     /// Time at which the last message was completed or was replaced by another message.
     completed: Option<Instant>,

@@ -16,7 +16,7 @@ impl TestPeer {
     /// Handles a datagram to `peer`. Returns the message that this datagram completes, and the peer's answer.
     ///
     /// # Panics
-    /// If the datagram is too long or does not decode.
+    /// Panics if the datagram is too long or does not decode.
     pub fn receive(
         &mut self,
         peer: SocketAddr,

@@ -1,4 +1,4 @@
-//! Messages in parts: between two peers, and from attackers.
+//! Tests of messages in parts, between two peers and from attackers.
 
 use std::net::SocketAddr;
 use std::time::Duration;

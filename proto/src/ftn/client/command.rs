@@ -42,22 +42,22 @@ pub enum Command {
         /// The token's name.
         name: Box<[u8]>,
     },
-    /// Sets the data of a held token and gives it back in one step: RETURN with UPDATE and DEASSIGN. Ends with
-    /// [`Updated`](super::Event::Updated) and [`Returned`](super::Event::Returned).
+    /// Sets the data of a held token and gives it back in one step: The client sends a RETURN with UPDATE and DEASSIGN.
+    /// The command ends with [`Updated`](super::Event::Updated) and [`Returned`](super::Event::Returned).
     UpdateAndRelease {
         /// The token's name.
         name: Box<[u8]>,
         /// The new data.
         data: Box<[u8]>,
     },
-    /// Gives up a request or a held token at once. An unconfirmed update of the token is given up too. Ends with
-    /// [`Cancelled`](super::Event::Cancelled) if the token was not held, otherwise with
+    /// Gives up a request or a held token at once. An unconfirmed update of the token is given up too. The command ends
+    /// with [`Cancelled`](super::Event::Cancelled) if the token was not held, otherwise with
     /// [`Returned`](super::Event::Returned).
     Cancel {
         /// The token's name.
         name: Box<[u8]>,
     },
-    /// Asks a server for a page of its tokens, and replaces an earlier question to that server. Ends with
+    /// Asks a server for a page of its tokens, and replaces an earlier question to that server. The command ends with
     /// [`Listed`](super::Event::Listed) or [`ListingFailed`](super::Event::ListingFailed). A server that is not READY
     /// does not answer.
     List {
@@ -66,8 +66,8 @@ pub enum Command {
         /// Name after which the page begins, or empty for the first page.
         after: Box<[u8]>,
     },
-    /// Sets the address of each server, by index, after the names were resolved again. `None` keeps the earlier
-    /// address.
+    /// Sets the address of each server, by index, after the names were resolved again. An address of `None` keeps the
+    /// earlier address.
     Addresses(Box<[Option<SocketAddr>]>),
     /// Ends the session and gives up all tokens and requests at once. The client sends LOGOUT at most three times.
     /// [`LoggedOut`](super::Event::LoggedOut) is the last event of this client, except for refusals of later commands.

@@ -10,7 +10,7 @@ use crate::invariants::{Invariant, check};
 
 impl Client {
     /// # Panics
-    /// If an invariant does not hold.
+    /// Panics if an invariant does not hold.
     pub(super) fn check_invariants(&self) {
         check(self, INVARIANTS);
     }

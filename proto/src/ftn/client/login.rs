@@ -72,8 +72,8 @@ impl Login {
         self.has_other_list = true;
     }
 
-    /// Records a server's answer. Returns `false` if the answer is late: its configuration number is lower than that of
-    /// the server's last answer.
+    /// Records a server's answer. Returns `false` if the answer is late: its configuration number is lower than the
+    /// number of the server's last answer.
     pub(super) fn record_answer(
         &mut self,
         server: usize,

@@ -19,7 +19,7 @@ impl Client {
         }
     }
 
-    /// Drops the parts of all messages that are on their way to servers. The code that sent these messages sends them
+    /// Drops the parts of all messages that are on their way to servers. The code that sent the messages sends them
     /// again.
     pub(super) fn drop_outgoing_parts(&mut self) {
         let servers = &self.options.servers;

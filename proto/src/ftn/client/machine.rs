@@ -24,7 +24,7 @@ const OTHER_LIST_SENDERS_MAX: usize = 1_024;
 /// Number of former sessions whose ids are kept.
 const FORMER_SESSIONS_MAX: usize = 64;
 
-/// A client of the token service. See [the contract](crate#contract) of its calls.
+/// A client of the token service. See [the contract](crate#contract) for the order of calls.
 #[derive(Debug, Clone, Hash)]
 pub struct Client {
     /// `client_timeout` is the shortest of these timeouts: the client's option, and the timeouts that servers have
@@ -117,7 +117,7 @@ impl Client {
         }
     }
 
-    /// Starts a session if the servers offer one, and sends the messages that the input has caused.
+    /// Starts a session if the servers offer a session, and sends the messages that the input has caused.
     fn finish_input(&mut self) {
         self.start_offered_session();
         let (phase, mut context) = self.split();
@@ -131,7 +131,7 @@ impl Client {
         self.check_invariants();
     }
 
-    /// Starts a session if the servers' answers offer one.
+    /// Starts a session if the servers' answers offer a session.
     fn start_offered_session(&mut self) {
         let Phase::Login(login) = &self.phase else {
             return;

@@ -3,7 +3,7 @@
 /// State of the client's datagram socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SocketState {
-    /// There is no socket, or it cannot send.
+    /// There is no socket, or the socket cannot send.
     Down,
     /// The socket is bound to a port.
     Up {

@@ -7,8 +7,8 @@ use crate::Backoff;
 use crate::ftn::{RETRY, RETRY_MAX};
 use crate::time::Instant;
 
-/// Due time that makes the client send a new message at once. This time is before all other times, so the client sends
-/// the message at the end of the present call.
+/// Due time that makes the client send a new message at once. The due time is before all other times, so the client
+/// sends the message at the end of the present call.
 pub(super) const DUE_AT_ONCE: Instant = Instant::from_nanos(0);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -9,7 +9,8 @@ use super::{Loss, Options};
 use crate::Backoff;
 use crate::time::Instant;
 
-/// Largest number of unconfirmed renewals that are kept. Within CT a client usually sends far fewer.
+/// Largest number of unconfirmed renewals that are kept. Within CT, a client usually sends far fewer renewals than this
+/// number.
 const UNCONFIRMED_MAX: usize = 64;
 
 /// Renewals of one session.
@@ -96,7 +97,8 @@ impl Renewal {
         }
     }
 
-    /// Starts the renewals again with a new leader. From then on, the client ignores confirmations of the old leader.
+    /// Starts the renewals again with a new leader. After a restart of the renewals, the client ignores confirmations
+    /// of the old leader.
     pub(super) fn restart(&mut self) {
         self.outstanding.clear();
         self.next = Next::AtOnce;

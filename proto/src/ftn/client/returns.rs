@@ -155,7 +155,8 @@ impl Tokens {
         self.by_name.insert(name, TokenState::Held(held));
     }
 
-    /// Handles the confirmation of a RETURN with DEASSIGN. Only now may the client request the token again.
+    /// Handles the confirmation of a RETURN with DEASSIGN. Only after this confirmation may the client request the
+    /// token again.
     fn on_return_confirmed(
         &mut self,
         context: &mut Context<'_>,

@@ -123,8 +123,8 @@ impl Tokens {
         }
     }
 
-    /// Gives new numbers to all messages that await an answer of a server, and keeps their order. From then on, the
-    /// client rejects a GRANT that the server sent before its survey.
+    /// Gives new numbers to all messages that await an answer of a server, and keeps their order. After this
+    /// renumbering, the client rejects a GRANT that the server sent before its survey.
     pub(super) fn renumber(
         &mut self,
         context: &mut Context<'_>,
@@ -152,7 +152,7 @@ impl Tokens {
         }
     }
 
-    /// Returns the outstanding message with this number, or `None` if there is none.
+    /// Returns the outstanding message with this number, or `None` if there is no such message.
     pub(super) fn message(&self, msgnum: i64) -> Option<Message<'_>> {
         let entry = self.outstanding.get(msgnum)?;
         let name = &*entry.name;

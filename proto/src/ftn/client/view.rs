@@ -69,13 +69,13 @@ impl Client {
         }
     }
 
-    /// Returns the end of the lease: ¾ CT after the client sent the renewal that was confirmed last. From then on the
-    /// client holds no token, even before its next input. Returns `None` if the session is not live.
+    /// Returns the end of the lease: ¾ CT after the client sent the renewal that was confirmed last. After the end of
+    /// the lease, the client holds no token, even before its next input. Returns `None` if the session is not live.
     pub fn lease(&self) -> Option<Instant> {
         self.phase.session()?.renewal.lease()
     }
 
-    /// Returns the time at which the session became live, or `None` if it is not live.
+    /// Returns the time at which the session became live, or `None` if the session is not live.
     pub fn live_since(&self) -> Option<Instant> {
         self.phase.session()?.renewal.live_since()
     }

@@ -11,8 +11,8 @@ pub enum Command {
     /// its leader that it is DOWN, so that other servers serve its tokens at once. If the command is given a second
     /// time, the server leaves at once.
     ShutDown,
-    /// Sets the address of each server, by index, after the names were resolved again. `None` keeps the earlier
-    /// address.
+    /// Sets the address of each server, by index, after the names were resolved again. An address of `None` keeps the
+    /// earlier address.
     Addresses(Box<[Option<SocketAddr>]>),
 }
 

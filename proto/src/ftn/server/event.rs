@@ -13,7 +13,7 @@ pub enum Event {
     RoleChanged {
         /// The new role.
         role: RoleKind,
-        /// Index of the leader, if there is one.
+        /// Index of the leader, if there is a leader.
         leader: Option<usize>,
     },
     /// The server has become the leader.
@@ -123,7 +123,7 @@ pub enum Event {
         /// Number of tokens.
         tokens: usize,
     },
-    /// Several clients claim a token, at least one of them for exclusive access. These clients now share the token.
+    /// Several clients claim a token, at least one of them for exclusive access. The clients now share the token.
     Conflict {
         /// Name of the token.
         name: Box<[u8]>,
@@ -137,18 +137,18 @@ pub enum Event {
     OptionsCompared {
         /// Index of the other server.
         server: usize,
-        /// The options that differ; empty if all are equal.
+        /// The options that differ; empty if all options are equal.
         differences: Box<[OptionDifference]>,
     },
-    /// A sender has another list of servers. The event is reported once for each of up to 1,024 senders.
+    /// A sender has another list of servers. Each of up to 1,024 senders causes the event only once.
     OtherList {
         /// Address of the sender.
         from: SocketAddr,
         /// Signature of the sender's list.
         signature: i32,
     },
-    /// A sender claims to be another server, but does not have that server's address. The event is reported once for
-    /// each of up to 1,024 senders.
+    /// A sender claims to be another server, but does not have that server's address. Each of up to 1,024 senders
+    /// causes the event only once.
     SenderMisplaced {
         /// Index of the server that the sender claims to be.
         server: usize,

@@ -180,7 +180,7 @@ impl Options {
     /// Checks whether a list of `servers` servers can work with these options.
     ///
     /// # Errors
-    /// The option that is wrong.
+    /// Returns the option that is wrong.
     pub fn check(&self, servers: usize) -> Result<(), OptionsError> {
         let periods = [
             (self.heartbeat, "--heartbeat"),

@@ -61,7 +61,7 @@ pub(crate) struct ReceivedToken {
     /// The giver's list, or `None` if it equals this node's list.
     pub(crate) list: Option<Vec<Node>>,
     pub(crate) data: Vec<u8>,
-    /// The giver's terms, if it has sent any.
+    /// The giver's terms, if the giver has sent terms.
     pub(crate) terms: Option<Terms>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct ReceivedToken {
 pub(crate) struct Exchange {
     from: IpAddr,
     accepted: Instant,
-    /// The giver's terms, if it has sent any.
+    /// The giver's terms, if the giver has sent terms.
     terms: Option<Terms>,
     stage: ExchangeStage,
     /// The answer, TP2 or TP3, until it is written to the connection.

@@ -10,7 +10,7 @@ use crate::jitterbug::Reason;
 
 /// The length of the type and the count.
 const HEADER_LEN: usize = 5;
-/// The length of an IPv6 entry, the longest one.
+/// The length of an IPv6 entry, which is the longest entry.
 const ENTRY_LEN_MAX: usize = 19;
 
 /// An incomplete list. The reader stores the bytes that have arrived, in the wire format.
@@ -98,7 +98,7 @@ impl ListReader {
     }
 }
 
-/// Splits off the first bytes of TP4. Returns these bytes, and the count that they contain.
+/// Splits off the first bytes of TP4. Returns the first bytes of TP4, and the count that they contain.
 fn split_header(bytes: &[u8]) -> Option<(&[u8; HEADER_LEN], u32)> {
     let head = bytes.first_chunk::<HEADER_LEN>()?;
     let [_, count @ ..] = *head;

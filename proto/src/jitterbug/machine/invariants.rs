@@ -7,7 +7,7 @@ use crate::jitterbug::role::{Pass, Restore, Role, Turn};
 
 impl Jitterbug {
     /// # Panics
-    /// If an invariant does not hold.
+    /// Panics if an invariant does not hold.
     pub(super) fn check_invariants(&self) {
         check(self, INVARIANTS);
     }

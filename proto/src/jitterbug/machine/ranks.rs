@@ -1,4 +1,4 @@
-//! The strength of the node's token compared with others (`docs/jitterbug/protocol/announcements.md` N4 to N6).
+//! The strength of the node's token compared with other tokens (`docs/jitterbug/protocol/announcements.md` N4 to N6).
 
 use std::net::IpAddr;
 

@@ -17,7 +17,7 @@ impl Jitterbug {
         }
     }
 
-    /// Leaves the present state and enters another.
+    /// Leaves the present state and enters another state.
     pub(super) fn enter(&mut self, role: Role) {
         // Only a leader passes its token, so the connection of a pass must not outlive the leadership.
         self.end_pass(PassEnd::Aborted);

@@ -27,7 +27,7 @@ impl Jitterbug {
     }
 
     /// Returns the number of the current turn. If no turn is running, returns the number of the last turn, or 0 if
-    /// there was none.
+    /// there was no turn.
     pub const fn turn(&self) -> u64 {
         self.turns
     }
@@ -41,7 +41,7 @@ impl Jitterbug {
         }
     }
 
-    /// Returns the node's address, if it has one.
+    /// Returns the node's address, if the node has an address.
     pub fn address(&self) -> Option<IpAddr> {
         self.net.map(|net| net.address)
     }

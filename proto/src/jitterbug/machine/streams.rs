@@ -31,7 +31,7 @@ impl Jitterbug {
         pass.is_some_and(|pass| pass.stream() == Some(id))
     }
 
-    /// Opens a connection, if a pass needs one.
+    /// Opens a connection, if a pass needs a connection.
     pub(super) fn open(&mut self, vacant: Option<StreamId>) -> Option<StreamOp<SocketAddr>> {
         let (net, vacant) = (self.net?, vacant?);
         let pass = self

@@ -17,8 +17,8 @@ use crate::{StreamId, StreamOp};
 /// A received list may contain at most this many nodes that are unknown to the receiver. A /24 subnet has no more nodes
 /// than this. The limit exists because a forged list must not fill the lists of all nodes.
 const NEW_NODES_PER_LIST_MAX: usize = 256;
-/// If this node has asked a node this often without an answer, a received list may lack the node. In this case another
-/// leader has removed the silent node, and this node does not put it back into the list.
+/// If this node has asked a node this often without an answer, a received list may lack the node. If the list lacks the
+/// silent node, another leader has removed the node, and this node does not put it back into the list.
 const UNANSWERED_ASKS_MAX: u32 = 3;
 
 impl Jitterbug {

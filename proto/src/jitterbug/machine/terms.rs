@@ -10,13 +10,13 @@ use crate::jitterbug::terms::{micros, millis, separates};
 use crate::jitterbug::{Difference, Event, Options, State};
 
 /// A node that has never had a token does not know the leases in its ring. The restore of such a node lasts at least
-/// this long. This time is longer than the lease of a leader that knows no other node.
+/// this long. The duration is longer than the lease of a leader that knows no other node.
 const FIRST_RESTORE_MIN: Duration = Duration::from_millis(600);
 
 /// The minimum time for which a node's terms remain valid after the node was heard.
 const TERMS_LIFETIME: Duration = Duration::from_secs(20);
 /// The terms remain valid for this many times `renew_timeout`, if the result is longer than [`TERMS_LIFETIME`]. If
-/// nodes of a ring have different options, they hear one another more than twice in this time.
+/// nodes of a ring have different options, they hear one another more than twice within this lifetime.
 const TERMS_LIFETIME_RENEWS: u32 = 4;
 
 impl Jitterbug {
@@ -141,7 +141,8 @@ impl Jitterbug {
         times.chain(self.foreign_nodes())
     }
 
-    /// Whether a node with other options exists. In this case, all nodes must learn the options of all other nodes.
+    /// Whether a node with other options exists. If a node with other options exists, all nodes must learn the options
+    /// of all other nodes.
     pub(super) fn has_other_options(&self) -> bool {
         let own = self.options.own_lease();
         // Terms have whole microseconds, so this node's lease is compared in the same unit.

@@ -184,7 +184,7 @@ impl Jitterbug {
         }
     }
 
-    /// Makes one decision about received data after the other, until a job runs or no data waits.
+    /// Makes decisions about received data one after another, until a job runs or no data waits.
     pub(super) fn decide_waiting(&mut self) {
         loop {
             let decisions = &mut self.out.counters.decisions;

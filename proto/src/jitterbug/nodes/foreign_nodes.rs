@@ -1,5 +1,6 @@
-//! Nodes whose computation or decision differs from this node's, or whose lease is impossible. Such nodes cannot be in
-//! one ring with this node (`docs/jitterbug/protocol/terms.md` F1 to F8).
+//! Nodes whose computation or decision differs from this node's, or whose lease is impossible. Nodes with another
+//! computation or decision, or an impossible lease, cannot be in one ring with this node
+//! (`docs/jitterbug/protocol/terms.md` F1 to F8).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

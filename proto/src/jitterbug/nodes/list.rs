@@ -19,8 +19,8 @@ pub(crate) struct Changes {
 
 /// The list, `to_add`, and the hash of the list.
 ///
-/// A node is removed only if it never answered. The order changes only when this node takes a token with its list. Both
-/// lists together have at most `max_nodes` addresses.
+/// A node is removed only if it never answered. The order changes only when this node takes a token with its list. The
+/// list and `to_add` together have at most `max_nodes` addresses.
 #[derive(Debug)]
 pub(crate) struct NodeList {
     list: Nodes,
@@ -130,8 +130,9 @@ impl NodeList {
         changes
     }
 
-    /// Makes the new list of a node that has taken a token. The list begins with the received entries. Other entries of
-    /// the old list follow. If the node's own entry is still missing, the node appends its entry.
+    /// Makes the new list of a node that has taken a token. The list begins with the received entries. The remaining
+    /// entries of the old list follow the received entries. If the node's own entry is still missing, the node appends
+    /// its entry.
     ///
     /// Old entries of silent nodes are left out, because the giver may have removed these nodes.
     pub(crate) fn take_over(
@@ -176,8 +177,8 @@ impl NodeList {
         changes
     }
 
-    /// Notes the missing entries of a list that came with an absorbed token. The node adds these entries later. Returns
-    /// the entries that do not fit.
+    /// Notes the missing entries of a list that came with an absorbed token. The node adds the missing entries later.
+    /// Returns the entries that do not fit.
     pub(crate) fn absorb(&mut self, received: &[Node]) -> Vec<Node> {
         // A node that does not lead must not change its list, so the entries wait for its next turn.
         let is_missing = |node: &&Node| !self.contains(node.ip);

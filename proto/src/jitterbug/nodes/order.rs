@@ -12,7 +12,7 @@ pub(crate) enum PutResult {
     Added,
     /// Its port was replaced.
     Moved,
-    /// The node was already there.
+    /// The order already contained the node.
     Known,
 }
 
@@ -50,7 +50,7 @@ impl Nodes {
         Some(node.port)
     }
 
-    /// Appends a node. If the address of the node is already there, only replaces the port.
+    /// Appends a node. If the order already contains the node's address, only replaces the port.
     pub(crate) fn put(&mut self, node: Node) -> PutResult {
         let known = self.place(node.ip).and_then(|at| self.nodes.get_mut(at));
         match known {

@@ -18,7 +18,7 @@ struct Peer {
     is_reachable: bool,
     /// The time at which the node last asked which node leads.
     asked: Option<Instant>,
-    /// `None`: the node sends no terms.
+    /// The terms of the node; `None` if the node sends no terms.
     terms: Option<Terms>,
     /// Whether the node was heard recently enough for its terms to be valid.
     terms_count: bool,

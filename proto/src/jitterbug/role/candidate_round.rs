@@ -71,7 +71,8 @@ impl CandidateRound {
         self.has_lost_time
     }
 
-    /// Whether one more node may be asked for a sign of life. If so, the function counts one more asked node.
+    /// Whether one more node may be asked for a sign of life. If one more node may be asked, the function counts this
+    /// node as asked.
     pub(crate) fn count_ask(&mut self) -> bool {
         // The questions of a turn leave in one burst, which must fit the buffers of the network.
         let may_ask = self.ask_count < ASKS_PER_TURN_MAX;

@@ -26,10 +26,10 @@ pub(crate) enum Role {
 
 #[derive(Debug)]
 pub(crate) struct Waiter {
-    /// The time at which the node becomes an orphan. No event changes this time.
+    /// The time at which the node becomes an orphan. No event changes the time at which the node becomes an orphan.
     renew_at: Instant,
-    /// Whether this node must send a TR1 to the new leader, because the new leader possibly does not know this node. If
-    /// so, the node answers the first announcement that it hears with a TR1.
+    /// Whether this node must send a TR1 to the new leader, because the new leader possibly does not know this node. A
+    /// node that must send this TR1 answers the first announcement that it hears with the TR1.
     owes_tr1: bool,
 }
 

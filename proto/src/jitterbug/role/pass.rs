@@ -15,7 +15,7 @@ enum PassStage {
     OfferedToken,
     /// TP5 is being written, after TP4 if the candidate asked for it.
     Giving,
-    /// This side is closed: the candidate may have the token.
+    /// This node has closed its side of the connection, so the candidate may have the token.
     Closed,
 }
 

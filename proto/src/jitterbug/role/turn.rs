@@ -6,8 +6,8 @@ use super::candidate_round::CandidateRound;
 use super::pass::Pass;
 use crate::time::Instant;
 
-/// A leader keeps the token at least this long after a turn in which no node took the token. Otherwise the leader would
-/// run in a tight loop.
+/// A leader keeps the token at least this long after a turn in which no node took the token. Without a minimum time,
+/// the leader would run in a tight loop.
 const UNTAKEN_HOLD_MIN: Duration = Duration::from_millis(10);
 
 /// The turn of a leader. The turn ends when the token is passed on, or when all candidates have been tried.
@@ -129,8 +129,8 @@ impl Turn {
         }
     }
 
-    /// Notes that a decision has changed the data. During step 1, such a change has no further effect, because the
-    /// computation follows in any case.
+    /// Notes that a decision has changed the data. During step 1, a decision that changes the data has no further
+    /// effect, because the computation follows in any case.
     pub(crate) const fn on_changed(&mut self) {
         if !matches!(self.phase, Phase::Deciding) {
             self.is_changed = true;

@@ -58,8 +58,8 @@ fn a_try_has_tr_count_tr1_one_every_tr_interval() {
     }
 }
 
-/// Checks that a late TR1 delays the following TR1 messages. Otherwise the node would send three TR1 at once, and the
-/// try would end before another node can answer.
+/// Checks that a late TR1 delays the following TR1 messages. Without a delay of the following TR1, the node would send
+/// three TR1 at once. The try would then end before another node can answer.
 #[test]
 fn a_late_tr1_has_a_whole_interval_for_its_answers() {
     let mut rig = Rig::orphan();

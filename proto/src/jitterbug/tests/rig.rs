@@ -441,7 +441,7 @@ impl Rig {
         self.streams.insert(id, stream);
     }
 
-    /// Takes all outputs. A driver must do this after each input.
+    /// Takes all outputs. A driver must take all outputs after each input.
     pub(crate) fn drain(&mut self) {
         let mut told_again = Vec::new();
         loop {

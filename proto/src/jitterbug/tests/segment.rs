@@ -10,8 +10,8 @@ use crate::time::Instant;
 pub(super) struct Cut {
     pub(super) after: usize,
     pub(super) how: How,
-    /// Whether `after` counts the bytes of the node that opened the connection. Otherwise `after` counts the bytes of
-    /// the other node.
+    /// Whether `after` counts the bytes of the node that opened the connection. If the value is false, `after` counts
+    /// the bytes of the other node.
     pub(super) of_giver: bool,
     /// The number of connections that are cut.
     pub(super) times: usize,

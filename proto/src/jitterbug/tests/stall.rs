@@ -90,7 +90,7 @@ fn an_idle_loop_is_not_a_stall() {
 }
 
 /// Checks a process that stalls after it has read the clock and before it receives the waiting messages. The messages
-/// seem to arrive shortly after one another, so each of them would seem to be in time.
+/// seem to arrive shortly after one another, so each message would seem to be in time.
 #[test]
 fn a_stall_between_the_clock_and_the_messages_is_noticed() {
     let mut rig = Rig::leader(5);

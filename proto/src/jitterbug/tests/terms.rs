@@ -67,7 +67,7 @@ pub(super) fn give(rig: &mut Rig, from: u8, token: i32, list: &[Node], terms: Te
     stream
 }
 
-/// Guards against a bug. Each node used only its own times, and not those of the other nodes. A stalled node with
+/// Guards against a bug. Each node used only its own times, and not the times of the other nodes. A stalled node with
 /// `--tr-interval 2s` led for 10 s, although the other nodes had elected another leader after 0.6 s.
 #[test]
 fn a_lease_is_the_shortest_of_the_nodes_that_are_known() {
@@ -177,8 +177,8 @@ fn a_differing_node_is_reported_once_until_it_agrees() {
     assert_eq!(rig.machine.snapshot().differing, []);
 }
 
-/// Checks that a node announces itself if its times differ from those of the other nodes. Otherwise some nodes would
-/// never hear of the times of the other nodes.
+/// Checks that a node announces itself if its times differ from the times of the other nodes. Without this
+/// announcement, some nodes would never hear of the times of the other nodes.
 #[test]
 fn all_nodes_of_a_ring_name_the_one_with_other_times() {
     let mut segment = Segment::ring(3);
@@ -201,8 +201,8 @@ fn all_nodes_of_a_ring_name_the_one_with_other_times() {
     assert!(segment.is_one_ring(), "the slow node takes part");
 }
 
-/// Guards against a bug. An isolated machine created a token with a larger id than that of its former ring. When the
-/// machine returned, the ring's leader lost its token to that machine.
+/// Guards against a bug. An isolated machine created a token with a larger id than the token of its former ring. When
+/// the machine returned, the ring's leader lost its token to that machine.
 #[test]
 fn a_token_without_followers_is_weaker_than_one_with_a_smaller_id() {
     let mut rig = Rig::waiter(5);

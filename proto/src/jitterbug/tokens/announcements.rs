@@ -7,8 +7,8 @@ use crate::time::Instant;
 /// The times at which two tokens were last announced: the node's own token, and one other token. Both sent and heard
 /// announcements count.
 ///
-/// The node may take the other token later. Without this memory, every node that takes a token would announce the
-/// token.
+/// The node may take the other token later. Without a memory of announcements, every node that takes a token would
+/// announce the token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Announcements {
     own: Option<Instant>,

@@ -2,8 +2,8 @@
 
 use ring_codec::jitterbug::{Terms, TokenId};
 
-/// The strength of a token. A followed token is stronger than a token without followers. Otherwise the token with the
-/// larger id is stronger.
+/// The strength of a token. A followed token is stronger than a token without followers. Between two followed tokens,
+/// or two tokens without followers, the token with the larger id is stronger.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rank {
     /// Whether other nodes follow the token, or `None` if its leader sends no terms.

@@ -28,8 +28,8 @@ const fn does_outrank(own: Backing, theirs: Option<Backing>) -> bool {
 /// node holds this token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Competition {
-    /// The held token, and the first token of the present tenure. `None` if this node has outbid no other owner in the
-    /// present tenure.
+    /// The held token, and the first token of the present tenure. The pair is `None` if this node has outbid no other
+    /// owner in the present tenure.
     continued: Option<(Token, Token)>,
     /// The held token, and the time at which the owner of a weaker token first announced a better backing.
     outranked: Option<(Token, Instant)>,
@@ -102,7 +102,7 @@ impl Confidence {
         does_outrank && !other.same_chain(&tenure.token()) && other.progress < PROGRESS_MAX
     }
 
-    /// Returns whether this owner waits before it gives way to a stronger token. This owner waits if a unicast frame
+    /// Returns whether this owner waits before it gives way to a stronger token. The owner waits if a unicast frame
     /// named the stronger token. A unicast frame does not announce the backing of the other owner.
     pub(crate) fn wait_for_backing(
         &mut self,

@@ -1,8 +1,8 @@
 //! The members that confirm a tenure, and the grade of the tenure.
 //!
 //! All stored confirmations belong to one token. A new token begins without confirmations. Members can confirm a tenure
-//! from its first heartbeat on. A candidate sends this heartbeat before it is OWNER. The vectors keep their capacity,
-//! so a new tenure needs no allocation.
+//! from its first heartbeat on. A candidate sends its first heartbeat before it is OWNER. The vectors keep their
+//! capacity, so a new tenure needs no allocation.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::lab2::Grade;
 use crate::lab2::machine::Writer;
 use crate::time::Instant;
 
-/// A member's answer counts only if it answers one of this many latest heartbeats.
+/// A member's answer counts only if it answers one of the latest heartbeats, up to this number.
 const BEATS_KEPT: usize = 16;
 
 /// A member's promise, which ends at `until`.
@@ -99,8 +99,8 @@ impl Confirmations {
         self.token == Some(token)
     }
 
-    /// Returns the time at which the heartbeat with this number was sent. Returns `None` if it is not one of the latest
-    /// heartbeats of the tenure.
+    /// Returns the time at which the heartbeat with this number was sent. Returns `None` if this heartbeat is not one
+    /// of the latest heartbeats of the tenure.
     pub(super) fn sent_at(&self, token: Token, beat: u32) -> Option<Instant> {
         let age = self.next_beat.wrapping_sub(beat);
         let recent = age >= 1 && age <= u32::try_from(BEATS_KEPT).unwrap_or(u32::MAX);
@@ -164,8 +164,8 @@ impl Confirmations {
         Some(end)
     }
 
-    /// Returns the time until which all of these members have promised. Returns `None` if one of them has not promised,
-    /// or if `members` is empty.
+    /// Returns the time until which all of these members have promised. Returns `None` if one of these members has not
+    /// promised, or if `members` is empty.
     pub(super) fn promised_by_all(
         &self,
         token: Token,

@@ -197,8 +197,8 @@ impl Confidence {
         }
     }
 
-    /// Returns the number of other members that must confirm the tenure for the grade [`Grade::AllHeard`]. These are
-    /// all members that were heard recently.
+    /// Returns the number of other members that must confirm the tenure for the grade [`Grade::AllHeard`]. All members
+    /// that were heard recently must confirm the tenure.
     pub(crate) fn heard_lately(context: &Context, members: &Members) -> usize {
         recently_heard(context, members).count()
     }

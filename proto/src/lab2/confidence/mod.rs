@@ -1,5 +1,5 @@
 //! Grades of tenures (`docs/reference/lab2/grades.md`). The grade depends on the promises of members to this node. This
-//! node can make such a promise to another node. When two owners meet, their backing decides which of them stays OWNER.
+//! node can also make a promise to another node. When two owners meet, their backing decides which of them stays OWNER.
 //! Apart from the backing, this module never decides which node is the owner. Start with `grade`.
 
 mod backing;

@@ -12,7 +12,7 @@ use crate::lab2::members::{APART_FACTOR, Members};
 use crate::time::{Instant, nanos};
 
 /// A digest can announce a ring that is larger than the number of known members. The announced size counts only up to a
-/// limit. The limit is four times the number of known members, but at least four times this number.
+/// limit. The limit is four times the number of known members, but at least four times [`KNOWN_SIZE_MIN`].
 const KNOWN_SIZE_MIN: usize = 256;
 
 /// A promise to confirm only this holder's tenure until a given time.
@@ -113,7 +113,7 @@ impl Confidence {
     }
 
     /// Makes a promise. If an earlier promise to the same holder ends later than `until`, the new promise lasts as long
-    /// as the earlier one.
+    /// as the earlier promise.
     fn make_promise(&mut self, token: Token, holder: MacAddr, until: Instant) {
         // Both promises may be for the same tenure, which continues under a minted token.
         let same = |it: &Promise| it.holder == holder;
@@ -167,8 +167,8 @@ impl Confidence {
         });
     }
 
-    /// Makes this node confirm its own lost tenure until the last promise for this tenure ends. Called when this node
-    /// has lost this token without a handover.
+    /// Makes this node confirm the tenure that it has lost, until the last promise for this tenure ends. Call this
+    /// function when this node has lost this token without a handover.
     pub(crate) fn keep_own_vote(&mut self, context: &Context, token: Token) {
         // The lease of the application may not have ended yet, and no other holder may get this vote before it ends.
         let me = context.me();

@@ -21,8 +21,8 @@ pub(super) struct Cards {
     version: Option<Version>,
     /// The program on this node that holds the token; `None` if no program holds it.
     own: Option<HolderProgram>,
-    /// The program that an owner named in its heartbeat, and the address of this owner. Only the last such heartbeat
-    /// counts.
+    /// The program that an owner named in its heartbeat, and the address of this owner. Only the last heartbeat that
+    /// named a program counts.
     heard: Option<(MacAddr, HolderProgram)>,
 }
 
@@ -83,7 +83,7 @@ impl Diagnostics {
         })
     }
 
-    /// Handles the card of a received frame. Also called if the frame has no card.
+    /// Handles the card of a received frame. Call this function even if the frame has no card.
     pub(crate) fn note_card(
         &mut self,
         context: &Context,

@@ -12,7 +12,8 @@ use crate::time::Instant;
 
 /// If a member's IP address has changed back this many times, a second machine with the same MAC address is assumed.
 const SHARED_RETURNS_MIN: u8 = 3;
-/// If two changes of an address are this many WAITER_TIMEOUTs apart, the second change is not related to the first one.
+/// If two changes of an address are this many WAITER_TIMEOUTs apart, the second change is not related to the first
+/// change.
 const UNRELATED_AFTER: u32 = 10;
 
 /// Recent changes of IP addresses, and the time of the last frame that another machine sent with this node's MAC
@@ -86,8 +87,8 @@ impl Diagnostics {
         }
     }
 
-    /// Forgets frames with this node's old MAC address, because they no longer disturb this node. Called when the
-    /// address has changed.
+    /// Forgets frames with this node's old MAC address, because they no longer disturb this node. Call this function
+    /// when the address has changed.
     pub(crate) fn note_new_address(&mut self) {
         self.duplicate_macs.own_at = None;
     }

@@ -53,7 +53,7 @@ fn report(out: &mut Output, trouble: Diagnostic, over: bool) {
     out.event(Event::DiagnosticChanged { trouble, over });
 }
 
-/// Reports a problem that has begun, or one that has ended. A change of a problem's details is not reported.
+/// Reports a problem that has begun, or a problem that has ended. A change of a problem's details is not reported.
 fn report_change(out: &mut Output, before: Option<Diagnostic>, trouble: Option<Diagnostic>) {
     match (before, trouble) {
         (None, Some(trouble)) => report(out, trouble, false),

@@ -1,5 +1,5 @@
-//! Reports about members that do not hear this node, although this node hears them. Such a member names this node as
-//! silent in its cards.
+//! Reports about members that do not hear this node, although this node hears them. A member that does not hear this
+//! node names this node as silent in its cards.
 
 use ring_codec::MacAddr;
 

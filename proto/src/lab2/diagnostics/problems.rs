@@ -17,8 +17,8 @@ use crate::time::Instant;
 /// If members name a holder to a LOOSER that does not hear this holder, the LOOSER reports a problem after this number
 /// of WAITER_TIMEOUTs.
 const UNHEARD_TIMEOUTS: u32 = 4;
-/// After this number of WAITER_TIMEOUTs, the tables of two members should have become equal. If they still differ, this
-/// is a problem.
+/// After this number of WAITER_TIMEOUTs, the tables of two members should have become equal. If the tables still differ
+/// then, the node reports a problem.
 const DIFFERENCE_TIMEOUTS: u32 = 64;
 /// A report needs at least this number of refused frames in a row. Fewer refused frames may be an accident.
 const SEND_FAILURES_MIN: u32 = 4;
@@ -108,7 +108,7 @@ impl Diagnostics {
     }
 
     /// Whether a present member has been reported as deaf. A node that has been the only member announces that it is
-    /// deaf until it gets its first answer. Such a node is not reported.
+    /// deaf until it gets its first answer. A node that has been the only member is not reported.
     pub(crate) fn is_reported_deaf(
         &self,
         context: &Context,
@@ -120,7 +120,7 @@ impl Diagnostics {
             && !members.is_gone(context, mac, members.silent_after(context))
     }
 
-    /// Reports a single event. For a while after the event, it counts as a present problem.
+    /// Reports a single event. The event counts as a present problem for a while after it occurred.
     pub(crate) fn note_event(&mut self, context: &Context, out: &mut Output, problem: Diagnostic) {
         self.remember_event(context, problem);
         report(out, problem, false);
@@ -292,7 +292,7 @@ impl Diagnostics {
         }
     }
 
-    /// Handles a TOKEN_IS_HERE. This frame contains the digest of its author's table.
+    /// Handles a TOKEN_IS_HERE. A TOKEN_IS_HERE contains the digest of its author's table.
     pub(crate) fn note_holder(
         &mut self,
         context: &Context,
@@ -309,7 +309,7 @@ impl Diagnostics {
         }
     }
 
-    /// Removes the unheard owners that match `ends`, and those that no member has named for a long time. When no
+    /// Removes the unheard owners that match `ends`, and the owners that no member has named for a long time. When no
     /// unheard owner is left, reports the end of the problem.
     fn end_owners_unheard(
         &mut self,
@@ -386,7 +386,7 @@ impl Diagnostics {
         self.duplicate_macs.forget(removed);
     }
 
-    /// Ends all problems that concern the link. Called when the link went down.
+    /// Ends all problems that concern the link. Call this function when the link went down.
     pub(crate) fn note_link_lost(&mut self, out: &mut Output) {
         // Shared addresses and members that are apart do not depend on this node's link, so they stay.
         let before = std::mem::take(&mut self.problems);

@@ -42,7 +42,7 @@ pub(super) struct Reachability {
 struct UnicastOnly {
     first: Instant,
     last: Instant,
-    /// The last time at which this node was OWNER. If it was not OWNER since `first`, this time is `first`.
+    /// The last time at which this node was OWNER. If this node was not OWNER since `first`, this time is `first`.
     owned: Instant,
     reported: bool,
 }
@@ -209,7 +209,7 @@ impl Diagnostics {
         self.compare_mtu(context, members, out);
     }
 
-    /// Forgets the refused frames. Called when the interface has another MTU.
+    /// Forgets the refused frames. Call this function when the interface has another MTU.
     pub(crate) fn note_new_mtu(&mut self) {
         self.reachability.refused = None;
     }

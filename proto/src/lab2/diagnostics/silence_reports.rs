@@ -13,7 +13,7 @@ const SEARCHES_PER_SILENCE: u32 = 64;
 /// A divisor of the time after which a member counts as silent. If a node has not searched for the resulting time, the
 /// node was stalled, and cannot know which members were silent.
 const STALL_DIVISOR: u32 = 8;
-/// If at most this number of members become silent at about the same time, reports name each of them.
+/// If at most this number of members become silent at about the same time, reports name each of these members.
 const NAMED_MAX: usize = 4;
 
 /// The times of searches for silent members, and the results that were reported.
@@ -23,9 +23,9 @@ pub(super) struct SilenceReports {
     next: Option<Instant>,
     /// Time since which this node has run without being stalled.
     running_since: Option<Instant>,
-    /// Members that were last heard before this time are silent. This time never goes back. When the ring grows,
-    /// members may be silent for longer before they count as silent. But members that were reported as silent must not
-    /// count as heard again because of this longer time.
+    /// Members that were last heard before this time are silent. The time never goes back. When the ring grows, members
+    /// may be silent for longer before they count as silent. But members that were reported as silent must not count as
+    /// heard again only because the ring has grown.
     alive: Instant,
     /// Members that this node has never heard, and that other members report as silent. The list is sorted by MAC. The
     /// list contains no members that have left, because no reports name such members.
@@ -39,8 +39,8 @@ impl SilenceReports {
         self.no_quorum
     }
 
-    /// Forgets the reports. If a missing quorum was reported, returns this problem, because it ends now. Called when
-    /// the link went down.
+    /// Forgets the reports. If a missing quorum was reported, returns this problem, because it ends now. Call this
+    /// function when the link went down.
     pub(super) fn reset(&mut self) -> Option<Diagnostic> {
         self.reported.clear();
         self.no_quorum.take()

@@ -14,15 +14,15 @@ use crate::time::{Instant, nanos};
 
 /// The maximum amount by which a wall clock may raise a new token's progress above the known progress.
 const CLOCK_LEAD_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// The year 2001, in nanoseconds since 1970. No clock has raised the progress of a token that has less progress than
-/// this, so such a progress is not a time.
+/// The year 2001, in nanoseconds since 1970. If a token has less progress than this, no clock has raised its progress,
+/// so this progress is not a time.
 const CLOCK_PROGRESS_MIN: u64 = 1_000_000_000_000_000_000;
 /// The year 2116, in nanoseconds since 1970. A wall clock never raises progress above this value. So half of the range
 /// of progress stays free.
 const CLOCK_PROGRESS_MAX: u64 = 1 << 62;
 
-/// Three values of the protocol: `known` (the strongest token seen, with its holder and data), currentMyTokenNumber and
-/// heardAboutToken.
+/// Three values that a node keeps about tokens: `known` (the strongest token seen, with its holder and data),
+/// currentMyTokenNumber and heardAboutToken.
 #[derive(Debug, Clone)]
 pub(crate) struct BestToken {
     token: Option<Token>,
@@ -101,7 +101,7 @@ impl BestToken {
         self.last_heartbeat = self.last_heartbeat.max(Some(at));
     }
 
-    /// Forgets the last heartbeat. Called when the link has been down since this heartbeat.
+    /// Forgets the last heartbeat. Call this function when the link has been down since this heartbeat.
     pub(crate) fn forget_heartbeat(&mut self) {
         self.last_heartbeat = None;
     }
@@ -272,7 +272,7 @@ impl BestToken {
     }
 
     /// Writes the state. If a time is so old that all rules treat it alike, the snapshot does not distinguish it from
-    /// older times. The stored values are included only while writes fail, because they matter only then.
+    /// older times. The stored values are included only while writes fail, because they matter only while writes fail.
     pub(crate) fn snapshot(&self, writer: &mut Writer, context: &Context, is_unstored: bool) {
         let Self {
             token,

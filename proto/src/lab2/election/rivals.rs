@@ -1,5 +1,6 @@
-//! Tokens that compete with the held token, and limits on the answers to the owners of these tokens. This state is kept
-//! when a tenure ends. A rival that circulates as fast as this node's token can meet each owner of the token.
+//! Tokens that compete with the held token, and limits on the answers to the owners of these tokens. The data about
+//! rivals are kept when a tenure ends. A rival that circulates as fast as this node's token can meet each owner of the
+//! token.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -11,8 +12,8 @@ use crate::lab2::tenure::Tenure;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// The number by which a token's progress gets ahead of a rival. A token makes fewer hops than this before all members
-/// have heard of it.
+/// The number by which a token's progress gets ahead of a rival. A token makes fewer hops than this number before all
+/// members have heard of the token.
 pub(crate) const RIVAL_LEAD: u64 = 1 << 10;
 
 /// The latest rival, and the limits on the rates of answers and objections.
@@ -78,8 +79,8 @@ impl Rivals {
         self.answers.try_take(context.now(), pause)
     }
 
-    /// Returns whether this node may send an objection. At most one objection is sent per `period`. If it may be sent,
-    /// the objection counts as sent.
+    /// Returns whether this node may send an objection. At most one objection is sent per `period`. If an objection may
+    /// be sent, it counts as sent.
     pub(crate) fn take_objection(&mut self, now: Instant, period: Duration) -> bool {
         self.objections.try_take(now, period)
     }

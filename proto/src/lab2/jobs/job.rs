@@ -78,7 +78,8 @@ pub struct StoredStamp {
     pub stamp: Stamp,
     /// The time at which this node's wall clock says that the run began, in nanoseconds since 1970.
     pub began: u64,
-    /// The time at which the youngest of the replaced runs began. `None` if this stamp has replaced no other run.
+    /// The time at which the youngest of the replaced runs began. The time is `None` if this stamp has replaced no
+    /// other run.
     pub before: Option<u64>,
 }
 
@@ -138,7 +139,8 @@ pub struct RunView {
     pub stamp: Stamp,
     /// This node's measurement of the time since the run began.
     pub age: Duration,
-    /// The time since the youngest of the replaced runs began. `None` if this run has replaced no other run.
+    /// The time since the youngest of the replaced runs began. The time is `None` if this run has replaced no other
+    /// run.
     pub before: Option<Duration>,
 }
 

@@ -71,7 +71,7 @@ pub(crate) enum JobInput<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobAction {
     Send(MacAddr, StampsFrame),
-    /// Sets the timer to this time. If the timer is already set, the new time replaces the earlier one.
+    /// Sets the timer to this time. If the timer is already set, the new time replaces the earlier time.
     WakeAt(Instant),
     StopTimer,
     Report(Event),
@@ -82,9 +82,11 @@ pub(crate) enum JobAction {
 pub(crate) struct JobContext<'a> {
     pub(super) context: &'a Context,
     pub(super) members: &'a Members,
-    /// The held token. If this node holds none, the strongest known token. `None` while the node may not send frames.
+    /// The held token. If this node holds none, the strongest known token. The token is `None` while the node may not
+    /// send frames.
     pub(super) known: Option<Token>,
-    /// The token under which a program may work, and the grade of this token. `None` if no program may work.
+    /// The token under which a program may work, and the grade of this token. The pair is `None` if no program may
+    /// work.
     pub(super) usable: Option<(Token, Grade)>,
     pub(super) is_owner: bool,
     /// Whether stamps can be stored.
@@ -98,7 +100,7 @@ impl Jobs {
         self.stamps.load_stored(stored);
     }
 
-    /// Computes the ages of the stored stamps. Called when the time is known.
+    /// Computes the ages of the stored stamps. Call this function when the time is known.
     pub(crate) fn compute_ages(&mut self, now: Now) {
         self.stamps.compute_ages(now);
     }

@@ -139,7 +139,7 @@ impl Jobs {
         }
     }
 
-    /// Discards the members' agreements to the earlier stamps. Called when the stamps have changed.
+    /// Discards the members' agreements to the earlier stamps. Call this function when the stamps have changed.
     pub(super) fn on_stamps_changed(&mut self, job_context: &JobContext<'_>) {
         if let Some(once) = &mut self.once {
             once.agreements.clear();
@@ -250,8 +250,8 @@ impl Jobs {
 
     /// Whether enough members have stored exactly the stamps that this node knows. If a quorum is required, a majority
     /// must have agreed. If no quorum is required, all members must have agreed. But when the duration of a promise has
-    /// passed, fewer agreements are enough. Then a member that was not heard in this time need not agree. If no grade
-    /// is required, then no member need agree.
+    /// passed, fewer agreements are enough. A member that was not heard for the duration of a promise then need not
+    /// agree. If no grade is required, then no member need agree.
     fn has_enough_agreements(&self, job_context: &JobContext<'_>) -> bool {
         let Some(once) = self.once.as_ref().filter(|once| once.asked) else {
             return false;

@@ -17,8 +17,8 @@ use crate::lab2::machine::Writer;
 use crate::lab2::{JobName, RunView, STAMPS_MAX, Stamp, StoredStamp};
 use crate::time::{Instant, Now, nanos};
 
-/// Divisor of the period. A received age replaces a known age only if it is smaller by more than the period divided by
-/// this number.
+/// Divisor of the period. A received age replaces a known age only if the received age is smaller by more than the
+/// period divided by this number.
 const YOUNGER_DIVISOR: u32 = 64;
 /// Length of the part of a stamp that is equal at all members. This part has all fields except the two ages.
 const COMMON_LEN: usize = size_of::<lab2::Stamp>() - 2 * size_of::<u64>();

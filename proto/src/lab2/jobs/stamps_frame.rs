@@ -55,7 +55,7 @@ impl JobContext<'_> {
     }
 
     /// Whether this node may agree to stamps. If the node was just restarted, or has a new address, it may have agreed
-    /// before. This node must not be counted twice.
+    /// before. The members must not count this node twice.
     fn is_settled(&self) -> bool {
         let ring = self.members.ring_size(self.context);
         self.context
@@ -100,8 +100,8 @@ impl Jobs {
         }
     }
 
-    /// Announces all stamps, if no member has announced stamps for a while. Called after this node has sent a
-    /// heartbeat.
+    /// Announces all stamps, if no member has announced stamps for a while. Call this function after this node has sent
+    /// a heartbeat.
     pub(super) fn on_heartbeat_sent(&mut self, job_context: &JobContext<'_>) {
         let pause = job_context.context.constants().heartbeat * ANNOUNCEMENT_PERIODS;
         let is_due = self.announcements.is_allowed(job_context.now(), pause);

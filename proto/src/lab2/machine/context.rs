@@ -1,5 +1,5 @@
 //! The time, the constants and the interface of one node. Every rule may read this data. Only the code in the `machine`
-//! folder changes it.
+//! folder changes this data.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ pub(crate) struct Context {
     /// The constants with which the node was started. The node uses these constants unless it is apart.
     configured: Constants,
     constants: Constants,
-    /// The WAITER_TIMEOUT that follows from `constants`. This value is cached, because every frame needs it.
+    /// The WAITER_TIMEOUT that follows from `constants`. The WAITER_TIMEOUT is cached, because every frame needs it.
     waiter_timeout: Duration,
     /// The profile of this node, which follows from the configured constants and contains no MTU.
     profile: Profile,
     /// The time of the latest input.
     clock: Now,
-    /// The time of the first input. If the address has changed since, the time of the last change.
+    /// The time of the first input. If the address has changed since then, this is the time of the last change.
     started: Option<Instant>,
     pub(super) link: Link,
 }
@@ -52,7 +52,7 @@ impl Context {
         }
     }
 
-    /// Sets the clock to this time, but never sets it back. Returns whether this input is the first one.
+    /// Sets the clock to this time, but never sets it back. Returns whether this input is the first input.
     pub(super) fn advance(&mut self, to: Now) -> bool {
         // The driver reads the clock once for a batch of frames, and again when answers have left the host. So this
         // time may be earlier than that of the last input.
@@ -68,7 +68,7 @@ impl Context {
     }
 
     /// Counts the time since the start from now on. A promise under the old address may still hold, so the node must
-    /// not make another promise yet. Called when the address has changed.
+    /// not make another promise yet. Call this function when the address has changed.
     pub(super) fn restart_clock(&mut self) {
         self.started = Some(self.now());
     }

@@ -1,5 +1,5 @@
-//! The application's data. The token carries these data. If a frame with the token and its data is too long, the node
-//! drops the data and keeps the token.
+//! The application's data. The token carries the application's data. If a frame with the token and its data is too
+//! long, the node drops the data and keeps the token.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{DATA_LEN_MAX, HEARTBEAT_LEN, Kind};
@@ -8,7 +8,7 @@ use super::timer::Timer;
 use crate::lab2::{DataLimit, Diagnostic, Event, Lab2, State};
 
 impl Lab2 {
-    /// Returns the maximum number of bytes of data in a heartbeat that reaches every member. This number follows from
+    /// Returns the maximum number of bytes of data in a heartbeat that reaches every member. The number follows from
     /// the smallest known MTU.
     pub fn data_limit(&self) -> DataLimit {
         let (mtu, member) = self.members.smallest_mtu(&self.context);

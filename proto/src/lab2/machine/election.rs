@@ -39,7 +39,7 @@ impl Lab2 {
         }
     }
 
-    /// Starts to wait for answers. Called when the question has left.
+    /// Starts to wait for answers. Call this function when the question has left.
     pub(super) fn on_question_sent(&mut self) {
         if let Some(search) = self.role.search_mut() {
             // The wait begins only here, because silence means nothing before the question has left. A question that
@@ -132,8 +132,9 @@ impl Lab2 {
         }
     }
 
-    /// Stands for election if this node's candidate is stronger than `theirs`. Otherwise waits until the next question.
-    /// In a large ring, the node first waits for its turn, because many nodes may have a stronger candidate.
+    /// Stands for election if this node's candidate is stronger than `theirs`. If this node's candidate is not
+    /// stronger, waits until the next question. In a large ring, the node first waits for its turn, because many nodes
+    /// may have a stronger candidate.
     pub(super) fn consider_candidacy(&mut self, rival: MacAddr, theirs: Token) {
         let mine = self.known.candidate(&self.context);
         if !self.may_own() || !mine.is_stronger_than(&theirs) {
@@ -152,7 +153,7 @@ impl Lab2 {
         }
     }
 
-    /// Enters GENERATING. Called when the link has accepted the broadcast of the candidate.
+    /// Enters GENERATING. Call this function when the link has accepted the broadcast of the candidate.
     pub(super) fn on_candidacy_sent(&mut self, candidate: Token, reason: Reason) {
         // Before the link reported the frame, a TOKEN_IS_HERE may have made this node WAITER.
         if self.state() == State::Looser {

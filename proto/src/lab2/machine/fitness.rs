@@ -120,8 +120,8 @@ impl Lab2 {
         }
     }
 
-    /// Schedules the next probe for an earlier time. Called when this node hears no owner. If every node has given up
-    /// the token, a node can own it again only after such a probe.
+    /// Schedules the next probe for an earlier time. Call this function when this node hears no owner. If every node
+    /// has given up the token, a node can own it again only after such a probe.
     pub(super) fn shorten_probe(&mut self) {
         let soon = self.context.now() + self.context.waiter_timeout();
         let due = self.out.due(Timer::Probe);
@@ -156,8 +156,8 @@ impl Lab2 {
         self.fitness.is_unfit()
     }
 
-    /// Whether this node is apart, because its timeouts differ too much from the ring's. Such a node takes part in no
-    /// election, and does not own the token.
+    /// Whether this node is apart, because its timeouts differ too much from the ring's. A node that is apart takes
+    /// part in no election, and does not own the token.
     pub fn is_apart(&self) -> bool {
         self.fitness.is_apart()
     }

@@ -128,8 +128,8 @@ impl Lab2 {
         self.confidence.votes(&self.context, &self.members, token)
     }
 
-    /// Returns the number of other members that must confirm the tenure for the grade [`Grade::AllHeard`]. These are
-    /// all members that were heard recently.
+    /// Returns the number of other members that must confirm the tenure for the grade [`Grade::AllHeard`]. All members
+    /// that were heard recently must confirm the tenure.
     pub fn count_recently_heard(&self) -> usize {
         Confidence::heard_lately(&self.context, &self.members)
     }
@@ -148,9 +148,9 @@ impl Lab2 {
         })
     }
 
-    /// Returns the first token of the tenure. This token differs from [the held token](Self::token) if this node has
-    /// outbid another owner. If a lock was granted under the first token or a later token of the tenure, the lock is
-    /// still valid.
+    /// Returns the first token of the tenure. The first token differs from [the held token](Self::token) if this node
+    /// has outbid another owner. If a lock was granted under the first token or a later token of the tenure, the lock
+    /// is still valid.
     pub fn tenure_began_with(&self) -> Option<Token> {
         let tenure = self.role.unoffered_tenure()?;
         Some(self.confidence.first_token(tenure.token()))

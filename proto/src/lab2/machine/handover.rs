@@ -122,7 +122,7 @@ impl Lab2 {
         false
     }
 
-    /// Keeps the token until the next round. Called when the round has no member left.
+    /// Keeps the token until the next round. Call this function when the round has no member left.
     fn keep_token(&mut self, minted: bool) {
         if minted {
             // The members have heard of the failed offers, but not of the minted token. So the node does not wait for
@@ -182,7 +182,7 @@ impl Lab2 {
         self.await_answer(attempts);
     }
 
-    /// Starts to wait for the answer. Called after the last of `attempts` TAKE_TOKENs.
+    /// Starts to wait for the answer. Call this function after the last of `attempts` TAKE_TOKENs.
     pub(super) fn await_answer(&mut self, attempts: u32) {
         let within = self.context.constants().answer_timeout(attempts);
         self.timer_in(Timer::Take, within);

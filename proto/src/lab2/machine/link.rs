@@ -144,7 +144,7 @@ impl Lab2 {
         }
     }
 
-    /// Begins the search for the token after the link has come up. The node asks at once.
+    /// Begins the search for the token after the link has come up. The node asks for the token at once.
     fn on_link_came_up(&mut self) {
         self.members.on_link_up(self.context.up_since());
         if self.fitness.is_unfit() {

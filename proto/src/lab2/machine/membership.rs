@@ -87,7 +87,7 @@ impl Lab2 {
         self.review_constants();
     }
 
-    /// Removes a silent member at an operator's request, on this node and by broadcast on all others.
+    /// Removes a silent member at an operator's request, on this node and by broadcast on all other nodes.
     pub(super) fn forget(&mut self, mac: MacAddr) {
         let silence = self.members.silent_after(&self.context);
         if self.members.is_gone(&self.context, mac, silence) {
@@ -219,8 +219,8 @@ impl Lab2 {
         self.diagnostics.note_apart(&mut self.out, apart_members);
     }
 
-    /// Whether a program on this node works, and the backing of the tenure is a quorum. While such work lasts, this
-    /// node does not yet count as apart.
+    /// Whether a program on this node works, and the backing of the tenure is a quorum. While work under a quorum
+    /// lasts, this node does not yet count as apart.
     fn has_work_under_quorum(&self) -> bool {
         self.local_work.has_work() && self.backing() == Some(Backing::Quorum)
     }
@@ -244,8 +244,8 @@ impl Lab2 {
         }
     }
 
-    /// If this node is apart, gives up the token or the candidacy. Schedules the announcement of the change. Called
-    /// when this node has become apart, or is no longer apart.
+    /// If this node is apart, gives up the token or the candidacy. Schedules the announcement of the change. Call this
+    /// function when this node has become apart, or is no longer apart.
     fn on_apart_changed(&mut self, apart: bool) {
         if !self.context.is_up() || self.is_shutting_down() {
             return;

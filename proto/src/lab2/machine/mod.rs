@@ -170,7 +170,7 @@ impl Lab2 {
         }
     }
 
-    /// Asks the holder for the members that this node's table lacks. Only a large ring needs this question.
+    /// Asks the holder for the members that this node's table lacks. Only a node of a large ring asks this question.
     fn ask_for_table(&mut self) {
         if self.state() == State::Waiter {
             self.members.ask_for_table(&self.context, &mut self.out);

@@ -1,4 +1,4 @@
-//! Two kinds of frames: those that wait for the driver, and those whose outcome the driver has not reported yet.
+//! Two kinds of frames: frames that wait for the driver, and frames whose outcome the driver has not reported yet.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -45,7 +45,7 @@ pub(crate) enum Content {
     },
     WantToken,
     Leaving,
-    /// LEAVING under an earlier address of this node.
+    /// A LEAVING frame with an earlier address of this node.
     LeavingOld(MacAddr),
     Stamps(StampsFrame),
     /// FORGET. When FORGET is encoded, it names the members that [are

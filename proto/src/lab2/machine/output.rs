@@ -22,8 +22,8 @@ pub(crate) struct Output {
     timers: Timers<{ timer::COUNT }>,
     pub(super) outbox: Outbox,
     events: VecDeque<Event>,
-    /// The number of further frames that the current input may cause. `usize::MAX` if the input is not a received
-    /// frame.
+    /// The number of further frames that the current input may cause. The number is `usize::MAX` if the input is not a
+    /// received frame.
     replies_left: usize,
 }
 
@@ -37,12 +37,12 @@ impl Output {
         }
     }
 
-    /// Begins an input that is a received frame. Such an input may cause at most [`REPLIES_MAX`] frames.
+    /// Begins an input that is a received frame. A received frame may cause at most [`REPLIES_MAX`] frames.
     pub(super) fn begin_frame_input(&mut self) {
         self.replies_left = REPLIES_MAX;
     }
 
-    /// Begins any other input. Such an input may cause any number of frames.
+    /// Begins any other input. An input that is not a received frame may cause any number of frames.
     pub(super) fn begin_other_input(&mut self) {
         self.replies_left = usize::MAX;
     }
@@ -51,7 +51,7 @@ impl Output {
         self.replies_left
     }
 
-    /// Whether the current input is a received frame. The number of answers to it is limited.
+    /// Whether the current input is a received frame. The number of answers to a received frame is limited.
     pub(super) const fn is_replying(&self) -> bool {
         self.replies_left <= REPLIES_MAX
     }
@@ -73,7 +73,7 @@ impl Output {
         self.timers.stop_all();
     }
 
-    /// Stops the timers that must not keep running in this state. Called when the node enters a state.
+    /// Stops the timers that must not keep running in this state. Call this function when the node enters a state.
     pub(super) fn enter(&mut self, state: State) {
         self.timers
             .retain(|timer: Timer| timer.outlives_entry(state));
@@ -88,7 +88,7 @@ impl Output {
         self.timers.due(timer)
     }
 
-    /// Stops the timer if it is due. Returns whether it was due.
+    /// Stops the timer if it is due. Returns whether the timer was due.
     pub(super) fn take_due(&mut self, timer: Timer, now: Instant) -> bool {
         self.timers.take_due(timer, now)
     }

@@ -44,8 +44,9 @@ impl Lab2 {
         self.schedule_handover();
     }
 
-    /// Schedules the next handover. If another member wants the token, the handover is due at once. Otherwise it is due
-    /// IDLE_HOLD after the token came. While a program on this node works, schedules no handover.
+    /// Schedules the next handover. If another member wants the token, the handover is due at once. If no other member
+    /// wants the token, the handover is due IDLE_HOLD after the token came. While a program on this node works,
+    /// schedules no handover.
     pub(super) fn schedule_handover(&mut self) {
         let Some(tenure) = self.role.unoffered_tenure() else {
             return;
@@ -68,8 +69,9 @@ impl Lab2 {
         }
     }
 
-    /// Whether IDLE_HOLD is over. If so, this node hands the token over as soon as no program on this node works. The
-    /// node does this even if no member has asked for the token, because a WANT_TOKEN may have been lost.
+    /// Whether IDLE_HOLD is over. When IDLE_HOLD is over, this node hands the token over as soon as no program on this
+    /// node works. The node hands the token over even if no member has asked for the token, because a WANT_TOKEN may
+    /// have been lost.
     pub fn is_hold_over(&self, now: Instant) -> bool {
         let tenure = self.role.unoffered_tenure();
         let is_over = tenure.is_some_and(|tenure| tenure.is_hold_over(&self.context, now));
@@ -77,8 +79,8 @@ impl Lab2 {
         is_over && self.members.len() > 1 && !self.is_deaf()
     }
 
-    /// Hands the token over. Called when IDLE_HOLD has ended. If a heartbeat is due at the same time, the heartbeat
-    /// waits, because the successor will send one.
+    /// Hands the token over. Call this function when IDLE_HOLD has ended. If a heartbeat is due at the same time, the
+    /// heartbeat waits, because the successor will send a heartbeat.
     pub(super) fn on_handover_due(&mut self) {
         let Some(tenure) = self.role.tenure() else {
             return;
@@ -107,8 +109,8 @@ impl Lab2 {
         (apart <= most && !is_leaving).then_some(at)
     }
 
-    /// Whether the next heartbeat may leave before it is due. It may leave early if it is nearly due, and the token
-    /// stays on this node for a while.
+    /// Whether the next heartbeat may leave before it is due. The heartbeat may leave early if it is nearly due, and
+    /// the token stays on this node for a while.
     fn may_send_heartbeat_early(&self) -> bool {
         let rests = !self.local_work.has_work() && !self.is_handover_urgent();
         rests && self.heartbeat_close_to(self.context.now()).is_some()
@@ -198,7 +200,7 @@ impl Lab2 {
     }
 
     /// Restarts the heartbeat period and the lease, because the frame restarts the WAITER_TIMEOUT of every member.
-    /// Called after this node has broadcast TOKEN_IS_HERE.
+    /// Call this function after this node has broadcast TOKEN_IS_HERE.
     pub(super) fn on_heartbeat_sent(&mut self) {
         self.on_ack_sent(MacAddr::BROADCAST, true);
         let Some(tenure) = self.role.tenure_mut() else {
@@ -257,7 +259,7 @@ impl Lab2 {
     }
 
     /// Announces the held token, because this node is unsure of it. `late` is the time by which the acknowledgement was
-    /// too late. `None` if the acknowledgement could not be sent.
+    /// too late. `late` is `None` if the acknowledgement could not be sent.
     fn on_unsure(&mut self, late: Option<Duration>) {
         // Members object to a heartbeat of a weaker token, and another owner answers it. So the heartbeat leaves at
         // once, and no program may rely on the token until all members had time to object.
@@ -275,8 +277,8 @@ impl Lab2 {
             .note_recurring_event(&self.context, &mut self.out, trouble);
     }
 
-    /// Continues the interrupted round. If no round was interrupted, schedules the next handover. Called when the
-    /// announcement of an unsure token has left.
+    /// Continues the interrupted round. If no round was interrupted, schedules the next handover. Call this function
+    /// when the announcement of an unsure token has left.
     fn on_announcement_left(&mut self) {
         let Some(tenure) = self.role.tenure_mut() else {
             return;
@@ -291,8 +293,8 @@ impl Lab2 {
         }
     }
 
-    /// Returns whether a handover must wait, because members may still object to the token. If it must wait, schedules
-    /// the handover for later.
+    /// Returns whether a handover must wait, because members may still object to the token. If the handover must wait,
+    /// schedules it for later.
     pub(super) fn wait_for_objections(&mut self) -> bool {
         // A successor would not know that the token is unsure, and would grant it at once.
         let tenure = self.role.tenure();

@@ -129,8 +129,9 @@ impl Lab2 {
         }
     }
 
-    /// Sends PING to a deaf member that is an owner or asks for the token. So the deaf member hears a member. Without
-    /// an answer, the deaf member would stand for election, and its new token would destroy the owner's token.
+    /// Sends PING to a deaf member that is an owner or asks for the token. With this PING, the deaf member hears a
+    /// member. Without an answer, the deaf member would stand for election, and its new token would destroy the owner's
+    /// token.
     fn greet_deaf(&mut self, deaf: MacAddr) {
         let context = &self.context;
         // If all members answered, each frame of a deaf node would cost n frames.

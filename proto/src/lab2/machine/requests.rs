@@ -34,7 +34,7 @@ impl Lab2 {
         }
     }
 
-    /// Requests the token again if an application still has work, but the token was lost or handed over. This function
+    /// Requests the token again if an application still has work, but the token was lost or handed over. The function
     /// is called at the end of each input, because the input may have replaced the token.
     pub(super) fn resume_request(&mut self) {
         if !self.may_resume_request() {
@@ -48,8 +48,8 @@ impl Lab2 {
         }
     }
 
-    /// Schedules a new request for the token. The request leaves at a timeout that is due at once. Called after this
-    /// node has sent a frame.
+    /// Schedules a new request for the token. The request leaves at a timeout that is due at once. Call this function
+    /// after this node has sent a frame.
     pub(super) fn schedule_request(&mut self) {
         // If WANT_TOKEN were queued now, it might leave after the next received frame. It would look like an answer,
         // even to an invalid frame.

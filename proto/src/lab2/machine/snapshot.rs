@@ -72,8 +72,8 @@ impl Hasher for Writer {
 }
 
 impl Writer {
-    /// Writes a time. The rules ask only whether this time is at most `limit` ago. So an earlier time is written like
-    /// `None`.
+    /// Writes a time. The rules ask only whether the written time is at most `limit` ago. So an earlier time is written
+    /// like `None`.
     pub(crate) fn within(&mut self, stamp: Option<Instant>, limit: Duration) {
         let age = stamp.map(|at| self.now.since(at));
         age.filter(|&age| age <= limit).hash(self);

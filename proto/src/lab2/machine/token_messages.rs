@@ -139,7 +139,8 @@ impl Lab2 {
     }
 
     /// Handles an offer of a token to this node while it is OWNER. If this node is handing its token over, the offer is
-    /// compared with the token that this node has offered. Otherwise it is compared with the held token.
+    /// compared with the token that this node has offered. If this node is not handing its token over, the offer is
+    /// compared with the held token.
     fn on_take_token_as_owner(
         &mut self,
         envelope: Envelope,
@@ -245,8 +246,8 @@ impl Lab2 {
         }
     }
 
-    /// Whether a frame has waited for too long. In this time, the election to which the frame belongs has ended. A
-    /// frame can wait for so long if this process was stalled.
+    /// Whether a frame has waited for too long. While the frame waited, the election to which the frame belongs has
+    /// ended. A frame can wait for so long if this process was stalled.
     fn is_stale(&self, envelope: Envelope) -> bool {
         let age = self.context.now().since(envelope.at);
         age >= self.context.constants().looser_answer_timeout()

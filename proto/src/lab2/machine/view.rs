@@ -43,7 +43,7 @@ impl Presence {
 pub struct MemberView {
     /// MAC address of the member.
     pub mac: MacAddr,
-    /// IP address of the member: IPv6, IPv4 mapped to IPv6, or `::` if it has none.
+    /// IP address of the member: IPv6, IPv4 mapped to IPv6, or `::` if the member has no address.
     pub ip: [u8; 16],
     /// Number of further rotations in which this node skips the member.
     pub penalty: u32,
@@ -52,10 +52,10 @@ pub struct MemberView {
     /// Presence of the member in the ring.
     pub presence: Presence,
     /// Time at which the member's last frame arrived; `None` if no frame has arrived. For this node itself, the time is
-    /// the present.
+    /// the present time.
     pub last_seen: Option<Instant>,
-    /// Options of the member that differ from this node's options, although they must be equal. `None` if all of them
-    /// are equal.
+    /// Options of the member that differ from this node's options, although they must be equal. `None` if all these
+    /// options are equal.
     pub differs: Option<Difference>,
     /// Version of the member's program, if the member has announced it.
     pub version: Option<Version>,
@@ -77,7 +77,7 @@ impl Lab2 {
         self.role.state()
     }
 
-    /// Returns the held token, or the strongest known token if the node holds none.
+    /// Returns the held token, or the strongest known token if the node holds no token.
     pub fn token(&self) -> Option<Token> {
         let held = self.role.tenure().map(Tenure::token);
         held.or(self.known.token())

@@ -1,6 +1,6 @@
-//! The members of the ring. The module has the table and the profiles of the members. It also knows since when members
-//! are silent, and in which order this node offers the token to them. This module never decides who owns the token.
-//! Start with `table` and `peer`.
+//! The members of the ring. The module has the table and the profiles of the members. The module also knows since when
+//! members are silent, and in which order this node offers the token to them. This module never decides who owns the
+//! token. Start with `table` and `peer`.
 
 mod deafness;
 mod large_ring;
@@ -36,7 +36,7 @@ use table_broadcast::TableBroadcast;
 #[derive(Debug, Clone)]
 pub(crate) struct Members {
     table: Table,
-    /// The timeouts of the ring. `None` if all members have the same profile as this node.
+    /// The timeouts of the ring. The timeouts are `None` if all members have the same profile as this node.
     ring_times: Option<RingTimes>,
     hearing: Hearing,
     silence: Silence,
@@ -136,13 +136,14 @@ impl Members {
         }
     }
 
-    /// Returns the version that a member has announced; `None` if the member has announced none. `own` is the version
-    /// of this node.
+    /// Returns the version that a member has announced; `None` if the member has announced no version. `own` is the
+    /// version of this node.
     pub(crate) fn version_of(&self, mac: MacAddr, own: Option<Version>) -> Option<Version> {
         self.table.version_of(mac, own)
     }
 
-    /// Notes the version that a member has announced. `None` means that the member has the same version as this node.
+    /// Notes the version that a member has announced. A version of `None` means that the member has the same version as
+    /// this node.
     pub(crate) fn set_version(&mut self, mac: MacAddr, other: Option<Version>) {
         self.table.set_version(mac, other);
     }

@@ -19,10 +19,10 @@ const WAITER_TIMEOUT_MIN: Duration = Duration::from_millis(2);
 /// is very long.
 const SILENCE_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// Tells how a received profile differs from the previous one.
+/// Tells how a received profile differs from the previous profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProfileChange {
-    /// The profile equals this node's profile, and so did the previous one.
+    /// The profile equals this node's profile, and the previous profile did too.
     Same,
     /// The profile differs from this node's profile, but is the same as the member's previous profile.
     Repeated,
@@ -172,7 +172,7 @@ impl Members {
     }
 
     /// Returns the difference between the options of a member and this node's options. Compares only options that must
-    /// be equal on all members. Returns `None` if these are equal.
+    /// be equal on all members. Returns `None` if these options are equal.
     pub(crate) fn difference_to(&self, context: &Context, mac: MacAddr) -> Option<Difference> {
         let theirs = self.table.profile_of(mac)?;
         let own = context.profile();
@@ -241,8 +241,8 @@ impl Members {
         own.min(often_enough.max(WAITER_TIMEOUT_MIN / 2))
     }
 
-    /// Returns how long an offer of this giver is valid. This is the TAKE_TIMEOUT of the giver or of this node,
-    /// whichever is shorter.
+    /// Returns how long an offer of this giver is valid. An offer is valid for the TAKE_TIMEOUT of the giver or of this
+    /// node, whichever is shorter.
     pub(crate) fn offer_valid_for(&self, context: &Context, giver: MacAddr) -> Duration {
         let own = context.constants().take_timeout;
         let theirs = self.table.profile_of(giver);

@@ -46,8 +46,8 @@ impl RingTimes {
             || differ_by_factor(profile.take, self.take_timeout)
     }
 
-    /// Whether a member with this WAITER_TIMEOUT is apart because the timeout is too short. Such a member never owns
-    /// the token.
+    /// Whether a member with this WAITER_TIMEOUT is apart because the timeout is too short. A member with a timeout
+    /// that is too short never owns the token.
     fn is_too_short(&self, waiter_timeout: u64) -> bool {
         waiter_timeout < self.waiter_timeout
             && differ_by_factor(waiter_timeout, self.waiter_timeout)

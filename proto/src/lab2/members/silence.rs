@@ -31,7 +31,7 @@ pub(super) struct Silence {
     doubted_since: Option<Instant>,
     /// Time at which this node, as OWNER, last searched for members that must be removed.
     last_sweep: Option<Instant>,
-    /// The members that the next FORGET names. This FORGET waits in the send queue.
+    /// The members that the next FORGET names. The next FORGET waits in the send queue.
     forget_list: Vec<MacAddr>,
     /// Limits how often this node announces that its MTU is too small for PING.
     mtu_announcements: Throttle,
@@ -158,8 +158,8 @@ impl Members {
         self.table.removed.add(macs, now, until, announce);
     }
 
-    /// Schedules the removal of silent members, and the announcements that are due. Called after this node has sent a
-    /// heartbeat.
+    /// Schedules the removal of silent members, and the announcements that are due. Call this function after this node
+    /// has sent a heartbeat.
     pub(crate) fn on_heartbeat_sent(&mut self, context: &Context, out: &mut Output) {
         let now = context.now();
         // The first heartbeat only starts the first period: a node that has just been started does not know which

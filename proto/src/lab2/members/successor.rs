@@ -12,9 +12,9 @@ use crate::lab2::machine::Context;
 use crate::time::Instant;
 
 impl Members {
-    /// Returns the next member to which this node offers the token. The result is `passed_over`, if it is given.
-    /// Otherwise it is the next member after `last` that wants the token, or else the next eligible member after
-    /// `last`.
+    /// Returns the next member to which this node offers the token. If `passed_over` is given, the result is
+    /// `passed_over`. Otherwise the result is the next member after `last` that wants the token, or else the next
+    /// eligible member after `last`.
     pub(crate) fn next_successor(
         &mut self,
         context: &Context,
@@ -64,7 +64,7 @@ impl Members {
     }
 
     /// Returns the next eligible member after `last`. If this node passes over members that have a penalty, reduces the
-    /// penalty of each by one turn.
+    /// penalty of each such member by one turn.
     fn next_eligible(&mut self, context: &Context, last: MacAddr) -> Option<MacAddr> {
         let since = self.eligible_since(context);
         let table = &mut self.table;
@@ -100,7 +100,7 @@ impl Members {
     }
 
     /// Whether handovers to all possible successors have failed. Possible successors are the other members that were
-    /// heard at `since` or later and may own the token. Returns false if there are none.
+    /// heard at `since` or later and may own the token. Returns false if there are no possible successors.
     pub(crate) fn have_all_failed(&self, context: &Context, since: Instant) -> bool {
         let others = self.others(context);
         let mut able = others.filter(|(_, peer)| peer.may_own() && peer.was_heard_since(since));

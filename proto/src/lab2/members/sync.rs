@@ -80,7 +80,7 @@ impl Members {
         self.table.set_ip(at, ip).then_some(before)
     }
 
-    /// Sets this node's IP address. Returns whether it has changed.
+    /// Sets this node's IP address. Returns whether the IP address has changed.
     pub(crate) fn set_own_ip(&mut self, context: &Context) -> bool {
         let at = self.table.find(context.me());
         at.is_some_and(|at| self.table.set_ip(at, context.ip()))
@@ -304,7 +304,8 @@ impl Members {
         }
     }
 
-    /// Broadcasts PING. Called when another table does not list this node, or has a wrong IP address for this node.
+    /// Broadcasts PING. Call this function when another table does not list this node, or has a wrong IP address for
+    /// this node.
     pub(crate) fn correct_own_entry(&mut self, context: &Context, out: &mut Output) {
         let (now, heartbeat) = (context.now(), context.constants().heartbeat);
         if out.may_reply() && self.corrections.try_take(now, heartbeat) {
@@ -350,8 +351,8 @@ impl Members {
     }
 
     /// Sends the table to a member. Sends as many frames as this node may still send in answer to the current frame.
-    /// Does so at most once per period for each cause. The next call continues with the part that follows the last sent
-    /// part.
+    /// Sends the table at most once per period for each cause. The next call continues with the part that follows the
+    /// last sent part.
     fn send_table(
         &mut self,
         context: &Context,
@@ -410,8 +411,8 @@ impl Members {
         self.allow_once_a_period(context, mac, |notes| &mut notes.pings)
     }
 
-    /// Returns whether an offer may fail because its member is paused. One such failure is allowed per period. If the
-    /// failure is allowed, the offer counts as failed.
+    /// Returns whether an offer may fail because its member is paused. Each paused member may cause one failed offer
+    /// per period. If the failure is allowed, the offer counts as failed.
     pub(crate) fn allow_paused_failure(&mut self, context: &Context, mac: MacAddr) -> bool {
         self.allow_once_a_period(context, mac, |notes| &mut notes.refusals)
     }

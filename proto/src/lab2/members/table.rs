@@ -11,9 +11,9 @@ use super::peer::{Notes, Peer};
 use super::tombstones::Tombstones;
 use crate::time::Instant;
 
-/// A table with at most this number of members is always sorted. A larger table appends new members. It sorts them when
-/// a function needs the order, or when [`UNSORTED_MAX`] members are unsorted. A sorted insertion would move half of the
-/// table for each new member.
+/// A table with at most this number of members is always sorted. A larger table appends new members. The table sorts
+/// these members when a function needs the order, or when [`UNSORTED_MAX`] members are unsorted. A sorted insertion
+/// would move half of the table for each new member.
 const SORTED_MEMBERS_MAX: usize = 512;
 /// When this number of members is unsorted, the table sorts them.
 const UNSORTED_MAX: usize = 128;
@@ -21,7 +21,7 @@ const UNSORTED_MAX: usize = 128;
 /// All members, and a hash of their encodings.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
-    /// The members in wire format. So they need not be copied for the hash or for RING_MEMBERS.
+    /// The members in wire format. So the hash and RING_MEMBERS need no copy of the members.
     pub(super) members: Vec<Member>,
     /// Number of sorted members. Behind the sorted members stand a few unsorted members, in the order of their
     /// insertion.
@@ -34,7 +34,7 @@ pub(super) struct Table {
     pub(super) profiles: BTreeMap<MacAddr, Profile>,
     /// The versions that differ from the version of this node, by MAC.
     pub(super) versions: BTreeMap<MacAddr, Version>,
-    /// The ringMembersHash. `None` if the table has changed since the hash was last computed.
+    /// The ringMembersHash. The hash is `None` if the table has changed since the hash was last computed.
     pub(super) hash: Option<u64>,
     pub(super) max: usize,
     /// Place of the author of the latest frame. The next lookup is usually for the same member. Any value is valid.
@@ -184,8 +184,8 @@ impl Table {
         self.find(mac).map(|at| &mut self.peers[at])
     }
 
-    /// Returns the notes about a member. Creates the notes if the member has none. Returns `None` if `mac` is not in
-    /// the table.
+    /// Returns the notes about a member. Creates the notes if the member has no notes. Returns `None` if `mac` is not
+    /// in the table.
     pub(super) fn notes_mut(&mut self, mac: MacAddr) -> Option<&mut Notes> {
         let peer = self.find(mac).map(|at| &mut self.peers[at])?;
         peer.has_notes = true;
@@ -201,8 +201,8 @@ impl Table {
         self.profiles.get(&mac).copied()
     }
 
-    /// Stores a member's profile. `None` means that the profile is unknown, or that it equals this node's profile.
-    /// Returns whether this call has changed the stored profile.
+    /// Stores a member's profile. A profile of `None` means that the profile is unknown, or that it equals this node's
+    /// profile. Returns whether this call has changed the stored profile.
     pub(super) fn set_profile(&mut self, mac: MacAddr, profile: Option<Profile>) -> bool {
         let before = match profile {
             // Forged authors must not fill the map: the limit of the table is also the limit of the map.
@@ -213,8 +213,8 @@ impl Table {
         before != profile
     }
 
-    /// Returns the version that a member has announced; `None` if the member has announced none. `own` is this node's
-    /// version.
+    /// Returns the version that a member has announced; `None` if the member has announced no version. `own` is this
+    /// node's version.
     pub(super) fn version_of(&self, mac: MacAddr, own: Option<Version>) -> Option<Version> {
         let at = self.find(mac).filter(|&at| self.peers[at].told_version)?;
         let other = self.versions.get(&self.members[at].mac);
@@ -253,7 +253,7 @@ impl Table {
         inserted
     }
 
-    /// Sets a member's IP address. Returns whether it has changed.
+    /// Sets a member's IP address. Returns whether the address has changed.
     pub(super) fn set_ip(&mut self, at: usize, ip: [u8; 16]) -> bool {
         let member = &mut self.members[at];
         let changed = member.ip != ip;

@@ -10,8 +10,8 @@ use crate::lab2::envelope::Envelope;
 use crate::lab2::machine::{Content, Context, Output, Timer};
 use crate::throttle::Throttle;
 
-/// State of the broadcast of a table. All members keep this state. So when the token moves on, the next holder can
-/// continue with the next part.
+/// State of the broadcast of a table. All members keep the state of the broadcast. So when the token moves on, the next
+/// holder can continue with the next part.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TableBroadcast {
     /// Digest of the table in the latest broadcast part or TOKEN_IS_HERE.

@@ -1,5 +1,5 @@
-//! Tombstones of members that were removed from the table. A tombstone has an expiry time. Until this time, the tables
-//! of other members do not bring the removed member back.
+//! Tombstones of members that were removed from the table. A tombstone has an expiry time. Until the expiry time, the
+//! tables of other members do not bring the removed member back.
 
 use std::cmp::Reverse;
 use std::time::Duration;

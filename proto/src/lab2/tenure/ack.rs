@@ -19,7 +19,7 @@ pub(super) enum Ack {
     /// The acknowledgement left in time, or the token needs no acknowledgement.
     Settled,
     /// The acknowledgement must leave by this time. The acknowledgement is a TOKEN_IS_HERE to the giver or to all
-    /// members. After this time, the giver may have given this node up.
+    /// members. After this deadline, the giver may have given this node up.
     Due(Instant),
     /// The link has accepted the acknowledgement. The node does not know yet whether the acknowledgement left by this
     /// time.
@@ -43,8 +43,8 @@ pub(super) enum Announcement {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PendingAck {
     to: MacAddr,
-    /// The time by which the acknowledgement must leave. `None` if it is already known whether an acknowledgement left
-    /// in time.
+    /// The time by which the acknowledgement must leave. The time is `None` if it is already known whether an
+    /// acknowledgement left in time.
     by: Option<Instant>,
 }
 
@@ -52,7 +52,8 @@ pub(crate) struct PendingAck {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlushEffect {
     Nothing,
-    /// The acknowledgement left too late. The duration tells how late. From now on, the owner is unsure of its token.
+    /// The acknowledgement left too late. The duration is the delay of the acknowledgement. From now on, the owner is
+    /// unsure of its token.
     Late(Duration),
     /// The broadcast in which an unsure owner announces its token has left the host.
     AnnouncementLeft,
@@ -156,7 +157,7 @@ impl Tenure {
         }
     }
 
-    /// Notes that the link has accepted a broadcast TOKEN_IS_HERE. This broadcast announces a token of which this node
+    /// Notes that the link has accepted a broadcast TOKEN_IS_HERE. The broadcast announces a token of which this node
     /// is unsure.
     pub(crate) fn on_announced(&mut self) {
         if let Ack::Unsure(announcement @ Announcement::Pending) = &mut self.ack {
@@ -178,7 +179,8 @@ impl Tenure {
         self.hold_until = self.hold_until.max(sure_at + constants.idle_hold);
     }
 
-    /// Returns the period in which members may object to the token. In this period, the token must not be offered.
+    /// Returns the period in which members may object to the token. While members may object, the token must not be
+    /// offered.
     pub(crate) fn objections(&self, context: &Context) -> ObjectionPeriod {
         // A successor would not know that the token is unsure, and would not wait for objections.
         let left = match self.ack {

@@ -19,8 +19,8 @@ pub(crate) struct Fitness {
     unstored: bool,
     /// Whether the node's timeouts are too far from the ring's (`docs/reference/lab2/faults.md X3`).
     apart: bool,
-    /// The check whether unicast frames arrive again. `None` if the node is fit. A node becomes unfit because no member
-    /// takes the token from it (`docs/reference/lab2/faults.md Y4`).
+    /// The check whether unicast frames arrive again. The check is `None` if the node is fit. A node becomes unfit
+    /// because no member takes the token from it (`docs/reference/lab2/faults.md Y4`).
     probe: Option<Probe>,
     /// Whether this node last announced to the members that it must not own the token because it cannot write its state
     /// file or is apart.
@@ -74,8 +74,8 @@ impl Fitness {
     }
 
     /// Returns whether the node must announce a change to the members. Two conditions count: its state file cannot be
-    /// written, or it is apart. A change is the beginning or the end of these conditions. The announcement counts as
-    /// sent from now on.
+    /// written, or it is apart. A change is the beginning or the end of a condition. The announcement counts as sent
+    /// from now on.
     pub(crate) fn take_change(&mut self) -> bool {
         // A pause and an unfit node are announced where they begin and end, so only these two reasons wait for the
         // timer.

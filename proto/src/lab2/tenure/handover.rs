@@ -9,8 +9,8 @@ use super::Tenure;
 use crate::lab2::machine::Context;
 use crate::time::Instant;
 
-/// After this number of failed handovers in a row, this node offers the token to fewer members. Only members that it
-/// has heard since the first of these handovers get an offer.
+/// After this number of failed handovers in a row, this node offers the token to fewer members. Only members that this
+/// node has heard since the first of these handovers get an offer.
 const DOUBT_FAILURES: u32 = 3;
 /// The minimum number of failed handovers in a row before an OWNER gives the token up.
 const LET_GO_FAILURES: u32 = 4;
@@ -86,7 +86,7 @@ pub(crate) enum OfferOutcome {
     /// The handover has failed, because the interface did not send any of the repeated TAKE_TOKENs.
     Failed(Offer),
     /// The interface has sent no TAKE_TOKEN for as long as a handover takes. So no other node can have the token, and
-    /// this node may offer it to another member.
+    /// this node may offer the token to another member.
     NotOffered(Offer),
 }
 
@@ -184,7 +184,7 @@ impl Tenure {
         self.unsent_offer.map(|it| (it.to, it.at + take_timeout))
     }
 
-    /// Whether IDLE_HOLD is over. If an offer could not be sent, whether the time to try again has come.
+    /// Whether IDLE_HOLD is over. Whether an offer could not be sent, and the time to try again has come.
     pub(crate) fn is_hold_over(&self, context: &Context, now: Instant) -> bool {
         let unsent_offer = self.unsent_offer(context).map(|(_, again)| again);
         // The node has already decided to hand the token over, so the repetition does not wait for IDLE_HOLD.

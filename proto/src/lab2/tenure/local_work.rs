@@ -33,15 +33,15 @@ impl LocalWork {
         std::mem::take(self).has_work()
     }
 
-    /// Notes that this node has the token. So a later request counts as a new one.
+    /// Notes that this node has the token. So a later request counts as a new request.
     pub(crate) fn on_token_here(&mut self) {
         if let Self::Work { asked } = self {
             *asked = None;
         }
     }
 
-    /// Notes a request for the token. Returns whether requests have had no success for `waiter_timeout`. After this
-    /// time without success, this node must also ask the holder by unicast.
+    /// Notes a request for the token. Returns whether requests have had no success for `waiter_timeout`. After
+    /// `waiter_timeout` without success, this node must also ask the holder by unicast.
     pub(crate) fn note_request(&mut self, now: Instant, waiter_timeout: Duration) -> bool {
         match self {
             Self::Work { asked } => now.since(*asked.get_or_insert(now)) >= waiter_timeout,

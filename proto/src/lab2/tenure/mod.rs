@@ -27,9 +27,10 @@ use handover::{FailedOffers, FailureStreak, UnsentOffer};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tenure {
     token: Token,
-    /// The strongest token that this node knew before it took `token`. `None` if this node minted `token`.
+    /// The strongest token that this node knew before it took `token`. The known token is `None` if this node minted
+    /// `token`.
     known_before: Option<Token>,
-    /// The previous holder. `None` if this node minted the token.
+    /// The previous holder. The giver is `None` if this node minted the token.
     giver: Option<MacAddr>,
     ack: Ack,
     /// The previous holder, if this node still owes it an acknowledgement.
@@ -40,15 +41,16 @@ pub(crate) struct Tenure {
     hold_until: Instant,
     /// Whether a program may have worked under the token, on this node or on an earlier holder.
     is_used: bool,
-    /// The progress of the token in the next offer. `None` if this progress is not decided yet.
+    /// The progress of the token in the next offer. The progress is `None` if it is not decided yet.
     next_progress: Option<u64>,
     /// The last TAKE_TOKEN, if the interface has not sent it.
     unsent_offer: Option<UnsentOffer>,
     /// The handover in progress. A handover begins when the link accepts the first TAKE_TOKEN.
     offer: Option<Offer>,
-    /// A member that the giver has passed over. This node offers the token to this member before its turn.
+    /// A member that the giver has passed over. This node offers the token to the passed-over member before the turn of
+    /// that member.
     passed_over: Option<MacAddr>,
-    /// If a round was interrupted to wait for objections, the member after which the round continues.
+    /// The member after which an interrupted round continues; a round is interrupted to wait for objections.
     interrupted_round: Option<MacAddr>,
     /// Consecutive failed handovers.
     failure_streak: Option<FailureStreak>,
@@ -104,7 +106,8 @@ impl Tenure {
         }
     }
 
-    /// Continues the tenure under a token that this node has minted. This token has not been offered to any member.
+    /// Continues the tenure under a token that this node has minted. The minted token has not been offered to any
+    /// member.
     pub(crate) fn with_token(&self, context: &Context, token: Token) -> Self {
         Self {
             // The giver of the replaced token may still wait for its acknowledgement, and may have minted a token

@@ -13,7 +13,8 @@ use crate::lab2::election::Search;
 )]
 pub(crate) enum Role {
     Owner(Tenure),
-    /// A WAITER. If its last token moved on before this node acknowledged it, a WAITER still owes the acknowledgement.
+    /// A WAITER. A WAITER still owes an acknowledgement if its last token moved on before the WAITER acknowledged this
+    /// token.
     Waiter(Option<PendingAck>),
     Looser(Search),
     /// A candidate. The node stands for election with this token.

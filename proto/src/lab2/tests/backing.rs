@@ -365,7 +365,7 @@ fn ring_with_busy_owner(nodes: u8, seed: u64) -> (Network, usize, Token) {
     (network, owner, token)
 }
 
-/// Separates a node from the others while another node works, and then reconnects the node.
+/// Separates a node from the other nodes while another node works, and then reconnects the node.
 fn check_return_of_lone_node(seed: u64, alone: Duration, late_link: bool) {
     let (mut network, owner, token) = ring_with_busy_owner(3, seed);
     let lone = (owner + 1) % 3;

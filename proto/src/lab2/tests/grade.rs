@@ -80,7 +80,7 @@ pub(super) fn beat(rig: &Rig) -> u32 {
     }
 }
 
-/// Returns the promise in the last frame, if it has one.
+/// Returns the promise in the last frame, if the frame has a promise.
 pub(super) fn promise(rig: &Rig) -> Option<Promise> {
     rig.frames
         .iter()

@@ -87,8 +87,8 @@ fn a_program_that_locks_again_and_again_keeps_the_token_for_one_idle_hold() {
     assert!(!rig.machine.is_hold_over(rig.now.monotonic));
 }
 
-/// If the owner did not hold the token again, each piece of work would reduce the penalties of members by one turn.
-/// Then this node would offer the token to a dead member.
+/// If the owner did not hold the token again, each piece of work would reduce the penalties of members by one turn. So
+/// the owner would soon offer the token to a dead member.
 #[test]
 fn a_token_that_no_member_takes_is_held_again_despite_repeated_work() {
     let mut rig = Rig::owner();

@@ -114,7 +114,7 @@ fn no_program_relies_on_a_token_that_could_not_be_announced() {
 }
 
 /// The node delays its acknowledgement, because it will soon hand the token over. If a program asks for the token
-/// before this handover, the node first sends the acknowledgement.
+/// before the node hands the token over, the node first sends the acknowledgement.
 #[test]
 fn the_giver_is_told_before_a_program_relies_on_the_token() {
     let mut rig = Rig::waiter_with(Constants {
@@ -269,7 +269,7 @@ fn a_frame_that_replaces_the_acknowledgement_in_time_suffices() {
     );
 }
 
-/// The node stalls each time that it sends a frame. So its announcement of the token is also late.
+/// The node stalls each time that it sends a frame. So the node's announcement of the token is also late.
 #[test]
 fn members_have_their_time_from_when_they_were_told() {
     let mut rig = settled_waiter();
@@ -314,8 +314,8 @@ fn a_delayed_acknowledgement_is_due_although_the_token_could_not_go_on() {
     assert_eq!(late_reports(&rig), [(Some(3 * TAKE_TIMEOUT + ms(2)), None)]);
 }
 
-/// The node first acknowledges the token, and then announces the pause with a PING. In the other order, the giver would
-/// mistake the PING for the answer to its offer. Then the giver would mint a second token.
+/// The node first acknowledges the token, and then announces the pause with a PING. In the opposite order, the giver
+/// would mistake the PING for the answer to its offer. If the PING came first, the giver would mint a second token.
 #[test]
 fn a_pending_acknowledgement_precedes_the_announcement_of_a_pause() {
     for (command, news) in [

@@ -43,7 +43,7 @@ pub(crate) const LOOSER_TIMEOUT: Duration = Duration::from_millis(200);
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Returns the default constants with a different IDLE_HOLD. By default, IDLE_HOLD equals HEART_BEAT_PERIOD, and tests
-/// could not distinguish the two.
+/// could not distinguish these two constants.
 pub(crate) fn constants() -> Constants {
     Constants {
         idle_hold: IDLE_HOLD,

@@ -13,7 +13,7 @@ use crate::lab2::{Diagnostic, Event, Presence, State};
 const EARSHOT: Duration = Duration::from_millis(500);
 
 /// Returns the reports, each with a flag that tells whether the problem has ended. Omits reports about missing
-/// broadcasts, because the rig sends none.
+/// broadcasts, because the rig sends no broadcasts.
 fn reports(rig: &Rig) -> Vec<(Diagnostic, bool)> {
     let trouble = |event: &Event| match *event {
         Event::DiagnosticChanged {

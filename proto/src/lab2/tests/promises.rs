@@ -88,8 +88,8 @@ fn with_an_expected_number_members_of_tables_do_not_count() {
     assert_eq!(rig.machine.grade(), Grade::Quorum, "two of three");
 }
 
-/// The size of the table, which every heartbeat names, includes dead members. So this size must not replace the
-/// expected number of members.
+/// The size of the table, which every heartbeat names, includes dead members. So the size of the table must not replace
+/// the expected number of members.
 #[test]
 fn with_an_expected_number_each_heartbeat_is_answered() {
     let mut rig = member();

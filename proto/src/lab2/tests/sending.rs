@@ -16,7 +16,7 @@ fn nothing(_: &str) -> bool {
     false
 }
 
-/// Returns an OWNER after the link has refused its first offer. From then on, the link accepts frames.
+/// Returns an OWNER after the link has refused its first offer. After this refusal, the link accepts frames.
 fn owner_with_unsent_offer() -> Rig {
     let mut rig = Rig::owner();
     rig.refuse = everything;

@@ -1,5 +1,5 @@
-//! Tests of silent members (`docs/reference/lab2/membership.md S1` to S10): a silent member costs the others nothing,
-//! and the others forget this member.
+//! Tests of silent members (`docs/reference/lab2/membership.md S1` to S10): a silent member costs the other members
+//! nothing, and they forget the silent member.
 
 use std::time::Duration;
 

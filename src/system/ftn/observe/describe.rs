@@ -13,8 +13,8 @@ use tracing::Level;
 use super::names::{Names, TokenName, state_name};
 use crate::system::ftn::events;
 
-/// The frequency class of an event. This class determines the receivers of the event, and the rate limit of its log
-/// lines.
+/// The frequency class of an event. The class of an event determines the receivers of the event, and the rate limit of
+/// its log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum EventRate {
     /// The event happens rarely.
@@ -102,7 +102,7 @@ impl WithKeys for Line {
 pub(crate) struct Describer {
     names: Names,
     states: Vec<ServerState>,
-    /// Whether the current survey asks clients.
+    /// Whether the current survey asks clients about their tokens.
     asks_clients: bool,
 }
 
@@ -116,7 +116,7 @@ impl Describer {
         }
     }
 
-    /// Describes an event. `held` is the duration of the hold that the event ends.
+    /// Describes an event. If the event ends a hold, `held` is the duration of this hold.
     pub(crate) fn describe(&mut self, event: &Event, held: Option<Duration>) -> Line {
         match event {
             Event::SessionIntroduced {
@@ -296,7 +296,7 @@ impl Describer {
         .with_configuration(configuration)
     }
 
-    /// Describes a survey. A survey that has no clients to ask ends at once, and gets no line at the level INFO.
+    /// Describes a survey. A survey without clients ends at once, so the log has no INFO line about it.
     fn describe_survey(&self, event: &'static str, configuration: u64, what: &str) -> Line {
         let level = if self.asks_clients {
             Level::INFO
@@ -459,7 +459,7 @@ fn describe_departure(left_behind: usize) -> Line {
     Line::new(events::LEFT, level, text)
 }
 
-/// Describes how the options of another server differ from this server's, and the effect.
+/// Describes the options in which another server differs from this server, and the effect of the difference.
 pub(crate) fn describe_other_options(
     names: &Names,
     server: usize,

@@ -13,17 +13,17 @@ use super::grant_log::GrantLog;
 
 /// The limit for sessions that begin, or end in an orderly way.
 const TURNS_LIMIT: RateLimit = RateLimit::new(200, Duration::from_millis(10));
-/// The limit for sessions that ended because of silence. After a split, thousands of sessions may end in this way, and
-/// a few lines are enough.
+/// The limit for sessions that ended because of silence. After a split, silence may end thousands of sessions, and the
+/// log needs only a few lines about them.
 const SESSIONS_LIMIT: RateLimit = RateLimit::new(10, Duration::from_secs(3));
-/// The limit for names of sessions. This limit equals the limit for grants.
+/// The limit for names of sessions. The limit for names equals the limit for grants.
 const INTRODUCTIONS_LIMIT: RateLimit = RateLimit::new(100, Duration::from_secs(1));
 /// The limit for senders with another list.
 const STRANGERS_LIMIT: RateLimit = RateLimit::new(5, Duration::from_secs(10));
 /// The limit for dropped datagrams.
 const DROPS_LIMIT: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 
-/// Logs events through `tracing`, up to the limits of their classes.
+/// Logs events through `tracing`, and limits the rate of each class of events.
 #[derive(Debug)]
 pub(crate) struct Log {
     verbose: bool,
@@ -61,8 +61,8 @@ impl Log {
         self.verbose
     }
 
-    /// Returns whether to log an event about a token, because hidden events need no description. Returns `Err` if the
-    /// event is not about a token.
+    /// Returns whether to log an event about a token, so that the caller describes only logged events. Returns `Err` if
+    /// the event is not about a token.
     pub(crate) fn admit_token(
         &mut self,
         now: Instant,
@@ -71,7 +71,7 @@ impl Log {
         self.grants.admit(now, event)
     }
 
-    /// Returns the number of hidden lines before this line; `None` if this line is hidden too.
+    /// Returns the number of lines that the limit has hidden before this line; `None` if the limit hides this line too.
     pub(crate) fn admit(&mut self, now: Instant, rate: EventRate) -> Option<u64> {
         let limit = match rate {
             EventRate::Rare | EventRate::Grant => return Some(0),
@@ -85,7 +85,7 @@ impl Log {
     }
 }
 
-/// Logs an event's line, after `hidden` lines that were not logged.
+/// Writes the log line of an event, and mentions the `hidden` lines before it that were not logged.
 pub(crate) fn print(line: &Line<Keys>, hidden: u64) {
     let Keys {
         configuration,

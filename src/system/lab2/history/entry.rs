@@ -1,4 +1,4 @@
-//! A retained event, and the message that watchers get for it.
+//! A retained event, and the message about the event for watchers.
 
 use std::rc::Rc;
 
@@ -23,7 +23,7 @@ pub(crate) struct HistoryEntry {
     /// The reason as a text.
     pub(super) cause: Option<Rc<str>>,
     pub(super) member: Option<MacAddr>,
-    /// The number of other members with the same change. The event does not list these members.
+    /// The number of additional members to which the same event happened. The event does not list these members.
     pub(super) others: usize,
     pub(super) label: Option<Rc<str>>,
     pub(super) ring_state: RingState,

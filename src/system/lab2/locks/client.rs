@@ -12,7 +12,7 @@ use ring_proto::time::{Instant, nanos};
 pub(crate) struct Job {
     pub name: lab2::JobName,
     pub every: Duration,
-    /// Whether a failed or lost run does not count.
+    /// Whether the job may run again in the same period after a failed or lost run.
     pub retry: bool,
 }
 

@@ -6,7 +6,7 @@ use ring_proto::time::Instant;
 
 use super::{Locks, MachineState};
 
-/// The time, in TAKE_TIMEOUTs, for which the token is kept from other members that request it.
+/// Number of TAKE_TIMEOUTs for which the node keeps the token although other members request it.
 const TAKE_TIMEOUTS_KEPT: u32 = 8;
 
 /// A period in which the machine asks the members to confirm the tenure.
@@ -26,8 +26,8 @@ impl Confirmation {
 }
 
 impl Locks {
-    /// Makes the machine ask the members to confirm the tenure. Without this call, the machine asks less often. After a
-    /// limited time, other members that request the token get their turn.
+    /// Makes the machine ask the members to confirm the tenure. Without this call, the state machine asks the members
+    /// less often. After a limited time, other members that request the token get their turn.
     pub(super) fn ask_for_confirmation(
         &mut self,
         now: Instant,

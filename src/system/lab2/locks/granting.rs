@@ -50,8 +50,8 @@ impl Locks {
         self.grant_next(now, machine, tell)
     }
 
-    /// Grants the free token to the next client. If the machine must do something before the grant, returns the command
-    /// for it.
+    /// Grants the free token to the next client. If the state machine must act before the grant, returns the command
+    /// for this action.
     fn grant_next(
         &mut self,
         now: Instant,

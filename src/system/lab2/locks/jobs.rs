@@ -42,7 +42,7 @@ impl Locks {
     }
 
     /// Prepares a grant to the client at index `at`. If the client has a job, the members must know about the run
-    /// first. If the machine must do something before the grant, breaks with the command for it.
+    /// first. If the state machine must act before the grant, breaks with the command for this action.
     pub(super) fn prepare_job(
         &mut self,
         at: usize,

@@ -60,8 +60,8 @@ impl MachineState {
         (self.grade >= required).then_some(until)
     }
 
-    /// Does the same as `safe_until` for a new grant, but returns `None` if the confirmation is about to end.
-    /// Otherwise, on the smaller side of a split, a command would start and be ended at once.
+    /// Does the same as `safe_until` for a new grant, but returns `None` if the confirmation is about to end. Without
+    /// this rule, a command on the smaller side of a split would start and be ended at once.
     pub(super) fn grantable_until(&self, now: Instant, required: Grade) -> Option<Instant> {
         let is_worth_it = |&until: &Instant| {
             required == Grade::Alone || until.since(now) >= self.waiter_timeout / 2

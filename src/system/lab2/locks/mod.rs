@@ -1,7 +1,7 @@
 //! The queue of clients on this machine that want the token, and the client that holds it. This module uses no sockets
 //! and no clock.
 //!
-//! The state machine serves one application, and the queue combines many clients into one. The function
+//! The state machine serves one application, and the queue combines many clients into one application. The function
 //! [`Locks::update`] in `granting.rs` does everything: it gets the machine's state, notifies clients, and returns the
 //! next command for the machine.
 
@@ -37,7 +37,7 @@ struct YieldRequest {
     to: Option<MacAddr>,
 }
 
-/// Whether clients may be granted the token.
+/// Availability of the token for the clients of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Availability {
     #[default]
@@ -176,7 +176,7 @@ impl Locks {
         Some((left.client, left.request.clone()))
     }
 
-    /// Removes a client that holds the token or waits for it. Returns whether there was such a client.
+    /// Removes a client that holds the token or waits for it. Returns whether the queue contained this client.
     pub(super) fn release(&mut self, client: ClientId) -> bool {
         self.queue.release(client)
     }
@@ -186,7 +186,7 @@ impl Locks {
         self.yielding = Some(YieldRequest { to });
     }
 
-    /// Begins or ends a pause, in which the node owns nothing. Returns whether this changes anything.
+    /// Begins or ends a pause, in which the node owns nothing. Returns whether the call has changed the node's state.
     pub(super) fn pause(&mut self, paused: bool) -> bool {
         let (from, to) = if paused {
             (Availability::Open, Availability::Paused)
@@ -202,8 +202,8 @@ impl Locks {
         is_new
     }
 
-    /// Begins a pause as soon as the holder has released the token. The holder may finish its work. Returns whether
-    /// this changes anything.
+    /// Begins a pause as soon as the holder has released the token. The holder may finish its work. Returns whether the
+    /// call has changed the node's state.
     pub(super) fn drain(&mut self) -> bool {
         let is_told_to_end = self.availability == Availability::Paused && !self.is_draining;
         let is_new = self.pause(true);

@@ -1,5 +1,5 @@
 //! The only place that describes events. The description of an event determines its log line, counter, message for
-//! watchers and variables for hooks. So a new event needs only one new arm here.
+//! watchers and variables for hooks. So a programmer who adds an event adds only one match arm in this file.
 
 use std::fmt::Arguments;
 use std::time::Duration;
@@ -54,7 +54,8 @@ pub(crate) enum Audience {
 pub(crate) struct Keys {
     pub from: Option<State>,
     pub to: Option<State>,
-    /// The member that got an offer of the token. In the log, this key also has the name `to`.
+    /// The member that got an offer of the token. In the log, the key for the member that got an offer also has the
+    /// name `to`.
     pub receiver: Option<MacAddr>,
     pub reason: Option<&'static str>,
     /// The token's owner.

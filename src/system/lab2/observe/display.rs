@@ -1,4 +1,4 @@
-//! Displays parts of log lines.
+//! Formats parts of log lines.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -157,7 +157,7 @@ impl fmt::Display for QuorumHint {
     }
 }
 
-/// Shows `, and 7 others`, or an empty text if there are no others.
+/// Shows `, and 7 others`, or an empty text if the number is 0.
 pub(super) struct OtherCount(pub usize);
 
 impl fmt::Display for OtherCount {

@@ -22,8 +22,8 @@ use crate::system::lab2::events;
 use crate::system::lab2::observe::Limit;
 
 impl Service {
-    /// Returns the kind of answer to a request. Takes the descriptors that the service keeps, and leaves the others in
-    /// the vector.
+    /// Returns the kind of answer to a request. Takes from the vector the descriptors that the service keeps, and
+    /// leaves the other descriptors in the vector.
     pub(crate) fn answer(
         &mut self,
         now: Now,

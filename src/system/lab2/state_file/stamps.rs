@@ -44,21 +44,21 @@ pub(super) enum FoundStamps {
         file: StampFile,
         /// The stamps that an earlier run stored.
         stored: Vec<StoredStamp>,
-        /// The lost part of these stamps.
+        /// The part of the stored stamps that was lost.
         damage: Damage,
     },
-    /// Bytes that no version has written.
+    /// The file has bytes that no version of ringd has written.
     Foreign,
-    /// Records of a newer format. Contains the format.
+    /// The file has records of a newer format. Contains the format.
     Newer(u8),
 }
 
-/// The lost part of the stamps that an earlier run stored.
+/// The part of an earlier run's stamps that was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Damage {
     /// No stamp is lost.
     None,
-    /// Records are lost. Contains the number of lost records.
+    /// Records are lost. The value is the number of lost records.
     Records(usize),
     /// The file existed, but was empty or all zeros.
     Emptied,
@@ -80,8 +80,8 @@ struct StampPlace {
 
 impl StampFile {
     /// Reads the stamps that an earlier run stored in the file at `path`. If the file is missing, creates it. Damaged
-    /// records count as missing. If `was_marked` is true, an existing file must have its mark. Otherwise an existing
-    /// file may be empty.
+    /// records count as missing. If `was_marked` is true, an existing file must have its mark. If `was_marked` is
+    /// false, an existing file may be empty.
     pub(super) fn open(path: PathBuf, was_marked: bool) -> io::Result<FoundStamps> {
         let (file, is_new) = PlacedFile::open(path)?;
         let (mut stored, mut damaged) = (Vec::new(), 0);
@@ -151,8 +151,8 @@ impl StampFile {
         Ok(())
     }
 
-    /// Checks that the file is in its place. If it is missing and its directory exists, creates it again with all
-    /// stamps.
+    /// Checks that the file is in its place. If the file is missing and its directory exists, creates the file again
+    /// with all stamps.
     pub(super) fn check_place(&mut self) {
         let Self { file, places } = self;
         let restored = file.check_place(|file| {

@@ -194,7 +194,7 @@ fn an_empty_job_file_of_an_earlier_build_has_lost_nothing() {
     assert_eq!(open(directory.path()).0.losses().len(), 1, "this one did");
 }
 
-/// At the end, the file of jobs has its mark.
+/// At the end of the test, the file of jobs has its mark.
 #[test]
 fn a_file_of_the_first_version_is_read_and_continued_byte_by_byte() {
     const THIRD: [&str; 2] = [

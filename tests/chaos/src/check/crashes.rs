@@ -79,7 +79,7 @@ fn check_crash(
     }
 }
 
-/// Returns the first heartbeat of an elected station. Such a station announced its chain as a candidate earlier.
+/// Returns the first heartbeat of an elected station. An elected station announced its chain as a candidate earlier.
 fn first_elected_claim(after: &[Seen], victim: usize) -> Option<&Seen> {
     let heartbeats = after
         .iter()

@@ -94,7 +94,7 @@ pub struct Verdict {
     /// Invariant 2: time from the end of the faults to the last claim of a second owner.
     pub settling: Vec<Sample>,
     /// Invariant 3: a member wants the token at one time, and gets it later. The value is the number of tenures of
-    /// other members between these times.
+    /// other members between the member's request and its tenure.
     pub services: Vec<Sample>,
     /// Invariant 4: time from the kill to the successor's first heartbeat.
     pub fail_overs: Vec<Sample>,

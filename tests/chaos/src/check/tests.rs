@@ -89,7 +89,7 @@ impl RunBuilder {
         }
     }
 
-    /// Passes a token from station to station. Each station has it for 10 ms.
+    /// Passes a token from station to station. Each station has the token for 10 ms.
     fn rotates(self, from: u64, to: u64, first: Token) -> Self {
         let turns = (to - from) / 10;
         let holders =
@@ -231,7 +231,7 @@ fn a_ring_whose_first_owner_comes_too_late_is_found() {
     run.finds(Rule::OneOwner, "the first claim came after 1s");
 }
 
-/// Lets station 3 want the token 2500 ms after the start, when station 2 has the token. Station 3 gets it after
+/// Lets station 3 want the token 2500 ms after the start, when station 2 has the token. Station 3 gets the token after
 /// `others` tenures.
 fn with_want(others: usize) -> RunBuilder {
     let mut run = RunBuilder::new().rotates(CALM, 2500, token(10));

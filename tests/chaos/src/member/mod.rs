@@ -110,7 +110,7 @@ impl Member {
         self.request.is_some()
     }
 
-    /// Wants the token for a while. If the member already holds the token, the work begins at once.
+    /// Makes the member want the token for a while. If the member already holds the token, the work begins at once.
     pub fn want(&mut self, now: Duration, hold: Duration) {
         match &mut self.role {
             MemberState::Owner(tenure) if tenure.passing.is_none() => tenure.done = now + hold,
@@ -365,7 +365,7 @@ impl Member {
     }
 }
 
-/// Whether `pause` has passed since `last`. False if there is no `last`.
+/// Whether `pause` has passed since `last`. Returns `false` if there is no `last`.
 fn is_over(last: Option<Duration>, pause: Duration, now: Duration) -> bool {
     last.is_none_or(|last| now >= last + pause)
 }

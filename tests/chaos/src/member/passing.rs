@@ -30,7 +30,7 @@ impl Passing {
 }
 
 impl Member {
-    /// Sends the owner's heartbeat and begins or repeats a handover, if they are due.
+    /// Sends the owner's heartbeat if it is due, and begins or repeats a handover if it is due.
     pub(super) fn act_as_owner(&mut self, now: Duration, out: &mut Vec<Outgoing>) {
         let MemberState::Owner(tenure) = &mut self.role else {
             return;
@@ -151,8 +151,8 @@ impl Member {
         out.push((to, self.offer(offered_token)));
     }
 
-    /// Returns the next member in ring order that wants the token. If no member wants it, returns the next member that
-    /// is not skipped.
+    /// Returns the next member in ring order that wants the token. If no member wants the token, returns the next
+    /// member that is not skipped.
     fn next_after(&self, now: Duration, after: MacAddr) -> Option<MacAddr> {
         let members = self.table.members();
         let own = self.mac;

@@ -9,8 +9,8 @@ use super::Outgoing;
 
 const NO_IP: [u8; 16] = [0; 16];
 
-/// Members of the ring. No member changes its IP in these runs. An entry without an IP takes the first IP that the
-/// member announces.
+/// Members of the ring. No member changes its IP in a run of this program. An entry without an IP takes the first IP
+/// that the member announces.
 #[derive(Debug)]
 pub(crate) struct Table {
     own: MacAddr,

@@ -37,7 +37,7 @@ pub enum Breach {
         node: usize,
         /// The update that the client receives.
         shows: u8,
-        /// The client must receive this update or a later one.
+        /// The client must receive this update or a later update.
         after: u8,
     },
     /// Promises 7 and 8: this client did not get the token within this time after the end of the faults.

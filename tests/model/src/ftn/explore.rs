@@ -28,7 +28,7 @@ pub struct GroupModel {
 /// Explores a scenario that begins with a formed group.
 ///
 /// # Panics
-/// If a state machine panics.
+/// Panics if a state machine panics.
 pub fn explore(scenario: &Scenario, threads: usize) -> Report {
     report::run(GroupModel::of(scenario.clone()), threads)
 }
@@ -85,8 +85,8 @@ impl GroupModel {
     }
 
     /// Returns the first process with a datagram under way. If two processes read at the same time, their order does
-    /// not change the result. So one order is enough. If one datagram overtakes another, the model treats the overtaken
-    /// datagram as a late datagram.
+    /// not change the result. So the model explores only one order of reads. If one datagram overtakes another, the
+    /// model treats the overtaken datagram as a late datagram.
     fn next_reader(&self, group: &Group) -> Option<usize> {
         let frames = group.frames.iter();
         frames.filter_map(|flying| self.reader(group, flying)).min()

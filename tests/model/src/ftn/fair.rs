@@ -45,7 +45,7 @@ impl<'a> Fair<'a> {
     /// Returns a formed group: all servers are READY, all clients are live, and no datagram is under way.
     ///
     /// # Panics
-    /// If the group does not form.
+    /// Panics if the group does not form.
     pub(super) fn form(setup: &Setup) -> Group {
         let mut fair = Fair::from(setup, &Group::new(setup));
         fair.present -= setup.scenario.absent;
@@ -60,7 +60,7 @@ impl<'a> Fair<'a> {
         fair.group
     }
 
-    /// Runs until each client has got the token. Returns the time until then.
+    /// Runs until each client has got the token. Returns the duration of this run.
     pub(super) fn recover(setup: &'a Setup, group: &Group) -> Result<Duration, Breach> {
         let mut fair = Self::from(setup, group);
         for node in &mut fair.group.nodes {
@@ -94,7 +94,7 @@ impl<'a> Fair<'a> {
         Breach::NotServed { node, after }
     }
 
-    /// Runs until a condition is true. Returns `Err(None)` if it does not become true in time.
+    /// Runs until a condition is true. Returns `Err(None)` if the condition does not become true in time.
     fn run(&mut self, so: impl Fn(&Setup, &Group) -> bool) -> Result<(), Option<Breach>> {
         loop {
             self.settle_instant()?;

@@ -45,7 +45,7 @@ pub struct Group {
     pub wishes: Wishes,
     /// The observations of the programs.
     pub seen: Observations,
-    /// The promise that the last step has broken, if any.
+    /// The promise that the last step has broken, if the step has broken a promise.
     pub breach: Option<Breach>,
 }
 
@@ -73,8 +73,8 @@ impl Group {
         (node.station.is_some() && is_its).then_some(at)
     }
 
-    /// Applies the outcome of a process's input, and compares the process with the others. The datagrams that the
-    /// process has sent are then under way.
+    /// Applies the outcome of a process's input, and compares the process with the other processes. The datagrams that
+    /// the process has sent are then under way.
     pub fn apply(&mut self, setup: &Setup, at: usize, outcome: &Outcome) {
         self.nodes[at] = Arc::clone(&outcome.node);
         let mut breach = outcome.breach.clone();
@@ -103,8 +103,8 @@ impl Group {
         self.frames.retain(|frame| frame.to != address);
     }
 
-    /// Records that a server may have lost its knowledge of the token. From then on, an update is certain only if every
-    /// holder has seen it.
+    /// Records that a server may have lost its knowledge of the token. After such a loss, an update is certain only if
+    /// every holder has seen it.
     pub fn lose_memory(&mut self, setup: &Setup, at: usize) {
         let server = self.nodes[at].server();
         let knows = |server: &ring_proto::ftn::server::Server| {

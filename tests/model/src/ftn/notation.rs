@@ -8,7 +8,7 @@ use ring_proto::ftn::Servers;
 /// Returns the address of a node. A server keeps its port, and a client has a new port in each life.
 ///
 /// # Panics
-/// If there are more than 254 nodes.
+/// Panics if there are more than 254 nodes.
 pub(super) fn address(node: usize, is_server: bool, life: u16) -> SocketAddr {
     let last = u8::try_from(node + 1).expect("at most 254 nodes");
     let port = if is_server { 7_000 } else { 20_000 + life };

@@ -94,7 +94,7 @@ pub fn large() -> Vec<Scenario> {
     all
 }
 
-/// Returns the large scenarios with one kind of fault. These scenarios last longer than the small scenarios, or have
+/// Returns the large scenarios with one kind of fault. Large scenarios last longer than the small scenarios, or have
 /// more nodes.
 fn single_fault_scenarios() -> Vec<Scenario> {
     vec![

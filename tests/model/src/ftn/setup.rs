@@ -22,7 +22,7 @@ impl Setup {
     /// Returns the setup of a scenario.
     ///
     /// # Panics
-    /// If there are no servers, or no token name belongs to the server of the scenario.
+    /// Panics if there are no servers, or if no token name belongs to the server of the scenario.
     pub fn of(scenario: Scenario) -> Self {
         let list = list(scenario.servers).expect("a few servers");
         let all = Configuration::new(1, vec![ServerState::Ready; scenario.servers]);
@@ -39,7 +39,7 @@ impl Setup {
     /// Starts the process of a node. `life` is the number of this start.
     ///
     /// # Panics
-    /// If the options are invalid.
+    /// Panics if the options are invalid.
     pub fn start(&self, node: usize, life: u16, durable: Durable) -> Endpoint {
         let (scenario, servers) = (&self.scenario, self.list.clone());
         if scenario.is_server(node) {

@@ -22,7 +22,7 @@ const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// A control group. The processes of the group must end before this value is dropped.
 #[derive(Debug)]
 pub(super) struct Cgroup {
-    /// `Some` until the value is dropped.
+    /// The group is `Some` until the value is dropped.
     folder: Option<TempDir>,
 }
 

@@ -314,7 +314,7 @@ impl Container {
         self.journal.all()
     }
 
-    /// Waits for a line of the container's journal. The line may already be there.
+    /// Waits for a line of the container's journal. The line may already be in the journal.
     pub fn wait_for_line(
         &self,
         timeout: Duration,

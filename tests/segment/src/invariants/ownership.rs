@@ -54,7 +54,7 @@ pub struct Rival {
 
 /// Checks that there are claims since `from`, and that all these claims belong to one moving token. The token's
 /// progress must grow. The token consists of one chain, or of several chains if a holder replaced the chain with a new
-/// one.
+/// chain.
 pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
     if let Some(rival) = first_rival(frames, from, HANDLING_TIME) {
         bail!(rival.text);

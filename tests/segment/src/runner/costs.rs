@@ -18,7 +18,7 @@ impl Costs {
         all.push((cost, test));
     }
 
-    /// Prints the slowest tests, and separately the slowest exclusive ones. Prints nothing if only a few tests ran.
+    /// Prints the slowest tests, and separately the slowest exclusive tests. Prints nothing if only a few tests ran.
     pub(crate) fn print(&self) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() <= SLOWEST_SHOWN {

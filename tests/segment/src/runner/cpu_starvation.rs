@@ -1,6 +1,6 @@
 //! Measures how long the kernel gave the test's daemons no CPU although they were ready to run. Under Linux 6.18 with
-//! autogroups, whole sessions have waited for up to two minutes while other sessions ran. After such a wait the test's
-//! result means nothing.
+//! autogroups, whole sessions have waited for up to two minutes while other sessions ran. After such a long wait, the
+//! test's result means nothing.
 
 use std::fs;
 use std::path::Path;

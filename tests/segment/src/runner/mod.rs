@@ -86,7 +86,8 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
     conclusion.exit_code()
 }
 
-/// Whether this process distributes the tests. Otherwise the process is a worker, which runs single tests.
+/// Whether this process distributes the tests. A process that does not distribute the tests is a worker, which runs
+/// single tests.
 pub fn is_runner() -> bool {
     !sandbox::is_inside() && !handle::is_worker()
 }

@@ -22,7 +22,7 @@ pub(crate) const READY: &str = "ready";
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// `Err` with the reason if the test failed.
+    /// The outcome is `Err` with the reason if the test failed.
     pub(crate) verdict: Result<(), String>,
     /// Number of stalls of the test's daemons.
     pub(crate) stalls: usize,

@@ -4,7 +4,7 @@
 //! daemon gets (`super::super::keeper`). The granter and the keeper are separate processes, so that either process can
 //! be killed or stopped without harm. If the granter is killed, the keeper ends the command before the lease ends. If
 //! the keeper is killed, the kernel ends the command's process group. The granter uses its descriptors ([`Backstops`])
-//! to end the other processes. Then the granter releases the token.
+//! to end the other processes. When the work has ended, the granter releases the token.
 
 mod keeper_socket;
 mod token_request;
@@ -34,7 +34,7 @@ pub(super) const BUSY: &str = "busy";
 /// The refusal's reason if there is no session.
 const NO_SESSION: &str = "no_session";
 /// Maximum time to wait until killed processes have disappeared. So a process that hangs in the kernel delays the
-/// token's next holder only for this time. The keeper has the same limit.
+/// token's next holder only for this maximum time. The keeper has the same limit.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 /// Returns a description of the keeper, which is the client that passes descriptors.
@@ -72,7 +72,7 @@ pub(crate) fn run_granter() -> io::Result<()> {
     Ok(())
 }
 
-/// Acquires the token and holds it. Returns the last reply to the keeper, if there is one.
+/// Acquires the token and holds it. Returns the last reply to the keeper, if there is a last reply.
 fn serve(
     keeper: &mut KeeperSocket,
     session: &mut Session,
@@ -113,7 +113,8 @@ struct TokenHolder<'a> {
     session: &'a mut Session,
     name: &'a TokenName,
     backstops: Backstops,
-    /// Whether the keeper has passed its descriptors. If so, the keeper's work may have begun.
+    /// Whether the keeper has passed its descriptors. After the keeper has passed these descriptors, the keeper's work
+    /// may have begun.
     is_bound: bool,
 }
 

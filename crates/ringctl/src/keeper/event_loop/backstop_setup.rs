@@ -76,7 +76,7 @@ impl EventLoop {
         }
     }
 
-    /// Warns the caller that the daemon lacks a backstop, or that none can be created.
+    /// Warns the caller that the daemon lacks a backstop, or that no backstop can be created.
     pub(super) fn on_backstop_missing(&mut self, why: &str) {
         let what = match &self.note_after_backstop {
             None => return,
@@ -100,7 +100,8 @@ impl EventLoop {
         }
     }
 
-    /// Kills the process that waits at the gate. This process needs no SIGTERM, because the command has not run yet.
+    /// Kills the process that waits at the gate. The process at the gate needs no SIGTERM, because the command has not
+    /// run yet.
     pub(super) fn kill_unstarted(&mut self) {
         self.note_after_backstop = None;
         let _ = self.tree.kill();

@@ -1,5 +1,5 @@
-//! A machine, a store, a link and an observer for tests. All of them panic if the driver misuses them, and write their
-//! calls into one journal.
+//! A machine, a store, a link and an observer for tests. Each of these doubles panics if the driver misuses it, and all
+//! of them write their calls into one journal.
 
 use super::super::{
     Driver, Environment, Link, Observe, ReceiveBatch, Refused, Store, TransmitBatch,

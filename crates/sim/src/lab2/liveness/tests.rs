@@ -1,4 +1,5 @@
-//! Tests that the checks find each broken promise. In these simulations, faults continue while the recovery is checked.
+//! Tests that the checks find each broken promise. In the simulations of these tests, faults continue while the
+//! recovery is checked.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Some members announce or request something, but do not act accordingly. Such a member costs the other members less
-//! than half of their work.
+//! Some members announce or request something, but do not act accordingly. A member that does not act accordingly costs
+//! the other members less than half of their work.
 
 use std::time::Duration;
 

@@ -215,8 +215,8 @@ fn all_members_report_an_interface_that_no_promise_fits() {
     assert!(is_quiet(&sim));
 }
 
-/// The node receives an answer now and then. Even if the node is late, it must not stand for election while there is an
-/// owner.
+/// The node receives an answer from time to time. Even if the node is late, it must not stand for election while there
+/// is an owner.
 #[test]
 fn a_node_without_broadcasts_destroys_no_token() {
     let constants = Constants {

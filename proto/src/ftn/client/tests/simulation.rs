@@ -131,7 +131,7 @@ impl Simulation {
         }
     }
 
-    /// Gives a client a random command. At the end (`is_end`) it only releases tokens.
+    /// Gives a client a random command. If `is_end` is set, the client only releases tokens.
     fn command(&mut self, at: usize, is_end: bool) {
         let name = NAMES[usize::try_from(self.random.below(2)).unwrap()];
         let bytes: Box<[u8]> = name.as_bytes().into();
@@ -154,7 +154,7 @@ impl Simulation {
         self.input(at, |client, now| client.handle_command(now, command));
     }
 
-    /// Asserts that two live clients hold a token only if all share it.
+    /// Asserts that two live clients hold the same token only if both clients share it.
     fn check(&self, seed: u64) {
         for name in NAMES {
             let holdings = self.nodes.iter().filter_map(|node| {

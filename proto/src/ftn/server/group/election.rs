@@ -87,7 +87,7 @@ impl Election {
         self.next_elect
     }
 
-    /// Returns whether to send ELECT now. If so, the next ELECT is due after `period`.
+    /// Returns whether to send ELECT now. If ELECT is sent now, the next ELECT is due after `period`.
     pub(crate) fn take_due(&mut self, now: Instant, period: Duration) -> bool {
         let is_due = self.next_elect <= now;
         if is_due {

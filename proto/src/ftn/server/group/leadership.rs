@@ -41,7 +41,7 @@ pub(crate) struct Leadership {
 #[derive(Debug, Clone, Copy, Hash)]
 struct PeerState {
     heard: Instant,
-    /// Newest acknowledged seq; 0 if none.
+    /// Newest acknowledged seq; 0 if no seq was acknowledged.
     acknowledged_seq: i128,
     /// Time at which the newest acknowledged seq was sent.
     acknowledged_sent_at: Option<Instant>,
@@ -100,8 +100,8 @@ impl Leadership {
         self.expiry.remove(&(due, id));
     }
 
-    /// Restarts all measurements, because the leader is in doubt about its knowledge. The leader then adopts sessions
-    /// for `grace`. The leader has as much time to find followers as a new leader.
+    /// Restarts all measurements, because the leader is in doubt about its knowledge. The leader in doubt then adopts
+    /// sessions for the time `grace`. The leader has as much time to find followers as a new leader.
     pub(crate) fn restart_measurements(
         &mut self,
         now: Instant,
@@ -208,7 +208,7 @@ impl Leadership {
         }
     }
 
-    /// Returns the newest seq that a server has acknowledged, or 0 if none.
+    /// Returns the newest seq that a server has acknowledged, or 0 if it has acknowledged no seq.
     pub(crate) fn acknowledged_seq(&self, server: usize) -> i128 {
         self.peers[server].acknowledged_seq
     }

@@ -113,7 +113,7 @@ pub(crate) fn cold_floor(wall: u64, servers: usize, known: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns nanoseconds since 1970 at this day after the start of 2026.
+    /// Returns a time in nanoseconds since 1970: the start of 2026, plus this number of days.
     const fn day(days: u64) -> u64 {
         (EPOCH_SECONDS + days * 86_400) * 1_000_000_000
     }

@@ -48,7 +48,7 @@ impl FollowerState {
         now.since(self.heard) < within
     }
 
-    /// Returns whether HEARTBEAT is due. If so, the next one is due after `period`.
+    /// Returns whether HEARTBEAT is due. If HEARTBEAT is due, the next HEARTBEAT is due after `period`.
     pub(crate) fn take_heartbeat(&mut self, now: Instant, period: Duration) -> bool {
         let is_due = self.heartbeat <= now;
         if is_due {

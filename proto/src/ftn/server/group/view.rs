@@ -51,7 +51,7 @@ pub(crate) fn configuration_of(seq: i128) -> Option<u64> {
 /// The last STATE that this server has sent as the leader, or has followed.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct View {
-    /// Seq of the STATE; 0 if there was none.
+    /// Seq of the STATE; 0 if there was no STATE.
     seq: i128,
     /// Time at which the STATE was sent or received.
     at: Instant,
@@ -71,7 +71,7 @@ impl View {
         }
     }
 
-    /// Returns the seq of the last STATE that was sent or followed, or 0 if there was none.
+    /// Returns the seq of the last STATE that was sent or followed, or 0 if there was no STATE.
     pub(crate) const fn seq(&self) -> i128 {
         self.seq
     }
@@ -121,7 +121,8 @@ impl View {
         self.seq
     }
 
-    /// Records that a leader gives up. From now on, this server uses only the seq that a quorum has acknowledged.
+    /// Records that a leader gives up. After a leader has given up, this server uses only the seq that a quorum has
+    /// acknowledged.
     pub(crate) const fn give_up(&mut self, proven: i128, since: Instant) {
         self.proven = Some(proven);
         // An election counts the age of acknowledged knowledge, not that of rounds which perhaps no server heard.

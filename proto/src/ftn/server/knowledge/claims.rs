@@ -114,7 +114,7 @@ impl SurveyedToken {
         self.claims.retain(|claim| claim.session != session);
     }
 
-    /// Returns the holders, or `None` if there are none.
+    /// Returns the holders, or `None` if the token has no holders.
     pub(crate) fn ownership(&self) -> Option<Ownership> {
         let those = |kinds: &[HoldKind]| -> Vec<i32> {
             let claims = self.claims.iter();

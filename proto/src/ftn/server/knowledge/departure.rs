@@ -87,7 +87,8 @@ impl Departure {
         }
     }
 
-    /// Returns whether to send HEARTBEAT with DOWN now. If so, the next HEARTBEAT with DOWN is due after RETRY.
+    /// Returns whether to send HEARTBEAT with DOWN now. If this message is sent now, the next HEARTBEAT with DOWN is
+    /// due after RETRY.
     pub(crate) fn take_announcement(&mut self, now: Instant) -> bool {
         let is_due = self.announcement_due.is_none_or(|due| due <= now);
         if is_due {

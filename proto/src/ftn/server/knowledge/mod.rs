@@ -29,7 +29,8 @@ pub(crate) struct TokenKnowledge {
     survey: Option<Survey>,
     handovers: Vec<Handover>,
     /// Tokens that leaving servers have handed over. The value has the holders, or `None` if the leaving server did not
-    /// name all holders. This server uses these tokens after a configuration shows the leaving server DOWN.
+    /// name all holders. This server uses tokens of a leaving server after a configuration shows the leaving server
+    /// DOWN.
     from_leaving: BTreeMap<u32, Option<Vec<i32>>>,
     /// Next token of the sweep through all tokens, or `None` if the sweep is complete.
     sweep: Option<u32>,
@@ -133,7 +134,7 @@ impl TokenKnowledge {
         self.from_leaving.contains_key(&id)
     }
 
-    /// Whether a leaving server has handed over a token, and has named at least one holder of it.
+    /// Whether a leaving server has handed over a token, and has named at least one holder of this token.
     pub(crate) fn is_held_from_leaving(&self, id: u32) -> bool {
         let held = self.from_leaving.get(&id).and_then(Option::as_ref);
         held.is_some_and(|held| !held.is_empty())
@@ -143,8 +144,8 @@ impl TokenKnowledge {
         *self = Self::default();
     }
 
-    /// Records that servers that are up again receive their tokens from this server. From then on, this server no
-    /// longer knows these tokens. The tokens remain unknown to this server even if such a server is DOWN again before
+    /// Records that servers that are up again receive their tokens from this server. After such a handover, this server
+    /// no longer knows the tokens. The tokens remain unknown to this server even if such a server is DOWN again before
     /// this server settles.
     pub(crate) fn record_handovers(&mut self, configuration: &Configuration) {
         let Some(settled) = &mut self.settled else {

@@ -31,7 +31,7 @@ pub(crate) struct Survey {
 #[derive(Debug, Clone, Hash)]
 struct AwaitedSession {
     address: SocketAddr,
-    /// `None` until the session is asked.
+    /// Time of the next question; `None` until the session is asked.
     backoff: Option<Backoff>,
     parts: ArrivedParts,
 }

@@ -4,7 +4,7 @@ use super::Server;
 use crate::ftn::server::{Event, TokenHold};
 
 impl Server {
-    /// Returns a session's hold of a token, or `None` if there is none.
+    /// Returns a session's hold of a token, or `None` if the session does not hold the token.
     pub(super) fn holding(&self, id: u32, session: i32) -> Option<Box<TokenHold>> {
         let token = self.tokens.get(id)?;
         let party = token.party(session).filter(|it| it.held.is_some())?;
@@ -41,7 +41,7 @@ impl Server {
         }
     }
 
-    /// Reports a session's hold of a token, if it has one.
+    /// Reports a session's hold of a token, if the session holds the token.
     pub(super) fn report_holding(
         &mut self,
         id: u32,

@@ -12,7 +12,7 @@ use crate::invariants::{Invariant, check};
 
 impl Server {
     /// # Panics
-    /// If an invariant does not hold.
+    /// Panics if an invariant does not hold.
     pub(super) fn check_invariants(&self) {
         check(self, INVARIANTS);
     }

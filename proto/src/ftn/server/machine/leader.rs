@@ -279,7 +279,7 @@ impl Server {
     }
 
     /// Returns the time at which a leader has something to do. Work that needs authority counts only while the leader
-    /// has authority. Without authority, such work waits for a HEARTBEAT.
+    /// has authority. Without authority, work that needs authority waits for a HEARTBEAT.
     pub(super) fn leader_due(&self, now: Instant, leadership: &Leadership) -> Instant {
         let mut due = leadership.due();
         let mut consider = |at: Option<Instant>| due = at.map_or(due, |at| due.min(at));
@@ -300,7 +300,7 @@ impl Server {
     }
 }
 
-/// Makes READY servers BOOTING, because a quorum may have agreed on other states. These servers then ask clients and
+/// Makes READY servers BOOTING, because a quorum may have agreed on other states. The servers then ask clients and
 /// other servers again.
 fn demote_ready(states: &mut [ServerState]) {
     for state in states

@@ -27,8 +27,8 @@ impl Server {
     }
 
     /// Frees memory for `bytes` bytes by dropping tokens that are neither held nor awaited. The token that was unused
-    /// for longest is dropped first. The token `kept` is not dropped. Returns `false` if this does not free enough
-    /// memory.
+    /// for longest is dropped first. The token `kept` is not dropped. Returns `false` if the dropped tokens do not free
+    /// enough memory.
     pub(super) fn free_memory(&mut self, bytes: usize, kept: Option<u32>) -> bool {
         while self.memory_bytes() + bytes > self.options.max_memory {
             // A held token is never dropped, because a second client could then get it.
@@ -103,7 +103,7 @@ impl Server {
         self.count_refusal(is_free).then(|| self.tokens.add(name))
     }
 
-    /// Frees memory for data of this length. The token itself is not dropped.
+    /// Frees memory for data of this length. The token that gets the data is not dropped.
     pub(super) fn free_memory_for_data(&mut self, id: u32, len: usize) -> bool {
         let before = self.tokens.get(id).map_or(0, |token| token.data().len());
         // Data that shrink are always accepted, because they free memory.

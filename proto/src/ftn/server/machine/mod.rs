@@ -102,7 +102,7 @@ impl Server {
     /// is the last stored value, or the default.
     ///
     /// # Errors
-    /// If the options cannot work, or if there is no such server.
+    /// Fails if the options cannot work, or if the list has no server `index`.
     pub fn new(
         options: Options,
         servers: Servers,

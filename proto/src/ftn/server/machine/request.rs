@@ -156,8 +156,8 @@ impl Server {
         }
     }
 
-    /// Whether a REQUEST can be granted without the queue. Such a grant is possible if no session waits and the present
-    /// holders allow the requested access.
+    /// Whether a REQUEST can be granted without the queue. The server can grant such a REQUEST if no session waits and
+    /// the present holders allow the requested access.
     fn is_free_at_once(&self, id: u32, session: i32, access: Access) -> bool {
         let token = self.tokens.get(id);
         token.is_some_and(|token| !token.is_awaited() && token.is_free_for(session, access))

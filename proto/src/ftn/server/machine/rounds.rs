@@ -9,8 +9,8 @@ use crate::ftn::server::{Event, majority};
 use crate::time::{Instant, Now};
 
 impl Server {
-    /// Sends a round of STATE. If `behind` is `None`, sends the round to all servers. Otherwise sends the round to the
-    /// servers that have not acknowledged the seq `behind`.
+    /// Sends a round of STATE. If `behind` is `None`, sends the round to all servers. If `behind` is given, sends the
+    /// round to the servers that have not acknowledged the seq `behind`.
     pub(super) fn send_round(&mut self, now: Instant, behind: Option<i128>) {
         let lease = self.options.server_lease();
         let others: Vec<usize> = self.other_servers().collect();
@@ -41,7 +41,7 @@ impl Server {
         self.confirm_renewals(now);
     }
 
-    /// Returns the end of the leader's authority, or `None` if it has none.
+    /// Returns the end of the leader's authority, or `None` if the leader has no authority.
     pub(super) fn authority_until(&self, leadership: &Leadership) -> Option<Instant> {
         let others = self.quorum() - 1;
         if others == 0 {

@@ -14,7 +14,7 @@ use crate::ftn::server::{Counters, RoleKind, ServerSummary};
 pub struct Snapshot {
     /// Index of the server.
     pub index: usize,
-    /// State of every server in the configuration. All are DOWN while no configuration is known.
+    /// State of every server in the configuration. All servers are DOWN while no configuration is known.
     pub states: Vec<ServerState>,
     /// Signature of the list of servers.
     pub ssig: i32,
@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub leader: Option<usize>,
     /// Number of the configuration; 0 while no configuration is known.
     pub configuration: u64,
-    /// Seq of the last STATE that was sent or followed; 0 if there was none.
+    /// Seq of the last STATE that was sent or followed; 0 if there was no STATE.
     pub seq: i128,
     /// Whether the server is in force: it is a leader with its quorum, or a follower that received STATE within ¾ ST.
     pub authority: bool,
@@ -84,7 +84,7 @@ pub struct TokenStatus<'a> {
     pub name: &'a [u8],
     /// Data of the token.
     pub data: &'a [u8],
-    /// Kind of hold: 0 free, 1 shared, -1 exclusive.
+    /// Kind of hold: The access to the token: 0 means free, 1 means shared, and -1 means exclusive.
     pub access: i32,
     token: &'a Token,
 }

@@ -22,7 +22,7 @@ counters! {
     updates_refused,
     /// REQUESTs and RETURNs that had been processed before.
     duplicates,
-    /// Messages of sessions for which another server is responsible. This server answered these messages with CONFIG.
+    /// Messages of sessions for which another server is responsible. This server answered the clients with CONFIG.
     redirected,
     /// Sessions that began with a login.
     sessions_begun,

@@ -15,11 +15,11 @@ pub(crate) struct Session {
     pub(crate) address: SocketAddr,
     /// FLOOR: a message of this session about a token is late if its msgnum is below FLOOR.
     pub(crate) floor: i64,
-    /// Time at which the session's last message arrived. Only the leader uses this time.
+    /// Time at which the session's last message arrived. Only the leader uses the arrival time.
     pub(crate) heard: Instant,
     /// Seq of the leader's first STATE that lists the session; 0 if no STATE lists the session yet.
     pub(crate) listed: i128,
-    /// Time at which the leader checks the session for silence. The leader's index of these times has the same value.
+    /// Time at which the leader checks the session for silence. The leader's index of check times has the same value.
     pub(crate) due: Instant,
 }
 
@@ -97,7 +97,7 @@ impl Sessions {
         self.introduction(id)
     }
 
-    /// Returns a session's introduction, if this server has one.
+    /// Returns a session's introduction, if this server has the introduction.
     pub(crate) fn introduction(&self, id: i32) -> Option<&str> {
         self.introductions.get(&id).map(|text| &**text)
     }

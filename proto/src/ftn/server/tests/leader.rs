@@ -61,7 +61,7 @@ fn no_server_is_ready_before_the_leader() {
 }
 
 /// Under the present configuration, the server may be responsible for more tokens. Other servers may still have to hand
-/// these tokens over.
+/// over the additional tokens.
 #[test]
 fn ready_under_an_earlier_configuration_only_shows_life() {
     let mut rig = Rig::leader(3);
@@ -196,7 +196,7 @@ fn a_leader_whose_quorum_is_no_majority_exceeds_a_larger_number_without_doubt() 
     assert_eq!((rig.snapshot().configuration, rig.states()), (52, before));
 }
 
-/// The server acknowledges a seq from its state file. This leader has never sent a STATE with this seq.
+/// The server acknowledges a seq from its state file. The leader in the test has never sent a STATE with this seq.
 #[test]
 fn a_seq_from_a_state_file_is_no_acknowledgement() {
     let mut rig = with_quorum();

@@ -157,7 +157,7 @@ impl Network {
         self.repeat(k);
     }
 
-    /// Makes a client return a token, with new data if there are any.
+    /// Makes a client return a token, with new data if new data are given.
     pub(super) fn give_back(&mut self, k: u16, name: &str, data: Option<&str>) {
         let client = self.clients.get_mut(&k).unwrap();
         let m = client.next_msgnum();

@@ -98,8 +98,8 @@ impl Rig {
         rig
     }
 
-    /// Returns server 0 of `count`. This server leads and is READY under configuration 2·count, and the other servers
-    /// are DOWN.
+    /// Returns server 0 of `count`. Server 0 leads and is READY under configuration 2·count, and the other servers are
+    /// DOWN.
     pub(crate) fn leader(count: usize) -> Self {
         Self::leader_with(count, options())
     }

@@ -131,7 +131,8 @@ fn a_follower_ends_a_survey_only_with_a_recent_state() {
     assert!(rig.snapshot().survey.is_none());
 }
 
-/// If a session begins during a survey, the leader may have adopted this session. Then the session may hold tokens.
+/// If a session begins during a survey, the leader may have adopted this session. A session that the leader has adopted
+/// may hold tokens.
 #[test]
 fn a_session_that_begins_during_a_survey_is_asked_too() {
     let (mut rig, _) = surveying(1);

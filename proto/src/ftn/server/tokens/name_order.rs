@@ -26,7 +26,7 @@ impl NameOrder {
         behind.saturating_sub(1)
     }
 
-    /// Returns the chunk of a name, and its place there.
+    /// Returns the chunk of a name, and the place of the name in this chunk.
     fn find<'a>(
         &self,
         name: &[u8],

@@ -2,7 +2,7 @@
 
 use ring_codec::ftn::Access;
 
-/// A msgnum below all others.
+/// A msgnum that is below all other msgnums.
 const NO_MSGNUM: i64 = i64::MIN;
 
 /// A session's involvement with a token.

@@ -17,7 +17,7 @@ pub(crate) struct Token {
     name_len: u16,
     /// Sessions that hold the token, wait for it, or have returned it, by id.
     parties: Parties,
-    /// `None` if no session waits.
+    /// The queue is `None` if no session waits.
     pub(super) queue: Option<Box<Queue>>,
     /// Number of sessions that hold the token.
     holders: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Token {
 /// A time that never comes.
 const IN_USE: Instant = Instant::from_nanos(u64::MAX);
 
-/// REQUESTs that wait for a token, in order, and the REVOKE for the first.
+/// REQUESTs that wait for a token, in order, and the REVOKE for the first of these REQUESTs.
 #[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Queue {
     waiting: BTreeMap<i32, Wait>,
@@ -157,7 +157,7 @@ impl Token {
         self.parties.as_slice()
     }
 
-    /// Returns the access with which a session holds the token, if it holds it.
+    /// Returns the access with which a session holds the token, if the session holds the token.
     pub(crate) fn held_by(&self, session: i32) -> Option<Access> {
         self.party(session).and_then(|party| party.held)
     }
@@ -185,7 +185,7 @@ impl Token {
         holding.map(|party| party.session)
     }
 
-    /// Whether the token can be granted to a session now. Such a grant is possible if no other session holds the token,
+    /// Whether the token can be granted to a session now. The token can be granted if no other session holds the token,
     /// or if all sessions share the token.
     pub(crate) fn is_free_for(&self, session: i32, access: Access) -> bool {
         // The session itself may hold the token and ask for an upgrade.

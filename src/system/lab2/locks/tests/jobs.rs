@@ -162,8 +162,8 @@ fn advance_while_asking(rig: &mut Rig, time: Duration) -> Vec<(ClientId, Notice)
     notices
 }
 
-/// A member may never agree, for example because of an older version or a full disk. Such a member must not block the
-/// ring's token.
+/// A member may never agree, for example because of an older version or a full disk. A member that never agrees must
+/// not block the ring's token.
 #[test]
 fn an_unconfirmed_job_gives_way_to_other_members_and_is_tried_again() {
     let mut rig = asking();
