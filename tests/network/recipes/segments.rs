@@ -199,7 +199,7 @@ impl Site {
     /// Kills and stops the daemon of the machine that runs the job, and cuts its segment off from the server.
     fn survive_faults(&self) -> Result<()> {
         let mut at = self.wait_for_start(&vec![0; self.machines.len()], |_| true)?;
-        for signal in ["KILL", "STOP", "KILL"] {
+        for signal in ["KILL", "STOP"] {
             let before = self.counts()?;
             let kill = |signal: &str| {
                 let signal = format!("--signal={signal}");
