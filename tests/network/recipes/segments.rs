@@ -185,8 +185,8 @@ impl Site {
         }
     }
 
-    /// Waits until the job has worked for this time, on any machine. If two machines could run the job, both would do so
-    /// in this time.
+    /// Waits until the job has worked for this time, on any machine. If two machines could run the job, both would do
+    /// so in this time.
     fn wait_for_work(&self, time: Duration) -> Result<()> {
         let total = || -> Result<f64> {
             let all = self.machines.iter().map(runs).collect::<Result<Vec<_>>>()?;
@@ -204,8 +204,9 @@ impl Site {
         Ok(())
     }
 
-    /// Kills and stops the daemon of the machine that runs the job, and cuts its segment off from the server.
-    fn survive_faults(&self) -> Result<()> {
+    /// Kills and stops the daemon of the machine that runs the job. Then cuts the segment of the job off from the
+    /// server, `cuts` times.
+    fn survive_faults(&self, cuts: usize) -> Result<()> {
         let mut at = self.wait_for_start(&vec![0; self.machines.len()], |_| true)?;
         for signal in ["KILL", "STOP"] {
             let before = self.counts()?;
@@ -221,7 +222,7 @@ impl Site {
             self.machines[at].sh("until ringctl status -q 2>/dev/null; do sleep 0.05; done")?;
             at = next;
         }
-        for _ in 0..SEGMENTS {
+        for _ in 0..cuts {
             let (before, segment) = (self.counts()?, at / MACHINES_PER_SEGMENT);
             let is_in = |other: usize| other / MACHINES_PER_SEGMENT == segment;
             let set_up = |up| -> Result<()> {
@@ -246,7 +247,8 @@ fn one_machine_of_two_segments_runs_the_job_under_a_lock_in_etcd() -> Result<()>
     let _etcd = Etcd::start(&backbone)?;
     let lines = block(SEVERAL_SEGMENTS, "#!/bin/sh\n# /usr/local/bin/etcd-lines")?;
     let site = Site::new(backbone, |machine| install(machine, 0o755, lines))?;
-    site.survive_faults()
+    // Each fault costs a lease of 15 s.
+    site.survive_faults(1)
 }
 
 fn one_machine_of_two_segments_runs_the_job_under_a_lock_in_postgresql() -> Result<()> {
@@ -262,7 +264,7 @@ fn one_machine_of_two_segments_runs_the_job_under_a_lock_in_postgresql() -> Resu
         install(machine, 0o755, lines)?;
         machine.edit("reports.service", drop_in)
     })?;
-    site.survive_faults()
+    site.survive_faults(2)
 }
 
 fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
@@ -371,7 +373,7 @@ fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
         ))?;
     }
 
-    // The service does not need etcd any more.
+    // The service no longer needs etcd.
     drop(etcd);
     let at = site.wait_for_start(&[0, 0], |_| true)?;
     let before = site.counts()?;

@@ -1,5 +1,5 @@
-//! Tests `docs/how-to/virtual-ip.md` and `docs/how-to/from-keepalived.md` on three machines. The address must never be on
-//! two of them, whichever of them are killed, stalled or cut off.
+//! Tests `docs/how-to/virtual-ip.md` and `docs/how-to/from-keepalived.md` on three machines. The tests kill, stall and
+//! cut off the machine that has the address. The address must never be on two machines.
 //!
 //! Each fault costs about five seconds, because a new holder waits for four seconds. The tests mostly wait.
 
