@@ -267,20 +267,11 @@ fn one_machine_of_two_segments_runs_the_job_under_a_lock_in_postgresql() -> Resu
     site.survive_faults(2)
 }
 
-fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
-    let backbone = Backbone::new()?;
-    let etcd = Etcd::start(&backbone)?;
+/// Boots two machines of one segment, with the service under `etcdctl lock`.
+fn site_with_etcdctl(backbone: Backbone) -> Result<Site> {
     let segment = Segment::bridge(2)?;
     let mut machines = Vec::new();
     let old = block(FROM_ETCDCTL, "# /etc/systemd/system/reports.service")?;
-    let both = block(
-        FROM_ETCDCTL,
-        "[Service]\nExecStart=\nExecStart=/usr/bin/etcdctl",
-    )?;
-    let new = block(
-        FROM_ETCDCTL,
-        "[Service]\nExecStart=\nExecStart=/usr/local/bin/ringctl",
-    )?;
     for node in segment.nodes() {
         backbone.plug(machines.len(), node.ns())?;
         let machine = Container::boot(node, binaries())?;
@@ -302,6 +293,21 @@ fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
         )?;
         machine.run(&["systemctl", "enable", "--now", "--quiet", UNIT])?;
     }
+    Ok(site)
+}
+
+fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
+    let backbone = Backbone::new()?;
+    let etcd = Etcd::start(&backbone)?;
+    let site = site_with_etcdctl(backbone)?;
+    let both = block(
+        FROM_ETCDCTL,
+        "[Service]\nExecStart=\nExecStart=/usr/bin/etcdctl",
+    )?;
+    let new = block(
+        FROM_ETCDCTL,
+        "[Service]\nExecStart=\nExecStart=/usr/local/bin/ringctl",
+    )?;
     let at = site.wait_for_start(&[0, 0], |_| true)?;
 
     // The table's difference: if the lease expires, etcdctl does not end its command.

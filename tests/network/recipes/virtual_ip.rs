@@ -307,7 +307,7 @@ fn the_address_moves_from_keepalived_to_the_ring_and_back() -> Result<()> {
     let start = block(FROM_KEEPALIVED, "sudo systemctl enable --now vip")?;
     let back = block(FROM_KEEPALIVED, "sudo systemctl disable --now vip")?;
     let (stop_vip, start_keepalived) = back.split_once('\n').context("two lines")?;
-    let (has_one, has_none) = (
+    let (is_there, is_gone) = (
         |has: &[bool; MACHINES]| has.contains(&true),
         |has: &[bool; MACHINES]| !has.contains(&true),
     );
@@ -315,7 +315,7 @@ fn the_address_moves_from_keepalived_to_the_ring_and_back() -> Result<()> {
     let keepalived = || -> Result<()> {
         for at in KEEPALIVED_MACHINES {
             scene.machines[at].sh(start_keepalived)?;
-            scene.watch.wait_without_judging(has_one)?;
+            scene.watch.wait_without_judging(is_there)?;
         }
         scene.reach()
     };
@@ -328,7 +328,7 @@ fn the_address_moves_from_keepalived_to_the_ring_and_back() -> Result<()> {
     for at in [1, 0] {
         scene.machines[at].sh(stop)?;
     }
-    scene.watch.wait_without_judging(has_none)?;
+    scene.watch.wait_without_judging(is_gone)?;
     for machine in &scene.machines {
         machine.sh(start)?;
     }
@@ -339,7 +339,7 @@ fn the_address_moves_from_keepalived_to_the_ring_and_back() -> Result<()> {
         machine.sh(stop_vip)?;
     }
     scene.watch.check()?;
-    scene.watch.wait_without_judging(has_none)?;
+    scene.watch.wait_without_judging(is_gone)?;
     keepalived()?;
 
     // The table's difference: a killed keepalived leaves its address on the machine.
