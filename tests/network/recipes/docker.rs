@@ -74,7 +74,7 @@ fn runs(machine: &Container) -> Result<Vec<(f64, f64)>> {
     let run = |lines: &str| {
         let mut times = lines.lines().filter_map(|line| line.parse::<f64>().ok());
         let first = times.next()?;
-        Some((first, times.last().unwrap_or(first)))
+        Some((first, times.next_back().unwrap_or(first)))
     };
     Ok(text.split("start\n").filter_map(run).collect())
 }

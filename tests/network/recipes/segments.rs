@@ -19,6 +19,14 @@ const SEGMENTS: usize = 2;
 const MACHINES_PER_SEGMENT: usize = 2;
 /// The server's address in the page.
 const SERVER: &str = "192.0.2.10";
+/// A job that continues for a moment after SIGTERM. It writes the seconds since the boot to a file while it runs.
+const SLOW_TO_END: &str = "#!/bin/sh\n\
+    left=8 over=\n\
+    trap 'over=yes' TERM\n\
+    while [ $left -gt 0 ] && read -r now _ </proc/uptime; do\n\
+        echo \"$now\" >>/run/reports.$$; sleep 0.02\n\
+        [ -z \"$over\" ] || left=$((left - 1))\n\
+    done\n";
 const UNIT: &str = "reports";
 const RINGD: &str = "ringd@eth0";
 
@@ -121,7 +129,7 @@ impl Site {
                 backbone.plug(machines.len(), node.ns())?;
                 let machine = Container::boot(node, binaries())?;
                 machine.install_service()?;
-                with_reports(&machine)?;
+                machine.write("/usr/local/bin/reports", 0o755, SLOW_TO_END)?;
                 install(
                     &machine,
                     0o755,
@@ -177,29 +185,30 @@ impl Site {
         }
     }
 
-    /// Returns the machine on which the job runs.
-    fn place_of_job(&self) -> Result<Option<usize>> {
-        for (at, machine) in self.machines.iter().enumerate() {
-            let group = format!("/sys/fs/cgroup/system.slice/{UNIT}.service");
-            let lines = format!(
-                "cat $(find {group} -name cgroup.procs 2>/dev/null) /dev/null | \
-                 while read -r id; do cat /proc/$id/cmdline 2>/dev/null; echo; done | tr '\\0' ' '"
-            );
-            if machine
-                .sh(&lines)?
-                .lines()
-                .any(|line| line.contains("sh /usr/local/bin/reports"))
-            {
-                return Ok(Some(at));
-            }
+    /// Waits until the job has worked for this time, on any machine. If two machines could run the job, both would do
+    /// so in this time.
+    fn wait_for_work(&self, time: Duration) -> Result<()> {
+        let total = || -> Result<f64> {
+            let all = self.machines.iter().map(runs).collect::<Result<Vec<_>>>()?;
+            Ok(all
+                .concat()
+                .iter()
+                .map(|(begun, ended)| ended - begun)
+                .sum())
+        };
+        let (before, deadline) = (total()?, Instant::now() + WAIT_LIMIT);
+        while total()? < before + time.as_secs_f64() {
+            ensure!(Instant::now() < deadline, "the job does not work");
+            thread::sleep(POLL_INTERVAL);
         }
-        Ok(None)
+        Ok(())
     }
 
-    /// Kills and stops the daemon of the machine that runs the job, and cuts its segment off from the server.
-    fn survive_faults(&self) -> Result<()> {
+    /// Kills and stops the daemon of the machine that runs the job. Then cuts the segment of the job off from the
+    /// server, `cuts` times.
+    fn survive_faults(&self, cuts: usize) -> Result<()> {
         let mut at = self.wait_for_start(&vec![0; self.machines.len()], |_| true)?;
-        for signal in ["KILL", "STOP", "KILL"] {
+        for signal in ["KILL", "STOP"] {
             let before = self.counts()?;
             let kill = |signal: &str| {
                 let signal = format!("--signal={signal}");
@@ -213,7 +222,7 @@ impl Site {
             self.machines[at].sh("until ringctl status -q 2>/dev/null; do sleep 0.05; done")?;
             at = next;
         }
-        for _ in 0..SEGMENTS {
+        for _ in 0..cuts {
             let (before, segment) = (self.counts()?, at / MACHINES_PER_SEGMENT);
             let is_in = |other: usize| other / MACHINES_PER_SEGMENT == segment;
             let set_up = |up| -> Result<()> {
@@ -238,7 +247,8 @@ fn one_machine_of_two_segments_runs_the_job_under_a_lock_in_etcd() -> Result<()>
     let _etcd = Etcd::start(&backbone)?;
     let lines = block(SEVERAL_SEGMENTS, "#!/bin/sh\n# /usr/local/bin/etcd-lines")?;
     let site = Site::new(backbone, |machine| install(machine, 0o755, lines))?;
-    site.survive_faults()
+    // Each fault costs a lease of 15 s.
+    site.survive_faults(1)
 }
 
 fn one_machine_of_two_segments_runs_the_job_under_a_lock_in_postgresql() -> Result<()> {
@@ -254,23 +264,14 @@ fn one_machine_of_two_segments_runs_the_job_under_a_lock_in_postgresql() -> Resu
         install(machine, 0o755, lines)?;
         machine.edit("reports.service", drop_in)
     })?;
-    site.survive_faults()
+    site.survive_faults(2)
 }
 
-fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
-    let backbone = Backbone::new()?;
-    let etcd = Etcd::start(&backbone)?;
+/// Boots two machines of one segment, with the service under `etcdctl lock`.
+fn site_with_etcdctl(backbone: Backbone) -> Result<Site> {
     let segment = Segment::bridge(2)?;
     let mut machines = Vec::new();
     let old = block(FROM_ETCDCTL, "# /etc/systemd/system/reports.service")?;
-    let both = block(
-        FROM_ETCDCTL,
-        "[Service]\nExecStart=\nExecStart=/usr/bin/etcdctl",
-    )?;
-    let new = block(
-        FROM_ETCDCTL,
-        "[Service]\nExecStart=\nExecStart=/usr/local/bin/ringctl",
-    )?;
     for node in segment.nodes() {
         backbone.plug(machines.len(), node.ns())?;
         let machine = Container::boot(node, binaries())?;
@@ -292,6 +293,21 @@ fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
         )?;
         machine.run(&["systemctl", "enable", "--now", "--quiet", UNIT])?;
     }
+    Ok(site)
+}
+
+fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
+    let backbone = Backbone::new()?;
+    let etcd = Etcd::start(&backbone)?;
+    let site = site_with_etcdctl(backbone)?;
+    let both = block(
+        FROM_ETCDCTL,
+        "[Service]\nExecStart=\nExecStart=/usr/bin/etcdctl",
+    )?;
+    let new = block(
+        FROM_ETCDCTL,
+        "[Service]\nExecStart=\nExecStart=/usr/local/bin/ringctl",
+    )?;
     let at = site.wait_for_start(&[0, 0], |_| true)?;
 
     // The table's difference: if the lease expires, etcdctl does not end its command.
@@ -326,13 +342,11 @@ fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
         (1, new),
         (0, new),
     ] {
-        let (active, before) = (site.place_of_job()?, site.counts()?);
-        site.machines[at].run(&["systemctl", "stop", UNIT])?;
-        site.machines[at].edit("reports.service", lines)?;
-        site.machines[at].run(&["systemctl", "start", UNIT])?;
-        if active == Some(at) {
-            site.wait_for_start(&before, |_| true)?;
-        }
+        let machine = &site.machines[at];
+        machine.run(&["systemctl", "stop", UNIT])?;
+        machine.edit("reports.service", lines)?;
+        machine.run(&["systemctl", "start", UNIT])?;
+        site.wait_for_work(Duration::from_millis(500))?;
     }
     check_disjoint(one, other)?;
     // The lock in etcd ends the command of the section "Keep etcd" when the machine is cut off.
