@@ -598,7 +598,9 @@ fn section_of(first: &str) -> Option<&'static str> {
         "Examples:" => Some("EXAMPLES"),
         "Signals:" => Some("SIGNALS"),
         _ if first.contains("xit code") => Some("EXIT STATUS"),
-        _ if first.contains("nvironment") && first.ends_with(':') => Some("ENVIRONMENT"),
+        _ if first.to_lowercase().contains("environment") && first.ends_with(':') => {
+            Some("ENVIRONMENT")
+        }
         _ if first.contains("exit codes of") => Some("EXIT STATUS"),
         _ => None,
     }
