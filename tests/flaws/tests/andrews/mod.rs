@@ -7,7 +7,7 @@ found_by_seeds! {
     acting_for_ever "all" 1, Led;
     any_crowd "all" 1, Memory;
     claims_from_one_that_beats "all" 0, Beat;
-    claims_without_proof "all" 65, Proof;
+    claims_without_proof "all" 815, Proof;
     gone_for_ever "all" 10, Ring;
     joins_once "all" 1, Ring;
     kept_while_passing "all" 0, Token;
@@ -19,6 +19,6 @@ found_by_seeds! {
     refused_is_forgotten "all" 4, Answered;
     result_goes_round "all" 2, Calm;
     token_made_at_once "all" 1, Token;
-    unknown_is_done "all" 29, Acknowledged;
+    unknown_is_done "all" 90, Acknowledged;
     unknown_is_repeated "unknown,post" 1, Acknowledged;
 }
