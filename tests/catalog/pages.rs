@@ -56,8 +56,11 @@ pub(super) fn log_events() -> String {
             let levels: Vec<_> = event.levels.iter().map(ToString::to_string).collect();
             let fields: Vec<_> = event.fields.iter().map(|it| format!("`{it}`")).collect();
             let (name, levels, fields) = (event.name, levels.join(", "), fields.join(", "));
-            let row = format_args!("| `{name}` | {levels} | {fields} | {} |\n", event.meaning);
-            write(&mut page, row);
+            let meaning = event.meaning;
+            write(
+                &mut page,
+                format_args!("| `{name}` | {levels} | {fields} | {meaning} |\n"),
+            );
         }
     }
     page
@@ -72,8 +75,11 @@ pub(super) fn troubles() -> String {
         );
         for it in troubles {
             let (name, phrase, health) = (it.name, it.phrase, it.health.name());
-            let row = format_args!("| `{name}` | `{phrase}` | {health} | {} |\n", it.meaning);
-            write(page, row);
+            let meaning = it.meaning;
+            write(
+                page,
+                format_args!("| `{name}` | `{phrase}` | {health} | {meaning} |\n"),
+            );
         }
     };
     for table in TABLES {

@@ -46,16 +46,16 @@ struct ClientGroup {
     service: Service,
 }
 
+/// Starts a stand with this many nodes and servers, and these options.
+type StandStart = fn(usize, usize, &[(&str, &str)]) -> Result<ServerStand>;
+
 impl ClientGroup {
     /// Starts the clients on two additional nodes.
     fn new(servers: usize) -> Result<Self> {
         Self::on(servers, ServerStand::new)
     }
 
-    fn on(
-        servers: usize,
-        start: fn(usize, usize, &[(&str, &str)]) -> Result<ServerStand>,
-    ) -> Result<Self> {
+    fn on(servers: usize, start: StandStart) -> Result<Self> {
         let options = [
             ("--quorum", "majority"),
             ("--client-timeout", CLIENT_TIMEOUT),
