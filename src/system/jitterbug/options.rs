@@ -84,8 +84,8 @@ nodes that differ. A node stores nothing: after a restart, it has no data until 
 ///
 /// Nodes on one IP segment find each other by broadcast and keep one token, which moves from node to node. The node
 /// that has the token leads: it works on the token's data. Then the leader hands on the token, the data and the list of
-/// all nodes. If a leader is lost, the others elect a new leader within some seconds. The nodes continue with the data
-/// that they know.
+/// all nodes. If a leader is lost, the other nodes elect a new leader within some seconds. The nodes continue with the
+/// data that they know.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "jitterbug",
