@@ -24,7 +24,7 @@ pub const EARLIER_DATABASE: &str = "/var/lib/ringd/board.db";
 pub const SYSTEM: &str = "board";
 
 const EXAMPLES: &str = "\
-FILE lists all nodes that may be in the ring. It has one line per node, and is the same on each node. The first line \
+FILE lists all nodes that may be in the ring. FILE has one line per node, and is the same on each node. The first line \
 may name the columns:
 
   id,address,port,http_port
@@ -49,9 +49,9 @@ Do not give the password of a server on the command line, which ps shows. Give t
 systemd credential database-password, or in a file: PGPASSFILE or ~/.pgpass. The file has one line \
 host:port:database:user:password per server. Only its owner may have permission to read it.
 
-One database serves one ring. A node refuses a database that has another address for a node of the list. It also \
-refuses a database that has only other nodes. If the lists of two nodes differ in another way, the nodes log a \
-warning. They join when the lists agree.
+One database serves one ring. A node refuses a database that has another address for a node of the list. A node \
+also refuses a database that has only other nodes. If the lists of two nodes differ in another way, the nodes log \
+a warning. The two nodes join when the lists agree.
 
 Give all nodes the same times. Only --connect-timeout, --database-timeout and --request-timeout may differ. In a ring \
 of N nodes, a rotation of the token takes N times --hold. If the token is missing for --token-timeout plus the time of \
