@@ -5,7 +5,7 @@ use ring_host::log_events;
 log_events! {
     pub(crate) EVENTS:
     CLAIMED "claimed" [WARN] []
-        "this node acts as coordinator until a coordinator is elected";
+        "this node acts as coordinator until the nodes elect a coordinator";
     COORDINATOR_CHANGED "coordinator_changed" [INFO] ["node"]
         "the coordinator has changed";
     DATABASE_BACK "database_back" [INFO] []
@@ -45,9 +45,9 @@ log_events! {
     STATUS "status" [INFO] ["status"]
         "the status, after SIGUSR1";
     STOPPING "stopping" [INFO] []
-        "the daemon ends, and passes the token on first";
+        "the daemon passes the token on, and then ends";
     SUCCESSOR_FAILED "successor_failed" [WARN] ["node"]
-        "the successor has failed, and the coordinator is to remove it";
+        "the successor has failed, and the coordinator must remove the successor from the ring";
     SUCCESSOR_LOST "successor_lost" [WARN] ["node"]
         "the connection to the successor is lost";
     SUCCESSOR_UP "successor_up" [INFO] ["node"]
@@ -57,15 +57,15 @@ log_events! {
     TOKEN_LOST "token_lost" [WARN] []
         "this node has discarded a token, because the ring has or makes another token";
     TOKEN_MADE "token_made" [INFO WARN] []
-        "this node has made a token; at level WARN, because the last token was lost";
+        "this node has made a token; at level WARN, the last token was lost";
     TOKEN_PASSED "token_passed" [DEBUG] []
         "the successor has the token";
     TOKEN_RETURNED "token_returned" [WARN] []
-        "the successor did not acknowledge the token, and this node took it back";
+        "the successor did not acknowledge the token, so this node took the token back";
     UNANSWERED "unanswered" [WARN] ["node"]
         "the coordinator writes to the database but answers no request of this node";
     UNKNOWN_ROW "unknown_row" [WARN] ["node"]
         "the database has a node that the list does not have";
     UNKNOWN_SENDER "unknown_sender" [WARN] ["node"]
-        "messages come from a node that the list does not have at this address";
+        "a node sends messages from an address that the list does not have for this node";
 }

@@ -24,7 +24,7 @@ pub const EARLIER_DATABASE: &str = "/var/lib/ringd/board.db";
 pub const SYSTEM: &str = "board";
 
 const EXAMPLES: &str = "\
-FILE lists all nodes that may be in the ring. It has one line per node, and is the same on each node. The first line \
+FILE lists all nodes that may be in the ring. FILE has one line per node, and is the same on each node. The first line \
 may name the columns:
 
   id,address,port,http_port
@@ -49,9 +49,9 @@ Do not give the password of a server on the command line, which ps shows. Give t
 systemd credential database-password, or in a file: PGPASSFILE or ~/.pgpass. The file has one line \
 host:port:database:user:password per server. Only its owner may have permission to read it.
 
-One database serves one ring. A node refuses a database that has another address for a node of the list. It also \
-refuses a database that has only other nodes. If the lists of two nodes differ in another way, the nodes log a \
-warning. They join when the lists agree.
+One database serves one ring. A node refuses a database that has another address for a node of the list. A node \
+also refuses a database that has only other nodes. If the lists of two nodes differ in another way, the nodes log \
+a warning. The two nodes join when the lists agree.
 
 Give all nodes the same times. Only --connect-timeout, --database-timeout and --request-timeout may differ. In a ring \
 of N nodes, a rotation of the token takes N times --hold. If the token is missing for --token-timeout plus the time of \
@@ -118,7 +118,7 @@ pub struct Options {
 
     /// Empty the ring before the start
     ///
-    /// After this, the ring has no members and no coordinator, and the database has only the nodes of the list. The
+    /// Then the ring has no members and no coordinator. The database has only the nodes of the list. The
     /// posts stay.
     #[arg(short, long)]
     pub drop: bool,
@@ -143,7 +143,7 @@ pub struct Options {
 
     /// Set the time to wait for an acknowledgement of the token
     ///
-    /// The node also waits this long between two requests to the coordinator.
+    /// The node also waits for this time between two requests to the coordinator.
     #[arg(
         long,
         value_name = "DURATION",
@@ -179,8 +179,8 @@ pub struct Options {
 
     /// Close a peer's connection after this time of silence
     ///
-    /// This is the silence of the peer's kernel, in whole seconds. A message that has begun must also be complete
-    /// within this time.
+    /// The option limits the silence of the peer's kernel, in whole seconds. After the start of a message, its rest
+    /// must also arrive within this time.
     #[arg(
         long,
         value_name = "DURATION",
@@ -227,8 +227,8 @@ pub struct Options {
     /// Set the silence after which a node replaces the coordinator
     ///
     /// This option applies only while the node hears no other node. The coordinator is silent if it writes nothing to
-    /// the database. The time should be longer than --liveness + 3 times --ack-timeout. Then a coordinator that is cut
-    /// off is replaced before it removes other nodes.
+    /// the database. The time should be longer than --liveness + 3 times --ack-timeout. Then the other nodes replace a
+    /// cut-off coordinator before it removes nodes.
     #[arg(
         long,
         value_name = "DURATION",

@@ -15,5 +15,5 @@ troubles! {
     UNKNOWN_ROW "unknown_row" Degraded "the list does not have it"
         "the database has a node that the list does not have";
     UNKNOWN_SENDER "unknown_sender" Degraded "the list has no node"
-        "messages come from a node that the list does not have at this address";
+        "a node sends messages from an address that the list does not have for this node";
 }

@@ -11,7 +11,7 @@ log_events! {
     STATE_CORRUPT "state_corrupt" [WARN] []
         "the state file was empty or damaged at the start";
     STATE_NOT_SYNCED "state_not_synced" [WARN] []
-        "the state file could not be synced to the disk at the end of the daemon";
+        "at its end, the daemon could not sync the state file to the disk";
     STATE_NOT_WRITTEN "state_not_written" [WARN] ["count"]
         "writes of the state file fail";
     STATE_REMOVED "state_removed" [WARN] []

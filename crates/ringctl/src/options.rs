@@ -20,7 +20,7 @@ const LONG_HELP: &str = concat!(
     "\
 ringctl sends each command to the ringd of this machine. If several ringd can \
 serve the command, choose one with -i or --socket. If ringd does not answer, \
-ringctl prints a warning after 2 s. It gives up after 5 s plus the time of -w. \
+ringctl prints a warning after 2 s. After 5 s plus the time of -w, ringctl gives up. \
 Commands that wait without -w or -n keep waiting, and so does ringctl watch. If you \
 give an option twice, the last one counts.
 
@@ -49,9 +49,9 @@ give an option twice, the last one counts.
 );
 
 const WATCH_HELP: &str = "\
-Shows changes of owners, members and grades, and the locks of this machine. It \
-shows a handover of the token only if the owner had the token for 10 seconds or \
-longer. With --turns it shows every handover.
+Shows changes of owners, members and grades, and the locks of this machine. A \
+handover of the token appears only if the owner had the token for 10 seconds or \
+longer. With --turns, every handover appears.
 
 Each event has a number, and so does each handover. The daemon keeps the last \
 1,024 events. Handovers, granted locks and refused locks are frequent. So the daemon \

@@ -32,8 +32,8 @@ pub struct Options {
     pub poll: Duration,
     /// The time limit of a job. If a job takes longer, the database counts as slow.
     pub database_timeout: Duration,
-    /// After this time without a move of its beat, the coordinator counts as dead. No proof that the network works is
-    /// needed.
+    /// If the coordinator's beat does not change for this time, the coordinator counts as dead. Then a node needs no
+    /// proof that the network works.
     pub alone_timeout: Duration,
     /// The maximum time for which a request waits for the token.
     pub request_timeout: Duration,

@@ -5,11 +5,11 @@ use ring_host::log_events;
 log_events! {
     pub(crate) EVENTS:
     ADDRESS_WARNING "address_warning" [WARN] []
-        "the name of a server in the list has no address, or an address that cannot work";
+        "the name of a server in the list has no address, or has an address that cannot work";
     AUTHORITY_GAINED "authority_gained" [INFO] []
         "a quorum of servers acknowledges this leader";
     AUTHORITY_LOST "authority_lost" [WARN] []
-        "no quorum of servers acknowledges this leader, so it serves nothing";
+        "no quorum of servers acknowledges this leader, so the leader serves nothing";
     CONFIGURATION_CHANGED "configuration_changed" [INFO WARN] ["configuration"]
         "the states of the servers have changed; at level WARN, a server is DOWN";
     CONFLICT "conflict" [ERROR] []
@@ -25,7 +25,7 @@ log_events! {
     LIST_CHANGED "list_changed" [INFO] ["configuration"]
         "the state file belongs to another list of servers";
     MISPLACED "misplaced" [WARN] ["server" "address"]
-        "messages come from an address that the list gives to no such server";
+        "a server sends messages from an address that the list does not have for this server";
     NUMBER_AHEAD "number_ahead" [WARN] ["server"]
         "another server uses a configuration number that is too far ahead";
     NUMBERS_EXHAUSTED "numbers_exhausted" [ERROR] []
@@ -33,23 +33,23 @@ log_events! {
     OPTIONS_AGREE "options_agree" [INFO] ["server"]
         "a server has the same options again";
     OPTIONS_DIFFER "options_differ" [WARN] ["server"]
-        "a server has other options than this server";
+        "a server has different options than this server";
     OPTIONS_WARNING "options_warning" [WARN] []
         "the options of this server work, but may have unexpected effects";
     OTHER_LIST "other_list" [WARN] ["address"]
-        "a sender has another list of servers";
+        "the sender of a message has a different list of servers";
     RESET "reset" [WARN] []
-        "the other servers considered this server DOWN, and it has forgotten its tokens";
+        "the other servers considered this server DOWN, so this server has forgotten its tokens";
     ROLE_CHANGED "role_changed" [INFO] ["server"]
-        "another server leads, this server leads, or no leader is known";
+        "the leader has changed: it is another server, this server, or unknown";
     SERVER_MOVED "server_moved" [INFO] ["server" "address"]
-        "the name of a server has another address";
+        "the name of a server has a new address";
     SESSION_ADOPTED "session_adopted" [DEBUG] ["session" "address"]
         "a session of an earlier run has come back";
     SESSION_BEGUN "session_begun" [DEBUG] ["session" "address"]
         "a session of a client has begun";
     SESSION_EXPIRED "session_expired" [INFO] ["session" "address"]
-        "a client was silent for too long, and its tokens are free";
+        "a client was silent for too long, so its tokens are free";
     SESSION_INTRODUCED "session_introduced" [INFO] ["session" "address" "program"]
         "a client gave its name";
     SESSION_LOGGED_OUT "session_logged_out" [DEBUG] ["session" "address"]
@@ -61,13 +61,13 @@ log_events! {
     STATE_CHANGED "state_changed" [INFO] []
         "the state of this server has changed";
     STOPPING "stopping" [INFO] []
-        "the server ends, and hands its tokens over first";
+        "the server hands its tokens over, and then ends";
     STORAGE_FAILED "storage_failed" [ERROR] []
         "the state file cannot be written, so the server sends nothing";
     STORAGE_RESTORED "storage_restored" [INFO] []
         "the state file can be written again";
     SURVEY_ABORTED "survey_aborted" [INFO DEBUG] ["configuration"]
-        "a later survey has replaced the survey";
+        "a later survey has replaced this survey";
     SURVEY_BEGUN "survey_begun" [INFO DEBUG] ["configuration"]
         "the server asks clients which tokens they hold";
     SURVEY_ENDED "survey_ended" [INFO DEBUG] ["configuration"]
@@ -79,9 +79,9 @@ log_events! {
     TOKEN_RETURNED "token_returned" [INFO] ["session" "address" "token" "program" "fencing_number" "held_ns"]
         "a client has returned a token";
     TOOK_OVER "took_over" [INFO WARN] ["configuration"]
-        "this server leads; at level WARN, without the sessions of its predecessor";
+        "this server leads; at level WARN, it does not know the sessions of the leader before it";
     TOOK_OVER_TOKENS "took_over_tokens" [INFO WARN] ["server"]
-        "this server serves the tokens of a server; at level WARN, tokens without holders are lost";
+        "this server serves the tokens of another server; at level WARN, tokens without holders are lost";
     TRANSFERRED "transferred" [INFO DEBUG] ["server"]
         "tokens were handed over to another server";
 }

@@ -139,7 +139,7 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_duration)]
     pub grace: Option<Duration>,
 
-    /// Require this number of servers to hear a leader, or majority
+    /// Set how many servers must hear a leader, or majority
     ///
     /// A leader serves tokens only while at least this number of servers hear it. The number includes the leader. The
     /// default is majority for three or more servers, and 1 for fewer.

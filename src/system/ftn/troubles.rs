@@ -5,7 +5,7 @@ use ring_control::troubles;
 troubles! {
     pub(crate) TROUBLES:
     ADDRESS_WARNING "address_warning" Degraded "server"
-        "the name of a server has no address, or an address that cannot work";
+        "the name of a server has no address, or has an address that cannot work";
     CLIENT_TIMEOUT_SHORT "client_timeout_short" Degraded "if the leader is lost, clients lose their tokens"
         "--client-timeout is too short compared with --server-timeout";
     GRACE_SHORT "grace_short" Degraded "that a client of the earlier run still holds"
@@ -15,7 +15,7 @@ troubles! {
     NOT_SERVING "not_serving" Critical "this server serves nothing"
         "the server is not READY, or has no authority";
     OPTIONS_DIFFER "options_differ" Degraded "has other options"
-        "a server has other options than this server";
+        "a server has different options than this server";
     SEND_FAILED "send_failed" Degraded "cannot send to"
         "the system refuses datagrams to a server";
     SERVER_DOWN "server_down" Degraded "if this lasts, start that server"

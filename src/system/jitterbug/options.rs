@@ -16,8 +16,8 @@ use crate::system::values::{parse_count, parse_hook_timeout, parse_size};
 const EXAMPLES: &str = concat!(
     "\
 Jitterbug is for data that grows from holder to holder. For example, a few machines compute a result in turns, and \
-the result must survive the loss of any machine. Jitterbug runs on any IP segment, IPv4 or IPv6. It does not send raw \
-frames, so any user may run it.
+the result must survive the loss of any machine. Jitterbug runs on any IP segment, IPv4 or IPv6. Jitterbug \
+does not send raw frames, so any user may run a node.
 
 Do not use Jitterbug if a program must never run twice. Use the ring instead (ringd IFACE): its locks have fencing \
 tokens, leases and quorums. In Jitterbug, a split segment has a leader on each side, and the token protects nothing \
@@ -37,8 +37,8 @@ stays as it is. If --decide fails, the received data continues.
 
 Both commands must be pure, and equal on all nodes: the same input always gives the same output. The decision must \
 define an order. If three data meet, the result must not depend on which two meet first. Without these conditions, \
-data may go back, and nodes may work on different data. The node continues to answer while a command runs. It kills a \
-command that hangs, with everything that the command has started.
+data may go back, and nodes may work on different data. The node continues to answer while a command runs. The \
+node kills a command that hangs, and all processes that the command has started.
 
 Give all nodes of a segment equal options. Nodes with different commands form different rings, and each node logs the \
 nodes that differ. A node stores nothing: after a restart, it has no data until it takes the token.
@@ -84,8 +84,8 @@ nodes that differ. A node stores nothing: after a restart, it has no data until 
 ///
 /// Nodes on one IP segment find each other by broadcast and keep one token, which moves from node to node. The node
 /// that has the token leads: it works on the token's data. Then the leader hands on the token, the data and the list of
-/// all nodes. If a leader is lost, the others elect a new leader within some seconds. The nodes continue with the data
-/// that they know.
+/// all nodes. If a leader is lost, the other nodes elect a new leader within some seconds. The nodes continue with the
+/// data that they know.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "jitterbug",

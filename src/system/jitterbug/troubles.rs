@@ -5,7 +5,7 @@ use ring_control::troubles;
 troubles! {
     pub(crate) TROUBLES:
     NODE_DIFFERS "node_differs" Degraded "give all nodes"
-        "a node has other times or programs than this node";
+        "a node has different times or programs than this node";
     NO_ADDRESS "no_address" Critical "has no address, or is down"
         "the interface of this node has no address";
     NOT_TAKING "not_taking" Degraded "does not take the token"

@@ -10,11 +10,11 @@ log_events! {
         "a member accepted the token after its offer had expired, so two tokens may exist; at level INFO, the delay \
          was slight";
     BRIDGE_PORT "bridge_port" [WARN] []
-        "the interface is a port of a bridge, and the bridge takes all frames";
+        "the interface is a port of a bridge, so the bridge takes all frames";
     BROADCASTS_HEARD "broadcasts_heard" [INFO] []
         "broadcasts reach this node again";
     BROADCASTS_UNHEARD "broadcasts_unheard" [WARN] []
-        "frames to this node arrive, but broadcasts do not";
+        "frames to this node arrive, but broadcasts do not arrive";
     CAN_SEND "can_send" [INFO] []
         "this node can send again";
     CANNOT_SEND "cannot_send" [WARN] []
@@ -22,11 +22,11 @@ log_events! {
     CLOCK_AHEAD "clock_ahead" [WARN] []
         "the clock of this machine is ahead of the ring's tokens";
     CONSTANTS_APART "constants_apart" [WARN] ["mac"]
-        "the times of a node differ from the ring's by a factor of more than 10, so the node owns no token";
+        "the times of a node differ from the ring's times by a factor of more than 10, so the node owns no token";
     CONSTANTS_NEAR "constants_near" [INFO] ["mac"]
         "the times of the node are near the ring's times again";
     DATA_DROPPED "data_dropped" [WARN] ["mac"]
-        "the data of the token were dropped: they were too long for an interface";
+        "the data of the token were dropped, because they were too long for an interface";
     DATA_REFUSED "data_refused" [WARN] ["len"]
         "this node cannot set the data of the token";
     DROPPED "dropped" [DEBUG] ["reason"]
@@ -34,7 +34,7 @@ log_events! {
     GRADE_CHANGED "grade_changed" [INFO DEBUG] ["grade" "token"]
         "the grade of this node's token has changed";
     HAND_OVER_FAILED "hand_over_failed" [WARN DEBUG] ["to" "in_a_row" "token"]
-        "a member did not take the token, or frames to it cannot be sent";
+        "a member did not take the token, or this node cannot send frames to this member";
     HANDED_OVER "handed_over" [DEBUG] ["to" "latency_ns"]
         "a member took the token";
     HEARD "heard" [INFO] ["mac"]
@@ -44,7 +44,7 @@ log_events! {
     JOBS_CORRUPT "jobs_corrupt" [WARN] []
         "the file of jobs was empty or damaged at the start, so a job may run again in its period";
     LINK_FAILED "link_failed" [WARN] []
-        "the interface reported an error while the daemon received";
+        "the interface reported an error while the daemon received frames";
     LINK_LOST "link_lost" [WARN] ["reason"]
         "the interface is down, has no carrier, was replaced or does not exist";
     LINK_UP "link_up" [INFO] ["mac" "ip" "mtu"]
@@ -60,15 +60,15 @@ log_events! {
     MEMBER_DEAF "member_deaf" [WARN] ["mac"]
         "a member reports that it hears no member";
     MEMBER_DIFFERS "member_differs" [WARN] ["mac"]
-        "a member has other options than this node";
+        "a member has different options than this node";
     MEMBER_FORGOTTEN "member_forgotten" [INFO] ["mac" "members"]
         "a member was removed from the member table";
     MEMBER_HEARS "member_hears" [INFO] ["mac"]
-        "the deaf member hears others again";
+        "the deaf member hears other members again";
     MEMBER_LEFT "member_left" [INFO] ["mac"]
         "a member announced that it is leaving";
     MEMBER_MOVED "member_moved" [INFO] ["mac" "ip"]
-        "a member has another IP address";
+        "a member has a new IP address";
     MEMBER_REACHED "member_reached" [INFO] ["mac"]
         "broadcasts reach the member again";
     MEMBER_SILENT "member_silent" [WARN] ["mac" "others"]
@@ -90,9 +90,9 @@ log_events! {
     OWNER_HEARD "owner_heard" [INFO] ["mac"]
         "this node hears the owner again";
     OWNER_UNHEARD "owner_unheard" [WARN] ["mac"]
-        "others report an owner that this node does not hear";
+        "other members report an owner that this node does not hear";
     PAUSE_NOT_SYNCED "pause_not_synced" [WARN] []
-        "a power failure may undo the last pause or resume";
+        "a power failure may undo the last pause or the last resume";
     PAUSED "paused" [INFO] ["pid" "uid"]
         "the node is paused: it does not own the token until ringctl resume";
     PAUSING "pausing" [INFO] ["pid" "uid" "reason"]
@@ -104,7 +104,7 @@ log_events! {
     RECEIVES "receives" [INFO] []
         "this node hears other members";
     RECEIVES_NOTHING "receives_nothing" [INFO WARN] []
-        "this node hears no member; at level WARN, it has heard members before";
+        "this node hears no member; at level WARN, it heard members before";
     RESUMED "resumed" [INFO] ["pid" "uid"]
         "the pause was ended";
     RUN_DONE "run_done" [INFO] ["job"]
@@ -112,7 +112,7 @@ log_events! {
     RUN_FAILED "run_failed" [WARN] ["job"]
         "a run of a job on this machine failed";
     RUN_LOST "run_lost" [WARN] ["name" "runner" "age_ns"]
-        "a run of a job began, and no member will report its end";
+        "a run of a job began, but no member will report the end of the run";
     RUN_STAMPED "run_stamped" [INFO] ["job"]
         "this node is about to run a job";
     STARTED "started" [INFO] ["version" "interface" "mac"]
@@ -124,13 +124,13 @@ log_events! {
     STATE_STORED "state_stored" [INFO] []
         "the state file can be written again";
     STOPPING "stopping" [INFO] []
-        "the daemon ends, and hands the token over first";
+        "the daemon hands the token over, and then ends";
     TABLE_FULL "table_full" [WARN] ["author"]
         "the member table has no place for another member";
     TABLES_AGREE "tables_agree" [INFO] ["mac"]
         "this node and the owner know the same members again";
     TABLES_DIFFER "tables_differ" [WARN] ["mac"]
-        "this node and the owner have known different members for a long time";
+        "for a long time, this node and the owner have known different members";
     TAKEN_LATE "taken_late" [WARN INFO] []
         "this node took a token whose offer had expired, so two tokens may exist; at level INFO, the delay was \
          slight";

@@ -156,8 +156,8 @@ pub struct Options {
 
     /// Set the EtherType of the frames: 0x and hex, or decimal
     ///
-    /// Rings with different EtherTypes can share a segment and an interface without noticing each other. Run a ringd
-    /// for each ring, and query the second ring with ringctl -i eth0:0x88b6, for example.
+    /// Rings with different EtherTypes can share a segment and an interface without noticing each other. Run one ringd
+    /// for each ring. For example, query the second ring with ringctl -i eth0:0x88b6.
     #[arg(
         long,
         value_name = "TYPE",
@@ -220,7 +220,7 @@ pub struct Options {
 
     /// Run this shell command at every change
     ///
-    /// These are changes: a new state or grade, a silent or returned member, and the daemon's start and end. The daemon
+    /// Changes are a new state or grade, a silent or returned member, and the daemon's start and end. The daemon
     /// does not wait for its hooks. Only one hook runs at a time: first this command, then the programs of --hooks-dir
     /// in order. Variables such as RINGD_STATE describe the change.
     #[arg(long, value_name = "CMD")]

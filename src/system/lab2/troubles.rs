@@ -9,15 +9,15 @@ troubles! {
     ANSWER_LATE "answer_late" Degraded "two tokens may exist"
         "a member accepted the token after its offer had expired";
     BRIDGE_PORT "bridge_port" Critical "is a port of a bridge"
-        "the interface belongs to a bridge, and the bridge takes all frames";
+        "the interface belongs to a bridge, so the bridge takes all frames";
     BROADCASTS_UNHEARD "broadcasts_unheard" Critical "but no broadcasts"
-        "frames to this node arrive, but broadcasts do not";
+        "frames to this node arrive, but broadcasts do not arrive";
     CANNOT_SEND "cannot_send" Critical "this node can send nothing"
         "the interface is up but refuses every frame";
     CLOCK_AHEAD "clock_ahead" Degraded "ahead of the ring's tokens"
         "the clock of this machine is ahead of the ring's tokens";
     CONSTANTS_APART "constants_apart" Critical "the times of this node differ"
-        "the times of this node differ from the ring's by a factor of more than 10";
+        "the times of this node differ from the ring's times by a factor of more than 10";
     DATA_DROPPED "data_dropped" Degraded "dropped the token's data"
         "the data of the token were too long for an interface";
     JOBS_CORRUPT "jobs_corrupt" Degraded "a job may run again in its period"
@@ -25,17 +25,17 @@ troubles! {
     LINK_LOST "link_lost" Critical "until this ends, this node is in no ring"
         "the interface cannot be used";
     MEMBER_APART "member_apart" Degraded "the times of member"
-        "the times of a member differ from the ring's by a factor of more than 10";
+        "the times of a member differ from the ring's times by a factor of more than 10";
     MEMBER_DEAF "member_deaf" Degraded "reports that it hears no member"
         "a member hears no other member";
     MEMBER_DIFFERS "member_differs" Degraded "start all members with the same options"
-        "a member has other options than this node";
+        "a member has different options than this node";
     MEMBER_SILENT "member_silent" Degraded "not been heard for a long time"
         "members do not send, or their frames are lost";
     MEMBER_UNREACHED "member_unreached" Degraded "but no broadcasts"
-        "a member receives frames to itself, but no broadcasts";
+        "a member receives frames to its address, but no broadcasts";
     MEMBERS_MISSING "members_missing" Degraded "members run"
-        "fewer members run than --ring-size says";
+        "the number of running members is smaller than --ring-size";
     MTU_TOO_SMALL "mtu_too_small" Degraded "a confirmation needs"
         "an MTU is too small for confirmations";
     NO_OWNER "no_owner" Critical "this node knows no owner and looks for one"
@@ -43,7 +43,7 @@ troubles! {
     NO_QUORUM "no_quorum" Critical "no quorum is possible"
         "too few members are present for a quorum";
     OWNER_UNHEARD "owner_unheard" Critical "but this node does not hear"
-        "others report an owner that this node does not hear";
+        "other members report an owner that this node does not hear";
     PAUSED "paused" Degraded "this node is paused"
         "an operator paused this node";
     RECEIVES_NOTHING "receives_nothing" Critical "this node hears none of the"

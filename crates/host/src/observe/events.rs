@@ -59,31 +59,31 @@ log_events! {
     CONTROL_SOCKET_RECREATED "control_socket_recreated" [WARN] []
         "the control socket was removed or replaced, and the daemon has made it again";
     FD_LIMIT_LOW "fd_limit_low" [WARN] ["limit" "clients"]
-        "the limit of open files leaves room for few clients of the control socket";
+        "the limit of open files permits only few clients of the control socket";
     HOLDER_NOT_ENDED "holder_not_ended" [WARN] []
-        "a program disappeared without a release of its lock, and the daemon cannot end its processes";
+        "a program disappeared and did not release its lock, and the daemon cannot end its processes";
     HOOK_FAILED "hook_failed" [WARN] ["hook" "problem"]
-        "a hook failed, did not end in time, left processes behind, or cannot be started";
+        "a hook failed, could not start, did not end in time, or left processes behind";
     HOOK_OUTPUT "hook_output" [INFO] ["hook"]
         "a line that a hook printed";
     HOOK_RAN "hook_ran" [DEBUG] ["hook" "number"]
-        "a hook ran at the event with this number";
+        "a hook ran because of the event with this number";
     HOOK_RECOVERED "hook_recovered" [INFO] ["hook"]
         "a hook that had failed works again";
     HOOKS_DIR_CHANGING "hooks_dir_changing" [WARN] []
-        "hooks run all the time, because an idle owner hands the token over too soon";
+        "hooks run without a pause, because an idle owner hands the token over too soon";
     KERNEL_DROPPED "kernel_dropped" [WARN] ["count"]
         "the kernel dropped messages because the daemon did not read them in time";
     LATE_WAKE_UP "late_wake_up" [WARN DEBUG] ["late_ns" "times"]
-        "the loop of the daemon woke up late; at level WARN, so late that other nodes may notice";
+        "the event loop of the daemon woke up late; at level WARN, other nodes may notice the delay";
     LINK_FAILED "link_failed" [WARN] ["address"]
         "the daemon cannot receive at its UDP address, and retries";
     LINK_MOVED "link_moved" [INFO] ["address"]
-        "the daemon uses a new address, because its name has one";
+        "the daemon uses a new address, because its name has a new address";
     LINK_UP "link_up" [INFO] ["address"]
         "the UDP address works again";
     LOCK_GRANTED "lock_granted" [INFO] ["label" "job" "pid" "uid" "user" "token"]
-        "a program of this machine has got the token";
+        "a program of this machine has the token";
     LOCK_LOST "lock_lost" [WARN INFO] ["label" "job" "pid" "uid" "user" "token" "held_ns" "reason"]
         "a program has lost its lock before it released the lock; at level INFO, an operator ended the lock";
     LOCK_RELEASED "lock_released" [INFO] ["label" "job" "pid" "uid" "user" "token" "held_ns" "exit"]
@@ -91,7 +91,7 @@ log_events! {
     LOG_LINES_LOST "log_lines_lost" [WARN] ["count"]
         "log lines are lost because standard output is too slow";
     MOVE_FAILED "move_failed" [WARN] ["address"]
-        "the name of this server has a new address that cannot be used; the server stays at its old address";
+        "the name of this server has a new but unusable address; the server keeps its old address";
     NICE_DENIED "nice_denied" [DEBUG] []
         "the daemon runs without a raised priority";
     NOTIFY_FAILED "notify_failed" [DEBUG] []
@@ -99,7 +99,7 @@ log_events! {
     SEND_FAILED "send_failed" [WARN] ["to"]
         "the system refuses datagrams to an address";
     SEND_RESTORED "send_restored" [INFO] ["to"]
-        "datagrams to the address can be sent again";
+        "the system accepts datagrams to the address again";
     SIGNAL_IGNORED "signal_ignored" [INFO] ["signal"]
         "the daemon ignores this signal";
     STOPPED "stopped" [INFO] []

@@ -25,7 +25,7 @@ client can hold it exclusively. Waiting clients get the token in the order of \
 their requests.
 
 FILE has one line HOST:PORT per server. All servers and clients need the same \
-lines: a server does not answer a client that has other lines.
+lines: a server does not answer a client that has different lines.
 
 A client loses its tokens if the servers do not answer it for three quarters of \
 --client-timeout. If the servers have a shorter timeout, the client uses that \
@@ -65,16 +65,16 @@ WINCH and TSTP. While ringctl waits for the token, TERM, INT, HUP and QUIT end \
 ringctl. During this wait, ringctl ignores USR1, USR2 and WINCH.
 
 If the lease is not renewed, ringctl ends the command and all processes that the \
-command has started. It sends SIGTERM 2 s before the lease ends, or an eighth of \
---client-timeout before the lease ends. The shorter of these two times counts. It \
-sends SIGKILL before another client can get the token. Processes that a command \
-leaves behind when it exits are ended in the same way. If ringctl is killed, its \
-background process, ringd-keeper, ends all these processes. The command continues \
-when other clients wait for the token.
+command has started. SIGTERM comes 2 s before the lease ends, or an eighth of \
+--client-timeout before the lease ends. The shorter of these two times counts. \
+SIGKILL follows before another client can get the token. If a command exits and \
+leaves processes behind, ringctl ends these processes in the same way. If ringctl \
+is killed, its background process, ringd-keeper, ends all these processes. \
+The command continues when other clients wait for the token.
 
 ",
-    "The exit code is that of the command. If signal N ended the command, it is\n",
-    "128 + N. Other exit codes are those of ringctl token, and:\n",
+    "The exit code is the exit code of the command, or 128 + N if signal N ended\n",
+    "the command. Other exit codes are those of ringctl token, and:\n",
     "  126  the command cannot be run\n",
     "  127  there is no such command"
 );
@@ -96,8 +96,8 @@ pub(crate) struct TokenOptions {
 
     /// End the session if no answer comes for DURATION.
     ///
-    /// Without a unit, DURATION is in seconds. The servers announce the --client-timeout that they use. If that timeout
-    /// is shorter, it replaces DURATION.
+    /// Without a unit, DURATION is in seconds. The servers announce the --client-timeout that they use. If the timeout
+    /// of the servers is shorter, it replaces DURATION.
     #[arg(
         long,
         value_name = "DURATION",

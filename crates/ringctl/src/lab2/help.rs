@@ -20,15 +20,15 @@ number of members, at most one side has a quorum. With --require quorum, the \
 command starts when there is a quorum, and ringctl ends it when the quorum is \
 lost.
 
-When the token is lost, ringctl sends SIGTERM to the command and to all \
-processes that the command has started. It sends SIGKILL before another node can \
-get the token. Processes that a command leaves behind when it exits are ended in \
-the same way. If ringctl is killed, its background process, ringd-keeper, ends all \
-these processes.
+When the token is lost, ringctl sends SIGTERM to the command and to all processes \
+that the command has started. SIGKILL follows before another node can get the \
+token. If a command exits and leaves processes behind, ringctl ends these \
+processes in the same way. If ringctl is killed, its background process, \
+ringd-keeper, ends all these processes.
 
 To find these processes, ringctl uses their process group and, if it can create \
-one, their control group (version 2). It does not find a process that has left \
-both groups, for example with setsid and systemd-run --scope.
+one, their control group (version 2). But ringctl does not find a process that has \
+left both groups, for example with setsid and systemd-run --scope.
 
 Without a control group, an ordinary user cannot end processes of another user. \
 So use sudo ringctl run -- CMD, not ringctl run -- sudo CMD. If such a process \
@@ -37,8 +37,8 @@ ends or the token is lost."
 );
 
 pub(crate) const RUN_CODES: &str = concat!(
-    "The exit code is that of the command. If signal N ended the command, it is\n",
-    "128 + N. Other exit codes:\n",
+    "The exit code is the exit code of the command, or 128 + N if signal N ended\n",
+    "the command. Other exit codes:\n",
     "  1    the token was not granted in time (-E sets another code)\n",
     "  1    ringd refused the request, ringctl already runs under the token, or a\n",
     "       system call failed\n",
@@ -58,8 +58,8 @@ Put the same line, with the full path of ringctl, into a file in /etc/cron.d on 
 every machine. The first machine that gets the token sends a stamp for NAME to \
 the other members. When they have stored the stamp, the machine runs the command \
 as ringctl run does. On the other machines, ringctl finds the stamp and exits \
-with 0 without running the command. It prints one line about the run: its machine, \
-its outcome, and the end of its period. With -q it prints nothing.
+with 0 without running the command. The output is one line about the run: the \
+machine, the outcome, and the end of the period. With -q, there is no output.
 
 A period begins when a run begins. A call may come early: at most a hundredth of \
 the period, and at most one minute. So --every 24h suits a job that cron starts \
@@ -67,17 +67,17 @@ every 24 hours. If calls can come even earlier, for example when clocks are put 
 forward, give a shorter period, such as 20h. Each machine uses its own clock; no two \
 clocks are compared.
 
-Without --retry, every stamped run counts, even if it fails: no second run \
-begins within the period. With --retry, a failed or lost run does not count: \
-the next call on any machine runs the command. A run has failed if its \
-exit code is not 0. It is lost if the machine crashed, or if the token was lost.
+Without --retry, every stamped run counts, even if it fails: no second run begins \
+within the period. With --retry, a failed or lost run does not count: the next \
+call on any machine runs the command. A run has failed if its exit code is not 0. \
+A run is lost if the machine crashed, or if the token was lost.
 
 If the command does not exist (exit code 127) or cannot be run (126), the run \
 never counts. If the code 127 or 126 comes from a shell, the run has failed.
 
-If the network splits, each side may run the job once. With --require quorum, \
-only the side with more than half of the members runs it. The option --ring-size of \
-ringd gives the number of members.
+If the network splits, each side may run the job once. With --require quorum, only \
+the side with more than half of the members runs the job. The option --ring-size \
+of ringd gives the number of members.
 
 ringctl status shows the last runs. A ring stores up to 32 names. A new name \
 replaces a name whose period has ended. To end the period of a name that you no \

@@ -35,10 +35,11 @@ pub(crate) enum RingCommand {
     },
     /// Hand the token over to another member now.
     ///
-    /// Programs that use the token on this machine lose the token, and are ended first. The command fails if this node
-    /// does not have the token. An idle token moves ten times a second. For a node of Jitterbug, give no MEMBER.
+    /// Programs that use the token on this machine lose the token, and end before the handover. The command fails if
+    /// this node does not have the token. An idle token moves ten times a second. For a node of Jitterbug, give no
+    /// MEMBER.
     Yield {
-        /// Choose the member [default: the next one].
+        /// Choose the member [default: the next member].
         ///
         /// Give its MAC address, its IP address or its name, as ringctl status shows them.
         #[arg(value_name = "MEMBER")]
@@ -46,8 +47,8 @@ pub(crate) enum RingCommand {
     },
     /// Keep the token away from this machine, for maintenance.
     ///
-    /// Programs that use the token on this machine lose the token, and are ended first. The pause lasts until ringctl
-    /// resume. Without --persist, the pause also ends when the daemon ends.
+    /// Programs that use the token on this machine lose the token, and end before the pause. The pause lasts until
+    /// ringctl resume. Without --persist, the pause also ends when the daemon ends.
     #[command(after_long_help = help::PAUSE)]
     Pause(PauseOptions),
     /// End a pause.
