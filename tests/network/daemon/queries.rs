@@ -64,7 +64,7 @@ fn ringctl_finds_the_only_daemon_without_its_name() -> Result<()> {
     Ok(())
 }
 
-/// Returns the exit code with which `ringctl` reports whether the node is in a ring.
+/// Returns the exit code of `ringctl` that shows whether the node is in a ring.
 fn in_ring(daemon: &Daemon) -> Result<i32> {
     let output = daemon.ringctl(&["status", "-q"])?;
     ensure!(
