@@ -11,11 +11,12 @@ use crate::jitterbug::role::{CandidateRound, Role, Turn, TurnInput, TurnStep};
 use crate::jitterbug::{Event, Options, Reason};
 use crate::time::Instant;
 
-/// If a node has never answered, this node removes that node from the list instead of asking for the seventh time.
+/// After six unanswered questions, this node removes a node that never answered from the list, instead of asking for
+/// the seventh time.
 const FORGET_AT_ASK: u32 = 7;
 
 impl Jitterbug {
-    /// Returns the time until which a leader without local work holds the token.
+    /// Returns the time until which a leader without local work keeps the token.
     pub(super) fn held_until(&self, turn: &Turn) -> Instant {
         let Options {
             hold,
@@ -139,9 +140,9 @@ impl Jitterbug {
         }
     }
 
-    /// Whether the candidate has answered, so that the node should spend the time of a pass on this candidate. If a
-    /// pass of this turn has already run into its time limit, the candidate must have answered within the last
-    /// `renew_timeout`. So at most one pass of a turn runs into its time limit.
+    /// Whether the candidate answered. Then the node should spend the time of a pass on this candidate. If a pass of
+    /// this turn has already run into its time limit, the candidate must have answered within the last `renew_timeout`.
+    /// So at most one pass of a turn runs into its time limit.
     fn is_reachable(&self, node: IpAddr) -> bool {
         let round = self.role.round();
         let has_lost_time = round.is_some_and(CandidateRound::has_lost_time);
