@@ -141,8 +141,8 @@ impl Jitterbug {
     }
 
     /// Whether the candidate answered. Then the node should spend the time of a pass on this candidate. If a pass of
-    /// this turn has already run into its time limit, the candidate must have answered within the last `renew_timeout`.
-    /// So at most one pass of a turn runs into its time limit.
+    /// this turn already ran into its time limit, the next candidate must have answered within the last
+    /// `renew_timeout`. So at most one pass of a turn runs into its time limit.
     fn is_reachable(&self, node: IpAddr) -> bool {
         let round = self.role.round();
         let has_lost_time = round.is_some_and(CandidateRound::has_lost_time);
@@ -165,7 +165,7 @@ impl Jitterbug {
         }
     }
 
-    /// Removes from the list the nodes that were often asked and have never answered.
+    /// Removes nodes from the list that never answered many questions.
     fn forget_silent_nodes(&mut self) {
         for node in std::mem::take(&mut self.silent) {
             // The node may have answered since the last question.
@@ -185,7 +185,7 @@ impl Jitterbug {
         }
     }
 
-    /// Makes decisions about received data one after another, until a job runs or no data waits.
+    /// Makes decisions about received data one by one, until a job runs or no data wait.
     pub(super) fn decide_waiting(&mut self) {
         loop {
             let decisions = &mut self.out.counters.decisions;
