@@ -10,8 +10,8 @@ use crate::time::Instant;
 
 /// Number of searches for silent members within the time after which a member counts as silent.
 const SEARCHES_PER_SILENCE: u32 = 64;
-/// A divisor of the time after which a member counts as silent. If the time since the last search is longer, the node
-/// was stalled, and cannot know which members were silent.
+/// A divisor of the time after which a member counts as silent. If the time since the last search is longer than the
+/// quotient, the node was stalled, and cannot know which members were silent.
 const STALL_DIVISOR: u32 = 8;
 /// If at most this number of members become silent at about the same time, the reports name each of them.
 const NAMED_MAX: usize = 4;

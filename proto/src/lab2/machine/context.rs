@@ -110,7 +110,7 @@ impl Context {
         self.waiter_timeout
     }
 
-    /// Returns a time. If a node receives no frame for this time, it is deaf.
+    /// Returns the time without received frames after which a node is deaf.
     pub(crate) fn deaf_after(&self) -> Duration {
         // After a holder's death, members that heard only the holder hear each other's questions within this time. With
         // a shorter time all of them would count as deaf.

@@ -13,7 +13,7 @@ use crate::lab2::machine::Writer;
 )]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Fitness {
-    /// Whether an operator has paused the node (`docs/reference/lab2/faults.md Z1`).
+    /// Whether an operator paused the node (`docs/reference/lab2/faults.md Z1`).
     paused: bool,
     /// Whether the state file cannot be written.
     unstored: bool,
