@@ -22,8 +22,8 @@ pub(crate) struct Fitness {
     /// The check whether unicast frames arrive again. The check is `None` if the node is fit. A node becomes unfit
     /// because no member takes the token from it (`docs/reference/lab2/faults.md Y4`).
     probe: Option<Probe>,
-    /// Whether this node last announced to the members that it must not own the token because it cannot write its state
-    /// file or is apart.
+    /// Whether this node's last announcement to the members was that it must not own the token because it cannot write
+    /// its state file or is apart.
     announced: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Fitness {
 enum Probe {
     /// No question is open.
     Idle,
-    /// The node has asked this member by unicast, and has no answer yet.
+    /// The node asked this member by unicast, and waits for the answer.
     Asked(MacAddr),
     Answered,
 }
@@ -63,7 +63,7 @@ impl Fitness {
         self.paused = paused;
     }
 
-    /// Notes whether writing the state file fails. Returns whether the value has changed.
+    /// Notes whether writing the state file fails. Returns whether the value changed.
     pub(crate) fn set_unstored(&mut self, unstored: bool) -> bool {
         std::mem::replace(&mut self.unstored, unstored) != unstored
     }
@@ -83,7 +83,7 @@ impl Fitness {
         std::mem::replace(&mut self.announced, withheld) != withheld
     }
 
-    /// Notes that no member takes the token from this node, so the node is unfit.
+    /// Notes that no member takes the token from this node. So the node is unfit.
     pub(crate) fn mark_unfit(&mut self) {
         self.probe = Some(Probe::Idle);
     }
@@ -98,8 +98,8 @@ impl Fitness {
         self.probe = Some(Probe::Asked(holder));
     }
 
-    /// Notes a unicast answer to this node. Returns whether the answer comes from the member that the node has asked.
-    /// Only the first answer of this member counts.
+    /// Notes a unicast answer to this node. Returns whether the answer comes from the member that the node asked. Only
+    /// the first answer of this member counts.
     pub(crate) fn note_answer(&mut self, from: MacAddr) -> bool {
         // Only a unicast answer to a unicast question proves that unicast frames arrive in both directions.
         let is_answer = self.probe == Some(Probe::Asked(from));

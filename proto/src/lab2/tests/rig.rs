@@ -16,15 +16,15 @@ pub(crate) struct Rig {
     pub machine: Lab2,
     pub now: Now,
     pub events: Vec<Event>,
-    /// State that was stored last.
+    /// State that the node stored last.
     pub durable: StoredState,
-    /// Encoded frames that the last input has caused.
+    /// Encoded frames that the last input caused.
     pub frames: Vec<Vec<u8>>,
     /// Whether the link refuses a frame.
     pub refuse: fn(&str) -> bool,
     /// Whether writes fail.
     pub disk_full: bool,
-    /// Time for which the process is stalled after each frame that it passes to the link.
+    /// Duration of the process's stall after each frame that it passes to the link.
     pub stalls: Duration,
 }
 
