@@ -267,7 +267,7 @@ fn connect_from(ring: &TestRing, from: Ipv4Addr) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Starts a node with so many long posts that they exceed the maximum length of an answer.
+/// Starts a node whose long posts together exceed the maximum length of an answer.
 fn ring_with_long_posts(options: &[(&str, &str)]) -> Result<TestRing> {
     let ring = TestRing::new(1, DatabaseKind::Sqlite, options)?;
     ring.wait_for_ring(&[1])?;

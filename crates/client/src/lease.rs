@@ -39,7 +39,7 @@ impl Margin {
 }
 
 /// The margins at the end of a lease. A program must not work during the margins. The lengths of the margins depend on
-/// the granter's time between two renewals, and on the precision with which the end of the lease is known.
+/// two values: the granter's time between two renewals, and the precision of the lease's known end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Margins {
     /// If the lease is not renewed, the work gets SIGTERM this long before the end of the lease.

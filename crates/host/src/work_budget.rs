@@ -41,7 +41,7 @@ impl WorkBudget {
         self.resume
     }
 
-    /// Returns whether work may be done at `now`. Whether work may continue: the pause is over.
+    /// Returns whether work may continue at `now`. Then the pause is over.
     pub fn end_pause(&mut self, now: Instant) -> bool {
         if self.resume.is_some_and(|resume| now < resume) {
             return false;

@@ -125,9 +125,9 @@ pub fn is_refused(error: &io::Error) -> bool {
     matches!(error.get_ref(), Some(inner) if inner.is::<Refused>())
 }
 
-/// Looks for a part of `path` through which other users can change the file at `path`. Other users can change a file
-/// through a file, directory or link that they can write, or that belongs neither to root nor to this user. Returns the
-/// first such part of the path, or `None`.
+/// Looks for a part of `path` through which other users can change the file at `path`. Such a part is a file, directory
+/// or link that others can write, or that belongs neither to root nor to this user. Returns the first such part of the
+/// path, or `None`.
 ///
 /// # Errors
 /// Fails if there is no such file, or if it cannot be examined.

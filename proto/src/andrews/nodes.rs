@@ -15,7 +15,7 @@ pub struct NodeList {
 /// The reason why a list of nodes is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ListError {
-    /// The list has so many nodes that the longest message of an election would be too long.
+    /// The list has too many nodes for the longest message of an election.
     #[error("the list has more than {MAX_IDS} nodes")]
     TooMany,
     /// An id is 0.

@@ -214,8 +214,8 @@ pub enum Diagnostic {
         /// The members that do not hear this node.
         by: SilentMembers,
     },
-    /// The MTU of a node is too small for a PING with a promise, or the interface of the node refused a heartbeat or
-    /// PING as too long. So this node cannot confirm a tenure, or the other members cannot confirm its tenure.
+    /// A node's MTU is too small for a PING with a promise, or its interface refused a heartbeat or PING as too long.
+    /// So this node cannot confirm a tenure, or the other members cannot confirm its tenure.
     MtuTooSmall {
         /// The MTU, in bytes.
         mtu: usize,

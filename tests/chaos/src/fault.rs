@@ -44,7 +44,7 @@ pub enum Fault {
     BadNetwork {
         /// Probability that a receiver misses a frame.
         loss: f64,
-        /// Probability that a receiver gets a frame a second time.
+        /// Probability that a receiver gets a frame twice.
         duplication: f64,
         delay: Duration,
     },

@@ -167,8 +167,8 @@ impl Scene {
         }
     }
 
-    /// Applies a fault to the machine that holds the address, waits until a second machine holds it and the client
-    /// reaches it, and ends the fault.
+    /// Applies a fault to the machine that holds the address. Ends the fault when a second machine holds the address
+    /// and the client reaches it.
     fn survive(
         &self,
         fault: impl FnOnce(usize, &Container) -> Result<()>,

@@ -35,7 +35,7 @@ pub struct Rules {
     pub unicasts_only: HashSet<usize>,
     /// Probability that a receiver misses a frame, 0 to 1.
     pub loss: f64,
-    /// Probability that a receiver gets a frame a second time, 0 to 1.
+    /// Probability that a receiver gets a frame twice, 0 to 1.
     pub duplication: f64,
     /// Range of the random delay of each copy. A later frame may overtake a delayed copy.
     pub delay: Range<Duration>,

@@ -243,8 +243,8 @@ pub struct MemberStatus {
     /// The member's IP address (`10.0.0.1`, `fe80::1`). The address is `null` if the node knows no address of the
     /// member.
     pub ip: Option<String>,
-    /// The state of the member: `alive`, `silent` (no frame for a long time), `left` (the member sent a farewell),
-    /// `deaf` (the member announces that it receives no frames from members) or `paused`.
+    /// The state of the member: `alive`, `silent` (no frame for a long time), `left` (the member said goodbye), `deaf`
+    /// (the member announces that it hears no other member) or `paused`.
     #[serde(default)]
     pub state: String,
     /// The number of turns in which owners will skip the member.

@@ -1,8 +1,8 @@
 //! Tests of the `ringctl` program with real processes, signals and terminals, and with a fake daemon that each test
 //! controls (`docs/reference/control.md`).
 
-/// Lists the tests of a module in `tests()`, for `main`. If `exclusive` stands before the name of a test, the test runs
-/// alone, as in `ring_segment::tests!`.
+/// Lists the tests of a module in `tests()`, for `main`. If `exclusive` stands before the name of a test, no other test
+/// runs at the same time, as in `ring_segment::tests!`.
 macro_rules! tests {
     (@one exclusive $test:ident) => {
         crate::Test {

@@ -18,8 +18,8 @@ use super::system::{Lab2Event, World};
 use crate::kernel::queue::id;
 
 const SECOND: u64 = 1_000_000_000;
-/// A lower limit for clock errors: when 99 % of a period have passed on a node's clock, at least this percentage of the
-/// period has passed in simulated time. The next run may begin at that time.
+/// When 99 % of a period have passed on a node's clock, at least this percentage has passed in simulated time. The next
+/// run may begin at that time.
 const PERIOD_PERCENT_MIN: u64 = 97;
 /// The kinds of fault that neither split the segment nor lose frames.
 const HARMLESS_KINDS: [FaultKind; 7] = [

@@ -232,8 +232,8 @@ impl Membership {
         }
     }
 
-    /// If the successor is lost because the kernel closed this connection for the reason `why`, returns the kind of
-    /// loss and the evidence about the successor's process.
+    /// If the kernel closed this connection and the successor is therefore lost, returns the kind of loss and the
+    /// evidence about the successor's process.
     pub(crate) fn loss_on_close(
         &self,
         why: CloseReason,

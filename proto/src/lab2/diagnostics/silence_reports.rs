@@ -24,7 +24,7 @@ pub(super) struct SilenceReports {
     /// End of this node's last stall.
     running_since: Option<Instant>,
     /// A member is silent if its last frame arrived before this time. The time never goes back. When the ring grows,
-    /// members may be silent for longer. But a growing ring alone must not make a member that was reported as silent
+    /// members may be silent for longer. But the growth of the ring must not make a member that was reported as silent
     /// count as active again.
     alive: Instant,
     /// Members that sent no frame to this node, and that other members report as silent. The list is sorted by MAC. The

@@ -251,8 +251,8 @@ impl Stamps {
         self.entries.iter().find(|entry| entry.stamp.name == name)
     }
 
-    /// Computes the ages of the stored stamps. If the start of a run is in the future of the wall clock, the run's age
-    /// counts from now on, until another member sends an age.
+    /// Computes the ages of the stored stamps. If a run began in the future by the wall clock, its age counts from now
+    /// on, until another member sends an age.
     pub(super) fn compute_ages(&mut self, now: Now) {
         let age = |began| {
             let then = now.wall.checked_sub(began).map(Duration::from_nanos);

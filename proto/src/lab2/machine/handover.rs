@@ -328,7 +328,7 @@ impl Lab2 {
         }
     }
 
-    /// Completes the handover, because a frame showed that `holder` has a token at least as strong as the offered token.
+    /// Completes the handover: a frame showed that `holder` has a token at least as strong as the offered token.
     pub(super) fn on_handover_complete(&mut self, heard: Token, holder: MacAddr) {
         let Some(offer) = self.role.offer() else {
             return;

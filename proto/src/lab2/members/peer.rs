@@ -20,7 +20,7 @@ pub(crate) struct Peer {
     /// Whether this node ever received a frame of the member.
     pub(super) heard: bool,
     pub(super) penalty: Penalty,
-    /// Whether the member sent WANT_TOKEN and did not hold the token after that.
+    /// Whether the member sent WANT_TOKEN and has not held the token since this frame.
     pub(super) wants: bool,
     /// Whether this node must still send a PING to this member, because the member is new.
     pub(super) owed_ping: bool,

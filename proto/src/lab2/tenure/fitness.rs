@@ -22,8 +22,8 @@ pub(crate) struct Fitness {
     /// The check whether unicast frames arrive again. The check is `None` if the node is fit. A node becomes unfit
     /// because no member takes the token from it (`docs/reference/lab2/faults.md Y4`).
     probe: Option<Probe>,
-    /// Whether this node's last announcement to the members was that it must not own the token because it cannot write
-    /// its state file or is apart.
+    /// Whether this node last announced to the members that it must not own the token because it cannot write its state
+    /// file or is apart.
     announced: bool,
 }
 

@@ -85,7 +85,7 @@ impl Server {
         self.send_config(from, id);
     }
 
-    /// Returns whether a message comes from a session. The second message of a client begins its session. `renews` is the
+    /// Whether a message comes from a session. The second message of a client begins its session. `renews` is the
     /// configuration number that a renewal names.
     pub(super) fn identify(
         &mut self,

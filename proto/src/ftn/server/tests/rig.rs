@@ -85,7 +85,7 @@ impl Rig {
         rig
     }
 
-    /// Returns a READY server that is alone in its group.
+    /// Returns a READY server without other servers in its group.
     pub(crate) fn alone() -> Self {
         Self::alone_with(options())
     }

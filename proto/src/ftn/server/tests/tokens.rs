@@ -5,7 +5,7 @@ use ring_codec::ftn::Message;
 use super::rig::*;
 use crate::ftn::server::{PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, WAITING_REQUEST_BYTES};
 
-/// Returns a server that is alone, with sessions k1 to k5.
+/// Returns a server without other servers in its group, with sessions k1 to k5.
 fn rig() -> Rig {
     with_memory(usize::MAX)
 }
