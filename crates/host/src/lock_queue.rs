@@ -24,8 +24,8 @@ pub enum NotQueued {
     QueueFull,
 }
 
-/// A waiting client. A waiting client. `R` contains the requirements of a lock in a system. `O` has further data about
-/// the client, which only the system needs.
+/// A waiting client. `R` contains the requirements of a lock in a system. `O` has further data about the client, which
+/// only the system needs.
 #[derive(Debug)]
 pub struct Waiter<R, O> {
     /// Client that waits.

@@ -122,10 +122,10 @@ pub enum ConstantError {
 
 /// The longest allowed value of heartbeat, take-timeout and idle-hold.
 pub const PERIOD_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// The shortest heartbeat period. The shortest period of an OWNER's heartbeats.
+/// The shortest heartbeat period. An OWNER never sends heartbeats more often.
 pub const HEARTBEAT_MIN: Duration = Duration::from_millis(1);
-/// The shortest take-timeout. The shortest time in which a machine can send an offer, wake two processes and receive
-/// the answer.
+/// The shortest take-timeout. A machine needs at least this time to send an offer, wake two processes and receive the
+/// answer.
 pub const TAKE_TIMEOUT_MIN: Duration = Duration::from_micros(20);
 /// The value of idle-hold for an OWNER that keeps the token until another member wants it.
 pub const FOREVER: Duration = Duration::MAX;

@@ -22,7 +22,7 @@ pub(crate) const EPOCH: Instant = Instant::from_nanos(1 << 40);
 /// A state machine, its clock and its stored state.
 #[derive(Clone)]
 pub struct Node {
-    /// The state machine. The state machine. It is new if the node does not run.
+    /// The state machine. If the node does not run, its state machine is new.
     pub machine: Box<dyn AnyMachine>,
     /// The stored state.
     pub durable: StoredState,

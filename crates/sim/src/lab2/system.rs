@@ -62,7 +62,7 @@ pub struct Lab2System<M> {
     pub(super) slowest: Duration,
     /// The nodes that hold a token.
     pub(super) owners: Vec<usize>,
-    /// Pairs of nodes. Pairs of nodes. The first node of a pair has the address of the second node.
+    /// Pairs of nodes. The first node of a pair has the address of the second node.
     pub(super) twins: Vec<(usize, usize)>,
     pub(super) jobs: u32,
     /// Whether a station requests the token and never takes it.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::prelude::*;
 use crate::time::Instant;
 
-/// A fault of connections. A fault that occurs after one side sent `after` bytes.
+/// A fault of connections. The fault occurs after one side sent `after` bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut {
     pub(super) after: usize,

@@ -98,7 +98,7 @@ impl Content {
 /// memory.
 const QUEUE_CAPACITY: usize = 8;
 
-/// A queue of frames. A queue of frames. The first frame that enters is the first that leaves.
+/// A queue of frames. The first frame that enters is the first frame that leaves.
 #[derive(Debug, Clone)]
 pub(crate) struct Outbox {
     waiting: VecDeque<Outgoing>,

@@ -19,7 +19,7 @@ pub use counters::Counters;
 /// additional memory.
 const OUTBOX_BYTES_USUAL: usize = 1 << 20;
 
-/// Divisor of `max_memory`. Divisor of `max_memory`: in each direction, the messages in parts of all clients together
+/// Divisor of `max_memory`: in each direction, the messages in parts of all clients together
 /// may use this share of the memory.
 const CLIENTS_SHARE: usize = 16;
 
