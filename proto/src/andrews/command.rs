@@ -22,7 +22,7 @@ pub enum Command {
     ShutDown,
 }
 
-/// A client's request. A request of a client. The caller keeps the content of the request.
+/// A client's request. The caller keeps the content of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// The id of the request. The caller never uses an id twice.

@@ -56,7 +56,7 @@ pub struct Server {
     missing_socket: LastFailure,
     /// Number of all clients since the server's start.
     clients_total: u64,
-    /// Disconnected clients. Clients that disconnected. The system does not know this yet.
+    /// Disconnected clients. The system does not know this yet.
     gone: Vec<ClientId>,
     /// Earliest deadline of all clients.
     expiry: Option<Instant>,

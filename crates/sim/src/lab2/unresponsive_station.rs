@@ -11,7 +11,7 @@ use super::Inspect;
 use super::settings::FaultKind;
 use super::system::{Lab2Event, World};
 
-/// The station's address. The address of the station. In ring order, it comes after the addresses of all nodes.
+/// The station's address. In ring order, it comes after the addresses of all nodes.
 const STATION: MacAddr = MacAddr([2, 0xff, 0, 0, 2, 1]);
 /// Returns a duration of work, in nanoseconds, for members that request the token again at once. The duration is longer
 /// than the interval between two WANT_TOKEN of the station. So the station requests the token after each piece of work.

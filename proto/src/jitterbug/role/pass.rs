@@ -38,8 +38,8 @@ pub(crate) struct OfferedToken {
     pub(crate) terms: Option<Terms>,
 }
 
-/// A running pass. A pass. It uses the id and the data that the node had at the beginning of the pass. The list does
-/// not change during the pass.
+/// A running pass. The pass uses the id and the data that the node had at the beginning of the pass. The list does not
+/// change during the pass.
 #[derive(Debug)]
 pub(crate) struct Pass {
     to: Node,

@@ -89,8 +89,8 @@ pub struct OnceRequest {
     pub id: u64,
     /// The job's name.
     pub name: JobName,
-    /// The period. The period: the minimum time between the starts of two runs.
-    /// [`is_satisfied_by`](Self::is_satisfied_by) allows a small tolerance.
+    /// The period. It is the minimum time between the starts of two runs. [`is_satisfied_by`](Self::is_satisfied_by)
+    /// allows a small tolerance.
     pub every: Duration,
     /// Whether the job may run again if its last run was lost or failed.
     pub retry: bool,

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-/// A test for [`main`](crate::main). A test. The macro [`tests!`](crate::tests) makes such a value.
+/// A test for [`main`](crate::main). The macro [`tests!`](crate::tests) makes such a test.
 #[derive(Debug, Clone, Copy)]
 pub struct Test {
     path: &'static str,
