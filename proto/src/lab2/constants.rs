@@ -201,8 +201,8 @@ impl Constants {
         self.take_timeout + on_the_way
     }
 
-    /// Returns the maximum time after which an idle token reaches a member that asks for it. This time includes the
-    /// loss of one frame of each kind.
+    /// Returns the maximum time after which an idle token reaches a member that asks for it. This time is long enough
+    /// even if one frame of each kind is lost.
     pub fn request_timeout(&self) -> Duration {
         // A lost WANT_TOKEN is repeated after HEART_BEAT_PERIOD, and a lost TAKE_TOKEN after TAKE_TIMEOUT.
         self.heartbeat + self.handover_timeout()

@@ -56,7 +56,7 @@ pub struct Server {
     missing_socket: LastFailure,
     /// Number of all clients since the server's start.
     clients_total: u64,
-    /// Disconnected clients. The system does not know this yet.
+    /// Disconnected clients that were not yet reported to the system.
     gone: Vec<ClientId>,
     /// Earliest deadline of all clients.
     expiry: Option<Instant>,

@@ -102,9 +102,9 @@ impl Server {
             .is_some_and(|until| now < until)
     }
 
-    /// Whether a quorum is known to know the present configuration. If no quorum knows the present configuration, a
-    /// server without this configuration may become the leader. Servers would then serve tokens that this configuration
-    /// assigns to other servers.
+    /// Whether a quorum knows the present configuration. If no quorum knows the present configuration, a server without
+    /// this configuration may become the leader. Servers would then serve tokens that this configuration assigns to
+    /// other servers.
     pub(super) fn is_proven(&self) -> bool {
         match &self.role {
             Role::Leader(leadership) => {
