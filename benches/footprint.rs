@@ -1,7 +1,7 @@
 //! Benchmark of the memory of an idle daemon, and of its share of a core.
 //!
 //! The rings have two members on a cable, or four or eight on a bridge. All rings have default settings, and a program
-//! has used their token once. The daemons are real processes in network namespaces, measured through /proc.
+//! used their token once. The daemons are real processes in network namespaces, measured through /proc.
 //!
 //! `cargo bench --bench footprint [-- --time 60s]`
 
@@ -24,13 +24,13 @@ use real::start::Start;
 
 /// Measured rings. A member of a small ring wakes up more often.
 const RINGS: [(Kind, usize); 3] = [(Kind::Pair, 2), (Kind::Bridge, 4), (Kind::Bridge, 8)];
-/// Time after which memory and caches no longer change.
+/// Time after which memory and caches stop changing.
 const WARM_UP_TIME: Duration = Duration::from_secs(2);
 /// Time for which a program uses the token. The time is longer than a heartbeat, so that the token leaves between two
 /// heartbeats.
 const USE_TIME: Duration = Duration::from_millis(130);
 
-/// Number and length of the sleeps of the bare program, which are about the same as those of a daemon.
+/// Number of the bare program's sleeps, and their length. Both are about the same as in a daemon.
 const WAKE_UP_COUNT: u32 = 300;
 const NAP_TIME: Duration = Duration::from_millis(8);
 
@@ -95,8 +95,8 @@ fn measure(ringd: &Path, kind: Kind, members: usize, time: Duration) -> Result<S
     Ok(line(&before, &after, took))
 }
 
-/// Takes the token and releases it. In an unused ring, hops and heartbeats are due at the same time by chance. After
-/// the use, a long time passes before they are due at the same time again.
+/// Takes the token and releases it. In an unused ring, hops and heartbeats may be due at the same time by chance. After
+/// the use, hops and heartbeats are due at different times for a long time.
 fn use_once(daemon: &Daemon) -> Result<()> {
     let mut client = Client::connect(&daemon.control())?;
     client.ask()?;

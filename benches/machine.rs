@@ -1,5 +1,4 @@
-//! Benchmark of one step of Lab2's state machine. A step is an input and all output that follows until the next
-//! deadline.
+//! Benchmark of one step of Lab2's state machine. A step is one input and all its output until the next deadline.
 //!
 //! A step includes the decoding and encoding of frames, but no system calls.
 //!
@@ -84,7 +83,7 @@ fn token_is_here(progress: u64, digest: Digest) -> Vec<u8> {
     encode(PEERS[0], MacAddr::BROADCAST, message)
 }
 
-/// Measures a token that arrives and leaves in the same step.
+/// Measures a step in which a token arrives and leaves.
 fn pass_on(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::ZERO, &PEERS);
     let mut frame = take_token(digest);
@@ -101,7 +100,7 @@ fn pass_on(c: &mut Criterion) {
     c.bench_function("step/TAKE_TOKEN in, TAKE_TOKEN out", |b| b.iter(&mut step));
 }
 
-/// Measures a token that stays. The node acknowledges the token, and IDLE_HOLD begins.
+/// Measures a step in which a token arrives and stays. The node acknowledges the token, and IDLE_HOLD begins.
 fn take_and_hold(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::from_millis(10), &PEERS);
     let mut frame = take_token(digest);

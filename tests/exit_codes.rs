@@ -1,4 +1,4 @@
-//! Exit codes of the programs if they cannot write their messages.
+//! Exit codes of the programs when they cannot write their messages.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 const RINGD: &str = env!("CARGO_BIN_EXE_ringd");
 
-/// Returns the exit code of a program whose writes to standard error fail, as on a full disk.
+/// Returns the exit code of a program if its standard error is a full disk.
 fn code_without_stderr(program: &str, arguments: &[&str]) -> Option<i32> {
     let full = OpenOptions::new()
         .write(true)

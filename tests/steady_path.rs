@@ -25,7 +25,7 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which also counts allocations.
+/// The system's allocator with a counter of allocations.
 struct Counting;
 
 fn count() {
@@ -131,7 +131,7 @@ impl Link for Port<'_> {
     }
 }
 
-/// Store that keeps the last written state.
+/// Store that remembers the last written state.
 struct LastState(Option<StoredState>);
 
 impl Store<StoredState> for LastState {

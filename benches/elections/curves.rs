@@ -34,8 +34,8 @@ pub(crate) fn draw(all: &[Measured], folder: &Path) -> Result<()> {
     draw("elections-time.svg", "hops, one starts", hops)
 }
 
-/// Returns the best, mean and worst curve of each method. Curves that do not differ are drawn once. `textbook` adds the
-/// curve of the textbook.
+/// Returns the best, mean and worst curve of each method. Equal curves are drawn only once. `textbook` adds the curve
+/// of the textbook.
 #[expect(clippy::cast_precision_loss, reason = "rings of less than 2^52 nodes")]
 fn curves(
     all: &[Measured],

@@ -1,4 +1,4 @@
-//! Measures elections of one method in rings of one size. Either one node or all nodes start an election.
+//! Measures elections of one method in rings of one size. One node or all nodes start an election.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use ring_sim::kernel::rng::{Rng, Stream};
 
 use super::ring::{Cost, HOP_TIME, Ring};
 
-/// Number of random orders of the nodes over which the mean is computed.
+/// Number of random orders of the nodes. The mean is computed over these orders.
 const RANDOM_ORDERS: u64 = 30;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) struct Spread(pub [f64; 3]);
 impl Spread {
     pub(crate) const NAMES: [&'static str; 3] = ["best", "mean", "worst"];
 
-    /// Returns the minimum and the maximum of `all`, and the mean of `drawn`. `drawn` has the values of the random
+    /// Returns the minimum and the maximum of `all`, and the mean of `drawn`. `drawn` contains the values of the random
     /// orders.
     #[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
     fn of(all: &[f64], drawn: &[f64]) -> Self {

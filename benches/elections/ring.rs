@@ -1,4 +1,4 @@
-//! Rings of the board's state machine in the simulator's kernel. The network loses no messages, and each hop takes the
+//! Rings of the board's state machine in the simulator's kernel. The network loses no messages, and all hops take the
 //! same time. The benchmark simulates the database. The rows of the database decide which node starts an election.
 
 use std::cell::RefCell;
@@ -35,20 +35,20 @@ const MESSAGE_BYTES_MAX: usize = 64;
 const ELECTION_LIMIT: Duration = Duration::from_secs(10);
 /// Time of rest after an election: more than three times T1, so that the election ends and nodes forget it.
 const REST_TIME: Duration = Duration::from_secs(4);
-/// Timeout for missing tokens, which is so long that it never expires. These rings have no token.
+/// Timeout for missing tokens. It is so long that it never expires. These rings have no token.
 const UNREACHED_TIMEOUT: Duration = Duration::from_secs(1 << 20);
 
 type BenchSimulation = Simulation<Segment>;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
-    /// Number of messages of all kinds, until no node sends another message.
+    /// Number of messages of all kinds until all nodes are silent.
     pub messages: u64,
     /// Time from the first start until the last node knows the result.
     pub time: Duration,
 }
 
-/// A ring whose nodes are at rest.
+/// A ring of nodes at rest.
 pub(crate) struct Ring(BenchSimulation);
 
 impl Ring {
@@ -151,8 +151,8 @@ struct Segment {
     ids: Vec<u32>,
     largest: u32,
     rows: Rows,
-    /// Reads of the database whose answers wait until all nodes have sent a read. The answers then tell each node that
-    /// it is the acting coordinator.
+    /// Reads of the database. The answers to these reads wait until each node has sent a read. Then the answers make
+    /// each node the acting coordinator.
     gathered: Option<Vec<(usize, u64)>>,
     /// Time at which the first node started an election, and time at which the last node learned the result.
     started: Option<Duration>,
@@ -199,7 +199,7 @@ impl Segment {
         Outcome::Done
     }
 
-    /// Returns the rows that make this node the acting coordinator.
+    /// Returns rows that make this node the acting coordinator.
     fn rows_with_acting(&self, id: u32) -> Rows {
         let term = self.rows.seat.term;
         Rows {

@@ -14,7 +14,7 @@ pub(crate) const fn name(method: Method) -> &'static str {
     }
 }
 
-/// Returns the table, which compares the measured messages with the textbook's, and shows the time.
+/// Returns the table. It compares the measured messages with the textbook's messages, and shows the time.
 pub(crate) fn table(all: &[Measured]) -> String {
     let mut text = String::new();
     for start in Start::BOTH {

@@ -11,7 +11,7 @@ use super::chart;
 use super::ring::{Count, Ring};
 
 const ELECTION_LIMIT: Duration = Duration::from_secs(60);
-/// Time in which the list of nodes reaches all nodes of the ring.
+/// Time within which the list of nodes contains all nodes of the ring.
 const REST_TIME: Duration = Duration::from_secs(10);
 const IDLE_TIME: Duration = Duration::from_secs(10);
 
@@ -34,7 +34,7 @@ struct Cost {
 type Action = (&'static str, fn(&Growth) -> &Cost);
 /// Name of a curve, and its values.
 type Curve = (&'static str, fn(&Growth) -> f64);
-/// File, label of the ordinate, and curves of a chart.
+/// A chart: file, label of the vertical axis, and curves.
 type Chart<'a> = (&'a str, &'a str, &'a [Curve]);
 
 pub(crate) fn measure(nodes: usize) -> Result<Growth> {

@@ -2,8 +2,8 @@
 //!
 //! - **A pass**: the time from a giver's connect to the acknowledgement of `ringd jitterbug`. Passes alternate with a
 //!   bare exchange of the same bytes between the same namespaces. This part also measures the passes per second of a
-//!   ring of two without a hold.
-//! - **A leader's death**: the time from SIGKILL until the next leader announces itself.
+//!   ring of two with no hold time.
+//! - **A leader's death**: the time from SIGKILL until the new leader announces itself.
 //! - **Memory** of a node with the longest list.
 //! - **Growth**: the numbers of restores and datagrams for each number of nodes, and the messages of an idle ring. The
 //!   rings run in memory, so the figures are the same on every machine. Their curves are in `docs/images`.

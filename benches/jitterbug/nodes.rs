@@ -73,7 +73,7 @@ impl Token {
         }
     }
 
-    /// Passes the token with an offer, and waits for the answer and the acknowledgement.
+    /// Offers the token, passes it, and waits for the answer and the acknowledgement.
     pub(crate) fn give(&self, to: SocketAddr) -> Result<()> {
         let mut stream = TcpStream::connect(to)?;
         stream.set_nodelay(true)?;
@@ -87,7 +87,7 @@ impl Token {
         await_acknowledgement(stream)
     }
 
-    /// Sends the bytes of a pass at once, without a wait for answers.
+    /// Sends the bytes of a pass at once, and does not wait for answers.
     pub(crate) fn send(&self, to: SocketAddr) -> Result<()> {
         let mut stream = TcpStream::connect(to)?;
         stream.set_nodelay(true)?;
@@ -106,8 +106,8 @@ fn await_acknowledgement(mut stream: TcpStream) -> Result<()> {
     Ok(())
 }
 
-/// Serves the floor: accepts connections, reads each connection to its end and closes it. With `answers` it also sends
-/// one byte after TP1, like a candidate.
+/// Serves the floor: accepts connections, reads each connection to its end and closes it. With `answers`, the floor
+/// also sends one byte after TP1, as a candidate does.
 pub(crate) fn serve_floor(listener: &TcpListener, answers: bool) -> std::io::Result<()> {
     const OFFER_LEN: usize = 9;
     let mut room = vec![0; 1 << 16];

@@ -12,9 +12,9 @@ use super::median::median;
 use super::nodes::{self, Token, address, address_all, listener, serve_floor};
 use super::real::fabric::{Fabric, Kind, Place};
 
-/// Number of measurements of pass and floor, in turn.
+/// Number of rounds. Each round measures the pass and then the floor.
 const ROUNDS: usize = 5;
-/// Time for which a ring of two members keeps passing its token.
+/// Time for which a ring of two members passes its token.
 const PASS_TIME: Duration = Duration::from_secs(3);
 
 pub(crate) fn measure(passes: usize) -> Result<()> {
@@ -26,7 +26,7 @@ pub(crate) fn measure(passes: usize) -> Result<()> {
     measure_ring_of_two()
 }
 
-/// Measures repeated passes of `len` bytes to a node that already has a token.
+/// Measures repeated passes of `len` bytes to a node that has a token before each pass.
 fn measure_row(len: usize, passes: usize) -> Result<String> {
     let fabric = Fabric::new(Kind::Pair, 2)?;
     address_all(&fabric.places)?;

@@ -25,7 +25,7 @@ const UDP_PORT: u16 = 57_700;
 const TCP_PORT: u16 = 7_000;
 /// Minimum latency and the maximum that is added to it, in nanoseconds.
 const LATENCY: (u64, u64) = (20_000, 80_000);
-/// Number of slots for connections: 16 incoming ones, one outgoing one, and some that are refused.
+/// Number of slots for connections: 16 incoming connections, one outgoing connection, and some refused connections.
 const SLOTS: u16 = 24;
 const MESSAGE_BYTES_MAX: usize = 64;
 

@@ -14,17 +14,17 @@ pub(crate) trait Lock: Send {
 
 #[derive(Debug)]
 pub(crate) struct Contest {
-    /// Sorted times from a release to the next grant, for grants to another client.
+    /// Sorted times from a release to the next grant, if the next grant goes to a different client.
     pub hand_overs: Vec<Duration>,
     pub rate: f64,
-    /// Share of the grants that went to another client than the grant before, from 0 to 1.
+    /// Share of the grants that went to a different client than the grant before, from 0 to 1.
     pub moved: f64,
     /// The smallest and the largest number of grants that a client received, each divided by the mean number of all
     /// clients.
     pub parts: (f64, f64),
 }
 
-/// Lets all clients lock and unlock at the same time, without a pause.
+/// Makes all clients lock and unlock at the same time, without pauses.
 pub(crate) fn contend<L: Lock>(clients: Vec<L>, time: Duration) -> Result<Contest> {
     let over = AtomicBool::new(false);
     let began = Instant::now();
@@ -56,8 +56,7 @@ pub(crate) fn contend<L: Lock>(clients: Vec<L>, time: Duration) -> Result<Contes
     })
 }
 
-/// Lets one client lock and unlock without a pause. Returns the sorted times of its grants, and the grants per
-/// second.
+/// Makes one client lock and unlock without pauses. Returns the sorted times of its grants, and the grants per second.
 pub(crate) fn measure_uncontended<L: Lock>(
     client: &mut L,
     time: Duration,

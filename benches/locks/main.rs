@@ -1,4 +1,4 @@
-//! Measures how long a program waits for the token at the control socket. No process is started in this time.
+//! Measures how long a program waits for the token at the control socket. No process starts during this time.
 //!
 //! Floor and locks are measured in turn on the same segment. The floor is one hop of a frame through the simplest
 //! possible program, see `benches/token_pass`.
@@ -66,20 +66,20 @@ struct Options {
 #[derive(Debug, Subcommand)]
 enum Task {
     Updates(updates::Options),
-    /// The work that a client of `updates` does while it holds the lock.
+    /// The work of a client of `updates` while the client holds the lock.
     #[command(hide = true)]
     Add(updates::Addition),
 }
 
-/// Function that makes one kind of measurement for some time, in a ring of the given daemons.
+/// Function that makes one kind of measurement for a given time, in a ring of the given daemons.
 type Measure = fn(&[Daemon], Duration) -> Result<Sample>;
 
-/// Rest of the ring before each request, during which idle processors fall asleep.
+/// Rest of the ring before each request. During the rest, idle processors fall asleep.
 const REST_TIME: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Clone, Copy)]
 struct Sample {
-    /// Time of a hop of the floor, if the floor does not pause between rotations.
+    /// Time of one hop of the floor, without pauses between rotations.
     floor: f64,
     rested: f64,
     p50: f64,
@@ -168,19 +168,19 @@ fn measure_all(
     Ok(samples)
 }
 
-/// Measures grants after a rest, so the processors have to wake up.
+/// Measures grants after a rest. The processors must wake up first.
 fn acquire_rested(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     acquire(daemons, time, REST_TIME)
 }
 
-/// Measures grants without a rest. No node holds the lock or waits for it, but all nodes are awake, like the floor's
-/// stations.
+/// Measures grants without a rest. No node holds the lock or waits for it, but all nodes are awake, as the floor's
+/// stations are.
 fn acquire_awake(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     acquire(daemons, time, Duration::ZERO)
 }
 
-/// Measures grants to a node without the token. The next node in the ring has just released the lock and passed the
-/// token to the node after it.
+/// Measures grants to a node that does not hold the token. The next node in the ring has just released the lock and
+/// passed the token to its successor.
 fn acquire(daemons: &[Daemon], time: Duration, rest: Duration) -> Result<Sample> {
     let mut clients = connect(daemons)?;
     let mut took = Vec::new();
@@ -200,13 +200,13 @@ fn acquire(daemons: &[Daemon], time: Duration, rest: Duration) -> Result<Sample>
     sample(took, 0.0, (1.0, 1.0))
 }
 
-/// Lets one program per node lock and unlock without a pause.
+/// Makes one program per node lock and unlock without pauses.
 fn contend(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     let contest = contest::contend(connect(daemons)?, time)?;
     sample(contest.hand_overs, contest.rate, contest.parts)
 }
 
-/// Lets two programs on one machine compete, so that one of them always waits.
+/// Makes two programs on one machine compete, so that one program always waits.
 fn contend_locally(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     let mut clients = connect(&[&daemons[0], &daemons[0]].map(|it| it))?;
     let mut took = Vec::new();
@@ -228,7 +228,7 @@ fn contend_locally(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     sample(took, 0.0, (1.0, 1.0))
 }
 
-/// Lets one program lock and unlock while no other program wants the token.
+/// Makes one program lock and unlock while no other program wants the token.
 fn relock(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     let mut client = Client::connect(&daemons[0].control())?;
     let (took, _) = contest::measure_uncontended(&mut client, time)?;

@@ -21,7 +21,7 @@ const WAIT_LIMIT: Duration = Duration::from_secs(20);
 /// measurements.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A daemon process, which is killed on drop.
+/// A daemon process. It is killed on drop.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     pub process: Child,

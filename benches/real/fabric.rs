@@ -1,5 +1,5 @@
-//! A segment of stations in separate namespaces, each with an `eth0`. The tests' capture and switch do not run, so they
-//! cost no time.
+//! A segment of stations in separate namespaces, each with an `eth0`. The capture and the switch of the tests do not
+//! run, so they cost no time.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Real daemons in network namespaces, without a capture of their frames.
+//! Real daemons in network namespaces. The frames are not captured.
 
 #[allow(dead_code, reason = "not every benchmark uses the token")]
 pub(crate) mod client;

@@ -16,10 +16,10 @@ use super::fabric::Place;
 /// Distribution of the stations over CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Placement {
-    /// Neighbors are on different CPUs. Every hop wakes another CPU, as between machines.
+    /// Neighbors are on different CPUs. Every hop wakes a different CPU, as between machines.
     Apart,
-    /// All stations are on one CPU. A hop only switches from one process to another on this CPU, so kernel and hardware
-    /// have the least work.
+    /// All stations are on one CPU. A hop only switches between two processes on this CPU, so kernel and hardware have
+    /// the least work.
     Together,
 }
 
@@ -47,7 +47,7 @@ impl Placement {
 pub(crate) struct Start {
     /// Placement on CPUs, or `None` if the kernel chooses.
     pub placement: Option<Placement>,
-    /// Command through which the program is started. If it is empty, the program is started directly.
+    /// Command that starts the program. If it is empty, the program is started directly.
     pub through: Vec<String>,
 }
 

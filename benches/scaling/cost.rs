@@ -1,4 +1,4 @@
-//! Costs of the measured actions, and the file that keeps the costs.
+//! Costs of the measured actions, and the file with these costs.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,7 +16,7 @@ pub(crate) enum Action {
     Form,
     /// A node starts. The action ends when all nodes have the same table.
     Join,
-    /// The owner dies. The action ends when another node owns the token.
+    /// The owner dies. The action ends when a new node owns the token.
     FailOver,
     /// Two separate halves meet. The action ends when one node owns the token and all tables are equal.
     Merge,
@@ -50,7 +50,7 @@ pub(crate) struct Cost {
     pub action: Action,
     pub nodes: usize,
     pub time: Duration,
-    /// Numbers of frames to one member and to all, by kind.
+    /// Numbers of frames by kind: frames to one member, and frames to all members.
     pub unicast: [u64; 12],
     pub broadcast: [u64; 12],
 }
@@ -66,8 +66,8 @@ impl Cost {
         self.frames() as f64 / self.time.as_secs_f64()
     }
 
-    /// Returns a line of the file, with the action, the number of members, the nanoseconds, and for each kind of frame
-    /// `unicast+broadcast`.
+    /// Returns a line of the file: the action, the number of members, the nanoseconds, and `unicast+broadcast` for each
+    /// kind of frame.
     fn line(&self) -> String {
         let (name, nodes, nanos) = (self.action.name(), self.nodes, self.time.as_nanos());
         let mut line = format!("{name}\t{nodes}\t{nanos}");

@@ -12,7 +12,7 @@ use super::cost::{Action, Cost};
 /// Time between two comparisons of all tables. Comparisons are slow if tables are large.
 const TABLE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 const ACTION_LIMIT: Duration = Duration::from_secs(600);
-/// Time of rest after an action, in which its effects end.
+/// Time of rest after an action. During the rest, the effects of the action end.
 const REST_TIME: Duration = Duration::from_secs(2);
 const IDLE_TIME: Duration = Duration::from_secs(10);
 
@@ -28,7 +28,7 @@ pub(crate) fn all(nodes: usize) -> Vec<Cost> {
     })
 }
 
-/// Measures all actions that are possible in one ring, one after the other.
+/// Measures all actions that are possible in one ring, one by one.
 fn measure_one_ring(nodes: usize) -> Vec<Cost> {
     let mut costs = Vec::new();
     let mut ring = ring(nodes + 1);

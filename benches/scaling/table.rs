@@ -5,8 +5,8 @@ use ring_codec::lab2::Kind;
 use super::cost::{Action, Costs, frames, seconds};
 use super::page::group_digits;
 
-/// Returns one table with the frames and the time of each action and size. Other tables have their growth, and the
-/// frames of each kind.
+/// Returns one table with the frames and the time for each action and each size. The other tables contain the growth
+/// and the frames of each kind.
 pub(crate) fn table(costs: &Costs) -> String {
     let mut text = "| | members | frames | to one | to all | time |\n".to_owned();
     text += "|---|---:|---:|---:|---:|---:|\n";

@@ -24,7 +24,7 @@ pub(crate) enum Marks {
     Points,
 }
 
-/// A curve: the name at its end, the index of its color, and its points.
+/// A curve: the name at its end, the index of its color, and the points.
 #[derive(Debug)]
 pub(crate) struct Curve {
     pub name: String,

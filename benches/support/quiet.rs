@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Address of the first node. The other nodes have the next addresses.
+/// Address of the first node. The other nodes have the following addresses.
 pub(crate) const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
 pub(crate) fn ip_of(node: usize) -> IpAddr {
@@ -17,7 +17,7 @@ pub(crate) fn node_of(address: SocketAddr) -> Option<usize> {
     usize::try_from(ip.to_bits().checked_sub(FIRST_ADDRESS.to_bits())?).ok()
 }
 
-/// Implements the methods of a `System` that concern faults, storage and counters, for a system without them.
+/// For a system without faults, storage and counters: implements the methods of `System` that concern them.
 macro_rules! no_faults {
     () => {
         fn on_storm(&mut self, _: u64, sent: u64) {

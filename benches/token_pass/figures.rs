@@ -19,7 +19,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Makes the figures of `count` rotations, which together took the time `all`.
+    /// Makes the figures of `count` rotations. Together, these rotations took the time `all`.
     pub(crate) fn new(p50_ns: u64, p99_ns: u64, all: Duration, count: u64) -> Self {
         Self {
             p50: float(p50_ns),

@@ -35,10 +35,10 @@ const WARM_UP_TIME: Duration = Duration::from_millis(200);
 pub(crate) struct Station {
     mac: [u8; 6],
     next: [u8; 6],
-    /// Measured time, set only for the first station. This station starts the frame, reads the clock once per rotation,
-    /// and ends the run after this time.
+    /// Measured time, set only for the first station. The first station starts the frame, reads the clock once per
+    /// rotation, and ends the run after this time.
     time: Option<Duration>,
-    /// Pause before each rotation, during which idle processors fall asleep.
+    /// Pause before each rotation. During the pause, idle processors fall asleep.
     rest: Duration,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn measure(
     first.result(places.len())
 }
 
-/// A station's process, which is killed on drop.
+/// A station's process. It is killed on drop.
 struct Running(Child);
 
 impl Running {
@@ -104,14 +104,14 @@ impl Drop for Running {
 }
 
 impl Station {
-    /// Reads the options of this process, if it was started as a station.
+    /// If this process was started as a station, reads its options.
     pub(crate) fn from_env() -> Result<Option<Self>> {
         let options = env::var(STATION_VARIABLE).ok();
         let station = options.map(|options| serde_json::from_str(&options));
         station.transpose().context("not the options of a station")
     }
 
-    /// Passes the frame on until this process is killed. The first station ends by itself after its measured time.
+    /// Passes the frame on until the process is killed. The first station ends by itself after its measured time.
     pub(crate) fn run(&self) -> Result<()> {
         let socket = packet_socket()?;
         let mut poller = Poller::new()?;

@@ -1,9 +1,10 @@
 //! Benchmark of a hop of the token, compared with its floor.
 //!
 //! Ring and floor use the same segment in turn. The ring is `ringd` with `--idle-hold 0ms` on every node. The floor is
-//! the simplest possible program that passes a frame on. Its loop has one `epoll_pwait2`, one `recv` and one `send` on
-//! a plain AF_PACKET socket, for a frame as long as a TAKE_TOKEN. The program has no timeout, filter or timestamp, and
-//! does not read the bytes. In the ring and in the floor, each node is a separate process in a network namespace.
+//! the simplest possible program that passes a frame on. The program's loop has one `epoll_pwait2`, one `recv` and one
+//! `send` on a plain AF_PACKET socket. The frame is as long as a TAKE_TOKEN. The program has no timeout, filter or
+//! timestamp, and does not read the bytes. In the ring and in the floor, each node is a separate process in a network
+//! namespace.
 //!
 //! The time of a hop is the time of a rotation divided by the number of stations. So no station reads a clock at every
 //! hop. `ringd` reports its rotations in `ringctl status` (`hand_over_latency`), and one station of the floor reads the

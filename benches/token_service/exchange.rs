@@ -1,5 +1,5 @@
-//! Clients that each request a name, release it and request it again. Each client has one outstanding request. One
-//! thread drives all clients.
+//! Clients that each request a name, release it and request it again. Each client has at most one unanswered request.
+//! One thread drives all clients.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -31,12 +31,12 @@ pub(crate) trait Exchange {
 
 pub(crate) struct Figures {
     pub grants: u64,
-    /// Time of the measurement, in which the grants happened.
+    /// Duration of the measurement. The grants happened during this time.
     pub took: Duration,
     pub median: Duration,
 }
 
-/// Lets all clients request and release their names for some time.
+/// Makes all clients request and release their names for some time.
 pub(crate) fn measure<E: Exchange>(clients: &mut [E], time: Duration) -> Result<Figures> {
     let names: Vec<String> = (0..clients.len()).map(|at| format!("key{at:05}")).collect();
     let began = Instant::now();
@@ -164,7 +164,7 @@ impl Etcd {
         ))
     }
 
-    /// Returns the body of the answer if it is complete.
+    /// Returns the body of the answer when it is complete.
     fn answer(&mut self) -> Result<Option<&str>> {
         let Some((head, body)) = self.0.next_message()?.split_once("\r\n\r\n") else {
             return Ok(None);

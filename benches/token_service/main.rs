@@ -6,7 +6,7 @@
 //! - **Memory** of tokens without their names and data.
 //! - **Sessions**: the time in which many clients log in.
 //! - **Takeover**: the time from the crash of one of three servers until its successor grants one of its tokens. The
-//!   successor first asks all clients for their tokens. The crashed server counts as dead once the time ST has passed
+//!   successor first asks all clients for their tokens. The crashed server counts as dead when the time ST has passed
 //!   since its last heartbeat. Heartbeats are 300 ms apart.
 //! - **Others**, on request: a comparison with Redis and an etcd of three members, which must be installed. Each client
 //!   has one outstanding request. All servers share one processor, and one thread on another processor drives the

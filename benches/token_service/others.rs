@@ -14,7 +14,7 @@ use super::server::{Processes, on_processor};
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const MEMBERS: usize = 3;
 
-/// A service: its processes, which end on drop, and their addresses.
+/// A service: its processes and their addresses. The processes end on drop.
 pub(crate) struct Service {
     processes: Processes,
     pub addresses: Vec<SocketAddr>,
@@ -38,7 +38,7 @@ fn spawn(command: &mut Command) -> Result<Child> {
     on_processor(0, || command.spawn())?.with_context(|| format!("cannot start {name}"))
 }
 
-/// Starts one Redis. If it is `durable`, it answers only after it has written to its disk.
+/// Starts one Redis. With `durable`, the server writes to its disk before it answers.
 pub(crate) fn redis(durable: bool) -> Result<Service> {
     let folder = tempfile::tempdir()?;
     let addresses = free_addresses(1)?;

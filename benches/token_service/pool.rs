@@ -32,7 +32,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Makes `count` clients that log in.
+    /// Makes `count` clients that will log in.
     pub(crate) fn new(
         running: &ServerProcesses,
         count: usize,
@@ -63,7 +63,7 @@ impl Pool {
         })
     }
 
-    /// Drives all clients until `is_so` returns true. Returns the time until then.
+    /// Drives all clients until `is_so` returns `true`. Returns the time until `is_so` returned `true`.
     pub(crate) fn drive_until(
         &mut self,
         what: &str,
@@ -121,7 +121,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Lets each client request its own token. The names of the tokens contain `number`.
+    /// Makes each client request its own token. The names of the tokens contain `number`.
     pub(crate) fn request(&mut self, number: usize) {
         for (at, member) in self.members.iter_mut().enumerate() {
             let name = format!("{at}/{number}");
@@ -129,7 +129,7 @@ impl Pool {
         }
     }
 
-    /// Lets the first client request this token.
+    /// Makes the first client request this token.
     pub(crate) fn request_one(&mut self, name: &str) {
         request(&mut self.members[0].client, name);
     }

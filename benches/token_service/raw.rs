@@ -1,4 +1,4 @@
-//! A session whose messages this benchmark composes itself, so that the client's state machine costs no time.
+//! A session whose messages this benchmark composes itself, so that no client state machine costs time.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -17,9 +17,9 @@ use super::server::ServerProcesses;
 
 /// Length of REQUEST and GRANT in the round trip, in bytes.
 pub(crate) const REQUEST_LEN: usize = 28;
-/// Number of outstanding requests of a session, each for a separate token.
+/// Maximum number of unanswered requests of a session. Each request is for a separate token.
 const WINDOW_SIZE: usize = 32;
-/// Length of a buffer, which is longer than any datagram of this benchmark.
+/// Length of a buffer. It exceeds the length of each datagram of this benchmark.
 const BUFFER_LEN: usize = 256;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -144,7 +144,7 @@ impl Session {
         Ok(median(times))
     }
 
-    /// Waits in the kernel for a message, like the floor.
+    /// Waits in the kernel for a message, as the floor does.
     fn wait(&mut self, is_it: impl Fn(&Message<'_>) -> bool) -> Result<()> {
         let began = Instant::now();
         loop {
@@ -202,7 +202,7 @@ impl Session {
     }
 }
 
-/// Lets all sessions request and return tokens as fast as the server answers. Returns the number of grants and the
+/// Makes all sessions request and return tokens as fast as the server answers. Returns the number of grants and the
 /// time.
 pub(crate) fn flood(sessions: &mut [Session], time: Duration) -> Result<(u64, Duration)> {
     let names: Vec<Vec<String>> = (0..sessions.len())

@@ -99,7 +99,7 @@ fn start_with(
     })
 }
 
-/// Pins a process to a processor, if the machine has two.
+/// Pins a process to a processor if the machine has two processors.
 fn pin_to(cpu: usize, process: Pid) -> Result<()> {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 && cpu > 0 {
         return Ok(());

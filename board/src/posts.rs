@@ -11,7 +11,7 @@ pub enum BoardRequest {
     Post(NewPost),
     /// Reads posts, in the order of their ids.
     Read {
-        /// The id after which the read starts. Only posts with larger ids are read.
+        /// The read starts after the post with this id. Only posts with larger ids are read.
         after: i64,
         /// The maximum number of posts.
         limit: u16,
@@ -25,8 +25,7 @@ pub struct NewPost {
     pub author: String,
     /// The text.
     pub text: String,
-    /// A key of the request. A client that repeats the request sends the same key, so that the post is written only
-    /// once.
+    /// A key of the request. A client that repeats the request sends the same key, so the post is written only once.
     pub key: Option<String>,
     /// The time at which the request arrived, in milliseconds since 1970.
     pub time_ms: i64,
@@ -41,7 +40,7 @@ pub struct Post {
     pub author: String,
     /// The text.
     pub text: String,
-    /// The node that has written the post.
+    /// The node that wrote the post.
     pub node: u32,
     /// The sequence of the token under which the post was written.
     pub sequence: u64,
@@ -89,12 +88,12 @@ impl PendingRequests {
         self.entries().insert(id, Entry { request, result });
     }
 
-    /// Returns the request with this id. Returns `None` if the client of the request no longer waits.
+    /// Returns the request with this id. Returns `None` if the request's client no longer waits.
     pub fn get(&self, id: u64) -> Option<BoardRequest> {
         self.entries().get(&id).map(|entry| entry.request.clone())
     }
 
-    /// Stores the result of a request, if its client still waits.
+    /// Stores the result of a request if the request's client still waits.
     pub fn set_result(&self, id: u64, result: RequestResult) {
         if let Some(entry) = self.entries().get_mut(&id) {
             entry.result = Some(result);
@@ -110,7 +109,7 @@ impl PendingRequests {
 /// The clients that listen for new posts. In each visit of the token, the worker reads the new posts once for all
 /// listeners.
 pub trait PostFeed: Debug + Send + Sync {
-    /// Returns the id after which the next visit reads posts. Returns `None` if no listener can take posts.
+    /// Returns the id of the post after which the next visit reads posts. Returns `None` if no listener can take posts.
     fn next_start(&self) -> Option<i64>;
 
     /// Sends the posts that follow `after`, in the order of their ids, to the listeners.

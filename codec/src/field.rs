@@ -12,7 +12,7 @@ macro_rules! fields {
         }
 
         impl Field {
-            /// Returns the name as the format's document spells it.
+            /// Returns the name in the spelling of the format's document.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$field => $name,)*

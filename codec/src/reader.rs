@@ -19,7 +19,7 @@ pub struct Reader<'a> {
     needed: usize,
     /// The largest number of entries that a count may announce.
     max_count: u32,
-    /// The offset at which the message ends, according to the length that the message declares.
+    /// The end offset of the message, according to the length in the message.
     declared_end: usize,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
         self.declared_end
     }
 
-    /// Returns the bytes that were not read yet.
+    /// Returns the unread bytes.
     #[inline]
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
@@ -92,8 +92,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a fixed layout at the end of a message. If the next bytes do not have this layout, these bytes are
-    /// padding.
+    /// Reads a fixed layout at the end of a message. If the next bytes have a different layout, they are padding.
     #[inline]
     pub(crate) fn trailer<T: Layout>(
         &mut self,
@@ -170,8 +169,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the error for a message that declares no length, so that it ends only with its stream. Until the stream
-    /// ends, a message without a length may have another byte.
+    /// Returns the error for a message that declares no length, so that it ends only with its stream. Before the stream
+    /// ends, a message without a length may always get one more byte.
     pub(crate) fn wait_for_end(&mut self) -> DecodeError {
         self.truncation(Field::Data, self.rest.len().saturating_add(1))
     }

@@ -22,7 +22,7 @@ impl Backoff {
         }
     }
 
-    /// Returns the time at which the next repetition is due.
+    /// Returns the due time of the next repetition.
     pub const fn due(&self) -> Instant {
         self.due
     }

@@ -1,7 +1,7 @@
 //! Buffers whose memory grows with received bytes, not with an announced length.
 
-/// Appends bytes to a buffer that will hold at most `most` bytes. The memory of the buffer grows only with its content,
-/// so that a peer cannot make it grow by announcing a length.
+/// Appends bytes to a buffer that will hold at most `most` bytes. The memory of the buffer grows only with its content.
+/// So a peer cannot make the buffer grow by announcing a length.
 pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8], most: usize) {
     let len = buffer.len() + bytes.len();
     if len > buffer.capacity() {

@@ -25,12 +25,12 @@ fn find_broken<M>(machine: &M, invariants: &[Invariant<M>]) -> Option<&'static s
     broken.map(|(sentence, _)| *sentence)
 }
 
-/// A test of one invariant: a function that creates a sound machine, and a function that breaks only this invariant.
+/// A test of one invariant: a function that creates a valid machine, and a function that breaks only this invariant.
 #[cfg(test)]
 pub(crate) type BrokenCase<S, M> = (fn() -> S, fn(&mut M));
 
-/// Asserts that the check reports each invariant that a case breaks. `machine` takes the value that a case has created,
-/// and returns the machine in this value.
+/// Asserts that the check reports each invariant that a case breaks. `machine` takes the value that the case creates,
+/// and returns the machine inside this value.
 #[cfg(test)]
 pub(crate) fn assert_each_breaks<S, M>(
     invariants: &[Invariant<M>],

@@ -27,12 +27,12 @@ pub struct Transmit<P = ()> {
 pub struct Ticket(u64);
 
 impl Ticket {
-    /// Returns the ticket of the message to which the machine has given the number `id`.
+    /// Returns the ticket of the message with the machine's number `id`.
     pub const fn new(id: u64) -> Self {
         Self(id)
     }
 
-    /// Returns the number that the machine has given to the message.
+    /// Returns the machine's number of the message.
     pub const fn id(&self) -> u64 {
         self.0
     }
@@ -41,11 +41,11 @@ impl Ticket {
 /// The outcome of sending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendOutcome {
-    /// The link has taken the message.
+    /// The link took the message.
     Accepted,
-    /// The link has refused the message, for example because its queue is full or the link is down.
+    /// The link refused the message, for example because its queue is full or the link is down.
     Failed,
-    /// The message is longer than the link can carry. A second attempt to send the same message also fails.
+    /// The message is longer than the link can carry. A second attempt to send the same message would also fail.
     TooLong,
 }
 
@@ -63,8 +63,8 @@ pub enum StoreOutcome {
 pub enum JobRequest<J> {
     /// Runs this job after the jobs that were requested earlier. The caller reports the outcome as a command.
     Start(J),
-    /// Cancels the running job and all waiting jobs. The caller still reports an outcome for each job. If the job has
-    /// finished, the outcome is its result. If the job has not finished, the outcome says that the job was cancelled.
+    /// Cancels the running job and all waiting jobs. The caller still reports an outcome for each job. If the job ended
+    /// by itself, the outcome is its result. Otherwise, the outcome states that the job was cancelled.
     Cancel,
 }
 
@@ -107,22 +107,22 @@ pub trait Machine {
     fn handle_command(&mut self, now: Now, command: Self::Command);
     /// Handles a change of the network.
     fn handle_link(&mut self, now: Now, net: Self::Net);
-    /// Handles the timeout at the time that [`poll_timeout`](Self::poll_timeout) has returned.
+    /// Handles the timeout at the time from [`poll_timeout`](Self::poll_timeout).
     fn handle_timeout(&mut self, now: Now);
-    /// Handles the outcome of sending the message to which `ticket` belongs.
+    /// Handles the outcome of sending the message of this `ticket`.
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: SendOutcome);
 
     /// Whether the machine needs to know when its last messages have left the process. For such a machine, the caller
-    /// reads the clock after it has sent these messages, and calls [`handle_flushed`](Self::handle_flushed).
+    /// reads the clock after it sends these messages, and calls [`handle_flushed`](Self::handle_flushed).
     fn wants_flush_report(&self) -> bool {
         false
     }
-    /// Takes the time that the caller has read after sending. All accepted messages left the process before this time.
-    /// If the kernel has preempted the process between the receipt of a message and the answer, this time is
+    /// Takes the time that the caller read after sending. All accepted messages left the process before this time. If
+    /// the kernel has preempted the process between the receipt of a message and the answer, this time is
     /// correspondingly late.
     fn handle_flushed(&mut self, _by: Now) {}
 
-    /// Handles an event of a connection. Returns how many of the received bytes the machine has consumed. The caller
+    /// Handles an event of a connection. Returns the number of received bytes that the machine consumed. The caller
     /// passes the remaining bytes again together with later bytes, or after [`StreamOp::Read`].
     fn handle_stream(
         &mut self,
@@ -133,12 +133,12 @@ pub trait Machine {
         0
     }
 
-    /// Handles the outcome of storing the value that [`poll_durable`](Self::poll_durable) has returned.
+    /// Handles the outcome of storing the value from [`poll_durable`](Self::poll_durable).
     fn handle_stored(&mut self, now: Now, stored: StoreOutcome);
 
     /// Returns a value that must be stored before the next message leaves.
     fn poll_durable(&mut self) -> Option<Self::Durable>;
-    /// Encodes the next message into `buf`, which has room for the protocol's longest message.
+    /// Encodes the next message into `buf`. The buffer has space for the protocol's longest message.
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<Self::Peer>>;
     /// Returns the next operation on a connection. `vacant` is the id of the next connection to open, or `None` if no
     /// further connection can be opened.

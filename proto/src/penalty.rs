@@ -1,10 +1,10 @@
 //! Penalties for members that do not take the token. A member with a penalty is skipped for some rotations, but not
 //! forgotten (the Jitterbug document, "Candidate selection and penalties").
 
-/// The maximum number of rotations in a row in which a member is skipped.
+/// The maximum number of successive rotations in which a member is skipped.
 const SKIPS_MAX: u16 = 1 << 10;
 
-/// The record of one node about failed handovers to one member.
+/// A node's record of failed handovers to one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Penalty {
     failures: u16,
@@ -41,7 +41,7 @@ impl Penalty {
         self.turns = 0;
     }
 
-    /// Records that the member has announced its departure. Skips the member as often as possible.
+    /// Records that the member announced its departure. Skips the member as often as possible.
     pub fn on_departure(&mut self) {
         // The member is not forgotten, because it may return without an announcement.
         self.turns = SKIPS_MAX;
@@ -59,7 +59,7 @@ impl Penalty {
         self.turns as u32
     }
 
-    /// Returns how many handovers have failed in a row.
+    /// Returns the number of successive failed handovers.
     pub const fn failures(&self) -> u32 {
         self.failures as u32
     }

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// A sequence of numbers that other machines cannot guess without the seed.
+/// A sequence of numbers that other machines cannot guess unless they know the seed.
 #[derive(Debug, Clone, Hash)]
 pub struct RandomNumbers {
     seed: u64,

@@ -1,15 +1,15 @@
 //! Names, events and operations of connections, which state machines and their driver share.
 //!
-//! The driver closes no connection by itself, because the state machine has all timeouts of connections. The driver
-//! buffers received bytes that the machine has not consumed, up to a limit. Beyond the limit the peer has to wait.
+//! The driver closes no connection by itself, because the state machine has all timeouts of connections. Up to a limit,
+//! the driver buffers received bytes that the machine has not consumed. Beyond the limit, the peer must wait.
 
-/// The name of a connection. Later connections reuse the slot with another generation, so a late event of a closed
+/// The name of a connection. Later connections reuse the slot with a new generation, so a late event of a closed
 /// connection has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId {
     /// The place of the connection. Each connection that is open has its own slot.
     pub slot: u16,
-    /// The number of earlier connections that have used the same slot.
+    /// The number of earlier connections in the same slot.
     pub generation: u32,
 }
 
@@ -23,9 +23,9 @@ pub enum StreamEvent<'a, P> {
     /// Bytes have arrived. The event contains all received bytes that the machine has not consumed. If the event
     /// contains no bytes, it reports only the end of the stream.
     Received {
-        /// The bytes in the order in which the peer has sent them.
+        /// The bytes in the order in which the peer sent them.
         bytes: &'a [u8],
-        /// Whether the peer has closed its side of the connection after these bytes.
+        /// Whether the peer closed its side of the connection after these bytes.
         end: bool,
     },
     /// The connection is closed, and its id is no longer valid.
@@ -37,11 +37,11 @@ pub enum StreamEvent<'a, P> {
 pub enum CloseReason {
     /// No process listens at the peer's address.
     Refused,
-    /// The peer has reset the connection.
+    /// The peer reset the connection.
     Reset,
-    /// The kernel has given up the connection.
+    /// The kernel closed the connection, because the peer did not answer in time.
     TimedOut,
-    /// Another error, for example no route, no memory or no descriptor.
+    /// A different error, for example no route, no memory or no descriptor.
     Failed,
 }
 

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use super::time::Instant;
 
-/// The time of an action's last execution, which limits the rate of the action.
+/// The time of an action's last execution. It limits the rate of the action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Throttle {
     last: Option<Instant>,
 }
 
 impl Throttle {
-    /// Returns whether the action may be executed, because a `period` has passed since the last execution. An action
-    /// that may be executed counts as executed now.
+    /// Returns whether the action may be executed now, because a `period` has passed since the last execution. An
+    /// action that may be executed counts as executed now.
     #[must_use = "an allowed action counts as executed"]
     pub fn try_take(&mut self, now: Instant, period: Duration) -> bool {
         let is_open = self.is_allowed(now, period);

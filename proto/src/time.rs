@@ -23,7 +23,7 @@ impl Instant {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Returns the point in time that lies `by` before this point. Returns the epoch if the result would lie before the
+    /// Returns the point in time that lies `by` before this point. Returns the epoch if the result would be before the
     /// epoch.
     pub fn before(self, by: Duration) -> Self {
         // The epoch may be the boot of the computer, so the limit of an age may lie before it.
@@ -34,8 +34,8 @@ impl Instant {
 impl Add<Duration> for Instant {
     type Output = Self;
 
-    /// Returns the point in time that lies `by` after this point. If the result does not fit 64 bits, returns the last
-    /// point in time that fits, 584 years after the epoch.
+    /// Returns the point in time that lies `by` after this point. If the result does not fit into 64 bits, returns the
+    /// last point in time that fits, 584 years after the epoch.
     fn add(self, by: Duration) -> Self {
         Self(self.0.saturating_add(nanos(by)))
     }

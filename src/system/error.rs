@@ -15,7 +15,7 @@ pub enum Error {
     /// The interface that the user named does not exist.
     #[error("there is no interface '{name}'; {}", describe_existing(.existing))]
     NoInterface {
-        /// The interface's name, as the user gave it.
+        /// The interface's name, in the user's spelling.
         name: String,
         /// The interfaces that exist.
         existing: Vec<String>,
@@ -23,7 +23,7 @@ pub enum Error {
     /// The packet socket cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Another daemon has locked the ring of this interface.
+    /// A different daemon locked the ring of this interface.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The state file cannot be made, opened or read.
@@ -55,7 +55,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// Another daemon has locked the state file.
+    /// A different daemon locked the state file.
     #[error(
         "cannot use {}: another ringd uses it, perhaps in another network namespace; give each ringd its own \
          --state-dir DIR", path.display()

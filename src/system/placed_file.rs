@@ -1,7 +1,7 @@
 //! A file that stays open while a node runs, even if its path is removed or replaced.
 //!
 //! Writes to a removed file succeed, but a restart does not find the written data. So the daemon checks the path
-//! periodically. While the path leads to another file or to no file, all writes fail.
+//! periodically. While the path leads to a different file or to no file, all writes fail.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ use crate::system::events;
 pub(super) struct PlacedFile {
     file: File,
     path: PathBuf,
-    /// A description of the problem, if the path does not lead to the file.
+    /// A description of the problem; `None` if the path leads to the file.
     missing: Option<String>,
 }
 

@@ -25,19 +25,19 @@ pub(super) const SLOTS: [u64; 2] = [0, 512];
 pub(super) struct Format<T, const LEN: usize> {
     /// The first bytes of a record. The last two of these bytes are the digits of the format.
     pub magic: [u8; 8],
-    /// Encodes a record, without the parts that [`TwoSlots`] adds.
+    /// Encodes the part of a record that [`TwoSlots`] does not add.
     pub encode: fn(&T) -> [u8; LEN],
     /// Decodes a record in this format or an older format; `None` if no version writes such a record.
     pub decode: fn(&[u8; LEN]) -> Option<T>,
 }
 
-/// The file with the record. The file is locked while this value exists.
+/// The file with the record. The file stays locked until this value is dropped.
 #[derive(Debug)]
 pub(super) struct RecordFile<T: 'static, const LEN: usize> {
     file: PlacedFile,
     slots: TwoSlots<LEN>,
     format: &'static Format<T, LEN>,
-    /// The encoding of the record that was written last.
+    /// The encoding of the last written record.
     newest: [u8; LEN],
 }
 
@@ -49,7 +49,7 @@ pub(super) enum LoadedState<T> {
     Stored(T),
     /// No slot is valid, so the node starts without its state.
     Corrupt,
-    /// The file existed, but was empty or had only zeros. So the node starts without its earlier state.
+    /// The file existed, but was empty or contained only zeros. So the node starts with no earlier state.
     Emptied,
 }
 
@@ -72,7 +72,7 @@ impl<T> LoadedState<T> {
         }
     }
 
-    /// Describes the loss of an earlier run's state in the file at `path`, if the state is lost.
+    /// If the state of an earlier run is lost, describes the loss in the file at `path`.
     pub(super) fn loss(&self, path: &Path) -> Option<String> {
         let path = path.display();
         match self {
@@ -92,7 +92,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     /// file without a valid record.
     ///
     /// # Errors
-    /// Fails if the directory or the file cannot be used, or if another process has locked the file. Also fails if the
+    /// Fails if the directory or the file cannot be used, or if a different process locked the file. Also fails if the
     /// file is no state file, or belongs to another user or a newer ringd.
     pub(super) fn open(
         path: PathBuf,
@@ -208,7 +208,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     }
 }
 
-/// Locks a file while it is open.
+/// Locks a file until it is closed.
 fn lock(file: &File) -> rustix::io::Result<()> {
     flock(file, FlockOperation::NonBlockingLockExclusive)
 }
@@ -231,7 +231,7 @@ pub(super) struct WriteFailures {
 }
 
 impl WriteFailures {
-    /// Returns the outcome of a write. If the write has failed, also counts the failure.
+    /// Returns the outcome of a write. If the write failed, also counts the failure.
     pub(super) fn note(failed: &mut Option<Self>, written: io::Result<()>) -> StoreOutcome {
         let Err(last) = written else {
             return StoreOutcome::Done;

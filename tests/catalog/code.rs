@@ -44,7 +44,7 @@ struct Usage {
 ///
 /// # Panics
 /// An event of a table is not used, or the code logs it at a level or with fields that the table lacks. Also panics if
-/// a line has a name that is in no table.
+/// a line has a name that no table contains.
 pub(super) fn check() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut usages: BTreeMap<(usize, String), Usage> = BTreeMap::new();
@@ -167,8 +167,8 @@ fn field(argument: &str) -> Option<String> {
     (!name.is_empty() && name.chars().all(is_name)).then(|| name.to_owned())
 }
 
-/// Returns the arguments of a macro call up to and including the first one that begins with a string, or up to the
-/// closing parenthesis. `code` begins after the opening parenthesis.
+/// Returns the arguments of a macro call up to the first argument that begins with a string, including this argument.
+/// If there is none, returns the arguments up to the closing parenthesis. `code` begins after the opening parenthesis.
 fn arguments(code: &str) -> Vec<&str> {
     let mut arguments = Vec::new();
     let (mut begin, mut depth) = (0, 0);
@@ -191,10 +191,11 @@ fn arguments(code: &str) -> Vec<&str> {
     arguments
 }
 
-/// Compares the table of the ring with the log lines in `announcements.txt`, which a test generates from all events.
+/// Compares the table of the ring with the log lines in `announcements.txt`. A test generates these lines from all
+/// events.
 ///
 /// # Panics
-/// A line has a level or a field that the table lacks.
+/// A line has a level or a field that is missing from the table.
 pub(super) fn check_announcements() {
     let lines = include_str!("../../src/system/lab2/announcements.txt");
     let table = TABLES

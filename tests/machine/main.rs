@@ -11,7 +11,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 
-/// Runs the scripts that fuzzing has kept, including every script that ever failed.
+/// Runs the scripts that fuzzing has stored, including every script that ever failed.
 fn run_corpus(target: &str, run: fn(&[u8])) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machine/fuzz/corpus");
     let mut count = 0;
@@ -44,8 +44,7 @@ fn the_corpus_of_nodes_of_jitterbug_passes() {
     run_corpus("jitterbug_node", jitterbug::run);
 }
 
-/// Returns a configuration that runs the same scripts every time, unless the environment variables request more
-/// scripts.
+/// Returns a configuration that always runs the same scripts, unless the environment variables request more scripts.
 fn config() -> Config {
     let given = Config {
         failure_persistence: None,

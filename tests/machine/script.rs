@@ -3,8 +3,8 @@
 use arbitrary::{Arbitrary, Unstructured};
 use ring_proto::time::{Instant, Now};
 
-/// Reads the options of a state machine and the steps of its script. The script ends when too few bytes for another
-/// step are left.
+/// Reads the options of a state machine and the steps of its script. The script ends when the remaining bytes are too
+/// few for a step.
 pub(crate) fn read<'a, N, S>(data: &'a [u8]) -> Option<(N, impl Iterator<Item = S>)>
 where
     N: Arbitrary<'a>,

@@ -144,7 +144,7 @@ fn add_text(page: &mut String, text: &str) {
     }
 }
 
-/// Returns the text with its options as code, and without characters that Markdown would interpret.
+/// Returns the text with its options as code and with escaped Markdown characters.
 fn quoted(text: &str) -> String {
     let words = text.split(' ').map(|word| {
         let bare = word.trim_end_matches([',', '.', ':', ';', ')', ']']);

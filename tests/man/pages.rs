@@ -28,7 +28,7 @@ pub(crate) fn pages(program: Command) -> BTreeMap<String, String> {
     pages
 }
 
-/// Adds the pages of a command and of its visible commands.
+/// Adds the pages of a command and of its visible subcommands.
 fn add_pages(command: &Command, pages: &mut BTreeMap<String, String>) {
     let name = page_name(command);
     let man = clap_mangen::Man::new(command.clone())
@@ -70,8 +70,8 @@ fn has_commands(command: &Command) -> bool {
 }
 
 /// Returns the words of a command line: its options with their values, and its arguments. `clap_mangen` omits the
-/// values, and omits that an argument can occur several times. If `has_common_options` is false, the options that all
-/// commands of the program have are not among the words.
+/// values, and omits that an argument can occur several times. If `has_common_options` is false, the words lack the
+/// options that all commands of the program have.
 fn usage_words(command: &Command, has_common_options: bool) -> Vec<String> {
     let options = command
         .get_arguments()
@@ -209,7 +209,7 @@ pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bo
     }
 }
 
-/// Returns the file names of the pages to which a page refers: lines such as `ringctl-run(1)`.
+/// Returns the file names of the pages to which a page refers. Such a line is `ringctl-run(1)`.
 fn references(page: &str) -> impl Iterator<Item = String> {
     let pages = page.lines().filter_map(|line| {
         let line = line.trim_start_matches(".B ").trim_end_matches(',');

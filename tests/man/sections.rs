@@ -11,7 +11,7 @@ type Entries = &'static [(&'static str, &'static str)];
 /// The pages of daemons. All other pages are in section 1.
 const DAEMONS: [&str; 4] = ["ring-board", "ringd", "ringd-ftn", "ringd-jitterbug"];
 
-/// Sections whose entries are the same for all commands of a program. A page uses the entries of the longest name that
+/// Sections that have the same entries for all commands of a program. A page uses the entries of the longest name that
 /// it begins with.
 const COMMON: &[(&str, &str, Entries)] = &[
     (
@@ -315,7 +315,7 @@ const RUN_SIGNALS: Entries = &[
     ),
 ];
 
-/// Examples of commands whose help has none.
+/// Examples of the commands whose help contains no examples.
 const EXAMPLES: &[(&str, Entries)] = &[
     (
         "ringctl-data",
@@ -422,7 +422,8 @@ const EXAMPLES: &[(&str, Entries)] = &[
     ),
 ];
 
-/// Pages to which the pages of a program refer, in addition to the pages of their commands.
+/// For the pages of a program: further pages to which these pages refer, in addition to the pages of the program's
+/// commands.
 const SEE_ALSO: &[(&str, &[&str])] = &[
     ("ring-board", &["ringctl(1)", "ringd(8)"]),
     (
@@ -539,7 +540,8 @@ pub(super) fn render(command: &Command, page: &str) -> String {
     text + &pages.join(",\n") + "\n"
 }
 
-/// Returns the entries of the longest name with which `page` begins. If `inherits` is false, the name must be `page`.
+/// Returns the entries of the longest name in the table with which `page` begins. If `inherits` is false, the name must
+/// be `page`.
 fn find<T>(table: &'static [(&str, &'static [T])], page: &str, inherits: bool) -> &'static [T] {
     let matching = table.iter().filter(|(name, _)| {
         let rest = page.strip_prefix(name);
@@ -590,7 +592,7 @@ fn parts_of_help(help: &str) -> Vec<Part> {
     parts
 }
 
-/// The first lines that only name a section.
+/// First lines that are only the name of a section.
 const HEADINGS: [&str; 3] = ["Exit codes:", "Examples:", "Signals:"];
 
 fn section_of(first: &str) -> Option<&'static str> {
@@ -606,7 +608,7 @@ fn section_of(first: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns a paragraph in the language of manual pages. Indented lines are a list, whose line breaks stay.
+/// Returns a paragraph in the language of manual pages. Indented lines are a list and keep their line breaks.
 fn body(lines: &[&str]) -> String {
     let mut text = String::from(".PP\n");
     let mut in_list = false;

@@ -1,4 +1,4 @@
-//! A run of `scripts/chaos` with a fixed seed, which takes less than half a minute. The run has two cycles, with CPU
+//! A run of `scripts/chaos` with a fixed seed. The run takes less than half a minute. The run has two cycles, with CPU
 //! burners in the second calm.
 
 use std::fs;
@@ -11,12 +11,12 @@ use ring_chaos::report;
 use ring_chaos::run::{RunOptions, run};
 use ring_segment::{Test, Timing, binaries, tests};
 
-/// Time until which new cycles begin. A cycle lasts about ten seconds.
+/// Time after which no new cycle begins. A cycle lasts about ten seconds.
 const RUN_TIME: Duration = Duration::from_secs(12);
-/// Length of the faults of a cycle, which is shorter than in `scripts/chaos`, so that more faults overlap.
+/// Duration of the faults of a cycle. It is shorter than in `scripts/chaos`, so that more faults overlap.
 const FAULTS_TIME: Duration = Duration::from_secs(4);
 const SEED: u64 = 7;
-/// Minimum time in calms for which the run must judge bounds, in milliseconds. A run with less time proves nothing.
+/// Minimum duration of calms in which the run must judge bounds, in milliseconds. A run with less time proves nothing.
 const JUDGED_MIN_MS: u64 = 500;
 /// Maximum number of runs on a busy machine.
 const RUNS: usize = 3;

@@ -43,7 +43,7 @@ fn form(count: usize) -> Result<Ring> {
     Ok(ring)
 }
 
-/// Runs `ringctl status --check`. Returns the exit code and the output, which is one line.
+/// Runs `ringctl status --check`. Returns the exit code and the output. The output is one line.
 fn run_check(daemon: &Daemon) -> Result<(Option<i32>, String)> {
     let output = daemon.ringctl(&["status", "--check"])?;
     let line = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -79,7 +79,8 @@ fn wait_for_warning(daemon: &Daemon, words: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a daemon reports no trouble. Ignores the trouble of an overloaded machine, which the tests may cause.
+/// Waits until a daemon reports no trouble. Ignores the trouble of an overloaded machine, because the tests may
+/// overload the machine.
 fn wait_for_recovery(daemon: &Daemon) -> Result<()> {
     daemon.wait_for_status(WAIT_LIMIT, |status| {
         let mut troubles = status["troubles"].as_array().into_iter().flatten();

@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
 //! All tests that need a network, real daemons, control sockets and `ringctl`. Each worker process runs its tests in
-//! its own namespaces, in parallel with other workers.
+//! its own namespaces, while other workers run too.
 //!
 //! `cargo test --test network` runs all tests. `cargo test --test network locks::` runs only the tests of `locks`.
 

@@ -17,9 +17,9 @@ use nix::sys::socket::{
 };
 use ring_segment::{Segment, limit};
 
-/// Longest time until the recording thread notices that it should end.
+/// Longest time until the recording thread notices its end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Size of the receive buffer, which is enough for a few seconds in which the thread does not read.
+/// Size of the receive buffer. It can hold the packets of a few seconds in which the thread does not read.
 const BUFFER_LEN: usize = 64 << 20;
 /// Maximum length of a frame. With segmentation offload, an interface may receive a segment of this length as one
 /// frame.
@@ -37,7 +37,7 @@ struct Packet {
     bytes: Vec<u8>,
 }
 
-/// A recording at the hub's end of every node's link.
+/// A recording of each node's link, at the hub's end of the link.
 pub(crate) struct Record {
     packets: Arc<Mutex<Vec<Packet>>>,
     over: Arc<AtomicBool>,
@@ -65,12 +65,12 @@ pub(crate) struct Stream {
     pub candidate: Side,
 }
 
-/// Data that one end of a connection has sent.
+/// Data that one end of a connection sent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Side {
     pub bytes: Vec<u8>,
     /// Time of the FIN or the first RST of this end. Later packets do not count, because a kernel answers a repeated
-    /// segment with a reset.
+    /// segment with a reset packet.
     pub ended: Option<Duration>,
     first: Option<u32>,
     parts: BTreeMap<u32, Vec<u8>>,
@@ -212,7 +212,7 @@ impl Side {
         }
     }
 
-    /// Joins the bytes up to the first gap. The end of the stream counts only if no gap precedes it.
+    /// Joins the bytes up to the first gap. The end of the stream counts only if no bytes are missing before it.
     fn join(&mut self) {
         for (&offset, part) in &self.parts {
             let known = self.bytes.len();
@@ -283,7 +283,7 @@ fn run(
     Ok(())
 }
 
-/// Returns the addresses and the body of the packet in a frame, if the packet has this protocol.
+/// If the packet in a frame has this protocol, returns the packet's addresses and body.
 fn transport(frame: &[u8], protocol: u8) -> Option<(IpAddr, IpAddr, &[u8])> {
     let ip = frame.get(ETHERNET_HEADER_LEN..)?;
     match frame.get(12..ETHERNET_HEADER_LEN)? {

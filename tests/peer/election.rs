@@ -27,14 +27,14 @@ fn is_candidacy(seen: &Seen) -> bool {
     matches!(seen.message, Message::GeneratingToken { .. }) && seen.is_broadcast()
 }
 
-/// Returns a stand whose daemon has just asked for the token for the first time.
+/// Returns a stand whose daemon has just sent its first question about the token.
 fn with_looser() -> Result<Stand> {
     let stand = stand();
     stand.wait_from(0, is_question)?;
     Ok(stand)
 }
 
-/// Returns a stand whose daemon stands for election, and the daemon's candidate.
+/// Returns a stand whose daemon stands for election, and the token of its candidacy.
 fn with_candidate() -> Result<(Stand, Token)> {
     let stand = stand();
     let seen = stand.wait_from(0, is_candidacy)?;
@@ -114,7 +114,7 @@ fn news_of_a_token_delays_the_election() -> Result<()> {
     Ok(())
 }
 
-/// Checks that the frames of `becomes` make the daemon a WAITER that no longer takes part in an election.
+/// Checks that the frames of `becomes` make the daemon a WAITER that takes no further part in the election.
 fn check_becomes_waiter(stand: &Stand) -> Result<()> {
     let token = stand.high.token(50);
     stand.high.broadcast(&token_is_here(token));
@@ -184,7 +184,7 @@ fn a_looser_takes_no_offer_that_is_not_stronger() -> Result<()> {
     Ok(())
 }
 
-/// Lets a peer stand for election. Returns the time of its candidacy.
+/// Makes a peer stand for election. Returns the time of its candidacy.
 fn stand_for_election(peer: &Peer, progress: u64) -> Duration {
     let token = Token {
         progress,

@@ -10,10 +10,9 @@ use ring_segment::{
 
 use super::stand::{AT_ONCE, Stand};
 
-/// Period of heartbeats, which is so long that the daemon sends nothing by itself during a test.
+/// Period of heartbeats. It is so long that the daemon sends nothing by itself during a test.
 const HEARTBEAT: Duration = Duration::from_secs(600);
-/// Time that is longer than the delay of any answer. The sum of all waits in a test is shorter than the daemon's
-/// timeouts.
+/// Time that exceeds the delay of every answer. All waits of a test together are shorter than the daemon's timeouts.
 const ANSWER_DELAY_MAX: Duration = Duration::from_secs(5);
 
 fn stand() -> Stand {
@@ -25,8 +24,8 @@ fn received_frames(counters: &Counters) -> u64 {
     counters.received.values().sum::<u64>() + counters.dropped.values().sum::<u64>()
 }
 
-/// Returns frames that `docs/reference/lab2/states.md R4` forbids. Each frame comes with the name of the reason in the
-/// counters.
+/// Returns frames that `docs/reference/lab2/states.md R4` forbids. Each frame comes with the counter's name of the
+/// reason.
 fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8>)> {
     let valid = token_is_here(Token {
         progress: u64::MAX / 4,

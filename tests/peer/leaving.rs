@@ -38,8 +38,8 @@ fn an_ending_owner_hands_the_token_over_and_sends_leaving() -> Result<()> {
     Ok(())
 }
 
-/// Returns constants with which the attempts of a handover are short, because an ending owner has only a limited time
-/// for all attempts.
+/// Returns constants with short attempts of a handover, because an ending owner has only a limited time for all
+/// attempts.
 fn short_handover_timing() -> Timing {
     Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }

@@ -1,4 +1,4 @@
-//! The member table: its members, the frames that change it, and how tables become equal.
+//! The member table: its members, the frames that change the table, and the way in which tables become equal.
 
 use std::time::Duration;
 

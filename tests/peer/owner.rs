@@ -58,7 +58,7 @@ fn the_progress_of_the_first_token_is_the_time_of_the_clock() -> Result<()> {
     Ok(())
 }
 
-/// Checks that the daemon claims no token for several periods.
+/// Checks that the daemon claims no token during several periods.
 fn check_claims_nothing(stand: &Stand) -> Result<()> {
     stand.wait_for_state("WAITER")?;
     let claims: Vec<Seen> = stand
@@ -227,7 +227,7 @@ fn an_owner_that_knows_no_other_member_keeps_its_token() -> Result<()> {
     Ok(())
 }
 
-/// After the end of the lease, the other members may have elected another owner.
+/// After the end of the lease, the other members may have elected a new owner.
 #[test]
 fn an_owner_that_wakes_up_after_its_lease_has_no_token() -> Result<()> {
     let lease = timing().waiter_timeout();

@@ -12,7 +12,7 @@ use super::stand::{AT_ONCE, FLIGHT, Peer, Stand};
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Returns constants with which all attempts together last for several heartbeats, but not as long as WAITER_TIMEOUT.
+/// Returns constants that make all attempts together take several heartbeats, but less than WAITER_TIMEOUT.
 fn timing(idle_hold: Duration) -> Timing {
     Timing {
         take_timeout: HEARTBEAT,
@@ -236,7 +236,7 @@ fn a_giver_does_not_take_its_own_offer_back() -> Result<()> {
     Ok(())
 }
 
-/// Keeps `high` dead and lets `low` return the token at once. Returns the members to which the daemon offered the
+/// Keeps `high` dead and makes `low` return the token at once. Returns the members to which the daemon offered the
 /// token.
 fn tried_members(stand: &Stand, turns: usize, each: impl Fn()) -> Result<Vec<MacAddr>> {
     let mark = stand.mark();

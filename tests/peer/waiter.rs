@@ -17,7 +17,7 @@ fn timing() -> Timing {
     Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }
 
-/// Returns a stand whose daemon is a WAITER, and the token that it follows.
+/// Returns a stand whose daemon is a WAITER, and the token that the daemon follows.
 fn with_waiter() -> Result<(Stand, Token)> {
     let stand = Stand::new(timing());
     let token = stand.follow()?;
@@ -305,7 +305,7 @@ fn a_waiter_that_hears_heartbeats_does_not_ask_for_the_token() -> Result<()> {
     Ok(())
 }
 
-/// The clock shows that the daemon's timeout has expired, but newer heartbeats wait in its link.
+/// The clock shows that the daemon's timeout has expired, but newer heartbeats wait at the daemon's link.
 #[test]
 fn a_waiter_that_was_stopped_handles_waiting_heartbeats_before_its_timeout() -> Result<()> {
     let (stand, token) = with_waiter()?;

@@ -1,7 +1,8 @@
 //! Checks the rules of `docs/contributors/style.md` that a program can judge.
 //!
-//! `rules.rs` lists the rules on words, and `sentences.rs` finds the sentences that they judge. `code.rs` has the rules
-//! on lines and names of Rust code, `rule_ids.rs` the rules on the ids of rules, and `commits.rs` the rules on commits.
+//! `rules.rs` lists the rules on words, and `sentences.rs` finds the sentences that they judge. `code.rs` contains the
+//! rules for lines and names of Rust code, `rule_ids.rs` the rules for the ids of rules, and `commits.rs` the rules for
+//! commits.
 
 mod code;
 mod commits;

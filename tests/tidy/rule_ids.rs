@@ -23,7 +23,7 @@ const SYSTEMS: [(&str, &str); 4] = [
     ("docs/board/protocol/", "docs/appendix/decisions/board/"),
 ];
 
-/// Returns each rule whose id is not unique in its system, and each decision or comment that does not fit the rules.
+/// Returns each rule whose id occurs twice in its system, and each decision or comment that breaks a rule.
 pub(super) fn breaches(tree: &Tree) -> Vec<Breach> {
     let ids: BTreeMap<&str, Vec<&str>> = tree
         .markdown()
@@ -72,7 +72,7 @@ fn breach(file: &File, rule: &'static str, text: &str) -> Breach {
     }
 }
 
-/// Returns the anchors of rules and sections, which are the ids that links and comments can name.
+/// Returns the anchors of rules and sections. Links and comments can name these ids.
 fn anchors(text: &str) -> Vec<&str> {
     static ANCHOR: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r#"<a id="([^"]+)"></a>"#).expect("valid"));
@@ -103,7 +103,7 @@ fn normalize(path: &Path) -> String {
     parts.join("/")
 }
 
-/// Returns the citations `page.md ID` of Rust comments, which may continue on the next line of the comment.
+/// Returns the citations `page.md ID` of Rust comments. A citation may continue on the next line of the comment.
 fn citations(text: &str) -> impl Iterator<Item = (&str, &str)> {
     static CITATION: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(docs/[\w/-]+\.md)(?:\s|//[/!]?)+([A-Z][0-9]+)\b").expect("valid")

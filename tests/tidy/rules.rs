@@ -122,7 +122,7 @@ impl Rule {
     }
 }
 
-/// Pattern of a first sentence that no doc comment may have.
+/// Pattern of a first sentence that is forbidden in doc comments.
 const OPENING: &str = r"^(?:What(?:ever)?|Who(?:ever)?|How|That|So|The same)\b[^?]*$";
 
 /// Returns the advice of each rule that the sentence breaks. `opens` is true if the sentence is the first sentence of a

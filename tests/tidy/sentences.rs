@@ -132,7 +132,7 @@ struct Paragraph {
 }
 
 impl Paragraph {
-    /// Splits the paragraph, which begins `above` lines below the top of its file.
+    /// Splits the paragraph into sentences. The paragraph begins `above` lines below the top of its file.
     fn sentences(self, kind: Kind, above: usize, opens: bool) -> Vec<Sentence> {
         static END: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"[.!?:][)*]*\s+").expect("valid"));

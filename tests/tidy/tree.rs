@@ -46,7 +46,7 @@ impl File {
             .is_some_and(|it| it == extension)
     }
 
-    /// Whether the file holds only tests, benchmarks or their tools.
+    /// Whether the file contains only tests, benchmarks or their tools.
     pub(super) fn is_of_tests(&self) -> bool {
         let path = &self.path;
         path.starts_with("tests/")

@@ -1,8 +1,8 @@
 //! Etcd's lock, used through the gateway that translates HTTP with JSON to gRPC.
 //!
-//! Each waiting client has a key in a queue. The server of the client watches the key before this key. If the watched
-//! key is deleted before the watch begins, the server notices the deletion only at its next check. Checks are 100 ms
-//! apart, so handovers mostly consist of this delay.
+//! Each waiting client has a key in a queue of keys. The server of the client watches the key before this key. If the
+//! watched key is deleted before the watch begins, the server notices the deletion only at its next periodic check.
+//! Checks are 100 ms apart, so handovers mostly consist of this delay.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -51,7 +51,7 @@ pub(super) fn clients(nodes: &[Node]) -> Result<Vec<Client>> {
     nodes.iter().map(Client::connect).collect()
 }
 
-/// Returns the address at which a member serves clients.
+/// Returns the address under which clients reach a member.
 pub(crate) fn endpoint(node: &Node) -> Result<String> {
     url(node, CLIENTS)
 }

@@ -101,7 +101,7 @@ fn line(name: &str, samples: &[Sample]) -> Result<String> {
     ))
 }
 
-/// Daemon with its own data folder. The daemon is killed on drop.
+/// Daemon with a separate data folder. The daemon is killed on drop.
 #[derive(Debug)]
 pub(crate) struct Server {
     ns: NetNs,

@@ -55,7 +55,7 @@ impl Client {
         })
     }
 
-    /// Sends a command, and returns the answer, which is one line.
+    /// Sends a command, and returns the answer. The answer is one line.
     fn ask(&mut self, words: &[&str]) -> Result<&str> {
         let words = words.iter().map(|it| format!("${}\r\n{it}\r\n", it.len()));
         let command = format!("*{}\r\n{}", words.len(), words.collect::<String>());

@@ -1,4 +1,4 @@
-//! Faults of nodes. A fault affects a node whose client is at work, and there is only one fault at a time.
+//! Faults of nodes. A fault affects a node with a working client. Only one fault exists at a time.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::{draw_time, name};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Kinds of fault. The first faults apply to any lock. The next faults need a lock with daemons, and the last fault
+/// Kinds of fault. The first faults apply to any lock. The next faults need a lock that has daemons, and the last fault
 /// needs `ringctl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Fault {
@@ -36,7 +36,7 @@ pub(super) enum Fault {
     PauseKeeper,
     /// Any of the faults above, at random.
     Mixed,
-    /// Each fault that can affect the lock, one after the other.
+    /// Each fault that can affect the lock, one by one.
     All,
 }
 
@@ -83,7 +83,7 @@ fn find_holder(locks: &Locks, until: Instant, chance: &mut Rng) -> Option<(usize
     None
 }
 
-/// Causes one fault on the node of the process `work`, which works on the set. Then ends the fault.
+/// Causes one fault on the node of the process `work`. This process works on the set. Then ends the fault.
 fn cause_fault(
     fault: Fault,
     locks: &Locks,

@@ -1,4 +1,5 @@
-//! Locks of this project and of other projects. Each lock wraps a command, so that only one copy of the command runs.
+//! Locks of this project and of other projects. Each lock wraps a command, so that only one copy of the command runs at
+//! a time.
 
 use std::env;
 use std::fs;
@@ -23,9 +24,9 @@ pub(super) const CLIENTS_LOG: &str = "clients.log";
 pub(super) enum Lock {
     /// ringctl run --require quorum, and ringd --ring-size N on every node.
     Ringd,
-    /// ringctl run. Each side of a split has its own lock.
+    /// ringctl run. Each side of a split can have its own lock holder.
     RingdAlone,
-    /// ringctl run, whose command runs under ringctl guard.
+    /// ringctl run. Its command runs under ringctl guard.
     RingdGuard,
     /// ringctl token run, and ringd ftn --quorum majority on every node.
     Token,
@@ -33,7 +34,7 @@ pub(super) enum Lock {
     Flock,
     /// etcdctl lock, and an etcd on every node.
     Etcd,
-    /// No lock. Clients without a lock must lose updates, which shows that this test finds lost updates.
+    /// No lock. Clients without a lock must lose updates. This proves that the test finds lost updates.
     Nothing,
 }
 
@@ -41,8 +42,8 @@ impl Lock {
     /// Returns the faults that can affect this lock, and two values in seconds: the range of a fault's length, and the
     /// longest work.
     ///
-    /// Both values exceed every timeout of the lock. With etcd the timeouts are a session of 2 s and an election of up
-    /// to 2 s. With the token service the timeout is a session of 5 s.
+    /// Both values are longer than every timeout of the lock. With etcd the timeouts are a session of 2 s and an
+    /// election of up to 2 s. With the token service the timeout is a session of 5 s.
     pub(super) fn fault_settings(self) -> (&'static [Fault], Range<f64>, f64) {
         let (faults, lasting, longest_work) = match self {
             Self::Nothing => (1, 1.5..3.0, 1.5),
@@ -165,7 +166,7 @@ impl Locks {
         found
     }
 
-    /// Moves nodes to another bridge, so that they hear only the nodes on that bridge. All links stay up.
+    /// Moves nodes to a different bridge, so that they hear only the nodes on that bridge. All links stay up.
     pub(super) fn move_to(&self, bridge: &str, nodes: &[usize]) -> Result<()> {
         let lines = nodes
             .iter()

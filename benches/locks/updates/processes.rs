@@ -33,7 +33,7 @@ pub(super) fn runs(pid: Pid, line: &str) -> bool {
     own.is_ok_and(|own| own.starts_with(line))
 }
 
-/// Returns the parent of a process, or `None` if the process has ended.
+/// Returns the parent of a process, or `None` if the process ended.
 pub(super) fn parent(pid: Pid) -> Option<Pid> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(") ")?;
@@ -41,7 +41,7 @@ pub(super) fn parent(pid: Pid) -> Option<Pid> {
     Some(Pid::from_raw(parent))
 }
 
-/// Sends a signal to processes. Ignores processes that have ended.
+/// Sends a signal to processes. Ignores ended processes.
 pub(super) fn send(pids: &[Pid], signal: Signal) {
     for &pid in pids {
         let _ = kill(pid, signal);

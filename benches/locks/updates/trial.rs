@@ -25,11 +25,11 @@ const SHORT_WORK: f64 = 0.05;
 const LONG_WORK_SHARE: f64 = 0.1;
 /// Pause of a client after a failure.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
-/// Time that the last clients may take to end after the last fault.
+/// Maximum time that the last clients need to end after the last fault.
 const LAST_CLIENTS_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Work of a client, which runs as a separate process.
+/// Work of a client. It runs as a separate process.
 #[derive(Debug, Args)]
 pub(crate) struct Addition {
     set: String,
@@ -38,7 +38,7 @@ pub(crate) struct Addition {
 }
 
 impl Addition {
-    /// Adds the element like a program that trusts its lock. If a process is killed during the write, only its own
+    /// Adds the element like a program that trusts its lock. If a process is killed while it writes, only its own
     /// element is lost.
     pub(crate) fn run(&self) -> Result<()> {
         let elements = fs::read_to_string(&self.set)?;
@@ -56,8 +56,7 @@ pub(super) struct Outcome {
     pub(super) acknowledged: usize,
     /// Acknowledged elements that are not in the set, with the times of their acknowledgements.
     pub(super) lost: Vec<(u64, Instant)>,
-    /// Number of elements that are in the set although the client that wrote them failed. The test allows such
-    /// elements.
+    /// Number of elements in the set whose client failed after it wrote them. The test allows such elements.
     pub(super) unconfirmed: usize,
 }
 
@@ -97,7 +96,7 @@ pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) 
     })
 }
 
-/// Adds one element after the other, and returns the acknowledged elements.
+/// Adds elements one by one, and returns the acknowledged elements.
 fn add_elements(
     locks: &Locks,
     node: usize,

@@ -9,7 +9,7 @@ use ring_segment::NetNs;
 use serde_json::Value;
 
 pub(crate) const HTTP_PORT: u16 = 8080;
-/// Time limit for each read from the connection. Every request takes less time than this limit.
+/// Time limit for each read from the connection. Every request takes less time than this maximum.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct Client(BufReader<TcpStream>);
@@ -28,7 +28,7 @@ impl Client {
         Ok(serde_json::from_slice(&body)?)
     }
 
-    /// Writes a post. Returns whether the node has written the post.
+    /// Writes a post. Returns whether the node wrote the post.
     pub(crate) fn post(&mut self, text: &str) -> Result<bool> {
         let body = serde_json::json!({"author": "bench", "text": text}).to_string();
         let kind = "Content-Type: application/json\r\n";

@@ -12,7 +12,8 @@ use ring_runtime::nice;
 use super::nodes::{DatabaseKind, Ring, address, tokens_received};
 use super::real::fabric::{Fabric, Kind as Wire};
 
-/// The number of measurements of a hop, and also of an echo. Measurements of hops and echoes alternate.
+/// The number of measurements of a hop. It is also the number of measurements of an echo. Measurements of hops and
+/// echoes alternate.
 const REPETITIONS: usize = 7;
 const ECHOES: usize = 5_000;
 const MEASUREMENT_TIME: Duration = Duration::from_millis(500);
@@ -36,7 +37,7 @@ pub(crate) fn measure() -> Result<()> {
     Ok(())
 }
 
-/// Returns the mean time from one arrival of the token at a node to its arrival at the next node.
+/// Returns the mean time from the token's arrival at a node to its arrival at the next node.
 fn hop(ring: &Ring) -> Result<Duration> {
     let mut clients = [ring.client(0)?, ring.client(1)?];
     let mut count = || -> Result<u64> {

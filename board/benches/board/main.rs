@@ -1,4 +1,4 @@
-//! The cost of the coordinated ring, with real nodes, each in its own network namespace.
+//! The cost of the coordinated ring, with real nodes. Each node has its own network namespace.
 //!
 //! - **A hop** of the token between two nodes with `--hold 0s`, compared with a bare echo of the same bytes over TCP.
 //! - **Posts per second** of clients that wait for each answer, for several values of --hold and numbers of nodes.

@@ -39,7 +39,7 @@ pub(crate) struct Ring {
     _server: Option<PostgreSql>,
 }
 
-/// The process of a node. When this value is dropped, the process is killed.
+/// The process of a node. Dropping this value kills the process.
 struct Node(Child);
 
 impl Drop for Node {
@@ -177,7 +177,7 @@ pub(crate) fn has_members(status: &Value, count: usize) -> bool {
     members.is_some_and(|members| members.len() == count)
 }
 
-/// Whether the node with this id is the coordinator, and is not only acting as coordinator.
+/// Whether the node with this id is the elected coordinator, not only the acting coordinator.
 pub(crate) fn is_led_by(status: &Value, id: usize) -> bool {
     status["coordinator"] == id && status["acting"] == false
 }

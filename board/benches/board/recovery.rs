@@ -9,10 +9,10 @@ use super::nodes::{DatabaseKind, Ring, is_led_by, tokens_received};
 use super::real::fabric::Kind as Wire;
 
 const NODES: usize = 5;
-/// If a node has held the token within this time, it cannot get the token again at once, because a rotation takes 5 ×
-/// 50 ms.
+/// If a node held the token within this time, it cannot get the token again at once, because a rotation takes 5 × 50
+/// ms.
 const LATELY_MS: u64 = 100;
-/// A pause that is a little longer than 2 × T1. A node starts no second election within 2 × T1.
+/// A pause that is slightly longer than 2 × T1. A node starts no second election before 2 × T1 have passed.
 const ELECTION_PAUSE: Duration = Duration::from_millis(2_500);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,8 @@ pub(crate) fn measure(deaths: usize) -> Result<()> {
 }
 
 /// Kills a node and starts it again. Returns two times, both measured from the node's death. The first time lasts until
-/// each other node has held the token again. The second time lasts until the node with the largest id is coordinator.
+/// each other node has held the token one more time. The second time lasts until the node with the largest id is
+/// coordinator.
 fn die(ring: &mut Ring, victim: Victim) -> Result<(Duration, Duration)> {
     let at = match victim {
         Victim::Coordinator => NODES - 1,

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// The present fault, if the database has a fault. The worker sets the fault, and the status reads it from another
-/// thread.
+/// The current fault of the database; `None` if there is no fault. The worker sets the fault, and the status reads it
+/// from another thread.
 #[derive(Debug, Default)]
 pub struct CurrentFault(Mutex<Option<OpenFault>>);
 
@@ -11,18 +11,18 @@ pub struct CurrentFault(Mutex<Option<OpenFault>>);
 struct OpenFault {
     text: String,
     /// Whether a write failed with this fault. After a failed write, only a successful write ends the fault, because a
-    /// job that only reads succeeds even on a full disk.
+    /// job that only reads can succeed on a full disk.
     is_of_write: bool,
 }
 
 impl CurrentFault {
-    /// Returns the text of the fault, if the database has a fault.
+    /// Returns the text of the database's current fault; `None` if there is no fault.
     pub fn text(&self) -> Option<String> {
         let fault = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         fault.as_ref().map(|fault| fault.text.clone())
     }
 
-    /// Records that a job has failed. Returns whether the fault is new.
+    /// Records that a job failed. Returns whether the fault is new.
     pub(super) fn note_failure(&self, text: &str, is_of_write: bool) -> bool {
         let mut fault = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = fault.replace(OpenFault {
@@ -32,7 +32,7 @@ impl CurrentFault {
         before.is_none_or(|before| before.text != text)
     }
 
-    /// Records that a job has succeeded. Returns whether this success ends the fault.
+    /// Records that a job succeeded. Returns whether this success ends the fault.
     pub(super) fn note_success(&self, is_of_write: bool) -> bool {
         let mut fault = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         fault.take_if(|it| is_of_write || !it.is_of_write).is_some()

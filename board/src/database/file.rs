@@ -1,18 +1,18 @@
-//! Checks that a path still names the same file. A node that has a file open does not notice when another file takes
-//! the name of the open file.
+//! Checks that a path still leads to the same file. If a different file takes the name of an open file, a node with the
+//! open file does not notice this.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The device and the inode of a file. The two numbers stay the same when the file gets another name.
+/// The device and the inode of a file. The two numbers stay the same when the file is renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,
     inode: u64,
 }
 
-/// The file that was opened first. Until the process ends, the process uses no other file as database.
+/// The file that was opened first. Until the process ends, it uses no other file as its database.
 #[derive(Debug, Default)]
 pub(super) struct OpenedFile(Option<Identity>);
 
@@ -22,10 +22,10 @@ impl OpenedFile {
         self.0 = self.0.or_else(|| identity(path));
     }
 
-    /// Checks that the path still names the remembered file.
+    /// Checks that the path still leads to the remembered file.
     ///
     /// # Errors
-    /// Returns a sentence if the path names another file, or no file.
+    /// Returns a sentence if the path leads to a different file or to no file.
     pub(super) fn check(&self, path: &Path) -> Result<(), String> {
         let Some(kept) = self.0 else {
             return Ok(());

@@ -1,6 +1,6 @@
-//! The database. This module has the transactions of `docs/board/protocol/database.md`, rules D, and the guard of each,
-//! for SQLite and PostgreSQL. The module makes no decisions, and only carries out the jobs of the state machine. Start
-//! with `worker.rs`.
+//! The database. This module contains the transactions of `docs/board/protocol/database.md`, rules D, and the guard of
+//! each transaction, for SQLite and PostgreSQL. The module makes no decisions. It only carries out the jobs of the
+//! state machine. Start with `worker.rs`.
 //!
 //! | files | contents |
 //! |---|---|
@@ -49,7 +49,7 @@ pub struct VisitContext<'a> {
 ///
 /// # Errors
 /// Returns an error if the transaction failed, or if it is unknown whether the transaction was committed. After an
-/// error the session must not be used again.
+/// error, the caller must not use the session again.
 pub fn run(
     session: &mut dyn Session,
     nodes: &ListedNodes<'_>,

@@ -67,7 +67,7 @@ fn find_in_file(path: &Path, login: Login<'_>) -> Result<Option<String>, String>
 }
 
 /// Parses a line `host:port:database:user:password`, and returns the password if the line matches this login. Each of
-/// the first four fields may be `*`. After a backslash, the next character has no special meaning.
+/// the first four fields may be `*`. A character after a backslash has no special meaning.
 fn password_of_line(line: &str, login: Login<'_>) -> Option<String> {
     if line.starts_with('#') {
         return None;

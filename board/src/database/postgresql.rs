@@ -1,7 +1,7 @@
 //! PostgreSQL: a server, for nodes on several machines.
 //!
-//! A pooler may use another session for each transaction. Therefore no statement has a name, and every setting ends
-//! with its transaction.
+//! A pooler may use a new session for each transaction. Therefore no statement has a name, and every setting ends with
+//! its transaction.
 
 use std::env;
 use std::error::Error;
@@ -21,12 +21,12 @@ use super::value::Cell;
 use super::{Fault, Row, Session, TransactionKind, Value};
 
 /// The time limit of a statement, as a multiple of --database-timeout. The same limit applies while a transaction waits
-/// for the next statement from its node, because the node may be stopped. At the limit, the server ends the session, so
-/// that other nodes can write.
+/// for the node's next statement, because the node may be stopped. At the limit, the server ends the session, so that
+/// other nodes can write.
 const SESSION_TIMEOUT_FACTOR: u32 = 4;
 /// The number of the advisory lock for changes of the tables: "ringboard" in ASCII.
 const SCHEMA_LOCK: i64 = 0x7269_6e67_626f_6172;
-/// The kernel gives up a connection after this number of probes without an answer.
+/// The kernel closes a connection after this number of probes without an answer.
 const KEEPALIVE_PROBES_MAX: u32 = 3;
 /// The port of a server whose URL has no port.
 const DEFAULT_PORT: u16 = 5432;
@@ -52,7 +52,7 @@ enum StatementError {
     TimedOut(Duration),
 }
 
-/// Shows the error with all its causes. The text of the library names only the outermost cause.
+/// Shows the error with all its causes. The text of the library's error names only the outermost cause.
 impl fmt::Display for StatementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = match self {
@@ -97,8 +97,8 @@ impl Server {
         })
     }
 
-    /// Returns the settings for the client library. With these settings, a server whose kernel is silent delays the
-    /// node no longer than a server that does not answer.
+    /// Returns the settings for the client library. With these settings, a server with a silent kernel delays the node
+    /// no longer than a server that does not answer.
     fn config(&self, timeout: Duration) -> Config {
         let session_timeout = timeout.saturating_mul(SESSION_TIMEOUT_FACTOR);
         let probe = timeout.max(Duration::from_secs(1));

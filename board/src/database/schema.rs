@@ -33,7 +33,8 @@ pub struct ListedNodes<'a> {
 /// empties the topology and replaces all rows by the rows of the list.
 ///
 /// # Errors
-/// Returns a fault if the database cannot be used, has the tables of a newer program, or has the nodes of another ring.
+/// Returns a fault if the database cannot be used, contains the tables of a newer program, or contains the nodes of
+/// another ring.
 pub(super) fn prepare(
     session: &mut dyn Session,
     nodes: &ListedNodes<'_>,
@@ -82,9 +83,9 @@ fn migrate(session: &mut dyn Session) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses a database whose rows belong to another ring. While a ring grows or shrinks, its old and new lists have
-/// nodes in common. Each of these nodes has the same address and port in all lists. The only exception is this node,
-/// which may have moved.
+/// Refuses a database if its rows belong to another ring. While a ring grows or shrinks, its old list and its new list
+/// have nodes in common. Each of these nodes has the same address and port in all lists. The only exception is this
+/// node, which may have moved.
 fn check_ring(session: &mut dyn Session, nodes: &ListedNodes<'_>) -> Result<(), Fault> {
     let rows = session.query("SELECT id, address, port FROM nodes ORDER BY id", &[])?;
     let mut is_shared = rows.is_empty();

@@ -7,7 +7,7 @@ use super::{Row, Value};
 /// The reason why a transaction returned no result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// The transaction failed without any effect.
+    /// The transaction failed and had no effect.
     #[error("{0}")]
     Failed(String),
     /// An error occurred, and it is unknown whether the transaction was committed.
@@ -20,15 +20,15 @@ pub enum Fault {
 pub enum TransactionKind {
     /// Reads several tables as they were at one instant.
     Read,
-    /// Writes. In SQLite, no other process can write from the moment when the transaction begins. In PostgreSQL, the
-    /// first statement of the transaction locks the row that guards the transaction.
+    /// Writes. In SQLite, no other process can write after the beginning of the transaction. In PostgreSQL, the first
+    /// statement of the transaction locks the row that guards the transaction.
     Write,
     /// Creates or alters tables. Two transactions of this kind never run at the same time.
     Schema,
 }
 
-/// A connection. Statements number their values from `$1`. The text of a statement never changes, so that it can be
-/// prepared once.
+/// A connection. Statements number their values from `$1`. The text of a statement never changes, so the database can
+/// prepare it once.
 pub trait Session: Send {
     /// Begins a transaction of this kind.
     ///
@@ -70,8 +70,8 @@ pub trait Session: Send {
     fn ascending_id_column(&self) -> &'static str;
 }
 
-/// Runs `work` in one transaction. `work` returns `None` if a guard matched no row; then the transaction is rolled
-/// back. After a fault the caller must drop the session, so that the database rolls the transaction back.
+/// Runs `work` in one transaction. `work` returns `None` if a guard matched no row. Then the database rolls the
+/// transaction back. After a fault the caller must drop the session, so that the database rolls the transaction back.
 ///
 /// # Errors
 /// Returns the fault of `work` or of the database.

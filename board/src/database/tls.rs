@@ -26,9 +26,9 @@ pub enum TlsMode {
     Prefer,
     /// TLS with any server.
     Require,
-    /// TLS with a server whose certificate a trusted authority has signed.
+    /// TLS with a server whose certificate is signed by a trusted authority.
     VerifyCa,
-    /// TLS with a server whose certificate names the host and has the signature of a trusted authority.
+    /// TLS with a server whose certificate names the host and is signed by a trusted authority.
     VerifyFull,
 }
 
@@ -37,8 +37,7 @@ pub enum TlsMode {
 pub struct Tls {
     /// The value of `sslmode`.
     pub mode: TlsMode,
-    /// The value of `sslrootcert`: a file of trusted authorities. A value of `None` means the machine's trusted
-    /// authorities.
+    /// The value of `sslrootcert`: a file of trusted authorities. `None` means the trusted authorities of the machine.
     pub roots: Option<PathBuf>,
 }
 
@@ -62,7 +61,7 @@ impl FromStr for TlsMode {
 }
 
 impl Tls {
-    /// Returns the mode for the client library. The library has only three modes.
+    /// Returns the mode for the client library. The library has only three of the modes of `sslmode`.
     pub const fn library_mode(&self) -> SslMode {
         match self.mode {
             TlsMode::Disable => SslMode::Disable,

@@ -1,18 +1,18 @@
-//! The transactions on the topology. The transaction that reads all rows is called a look. Each transaction that writes
-//! has a guard.
+//! The transactions on the topology. The transaction that reads all rows is called a look. Each writing transaction has
+//! a guard.
 
 use ring_proto::andrews::{Change, CoordinatorRow, Outcome, Rows, Write};
 
 use super::value::large_number;
 use super::{Fault, Session, TransactionKind, transaction};
 
-/// `Some` if the statement has changed a row; `None` if the guard matched no row.
+/// `Some` if the statement changed a row; `None` if the guard matched no row.
 type GuardResult = Option<()>;
 
-/// Reads the members, the coordinator's row and the token's row as they were at one instant.
+/// Reads the members, the coordinator's row and the token's row in their state at one instant.
 ///
 /// # Errors
-/// Returns a fault if the database cannot be used, or if another program has changed its rows.
+/// Returns a fault if the database cannot be used, or if a foreign program changed its rows.
 pub(super) fn read_rows(session: &mut dyn Session) -> Result<Rows, Fault> {
     let rows = transaction(session, TransactionKind::Read, |session| {
         let rows = session.query("SELECT id, successor FROM nodes ORDER BY id", &[])?;
@@ -47,7 +47,7 @@ fn empty_table(table: &str) -> Fault {
     ))
 }
 
-/// Changes the topology, if the guard matches, and if the rows on which the change depends are unchanged.
+/// Changes the topology, if the guard matches, and if the rows that determine the change are unchanged.
 ///
 /// # Errors
 /// Returns a fault if the transaction failed, or if it is unknown whether it was committed.
@@ -78,7 +78,7 @@ const fn require_one_row(rows: u64) -> GuardResult {
     if rows == 1 { Some(()) } else { None }
 }
 
-/// Replaces the coordinator's row, if the row has not changed since it was read.
+/// Replaces the coordinator's row if it has not changed since the read.
 fn replace_coordinator(
     session: &mut dyn Session,
     own: u32,
@@ -147,7 +147,7 @@ fn write_claim(
     what.map_or(Ok(Some(())), |what| apply_change(session, what))
 }
 
-/// Writes this node's row without a change. A database that is read-only or full refuses this write too.
+/// Rewrites this node's row without any change. A database that is read-only or full refuses this write too.
 fn rewrite_own_row(session: &mut dyn Session, own: u32) -> Result<GuardResult, Fault> {
     let changed = session.execute("UPDATE nodes SET port = port WHERE id = $1", &[own.into()])?;
     Ok(require_one_row(changed))
@@ -178,8 +178,8 @@ fn write_token(
     begin_term(session, own, new)
 }
 
-/// Changes the ring. In the table, no two rows may have the same successor. So a successor is removed from one row
-/// before another row gets the same successor.
+/// Changes the ring. In the table, no two rows may have the same successor. So a successor is removed from its old row
+/// before it is written into a new row.
 fn apply_change(session: &mut dyn Session, what: Change) -> Result<GuardResult, Fault> {
     match what {
         Change::Insert {

@@ -25,7 +25,7 @@ pub enum Url {
 /// The reason why a URL is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UrlError {
-    /// The URL begins with another scheme.
+    /// The URL begins with a different scheme.
     #[error(
         "no such kind of database: use sqlite:///ABSOLUTE/PATH or postgres://USER@HOST/DATABASE"
     )]
@@ -63,7 +63,7 @@ impl FromStr for Url {
     }
 }
 
-/// Separates the options for TLS from a URL, because the client library knows only three of the modes.
+/// Separates the TLS options from a URL, because the client library knows only three of the modes.
 fn split_tls_options(text: &str) -> Result<(String, Tls), String> {
     let (mut tls, mut others) = (Tls::default(), Vec::new());
     let Some((place, query)) = text.split_once('?') else {
@@ -115,8 +115,7 @@ impl Url {
         matches!(self, Self::PostgreSql(server) if server.config.get_password().is_some())
     }
 
-    /// Opens a session. Whenever the session has to wait for other nodes, the session gives up after a small multiple
-    /// of `timeout`.
+    /// Opens a session. When the session must wait for other nodes, it gives up after a small multiple of `timeout`.
     ///
     /// # Errors
     /// Returns a fault if the file cannot be used, or if the server cannot be reached.

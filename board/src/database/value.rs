@@ -61,7 +61,7 @@ impl Row {
         self.0.get(column).unwrap_or(&Cell::Null)
     }
 
-    /// Returns a number, or `None` for NULL.
+    /// Returns a number; NULL becomes `None`.
     ///
     /// # Errors
     /// Returns a fault if the value is not a number.
@@ -88,7 +88,7 @@ impl Row {
         u64::try_from(number).map_err(|_| unexpected_value(&number.to_string()))
     }
 
-    /// Returns the id of a node, or `None` for NULL.
+    /// Returns the id of a node; NULL becomes `None`.
     pub(super) fn id_if_any(&self, column: usize) -> Result<Option<u32>, Fault> {
         let number = self.number_if_any(column)?;
         let id =

@@ -6,8 +6,8 @@ use super::value::large_number;
 use super::{Fault, Row, Session, TransactionKind, Value, VisitContext, transaction};
 use crate::posts::{BoardRequest, NewPost, Post, RequestResult};
 
-/// Limit for the text of a read, in bytes. The read ends after the post with which the text exceeds this limit. The
-/// texts of 64 reads must fit into memory.
+/// Limit for the text of a read, in bytes. If the text exceeds this limit after a post, the read ends with this post.
+/// The texts of 64 reads must fit into memory.
 const READ_BYTES_MAX: usize = 1 << 20;
 
 /// The maximum number of posts that one visit reads for listeners.
@@ -16,7 +16,7 @@ const LISTENER_POSTS_MAX: u16 = 256;
 const SELECT_POSTS_AFTER: &str = "SELECT id, author, text, node, sequence, time_ms FROM messages \
      WHERE id > $1 ORDER BY id LIMIT $2";
 
-/// The work that a node does in one visit of the token.
+/// The work of a node during one visit of the token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visit<'a> {
     /// The token's sequence.
@@ -73,7 +73,8 @@ pub(super) fn serve(
     Ok(Outcome::Done)
 }
 
-/// Writes the guard, even before requests that only read. Returns whether this token is valid: no newer token was used.
+/// Writes the guard. Even requests that only read need this write. Returns whether this token is valid: no node has
+/// used a newer token.
 fn write_guard(session: &mut dyn Session, own: u32, sequence: u64) -> Result<bool, Fault> {
     let changed = session.execute(
         "UPDATE token SET sequence = $1, holder = $2 WHERE sequence < $1 OR (sequence = $1 AND holder = $2)",

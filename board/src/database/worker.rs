@@ -34,7 +34,7 @@ pub struct WorkerOptions {
 }
 
 /// The worker of one node. The worker connects to the database when a job needs a connection. After a fault, the worker
-/// connects again.
+/// opens a new connection.
 pub struct Worker {
     options: WorkerOptions,
     session: Option<Box<dyn Session>>,
@@ -42,7 +42,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Creates a worker without a connection.
+    /// Creates a worker that has no connection.
     pub fn new(options: WorkerOptions) -> Self {
         Self {
             options,
@@ -65,8 +65,8 @@ impl Worker {
         done
     }
 
-    /// Checks that the path still names the file that this worker has opened. If the path named another file, a node
-    /// that starts later would open that file.
+    /// Checks that the path still leads to the file that this worker opened. If the path led to a different file, nodes
+    /// that start later would open that file.
     fn check_file(&self) -> Result<(), String> {
         match &self.options.url {
             Url::Sqlite(path) => self.file.check(path),
@@ -103,7 +103,7 @@ impl Worker {
         )
     }
 
-    /// Logs a fault, but only once while the fault lasts.
+    /// Logs a fault. While the fault lasts, logs it only once.
     fn report_fault(&self, text: &str, is_of_write: bool) {
         let WorkerOptions {
             url, current_fault, ..

@@ -1,7 +1,7 @@
-//! Limits per client: connections, live views, bytes of answers, and bytes of posts per second.
+//! Limits for each client: connections, live views, bytes of answers, and bytes of posts per second.
 //!
-//! A client is an IPv4 address, or the first 64 bits of an IPv6 address. The reason is that one machine may use all
-//! addresses that have the same first 64 bits.
+//! A client is an IPv4 address, or the first 64 bits of an IPv6 address. The reason: one machine may use all addresses
+//! with the same first 64 bits.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,13 +13,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::events::VIEWS_MAX;
 
 pub(super) const CONNECTIONS_MAX: usize = 512;
-/// Maximum bytes of all answers together that are being read from the database or wait to be sent.
+/// Maximum total size, in bytes, of all answers that the node reads from the database or that wait to be sent.
 pub(super) const ANSWER_BYTES_MAX: usize = 128 << 20;
-/// Each limit is divided by this number to get the limit of one client. So one client may take a quarter of each limit.
+/// Divisor for the limits: each limit divided by this number is the limit of one client. So one client may take a
+/// quarter of each limit.
 const CLIENT_FRACTION: usize = 4;
-/// Maximum number of clients whose posts the node remembers after they have disconnected.
+/// Maximum number of disconnected clients whose posts the node remembers.
 const REMEMBERED_CLIENTS_MAX: usize = 4_096;
-/// Length of a burst: a client may at once send as many bytes as its rate permits in this time.
+/// Length of a burst: a client may send at once the bytes that its rate permits during this time.
 const BURST_TIME: Duration = Duration::from_secs(8);
 /// Even a shorter post counts as this many bytes, because each post needs a row and an index entry.
 const POST_BYTES_MIN: usize = 256;
@@ -40,7 +41,7 @@ struct ClientShares {
     posts: RateLimit,
 }
 
-/// One connection of a client. The connection counts towards the limits until this value is dropped.
+/// One connection of a client. Until this value is dropped, the connection counts towards the limits.
 #[derive(Debug)]
 pub(crate) struct ClientConnection {
     shares: Arc<ClientShares>,
@@ -61,7 +62,7 @@ pub(crate) struct ReservedBytes {
 }
 
 impl ReservedBytes {
-    /// Releases the bytes that the answer does not need.
+    /// Releases the reserved bytes that the answer does not need.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         for permit in [&mut self.of_client, &mut self.of_all] {
             drop(permit.split(permit.num_permits().saturating_sub(bytes)));
@@ -108,7 +109,7 @@ impl Clients {
         })
     }
 
-    /// Waits until bytes for an answer are available, and reserves them. Returns `None` if the server ends.
+    /// Waits until bytes for an answer are available, and reserves them. Returns `None` when the server ends.
     pub(crate) async fn reserve(
         &self,
         client: &ClientConnection,
@@ -126,7 +127,7 @@ impl Clients {
     /// Counts a post of this length.
     ///
     /// # Errors
-    /// If the client posts too fast, returns the time that it must wait.
+    /// If the client posts too fast, returns its waiting time.
     pub(crate) fn count_post(
         &self,
         client: &ClientConnection,
@@ -156,8 +157,8 @@ fn client_network(address: IpAddr) -> IpAddr {
 #[derive(Debug)]
 struct RateLimit {
     rate: usize,
-    /// The time at which all counted bytes are forgotten. The limit forgets `rate` bytes per second. The time is `None`
-    /// if no bytes were counted.
+    /// The time at which the client's counted bytes no longer matter. The limit forgets `rate` bytes per second. The
+    /// time is `None` if no bytes were counted.
     idle_at: Mutex<Option<Instant>>,
 }
 

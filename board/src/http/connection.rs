@@ -1,4 +1,4 @@
-//! A connection that ends if its client does not read.
+//! A connection that ends if its client stops reading.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// The maximum time until the kernel has accepted all bytes of an answer, or of one event of a live view.
+/// The maximum time in which the kernel must accept all bytes of an answer, or of one event of a live view.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Connection {
         }
     }
 
-    /// Returns the stream, without a limit.
+    /// Returns the stream with no time limit.
     pub(super) fn into_stream(self) -> TcpStream {
         self.stream.into_inner()
     }

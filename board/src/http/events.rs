@@ -9,10 +9,10 @@ use crate::posts::{Post, PostFeed};
 
 /// Maximum number of live views. The node refuses further live views.
 pub(super) const VIEWS_MAX: usize = 64;
-/// Maximum number of posts that wait in memory until a listener reads them. Further posts wait in the table.
+/// Maximum number of posts in memory that wait for the listeners. Further posts wait in the table.
 pub(super) const QUEUED_POSTS_MAX: usize = 64;
 
-/// A post and its id, in the form in which a listener gets it.
+/// The id of a post, and the post in the form for listeners.
 pub(super) type PostEvent = (i64, Arc<str>);
 
 #[derive(Debug)]
@@ -26,13 +26,13 @@ pub(crate) struct Listeners {
 struct ListenerList {
     listeners: Vec<Listener>,
     /// The index of a listener. The next read starts with the first post that this listener lacks. The listeners take
-    /// turns, so that a listener that is far behind does not delay the other listeners.
+    /// turns. So a listener that is far behind does not delay the other listeners.
     next_place: usize,
 }
 
 #[derive(Debug)]
 struct Listener {
-    /// The id of the last post that the listener has. The listener has all earlier posts too.
+    /// The id of the last post that the listener received. The listener has received all earlier posts too.
     after: i64,
     posts: mpsc::Sender<PostEvent>,
 }
@@ -61,8 +61,8 @@ impl Listeners {
         all
     }
 
-    /// Adds a listener. The listener gets all posts whose id is larger than `after`. Returns `None` if there are too
-    /// many listeners.
+    /// Adds a listener. The listener gets all posts with ids larger than `after`. Returns `None` if there are too many
+    /// listeners.
     pub(crate) fn subscribe(&self, after: i64) -> Option<Subscription> {
         let mut all = self.all();
         if all.listeners.len() >= VIEWS_MAX {

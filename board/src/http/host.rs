@@ -1,8 +1,8 @@
 //! The names that browsers may use for this node.
 //!
 //! Another site can make its name resolve to the address of this node (DNS rebinding). A browser then treats the node
-//! as a part of that site. But the Host of the browser's requests is the site's name, so the node can refuse these
-//! requests.
+//! as a part of the foreign site. But the Host of the browser's requests is the site's name, so the node can refuse
+//! these requests.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -11,10 +11,10 @@ use hyper::{HeaderMap, StatusCode, Version};
 
 use super::output::Refusal;
 
-/// Parses the name of a host, without a port. Returns the name in lower case.
+/// Parses the name of a host. The name has no port. Returns the name in lower case.
 ///
 /// # Errors
-/// Returns a sentence if the text is not a name.
+/// Returns a sentence if the text is not a name of a host.
 pub(crate) fn parse_name(text: &str) -> Result<String, String> {
     let is_part = |part: &str| {
         let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
@@ -26,10 +26,11 @@ pub(crate) fn parse_name(text: &str) -> Result<String, String> {
     Err("not a host name: use a name such as board.example, without a port".to_owned())
 }
 
-/// Checks that the Host of a request is an address, or localhost, or a name of this list.
+/// Checks that the Host of a request is an address, localhost, or a name from this list.
 ///
 /// # Errors
-/// Returns a refusal if Host has another name. Also returns a refusal if the request has no Host, or has several.
+/// Returns a refusal if Host contains a different name. Also returns a refusal if the request has no Host, or has
+/// several.
 pub(super) fn check(
     headers: &HeaderMap,
     version: Version,

@@ -27,8 +27,8 @@ fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Checks that a post comes from a page of this node, or from no page. A post must have JSON_TYPE, because a form of
-/// another site cannot send this type.
+/// Checks that a page of this node sent the post, or a program that is no page. A post must have JSON_TYPE, because a
+/// form of another site cannot send this type.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     if headers.contains_key(ORIGIN) {
         let host = header(headers, HOST).unwrap_or_default();
@@ -81,7 +81,8 @@ fn check_text(name: &str, text: &str, most: usize) -> Result<String, Refusal> {
     Ok(text.to_owned())
 }
 
-/// Parses the query of a read. Returns the id after which the read starts, and the maximum number of posts.
+/// Parses the query of a read. Returns two values: the read starts after the first value, an id, and the second value
+/// is the maximum number of posts.
 ///
 /// # Errors
 /// Returns a refusal if a number is invalid or out of range.
@@ -108,8 +109,8 @@ pub(super) fn parse_range(query: Option<&str>) -> Result<(i64, u16), Refusal> {
     Ok((after, limit))
 }
 
-/// Returns the id after which a listener starts. A browser that connects again sends the id of the last event that it
-/// has received. The id of the last received event then replaces the id in the query.
+/// Returns the id after which the posts for a listener start. After a reconnection, a browser sends the id of the last
+/// event that it received. The id of this event then replaces the id in the query.
 pub(super) fn parse_start(headers: &HeaderMap, query: Option<&str>) -> Result<i64, Refusal> {
     let (asked, _) = parse_range(query)?;
     let Some(last) = header(headers, HeaderName::from_static("last-event-id")) else {

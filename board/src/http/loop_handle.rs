@@ -20,7 +20,7 @@ pub(crate) enum LoopCall {
     Status(oneshot::Sender<String>),
 }
 
-/// For each request that the state machine has, the channel for the answer. The key is the id of the request.
+/// The reply channel of each request that the state machine handles. The key is the id of the request.
 pub(crate) type ReplySenders = HashMap<u64, oneshot::Sender<RequestAnswer>>;
 
 /// The server's threads use this handle to call the loop. The functions of the handle never block a thread.
@@ -42,8 +42,8 @@ pub(crate) struct LoopHandle {
     pub last_id: AtomicU64,
 }
 
-/// A pending request. Dropping this value removes the request. The value is dropped when the client no longer waits,
-/// for example because the client's connection has ended.
+/// A pending request. Dropping this value removes the request. The value is dropped when the client stops waiting, for
+/// example because its connection ended.
 struct PendingEntry<'a> {
     pending: &'a PendingRequests,
     id: u64,
@@ -56,7 +56,7 @@ impl Drop for PendingEntry<'_> {
 }
 
 impl LoopHandle {
-    /// Lets the node carry out a request, and waits for the answer. Returns `None` if the node has ended.
+    /// Gives a request to the node, and waits for the answer. Returns `None` if the node has ended.
     pub(crate) async fn run_request(
         &self,
         request: BoardRequest,
@@ -84,7 +84,7 @@ impl LoopHandle {
         answer.await.ok()
     }
 
-    /// Wakes the loop after the listeners have changed.
+    /// Wakes the loop after a change of the listeners.
     pub(crate) fn wake_loop(&self) {
         self.bell.ring();
     }

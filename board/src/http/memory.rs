@@ -15,8 +15,8 @@ const EVENT_BYTES_MAX: usize = 2 * 4 * (AUTHOR_CHARS_MAX + TEXT_CHARS_MAX) + 256
 /// The number of events that hyper has taken but not yet sent. The number includes the events that fit into 16 KiB, and
 /// one more event.
 const UNSENT_EVENTS_MAX: usize = 3;
-/// The bytes of the posts in pending requests, and of the posts of one read for live views. Each post counts twice: in
-/// memory and as JSON.
+/// The bytes of the posts in pending requests, and of the posts that one visit reads for live views. Each post counts
+/// twice: in memory and as JSON.
 const VISIT_BYTES_MAX: usize = 3 * 256 * EVENT_BYTES_MAX;
 /// The bytes of the program itself, its threads, the database's cache, and the ring.
 const OTHER_BYTES: usize = 64 << 20;

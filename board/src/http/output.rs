@@ -86,8 +86,8 @@ pub(super) struct Refusal {
     pub word: &'static str,
     /// The sentence for people.
     pub text: String,
-    /// The time that the client should wait before it sends the request again. The time is zero if the same request
-    /// would fail again.
+    /// The time after which the client should repeat the request. The time is zero if a repeated request would also
+    /// fail.
     pub retry_after: Duration,
 }
 
@@ -106,7 +106,7 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, "malformed", text)
     }
 
-    /// Creates the refusal of a post from a client that posts too fast.
+    /// Creates the refusal of a post because its client posts too fast.
     pub(super) fn too_fast(wait: Duration) -> Self {
         let text = "too many posts: no post was written; try again later with the same key";
         Self {
@@ -115,7 +115,7 @@ impl Refusal {
         }
     }
 
-    /// Creates the refusal of a live view to a client that has too many live views.
+    /// Creates the refusal of a live view because its client already has too many live views.
     pub(super) fn too_many_views() -> Self {
         let text = "this client has too many live views";
         Self {
@@ -124,7 +124,7 @@ impl Refusal {
         }
     }
 
-    /// Creates the refusal for an answer of the state machine.
+    /// Creates the refusal that corresponds to an answer of the state machine.
     pub(super) fn of_answer(answer: RequestAnswer) -> Self {
         let text = match answer {
             RequestAnswer::Token => "the token did not come in time: no post was written",
@@ -225,7 +225,7 @@ pub(super) fn refusal_response(refusal: &Refusal) -> Response<Body> {
     response
 }
 
-/// Returns the response to a request whose method is not allowed for its path.
+/// Returns the response to a request with a method that is not allowed for the path.
 pub(super) fn method_response(methods: &'static str) -> Response<Body> {
     let text = format!("this path accepts only the methods {methods}");
     let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method", text);

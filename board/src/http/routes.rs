@@ -19,10 +19,10 @@ use super::{LoopHandle, host, input, view};
 use crate::posts::{BoardRequest, RequestResult};
 
 pub(super) const BODY_BYTES_MAX: usize = 16_384;
-/// Maximum number of bytes of a read. The maximum applies to the sum of the posts and their JSON. A read has at most 1
-/// MiB of text, one more post, and the other fields of 1,000 posts. In JSON, each character may be escaped.
+/// Maximum number of bytes of a read. The maximum applies to the sum of the posts and their JSON. A read contains at
+/// most 1 MiB of text, one more post, and the other fields of 1,000 posts. In JSON, each character may be escaped.
 const READ_ANSWER_BYTES_MAX: u32 = 2_304 << 10;
-/// The time limit for the arrival of a request's head, and also for the arrival of its body.
+/// The time limit for the arrival of a request's head. The same limit applies to the arrival of the body.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 const PAGE: &str = include_str!("page.html");
@@ -64,7 +64,7 @@ pub(super) async fn respond(
     Ok(result.unwrap_or_else(|refusal| refusal_response(&refusal)))
 }
 
-/// Returns the refusal of a post if the node has ended. The node has not written the post.
+/// Returns the refusal of a post because the node has ended. The node did not write the post.
 fn node_end_refusal() -> Refusal {
     Refusal::of_answer(RequestAnswer::Token)
 }

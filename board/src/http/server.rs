@@ -25,23 +25,23 @@ use super::routes::{REQUEST_TIMEOUT, respond};
 
 /// Maximum bytes of a request's head.
 pub(super) const HEAD_BYTES_MAX: usize = 16_384;
-/// The size of each buffer of a connection. The kernel doubles the size. Without this limit the buffers could grow to
-/// megabytes, and their memory counts towards the memory limit of the unit.
+/// The size of each buffer of a connection. The kernel doubles the size. Without this limit, the buffers could grow to
+/// megabytes. Their memory counts towards the memory limit of the unit.
 pub(super) const SOCKET_BUFFER_BYTES: usize = 32 << 10;
-/// If a client acknowledges no byte, or takes no byte, for this time, the kernel gives up the connection.
+/// If a client acknowledges or takes no byte during this time, the kernel closes the connection.
 const CLIENT_SILENCE_MAX: Duration = Duration::from_secs(10);
-/// The pause after the server could not accept a connection because it had no free descriptor.
+/// The pause of the server after it found no free descriptor for a new connection.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
-/// The server keeps a refused connection until the client has read the answer. The constant is the maximum number of
-/// such connections. The server closes any further refused connection at once.
+/// The server keeps a refused connection until the client has read the server's answer. The constant is the maximum
+/// number of such connections. The server closes any further refused connection at once.
 pub(super) const REFUSALS_MAX: usize = 32;
-/// After its last answer, the node waits at most this long for the client to stop sending.
+/// The maximum time after the last answer during which the node waits until the client stops sending.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The maximum number of bytes that the node reads and discards after its last answer.
 const UNREAD_BYTES_MAX: u64 = 1 << 20;
 /// The nice value of the server's thread. The loop has a lower nice value, so the loop runs first.
 const NICE: i32 = 0;
-/// The answer to a client that does not complete the head of a request. The HTTP library does not send such an answer
+/// The answer to a client that sends an incomplete head of a request. The HTTP library does not send such an answer
 /// itself.
 const TIMEOUT_RESPONSE: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\n\
@@ -109,7 +109,7 @@ async fn serve(listener: TcpListener, loop_handle: Arc<LoopHandle>) -> io::Resul
     }
 }
 
-/// Tells a client that it has too many connections. Other clients can use the slot of the connection at once.
+/// Answers a client that it has too many connections. Other clients can use the slot of the connection at once.
 fn refuse_connection(stream: TcpStream, refusals: &Arc<Semaphore>) {
     // The answer fits into the buffer of a new socket. If the client has disconnected, it does not need the answer.
     let _ = SockRef::from(&stream).send(TOO_MANY_CONNECTIONS_RESPONSE);
@@ -121,8 +121,8 @@ fn refuse_connection(stream: TcpStream, refusals: &Arc<Semaphore>) {
     }
 }
 
-/// Closes a connection after its last answer. First reads the remaining input. If input stayed unread, the kernel would
-/// send a reset. Many clients discard an unread answer when they get a reset.
+/// Closes a connection after its last answer. First reads the remaining input. If bytes from the client stayed unread,
+/// the kernel would send a reset. Many clients discard an unread answer when a reset arrives.
 async fn drain_and_close(mut stream: TcpStream) {
     let rest = async {
         stream.shutdown().await?;

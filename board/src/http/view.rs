@@ -18,20 +18,20 @@ use super::output::Body;
 /// The interval of comments. Without comments, a proxy could close the connection.
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The state of a live view. The body of the answer owns this state. So a live view ends as soon as its connection
-/// ends, not only at the next event.
+/// The state of a live view. The state belongs to the body of the answer. So a live view ends as soon as its connection
+/// ends, and does not wait for the next event.
 struct View {
     /// The status for the first event.
     status: Option<String>,
     subscription: Subscription,
     comments: Interval,
     _view_permit: OwnedSemaphorePermit,
-    /// Wakes the loop. Fields are dropped in their order. The field must be the last field, so that the listener no
-    /// longer exists when the loop wakes.
+    /// Wakes the loop. Fields are dropped in their order. This field must be the last field. Then the listener is
+    /// already removed when the loop wakes.
     _wake_loop: WakeLoopOnDrop,
 }
 
-/// Wakes the loop when a live view ends, because this may have been the last live view.
+/// Wakes the loop when a live view ends, because it may have been the last live view.
 struct WakeLoopOnDrop(Arc<LoopHandle>);
 
 impl Drop for WakeLoopOnDrop {

@@ -13,7 +13,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// Returns the condition. The condition does not tell which node has the token, because the token moves too often.
+    /// Returns the condition. The condition does not name the node with the token, because the token moves too often.
     pub(super) const fn of(standing: NodeSummary, has_address: bool) -> Self {
         Self {
             state: standing.state,

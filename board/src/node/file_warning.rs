@@ -12,8 +12,8 @@ use crate::list::List;
 /// Maximum number of nodes that the warning names. There may be thousands of nodes.
 const NAMED_NODES_MAX: usize = 5;
 
-/// Warns if the database is a file and nodes of the list have addresses of other machines. Nodes on other machines
-/// would use another file, and form another ring.
+/// Warns if the database is a file and some nodes of the list have addresses of other machines. Nodes on other machines
+/// would use a different file, and form a second ring.
 pub(super) fn warn_if_file_is_local(database: &Url, list: &List) {
     if !matches!(database, Url::Sqlite(_)) {
         return;
@@ -41,7 +41,7 @@ fn is_here(address: IpAddr) -> bool {
     !bound.is_err_and(|error| error.kind() == ErrorKind::AddrNotAvailable)
 }
 
-/// Returns the names of the nodes, as the subject of a sentence. Returns `None` if there are no nodes.
+/// Returns the names of the nodes as the subject of a sentence. Returns `None` if there are no nodes.
 fn nodes_as_subject(ids: &[u32]) -> Option<String> {
     let all: Vec<String> = ids
         .iter()

@@ -9,20 +9,20 @@ use ring_runtime::driver::{Connections, JoinedLink};
 use ring_runtime::net::{TcpNetwork, TcpOptions, UdpOptions};
 
 /// Maximum number of connections. The state machine needs up to 22 connections. In 16 of the 22 connections, the peer
-/// has not sent a hello yet. Two connections belong to the ring, and two more replace them. Four connections test the
-/// network. The rest of the maximum is for closing connections, whose last bytes are not sent yet.
+/// has not sent its hello. Two connections belong to the ring, and two more replace them. Four connections test the
+/// network. The remaining connections are for closing connections whose last bytes are unsent.
 const CONNECTIONS_MAX: u16 = 64;
 /// The size of the kernel's receive buffer. The buffer is large because all nodes of a list may send to the coordinator
 /// at once.
 const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
 
-/// Sockets for datagrams and for connections. The connections also work while no datagrams can be sent.
+/// Sockets for datagrams and for connections. The connections work even while no datagrams can be sent.
 pub(super) type Sockets = JoinedLink<UdpSlot, Connections<TcpNetwork, SocketAddr>>;
 
-/// Binds an address for datagrams and connections. If a peer is silent for `liveness`, its connection is closed.
+/// Binds an address for datagrams and connections. If a peer is silent for `liveness`, the node closes its connection.
 ///
 /// # Errors
-/// If a socket cannot be bound, returns the name of its protocol, and the kernel's error.
+/// If a socket cannot be bound, returns the name of the socket's protocol, and the kernel's error.
 pub(super) fn bind(
     address: SocketAddr,
     liveness: Duration,

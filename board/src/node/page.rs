@@ -23,9 +23,9 @@ pub(super) struct PageCalls {
     bell: Arc<WakeUp>,
     waiting: VecDeque<LoopCall>,
     listeners: Arc<Listeners>,
-    /// Whether there were listeners when the state machine was last informed about them.
+    /// Whether listeners existed when the state machine was last informed about them.
     has_listeners: bool,
-    /// The parts of the server, until it starts.
+    /// The parts of the server; `None` after the server has started.
     server: Option<(TcpListener, LoopHandle)>,
 }
 
@@ -73,19 +73,19 @@ impl PageCalls {
             .map_err(Error::system("start the thread that serves the page"))
     }
 
-    /// Takes the calls after the bell has rung.
+    /// Takes the waiting calls after the bell rings.
     pub(super) fn drain(&mut self) {
         self.bell.silence();
         self.waiting.extend(self.calls.try_iter());
     }
 
-    /// Returns the time at which the next call must be handled.
+    /// Returns the time at which the node must handle the next call.
     pub(super) fn deadline(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then(Instant::default)
     }
 
-    /// Returns the next command for the state machine. Calls `status` to create the node's status if a call asks for
-    /// the status.
+    /// Returns the next command for the state machine. If a call asks for the status, `status` creates the node's
+    /// status.
     pub(super) fn next_command(
         &mut self,
         replies: &mut ReplySenders,
@@ -109,7 +109,7 @@ impl PageCalls {
         Some(Command::Listeners(has_listeners))
     }
 
-    /// Sends the new status to the listeners, if there are listeners.
+    /// Sends the new status to all listeners.
     pub(super) fn publish_status(&self, status: impl FnOnce() -> String) {
         if self.has_listeners {
             self.listeners.publish_status(&status());

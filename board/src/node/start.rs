@@ -26,10 +26,10 @@ use crate::options::{DEFAULT_DATABASE, EARLIER_DATABASE, Options};
 use crate::posts::PendingRequests;
 
 const PROGRAM: Program = Program("ring-board");
-/// The answer of the control socket to a request that this system does not have.
+/// The control socket's answer to a request that this system does not support.
 const REQUEST_REFUSAL: &str =
     "a node of the board answers only requests for its status and its events";
-/// The refusal of a URL with a password.
+/// The refusal of a URL that contains a password.
 const PASSWORD_REFUSAL: &str = "--database contains a password, which ps shows to every user: remove the password \
      from the URL, and use PGPASSFILE, ~/.pgpass, PGPASSWORD or the systemd credential database-password; see \
      ring-board --help";
@@ -37,7 +37,7 @@ const PASSWORD_REFUSAL: &str = "--database contains a password, which ps shows t
 /// the node recognizes the truncated datagram as too long.
 const DATAGRAM_BYTES_MAX: usize = datagrams::MAX_DATAGRAM;
 
-/// Runs a node until it has shut down on request.
+/// Runs a node until its requested shutdown is complete.
 ///
 /// # Errors
 /// Returns an error if the node cannot start, or if a system call fails that never fails on a healthy system.

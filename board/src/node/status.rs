@@ -35,7 +35,7 @@ pub struct Status {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Token {
     held: bool,
-    /// The sequence as a decimal string, because a double-precision number cannot hold all sequences.
+    /// The sequence as a decimal string, because double-precision numbers cannot represent all sequences.
     sequence: String,
     seen_ms: Option<u128>,
     here_ms: Option<u128>,
@@ -49,7 +49,7 @@ struct ElectionStatus {
     won: u64,
 }
 
-/// The counters. Message types and reasons that have not occurred are left out.
+/// The counters. A count of a message type or reason. Types and reasons with the count 0 are omitted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Counted {
     received: BTreeMap<&'static str, u64>,
@@ -60,7 +60,7 @@ struct Counted {
 }
 
 impl Status {
-    /// Creates the status of a node from its state machine and from the other parts of the node.
+    /// Creates the status of a node from its state machine and its other parts.
     pub fn of(
         machine: &Andrews,
         drops: DatagramDrops,

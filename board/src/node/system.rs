@@ -25,13 +25,13 @@ use crate::database::{CurrentFault, Worker};
 use crate::events;
 use crate::troubles;
 
-/// All parts of a node except its state machine.
+/// All parts of a node except the state machine.
 pub(super) struct Node {
     pub sources: StatusSources,
     pub store: NoStore,
     pub observer: EventObserver,
     pub onlookers: Onlookers,
-    /// The worker, until the host takes it.
+    /// The worker; `None` after the host has taken it.
     pub worker: Option<Worker>,
     pub page: PageCalls,
 }

@@ -6,7 +6,7 @@ use ring_proto::andrews::{DatabaseState, Event, Snapshot, State};
 use crate::observe::describe;
 use crate::troubles;
 
-/// Returns the problems that the state machine knows, and the current fault of the database.
+/// Returns the problems that the state machine reports, and the current fault of the database.
 pub(super) fn of(snapshot: &Snapshot, current_fault: Option<String>) -> Vec<Finding> {
     let database = current_fault.or_else(|| reason_of_state(snapshot.database));
     let database = database.map(|text| {

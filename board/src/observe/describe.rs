@@ -7,13 +7,13 @@ use tracing::Level;
 
 use crate::events;
 
-/// The keys that only this system's events have.
+/// The keys that occur only in events of this system.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Keys {
     /// The node that the event is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<u32>,
-    /// The token's sequence as a decimal string, because a double-precision number cannot hold all sequences.
+    /// The token's sequence as a decimal string, because double-precision numbers cannot represent all sequences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<String>,
 }
@@ -40,7 +40,7 @@ fn token_line(event: &'static str, level: Level, sequence: u64, text: &str) -> L
     line
 }
 
-/// Describes an event. Returns `None` if the event concerns only one client.
+/// Describes an event. Returns `None` if the event concerns a single client.
 pub(crate) fn describe(event: &Event) -> Option<Line> {
     use Level as L;
     Some(match *event {
@@ -185,7 +185,8 @@ fn describe_token(event: &Event) -> Option<Line> {
     })
 }
 
-/// Describes two kinds of events: a node is not in this node's list, or this node may not be in the coordinator's list.
+/// Describes two kinds of events: a node is missing from this node's list, or this node may be missing from the
+/// coordinator's list.
 fn describe_unlisted(event: &Event) -> Option<Line> {
     Some(match *event {
         Event::UnknownRow { id } => node_line(
@@ -219,7 +220,7 @@ fn describe_unlisted(event: &Event) -> Option<Line> {
     })
 }
 
-/// Returns a method's name, as `--election` accepts it.
+/// Returns a method's name, in the spelling of `--election`.
 pub(crate) const fn method_name(method: Method) -> &'static str {
     match method {
         Method::RingBased => "ring",

@@ -33,7 +33,7 @@ impl Log {
     }
 
     /// Decides whether the log prints a line for this event, and returns `None` if the log prints no line. If the log
-    /// prints a line, returns the number of lines that were left out since the last printed line.
+    /// prints a line, returns the number of omitted lines since the last printed line.
     pub(crate) fn admit(&mut self, now: Instant, event: &Event) -> Option<u64> {
         let limit = match event {
             Event::Dropped { .. } => self.verbose.then_some(&mut self.drop_lines)?,
@@ -44,7 +44,7 @@ impl Log {
     }
 }
 
-/// Prints the line of an event. `hidden` is the number of lines that were left out since the last printed line.
+/// Prints the line of an event. `hidden` is the number of omitted lines since the last printed line.
 pub(crate) fn print(line: &Line<Keys>, hidden: u64) {
     let node = line.keys.node;
     print_line!(line, hidden, node);

@@ -1,4 +1,4 @@
-//! Describes a node's events. The log and watchers show the same sentence.
+//! Describes a node's events. The log and the watchers show the same sentence for an event.
 
 mod describe;
 mod log;

@@ -15,7 +15,7 @@ use crate::test_database::{TIMEOUT, TestDatabase, cycle, look, query, run_with_r
 use crate::{Test, test_list};
 
 /// If this environment variable is set, this program kills itself during a transaction. The value of the variable
-/// contains the number of the statement, the number of the job, and the database.
+/// contains the statement's number, the job's number, and the database.
 const DEATH_VARIABLE: &str = "RING_BOARD_TEST_DIES";
 
 pub(crate) fn tests() -> Vec<(&'static str, Test)> {
@@ -112,7 +112,7 @@ impl Session for DyingSession {
     }
 }
 
-/// If the environment variable is set, starts a job, and kills this process before the job ends.
+/// If the environment variable is set, starts a job, and kills this process in the middle of the job.
 pub(crate) fn die_if_asked() -> Option<ExitCode> {
     let asked = env::var(DEATH_VARIABLE).ok()?;
     Some(match run_until_death(&asked) {

@@ -1,4 +1,4 @@
-//! Concurrent writes of several nodes, each on its own connection.
+//! Concurrent writes of several nodes. Each node has its own connection.
 
 use std::thread;
 
@@ -76,7 +76,7 @@ fn one_of_many_claimers_wins(database: &TestDatabase) -> Result<()> {
     Ok(())
 }
 
-/// Writes claims, results, insertions and removals, each based on the rows that the node has just read.
+/// Writes claims, results, insertions and removals. Each write is based on rows that the node read just before.
 fn whoever_writes_at_once_leaves_one_cycle_behind(database: &TestDatabase) -> Result<()> {
     database.with_ring(&[1, 2, 3, 4, 5])?;
     let done = run_on_all_nodes(database, |session, own| {
@@ -171,8 +171,8 @@ fn posts_of_all_nodes_have_sequences_that_never_decrease(database: &TestDatabase
     Ok(())
 }
 
-/// Checks that a look reads all its rows at one instant. Two separate selects would read the members and the
-/// coordinator at different times.
+/// Checks that a look reads all its rows in their state at one instant. Two separate selects would read the members and
+/// the coordinator at different times.
 fn a_look_beside_writers_sees_one_cycle_and_its_beat(database: &TestDatabase) -> Result<()> {
     database.with_ring(&[1, 2, 3, 4])?;
     run_on_all_nodes(database, |session, own| {

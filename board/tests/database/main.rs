@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! Tests of the transactions, on SQLite and on a PostgreSQL server that the test starts. The tests check the effects
-//! and the refusals of transactions. The tests also check that a transaction has either all its effects or no effect if
-//! the process is killed. Start with `test_database.rs`.
+//! and the refusals of transactions. The tests also check that a transaction has all its effects or no effect if the
+//! process is killed. Start with `test_database.rs`.
 
 mod atomicity;
 mod concurrent;

@@ -1,4 +1,4 @@
-//! A transaction pooler in front of a PostgreSQL server. The pooler gives a client another session after each
+//! A transaction pooler in front of a PostgreSQL server. The pooler gives a client a new session after each
 //! transaction.
 
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ const TLS: [u8; 4] = 80_877_103_u32.to_be_bytes();
 /// The number of sessions that a client uses in turn.
 const SESSIONS: usize = 2;
 
-/// A pooler, which runs until the test ends.
+/// A pooler. It runs until the test ends.
 #[derive(Debug)]
 pub(crate) struct Pooler {
     folder: TempDir,
@@ -56,7 +56,7 @@ impl Pooler {
         format!("postgres://{user}@{folder}/{database}")
     }
 
-    /// Returns the number of times that a client has got another session.
+    /// Returns the number of times that a client got a new session.
     pub(crate) fn changes(&self) -> usize {
         self.changes.load(Ordering::Relaxed)
     }
@@ -112,8 +112,8 @@ fn read_until_ready(session: &mut UnixStream) -> Result<(Vec<u8>, u8)> {
     }
 }
 
-/// Reads a message that has no type. The protocol uses such messages only at the start. Returns the length and the
-/// content of the message.
+/// Reads a message that does not begin with a type. The protocol uses such messages only at the start of a connection.
+/// Returns the length and the content of the message.
 fn read_untyped(from: &mut UnixStream) -> Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;

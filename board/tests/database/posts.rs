@@ -1,4 +1,4 @@
-//! The writes and reads of a visit of the token.
+//! The writes and reads during a visit of the token.
 
 use std::sync::Mutex;
 

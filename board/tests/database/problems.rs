@@ -1,5 +1,5 @@
-//! Databases with problems. While a database has a problem, each job fails within its time limit. When the problem has
-//! ended, jobs succeed again.
+//! Databases with problems. While a database has a problem, each job fails within the job's time limit. After the end
+//! of the problem, jobs succeed again.
 
 use std::fs;
 use std::net::TcpListener;

@@ -19,7 +19,7 @@ pub(crate) fn tests() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Checks that a write is refused, and that nothing has changed.
+/// Checks that a write is refused and changes nothing.
 fn check_refusal(session: &mut dyn Session, own: u32, what: Write) -> Result<()> {
     let before = (look(session)?, token(session)?);
     let outcome = write(session, own, what)?;

@@ -20,7 +20,7 @@ pub(crate) const SQLITE: CreateDatabase = TestDatabase::sqlite;
 /// Creates a database on the server that all tests share.
 pub(crate) const POSTGRESQL: CreateDatabase = TestDatabase::postgresql;
 
-/// A timeout that is longer than any statement of a test takes on a busy machine.
+/// A timeout that exceeds the time of every statement of a test, even on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A database that is empty at first.
@@ -43,7 +43,7 @@ impl PostFeed for NoListeners {
     fn publish(&self, _: i64, _: &[Post]) {}
 }
 
-/// The server, and the number of its databases. The server is `None` until a test uses the server.
+/// The server, and the number of its databases. The server; `None` until a test uses the server.
 static SERVER: Mutex<Option<(PostgreSql, u32)>> = Mutex::new(None);
 
 pub(crate) fn stop_server() {
@@ -94,7 +94,7 @@ impl TestDatabase {
         })
     }
 
-    /// Returns the URL as text, for other processes.
+    /// Returns the URL as text for other processes.
     pub(crate) fn url_text(&self) -> &str {
         &self.text
     }
@@ -110,7 +110,7 @@ impl TestDatabase {
         Ok(session)
     }
 
-    /// Writes a ring of these members in this order, and returns an open session. Node 1 is coordinator, with term 7.
+    /// Writes a ring with these members in this order, and returns an open session. Node 1 is coordinator, with term 7.
     pub(crate) fn with_ring(&self, members: &[u32]) -> Result<Box<dyn Session>> {
         let mut session = self.open_prepared()?;
         session.define("UPDATE coordinator SET id = 1, term = 7")?;
@@ -131,7 +131,7 @@ pub(crate) fn work(session: &mut dyn Session, own: u32, work: &Work) -> Result<O
     run_with_requests(session, own, work, &PendingRequests::default())
 }
 
-/// Runs a job of a node whose requests are in `desk`.
+/// Runs a job of a node. The node's requests are in `desk`.
 pub(crate) fn run_with_requests(
     session: &mut dyn Session,
     own: u32,

@@ -1,4 +1,4 @@
-//! An address that is unusable for a while: the reports about it, and the recovery.
+//! An address that is unusable for a while: reports about the problem, and the recovery.
 
 use std::process::Command;
 

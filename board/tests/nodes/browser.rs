@@ -13,12 +13,12 @@ use tempfile::TempDir;
 
 /// The port of ChromeDriver, in the machine's own network.
 const PORT: u16 = 9515;
-/// A screen that is narrower than this counts as the screen of a phone.
+/// A screen narrower than this width counts as a phone's screen.
 const PHONE_WIDTH_MAX: u32 = 500;
 /// The interval between two checks of the page.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A browser. When this value is dropped, the browser ends.
+/// A browser. Dropping this value ends the browser.
 pub(crate) struct Browser {
     node: Node,
     driver: Child,
@@ -93,7 +93,7 @@ impl Browser {
         self.send("GET", &format!("{}/window", self.session), &Value::Null)
     }
 
-    /// Opens the page in a new tab, which becomes the current tab.
+    /// Opens the page in a new tab. The new tab becomes the current tab.
     pub(crate) fn open_tab(&self) -> Result<Value> {
         let page = self.run("return location.href")?;
         let made = self.send_to_session("window/new", &json!({"type": "tab"}))?;

@@ -26,7 +26,7 @@ fn five_nodes_are_killed_stopped_and_cut_off_while_clients_write_to_a_server() -
     run_with_faults(DatabaseKind::PostgreSql)
 }
 
-/// The coordinator may be another program (`docs/board/protocol/conformance.md`).
+/// The coordinator may be a foreign program (`docs/board/protocol/conformance.md`).
 fn conformance_of_a_node() -> Result<()> {
     survive_faults(TestRing::with_judged(5, 5)?)
 }
@@ -74,7 +74,7 @@ fn survive_faults(mut ring: TestRing) -> Result<()> {
     clients.end(&ring)
 }
 
-/// Checks that the token moves round the ring without the database for longer than R. In this time, a node that wants
+/// Checks that the token moves around the ring without the database for longer than R. In this time, a node that wants
 /// to join must wait.
 fn a_server_that_crashes_keeps_no_token_and_loses_no_post() -> Result<()> {
     /// Each round takes at least 30 ms. R is 2 s + 3 × 10 ms. So 70 rounds take longer than R.

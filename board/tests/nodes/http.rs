@@ -15,7 +15,7 @@ use super::test_ring::TestRing;
 
 /// The port of the page.
 const HTTP: u16 = 8080;
-/// The pause before a client sends a request to a busy node again.
+/// The pause before a client repeats a request to a busy node.
 const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -31,8 +31,8 @@ impl HttpAnswer {
     }
 }
 
-/// Connects to a node's page from the machine of the node. So the connection works even if the machine is cut off. Each
-/// read from the connection times out after `patience`.
+/// Connects to a node's page from the machine of the node. So the connection works even if the machine has no network.
+/// Each read from the connection times out after `patience`.
 pub(crate) fn connect(ring: &TestRing, id: usize, patience: Duration) -> Result<TcpStream> {
     let node = ring.segment().node(id - 1);
     let ip = node.ip().context("it has an address")?;
@@ -41,7 +41,7 @@ pub(crate) fn connect(ring: &TestRing, id: usize, patience: Duration) -> Result<
     Ok(stream)
 }
 
-/// Connects to a page from another address of the same machine. Tests need this because limits apply per address.
+/// Connects to a page from a different address of the same machine. Tests need this because limits apply per address.
 pub(crate) fn connect_from(
     page: SocketAddr,
     from: Ipv4Addr,
@@ -100,8 +100,8 @@ pub(crate) fn get(ring: &TestRing, id: usize, path: &str) -> Result<HttpAnswer> 
     retry_while_busy(|| ask(ring, id, &format!("GET {path}"), "", ""))
 }
 
-/// Repeats a request until its answer is neither 503 nor 429, as every client should. On a busy machine, the token or
-/// the database may be late.
+/// Repeats a request until its answer is neither 503 nor 429. Every client should do this. On a busy machine, the token
+/// or the database may be late.
 fn retry_while_busy(asked: impl Fn() -> Result<HttpAnswer>) -> Result<HttpAnswer> {
     let by = Instant::now() + WAIT_LIMIT;
     loop {
@@ -120,7 +120,7 @@ pub(crate) fn post_request(what: &Value) -> String {
 }
 
 /// Writes a post at a node, and tries again after a 503 or a 429. The key stays the same, so the post is written only
-/// once. An answer of 200 means that an earlier attempt has already written the post.
+/// once. An answer of 200 means that an earlier attempt already wrote the post.
 pub(crate) fn post(ring: &TestRing, id: usize, what: &Value) -> Result<HttpAnswer> {
     static POSTS: AtomicU64 = AtomicU64::new(0);
     let mut what = what.clone();

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::http::{post_request, raw};
 use super::test_ring::{DatabaseKind, TestRing};
 
-/// The maximum time that a post may take. An idle loop wakes up for its regular checks only after 10 s, so such a check
-/// cannot cause the post.
+/// The maximum time for a post. An idle loop wakes up for its regular checks only after 10 s, so such a check cannot
+/// cause the post.
 const WAKE_UP_MAX: Duration = Duration::from_secs(5);
 
 pub(crate) fn tests() -> Vec<Test> {

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::http::{connect, connect_from, get, post};
 use super::test_ring::{DatabaseKind, TestRing};
 
-/// The number of connections that send nothing. The page accepts at most 512 connections at the same time.
+/// The number of connections that send nothing. The page accepts at most 512 simultaneous connections.
 const CONNECTIONS: usize = 1_000;
-/// The number of threads that open these connections. Each thread has its own address.
+/// The number of threads that open these connections. Each of these threads has its own address.
 const THREADS: u8 = 50;
 /// The time limit for opening each of these connections.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(100);

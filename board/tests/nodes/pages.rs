@@ -15,7 +15,7 @@ const PHONE: (u32, u32) = (360, 740);
 /// A script that returns the texts of all visible posts, oldest first.
 const TEXTS: &str =
     "return [...document.querySelectorAll('.text')].map(it => it.textContent).reverse()";
-/// The keys Tab and Enter, as WebDriver encodes them.
+/// The keys Tab and Enter, in WebDriver's encoding.
 const TAB: char = '\u{e004}';
 const ENTER: char = '\u{e007}';
 
@@ -30,7 +30,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.into_iter().map(Test::without_stalls).collect()
 }
 
-/// Writes posts with only the keyboard, and checks that both pages show the posts in the same order.
+/// Writes posts using only the keyboard, and checks that both pages show the posts in the same order.
 fn two_browsers_on_two_nodes_see_each_others_posts_in_one_order() -> Result<()> {
     let ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2])?;

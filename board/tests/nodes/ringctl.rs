@@ -11,9 +11,9 @@ use ring_segment::{Test, tests};
 
 use super::test_ring::{DatabaseKind, TestRing};
 
-/// The exit code of `ringctl` for a node that has ended.
+/// The exit code of `ringctl` if the node has ended.
 const GONE: i32 = 3;
-/// The exit code of `ringctl` for a node that is in no ring.
+/// The exit code of `ringctl` if the node is in no ring.
 const NOT_IN_RING: i32 = 5;
 
 pub(crate) fn tests() -> Vec<Test> {

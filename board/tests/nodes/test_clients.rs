@@ -1,5 +1,5 @@
-//! Two clients for each node: one writes without a pause, and the other listens. This file also checks the results of
-//! the clients.
+//! Two clients for each node: one client writes without pauses, and the second client listens. This file also checks
+//! the results of the clients.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -15,10 +15,9 @@ use serde_json::{Value, json};
 use super::http::{exchange, get, post_request};
 use super::test_ring::TestRing;
 
-/// The time for which a client waits for an answer before it tries another node. A node that is stopped does not
-/// answer.
+/// The time that a client waits for an answer before it tries a different node. A stopped node does not answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// The pause before a client tries the next node. Without this pause a client would flood nodes that refuse every
+/// The pause before a client tries the next node. Without this pause, a client would flood nodes that refuse every
 /// request.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -148,7 +147,7 @@ fn wait_for(what: &str, count: &AtomicUsize, more: usize) {
     limit::wait_until(what, || count.load(Ordering::Relaxed) >= request);
 }
 
-/// Writes posts one after the other, each with a key. Tries one node after the other until a post is acknowledged.
+/// Writes posts one by one. Each post has a key. Tries one node after the other until a node acknowledges the post.
 /// Returns the acknowledged texts with their ids.
 fn write(pages: &[Page], first: usize, shared: &Shared) -> Vec<(String, u64)> {
     let (mut told, mut node) = (Vec::new(), first);

@@ -42,12 +42,12 @@ pub(crate) struct TestRing {
     nodes: Vec<Daemon>,
     database: String,
     server: Option<PostgreSql>,
-    /// A node that may be another program. The test does not use its control socket.
+    /// A node that may be a foreign program. The test does not use its control socket.
     judged: Option<usize>,
 }
 
 impl TestRing {
-    /// Creates a segment, a list of all its machines, and a database, without nodes.
+    /// Creates a segment, a list of all its machines, and a database, but no nodes.
     pub(crate) fn without_nodes(count: usize, kind: DatabaseKind) -> Result<Self> {
         let segment = Layout::new(count).addresses().bridge()?;
         let folder = tempfile::tempdir_in("/run")?;
@@ -101,7 +101,7 @@ impl TestRing {
         Ok(ring)
     }
 
-    /// Returns those of the nodes whose status the test may use.
+    /// Returns the nodes among `ids` whose status the test may use.
     fn with_status(&self, ids: &[usize]) -> Vec<usize> {
         let has_status = |id: &usize| self.judged != Some(*id);
         ids.iter().copied().filter(has_status).collect()
@@ -141,7 +141,7 @@ impl TestRing {
     }
 
     /// Waits until these nodes form one ring, agree on its order, and have the node with the largest id as coordinator.
-    /// Then waits until the token has visited each node once more.
+    /// Then waits until the token has visited each node one more time.
     pub(crate) fn wait_for_ring(&self, ids: &[usize]) -> Result<()> {
         let asked = self.with_status(ids);
         let (&first, &largest) = (
@@ -174,8 +174,8 @@ impl TestRing {
         self.wait_for_rounds(ids)
     }
 
-    /// Waits until the token has visited each of these nodes once more. At that visit, the token's sequence must be
-    /// larger than before.
+    /// Waits until the token has visited each of these nodes one more time. At that visit, the token's sequence must be
+    /// larger than at the visit before.
     pub(crate) fn wait_for_rounds(&self, ids: &[usize]) -> Result<()> {
         for id in self.with_status(ids) {
             let before = self.wait(id, |_| true)?;
@@ -210,14 +210,14 @@ fn successor_in_members(status: &Value, id: usize) -> Result<Value> {
     Ok(members[(at + 1) % members.len()].into())
 }
 
-/// Returns the number of tokens that a node has received.
+/// Returns the number of tokens that a node received.
 pub(crate) fn tokens_received(status: &Value) -> u64 {
     status["counters"]["received"]["TOKEN"]
         .as_u64()
         .unwrap_or(0)
 }
 
-/// Returns the highest sequence that a node has held.
+/// Returns the largest sequence that a node has held.
 pub(crate) fn sequence(status: &Value) -> Result<u64> {
     let text = status["token"]["sequence"].as_str();
     Ok(text.context("a decimal string")?.parse()?)

@@ -195,8 +195,8 @@ fn an_illegal_request_gets_an_error_text() -> Result<()> {
     })
 }
 
-/// Checks DNS rebinding: a foreign name has the address of this node. A browser then sends the foreign name in Host and
-/// in Origin.
+/// Checks the defense against DNS rebinding: a foreign name leads to the address of this node. A browser then sends the
+/// foreign name in Host and in Origin.
 fn a_foreign_name_of_this_node_is_refused() -> Result<()> {
     let ring = TestRing::new(1, DatabaseKind::Sqlite, &[("--http-name", "board.example")])?;
     ring.wait_for_ring(&[1])?;
@@ -256,7 +256,7 @@ fn the_page_has_no_inline_code() -> Result<()> {
     Ok(())
 }
 
-/// Connects to the page from another address of its machine.
+/// Connects to the page from a different address of the same machine.
 fn connect_from(ring: &TestRing, from: Ipv4Addr) -> Result<TcpStream> {
     let node = ring.segment().node(0);
     let page = SocketAddr::from((node.ip().context("it has an address")?, 8080));
@@ -267,7 +267,7 @@ fn connect_from(ring: &TestRing, from: Ipv4Addr) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Starts a node with posts that exceed the maximum length of an answer.
+/// Starts a node whose long posts together exceed the maximum length of an answer.
 fn ring_with_long_posts(options: &[(&str, &str)]) -> Result<TestRing> {
     let ring = TestRing::new(1, DatabaseKind::Sqlite, options)?;
     ring.wait_for_ring(&[1])?;
@@ -323,7 +323,7 @@ fn a_client_that_does_not_read_leaves_memory_and_views_to_others() -> Result<()>
     Ok(())
 }
 
-/// Reads the status of an answer, and leaves the rest unread.
+/// Reads the status of an answer, and leaves the other bytes unread.
 fn status(stream: &mut TcpStream) -> Result<String> {
     let mut line = [0; 12];
     stream.read_exact(&mut line)?;
@@ -338,7 +338,7 @@ fn listen(mut stream: TcpStream) -> Result<(TcpStream, String)> {
     Ok((stream, status))
 }
 
-/// Opens the maximum number of live views. A quarter of the views comes from each of four addresses.
+/// Opens the maximum number of live views. A quarter of the views come from each of four addresses.
 fn open_all_views(connect: impl Fn(u8) -> Result<TcpStream>) -> Result<Vec<TcpStream>> {
     let mut views = Vec::new();
     for at in 0..64 {

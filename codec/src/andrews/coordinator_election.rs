@@ -161,7 +161,7 @@ use crate::writer::Writer;
 use crate::{DecodeError, Field, Problem, U32};
 
 layout! {
-    /// The payload's own header, 4 bytes.
+    /// The header inside the payload, 4 bytes.
     struct ElectionLayout {
         method: u8 = Method,
         election_type: u8 = ElectionType,

@@ -19,12 +19,12 @@ pub enum Method {
 pub enum Election<'a> {
     /// RING_BASED, ELECTION.
     RingBased {
-        /// The ids of the nodes that the message has passed, at most [`MAX_IDS`](super::MAX_IDS).
+        /// The ids of the nodes that the message passed, at most [`MAX_IDS`](super::MAX_IDS).
         ids: &'a [U32],
     },
     /// CHANG_ROBERTS, ELECTION.
     ChangRoberts {
-        /// The greatest id that the message has passed.
+        /// The greatest id among the nodes that the message passed.
         candidate: u32,
     },
     /// BULLY, ELECTION.

@@ -31,7 +31,7 @@ layout! {
 }
 
 impl HeaderLayout {
-    /// Returns the message's kind and the payload's length in bytes, if the header is legal.
+    /// If the header is legal, returns the message's kind and the payload's length in bytes.
     fn validate(&self) -> Result<(Kind, usize), DecodeError> {
         if self.version != VERSION {
             let value = self.version.into();
@@ -64,7 +64,7 @@ impl HeaderLayout {
 }
 
 impl<'a> Frame<'a> {
-    /// Decodes a datagram that is exactly one frame.
+    /// Decodes a datagram that contains exactly one frame.
     ///
     /// # Errors
     /// Returns the first field that violates the [format](super#refused-frames), and its offset.

@@ -18,7 +18,7 @@ messages! {
         successor_id: u32,
     } in successor;
 
-    /// A node whose successor has failed asks the coordinator for a new successor.
+    /// A node whose successor failed asks the coordinator for a new successor.
     3 "SUCCESSOR_REQUEST" SuccessorRequest;
 
     /// A node passes the token to its successor.
@@ -27,7 +27,7 @@ messages! {
         sequence: u64,
     } in token;
 
-    /// A node tells its predecessor that the token has arrived.
+    /// A node informs its predecessor that the token arrived.
     5 "TOKEN_ACK" TokenAck {
         /// The sequence of the token that arrived.
         sequence: u64,

@@ -54,5 +54,5 @@ pub const VERSION: u8 = 1;
 pub const HEADER_LEN: usize = 12;
 /// The longest payload, in bytes.
 pub const MAX_PAYLOAD_LEN: usize = 65_536;
-/// The largest number of candidates in a ring-based election: as many as fit the longest payload.
+/// The largest number of candidates in a ring-based election: the number that fits into the longest payload.
 pub const MAX_IDS: usize = (MAX_PAYLOAD_LEN - 8) / 4;

@@ -1,7 +1,7 @@
 //! SUCCESSOR, type 2: the coordinator tells a node its successor.
 //!
 //! The coordinator sends a SUCCESSOR to a joining node, to that node's new predecessor, and to a node whose successor
-//! has failed.
+//! failed.
 //!
 //! ```text
 //!   at  bytes  field

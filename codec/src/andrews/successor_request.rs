@@ -1,4 +1,4 @@
-//! SUCCESSOR_REQUEST, type 3: a node whose successor has failed asks the coordinator for a new successor.
+//! SUCCESSOR_REQUEST, type 3: a node whose successor failed asks the coordinator for a new successor.
 //!
 //! The payload is empty.
 //!

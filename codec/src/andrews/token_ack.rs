@@ -1,4 +1,4 @@
-//! TOKEN_ACK, type 5: a node tells its predecessor that the token has arrived.
+//! TOKEN_ACK, type 5: a node informs its predecessor that the token arrived.
 //!
 //! No other message travels from a node to its predecessor.
 //!

@@ -1,6 +1,6 @@
 //! CATALOG, type 13, from a client: lists the client's tokens for which the recipient is responsible.
 //!
-//! A CATALOG answers a CONFIG that the client had not requested.
+//! A CONFIG that the client did not request is answered by a CATALOG.
 //!
 //! ```text
 //!   holdings  token[]  the tokens; a token is two strings: name, data

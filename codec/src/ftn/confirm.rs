@@ -1,6 +1,6 @@
 //! CONFIRM, type 25, from a server: acknowledges a RETURN.
 //!
-//! A client that has given a token up waits for this message before the client requests the token again.
+//! A client that gave a token up waits for this message before it requests the token again.
 //!
 //! ```text
 //!   msgnum  long  the number of that RETURN

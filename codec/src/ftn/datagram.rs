@@ -22,7 +22,7 @@ pub struct Datagram<'a> {
     header: Header,
     message: Message<'a>,
     terms: Option<Terms>,
-    /// Bytes from which the datagram was decoded.
+    /// Bytes of the received datagram; `None` for a new datagram.
     received: Option<&'a [u8]>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Datagram<'a> {
         self.message
     }
 
-    /// Returns the sender's options, if the datagram has options.
+    /// Returns the sender's options; `None` if the datagram contains none.
     pub const fn terms(&self) -> Option<Terms> {
         self.terms
     }
@@ -95,8 +95,8 @@ impl<'a> Datagram<'a> {
         writer::measure(|w| self.write(w))
     }
 
-    /// Writes the datagram at the start of `buf` and returns its length in bytes. A decoded datagram is written with
-    /// the same bytes as before. A new datagram is written in the shortest form.
+    /// Writes the datagram at the start of `buf` and returns its length in bytes. A decoded datagram is encoded as the
+    /// same bytes again. A new datagram is written in the shortest form.
     ///
     /// # Errors
     /// Returns an error, and writes nothing, if `buf` is too small or the message breaks the [format](super).

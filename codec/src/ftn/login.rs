@@ -1,7 +1,7 @@
 //! LOGIN, type 11, from a client: asks for a session.
 //!
-//! The leader answers with an id. A server that is not the leader names the leader in its answer. The head's `from`
-//! is 0, because the client has no id yet.
+//! The leader answers with an id. A server that is not the leader names the leader in its answer. The head's `from` is
+//! 0, because the client has no id at this time.
 //!
 //! ```text
 //!   p  string  port of the client, as `:portnum`

@@ -21,13 +21,13 @@ messages! {
 
     /// From a server: the configuration of the group. The head's `to` is the id of the client's session, or 0.
     12 "CONFIG" Config {
-        /// Number of the configuration, which names the leader.
+        /// Number of the configuration. This number determines the leader.
         leader: i64,
         /// State of every server.
         sstates: List<'a, ServerState>,
     } in config;
 
-    /// From a client: the tokens that the client holds and for which the recipient is responsible.
+    /// From a client: the tokens that the client holds, of those for which the recipient is responsible.
     13 "CATALOG" Catalog {
         /// Tokens of the client, with markers.
         holdings: List<'a, Token<'a>>,
@@ -83,7 +83,7 @@ messages! {
     31 "STATE" State {
         /// Configuration and round. The seq grows with every round, so that a late message changes nothing.
         seq: i128,
-        /// Number of the configuration, which names the leader.
+        /// Number of the configuration. This number determines the leader.
         leader: i64,
         /// State of every server.
         sstates: List<'a, ServerState>,
@@ -93,7 +93,7 @@ messages! {
 
     /// From a server to the leader: a sign of life (not in the FTN documents).
     32 "HEARTBEAT" Heartbeat {
-        /// `seq` of the latest STATE that the sender has followed; 0 if the sender has followed no STATE.
+        /// `seq` of the latest STATE that the sender followed, or 0.
         seq: i128,
         /// State that the sender announces.
         sstate: ServerState,
@@ -101,9 +101,9 @@ messages! {
 
     /// Between servers: the sender looks for a leader (not in the FTN documents).
     33 "ELECT" Elect {
-        /// `seq` of the latest STATE that the sender knows; 0 if the sender knows no STATE.
+        /// `seq` of the latest STATE that the sender knows, or 0.
         seq: i128,
-        /// Index of the server for which the sender votes; -1 if the sender votes for no server.
+        /// Index of the server that the sender votes for, or -1.
         leader: i32,
     } in elect;
 
@@ -143,8 +143,8 @@ messages! {
     42 "PARTED" Parted {
         /// Number of the message.
         content: i64,
-        /// One bit for each part, which tells whether the part has arrived. The first part has the lowest bit of the
-        /// first byte. The list is empty if all parts have arrived.
+        /// One bit for each part: whether the part arrived. The first part has the lowest bit of the first byte. The
+        /// list is empty if all parts have arrived.
         arrived: &'a [u8],
     } in parted;
 }

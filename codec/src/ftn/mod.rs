@@ -2,8 +2,8 @@
 //! (`docs/token-service/messages.md`). This module encodes and decodes datagrams. This module applies no rule of the
 //! protocol.
 //!
-//! A message is a sequence of values of variable length. The first value is the message's type, which determines the
-//! other values. Every message begins with the same head:
+//! A message is a sequence of values of variable length. The first value is the message's type. It determines the other
+//! values. Every message begins with the same head:
 //!
 //! ```text
 //!   type  int  11 to 15, 21 to 25, 31 to 35, 41 or 42

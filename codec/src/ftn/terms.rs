@@ -56,7 +56,7 @@ pub struct ServerTerms {
     pub heartbeat: i64,
     /// Silence after which a server is DOWN.
     pub server_timeout: i64,
-    /// Time in which a leader without a recent state (a cold leader) lets the sessions of clients come back.
+    /// Time during which a leader without a recent state (a cold leader) accepts sessions of an earlier run.
     pub grace: i64,
 }
 

@@ -48,7 +48,7 @@ int_enum! {
     ServerState {
         /// The server is responsible for no token.
         Down = 0,
-        /// The server is responsible for tokens that it does not know yet.
+        /// The server is responsible for tokens that it does not know.
         Booting = 1,
         /// The server serves its tokens.
         Ready = 2,
@@ -82,7 +82,7 @@ pub struct Token<'a> {
     pub data: &'a [u8],
 }
 
-/// A session as the leader announces it (not in the FTN documents).
+/// A session in the leader's announcement (not in the FTN documents).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ListedSession<'a> {
     /// Id of the session.

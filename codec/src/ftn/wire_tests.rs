@@ -13,7 +13,7 @@ fn shortest(value: i64) -> Vec<u8> {
     buf[..len].to_vec()
 }
 
-/// Returns `value` in the long form of `len` bytes, as the FTN document draws its bits.
+/// Returns `value` in the long form of `len` bytes, as the FTN document shows the bits.
 fn long_form(value: i64, len: usize) -> Vec<u8> {
     let mut bytes = Vec::from(&i128::from(value).to_be_bytes()[16 - len..]);
     bytes[0] = bytes[0] & 0x0f | LONG_FORM_BIT | u8::try_from(len - 2).unwrap() << 4;

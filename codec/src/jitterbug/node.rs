@@ -46,7 +46,7 @@ layout! {
 
 impl Node {
     /// Decodes the node at the start of these bytes. The bytes are a part of a node_list. So a receiver can check a
-    /// long list without storing it.
+    /// long list and need not store it.
     ///
     /// # Errors
     /// Returns the first field that violates the [format](super#refused-messages), and its offset.

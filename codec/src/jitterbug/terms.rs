@@ -1,4 +1,4 @@
-//! A node's terms, which are the last fields of TR1 and TR2 and the body of TP6.
+//! A node's terms: the last fields of TR1 and TR2, and the body of TP6.
 //!
 //! ```text
 //!   at  bytes  field
@@ -27,8 +27,8 @@ const ASKS: u8 = 2;
 /// The options that must be equal on all nodes, and flags about the node's role in its ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// Lease that follows from the node's own options, in microseconds. The node leads for
-    /// at most this time while its event loop is blocked.
+    /// Lease from the node's own options, in microseconds. The node leads for at most this time while its event loop is
+    /// blocked.
     pub lease_us: u32,
     /// The shortest lease of all nodes that the sender knows, in microseconds. The sender uses this lease.
     pub shortest_us: u32,

@@ -1,4 +1,4 @@
-//! The token's id, whose sign tells whether the sender leads.
+//! The token's id. Its sign states whether the sender leads.
 
 use core::cmp::Ordering;
 
@@ -29,7 +29,7 @@ impl TokenId {
         }
     }
 
-    /// Returns the field's value: positive from a leader, negative from another node.
+    /// Returns the field's value: positive for a leader, negative for any other node.
     pub const fn to_wire(self) -> i32 {
         self.0
     }
@@ -44,7 +44,7 @@ impl TokenId {
         self.0 > 0
     }
 
-    /// Returns the id of the same token, with the sign for a leader or for another node.
+    /// Returns the id of the same token, with the sign for a leader or the sign for any other node.
     pub const fn with_leader(self, is_leader: bool) -> Self {
         if is_leader {
             Self(self.0.abs())

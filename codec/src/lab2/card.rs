@@ -1,6 +1,6 @@
 //! The card: information about the author of a frame, for people.
 //!
-//! A card may follow a [`profile`](super::profile). A receiver that does not know cards ignores a card as padding. If
+//! A card may follow a [`profile`](super::profile). A receiver that does not know cards treats a card as padding. If
 //! the bytes at the place of a card are not a card, a receiver that knows cards ignores these bytes as padding.
 //!
 //! ```text
@@ -59,7 +59,7 @@ pub const MAX_PROGRAM_LEN: usize = 64;
 const NOT_HELD: u64 = u64::MAX;
 
 layout! {
-    /// The first 25 bytes of a card, which precede the program.
+    /// The first 25 bytes of a card. The program follows after them.
     struct CardLayout {
         mark: [u8; 4] = Mark,
         major: U16 = Major,
@@ -76,8 +76,8 @@ layout! {
 pub struct Card<'a> {
     /// The author's version.
     pub version: Version,
-    /// A member that the author knows, but has not heard for a long time. If there are several such members, the author
-    /// names a different member in each card.
+    /// A member that the author knows, but whose frames have not arrived for a long time. If there are several such
+    /// members, the author names a different member in each card.
     pub unheard: Option<MacAddr>,
     /// The program that holds the author's token. The program is `None` if the author has no token, or if no program
     /// holds the token.
@@ -87,11 +87,11 @@ pub struct Card<'a> {
 /// The version of a member's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// First part of the version. This part changes if older programs do not understand the new version.
+    /// First part of the version. This part changes when older programs cannot understand the new version.
     pub major: u16,
-    /// Second part of the version. This part changes if there are new functions.
+    /// Second part of the version. This part changes when there are new functions.
     pub minor: u16,
-    /// Third part of the version. This part changes if faults were fixed.
+    /// Third part of the version. This part changes when faults are fixed.
     pub patch: u16,
 }
 
@@ -106,7 +106,7 @@ impl fmt::Display for Version {
 pub struct Work<'a> {
     /// Time for which the program has held the token, in nanoseconds. The number is less than 2^64 - 1.
     pub held: u64,
-    /// Name that the program has given itself, at most [`MAX_PROGRAM_LEN`] bytes.
+    /// Name that the program gave itself, at most [`MAX_PROGRAM_LEN`] bytes.
     pub program: &'a str,
 }
 
@@ -120,7 +120,7 @@ pub fn shorten(program: &str) -> &str {
 }
 
 impl<'a> Card<'a> {
-    /// Returns how many bytes the card takes.
+    /// Returns the length of the card in bytes.
     pub const fn encoded_len(&self) -> usize {
         let program = match self.work {
             Some(work) => work.program.len(),

@@ -11,13 +11,13 @@ use crate::{DecodeError, EncodeError, Field, MacAddr, Problem};
 pub struct Frame<'a> {
     /// A member's address or [`MacAddr::BROADCAST`].
     pub destination: MacAddr,
-    /// The Ethernet source address, which is the message's author.
+    /// The Ethernet source address: the message's author.
     pub author: MacAddr,
     /// The message.
     pub message: Message<'a>,
     /// The author's profile.
     pub profile: Option<Profile>,
-    /// The author's card, which exists only with a profile.
+    /// The author's card. It exists only together with a profile.
     pub card: Option<Card<'a>>,
 }
 
@@ -52,7 +52,7 @@ impl PreludeLayout {
 
 impl<'a> Frame<'a> {
     /// Reads a whole Ethernet frame. Ignores the bytes after the message, because they are padding. Does not check the
-    /// EtherType, because the socket's filter has already checked it.
+    /// EtherType, because the socket's filter already checked it.
     ///
     /// # Errors
     /// Returns an error that names the first field that breaks the [format](super#refused-frames), and its offset in

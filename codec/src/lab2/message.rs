@@ -47,7 +47,7 @@ messages! {
         paused: bool,
     } in ping;
 
-    /// Answer of a WAITER that has heard of the token recently.
+    /// Answer of a WAITER that received a frame about the token recently.
     4 "TOKEN_WAS_HERE_RECENTLY" TokenWasHereRecently {
         /// The strongest token that the author knows.
         token: Token,
@@ -93,7 +93,7 @@ messages! {
         stamps: &'a [Stamp],
     } in stamps;
 
-    /// Members that the author has removed from its table.
+    /// Members that the author removed from its table.
     11 "FORGET" Forget {
         /// Their addresses, at most [`FORGOTTEN_PER_FRAME_MAX`](super::FORGOTTEN_PER_FRAME_MAX).
         members: &'a [MacAddr],

@@ -56,7 +56,7 @@ pub use ring_members::Member;
 pub use stamps::{MAX_NAME_LEN, NO_AGE, Purpose, RunOutcome, Stamp};
 pub use token::{Digest, Token};
 
-/// The default EtherType: the first one that IEEE 802 reserves for local experiments.
+/// The default EtherType: the first EtherType that IEEE 802 reserves for local experiments.
 pub const ETHERTYPE: u16 = 0x88b5;
 /// Length of an Ethernet II header (destination, source, EtherType) in bytes.
 pub const ETHERNET_HEADER_LEN: usize = 14;
@@ -78,5 +78,5 @@ pub const PING_LEN: usize = ping::LEN;
 pub const PROMISE_LEN: usize = ping::LEN_WITH_TRAILER;
 /// Length of the longest frame of this protocol with its Ethernet header, in bytes.
 pub const FRAME_LEN_MAX: usize = ETHERNET_HEADER_LEN + 8 + 12 + 2 + 22 * MEMBERS_PER_FRAME_MAX;
-/// The address `::`, which stands for a member without an IP address.
+/// The address `::`. It means a member without an IP address.
 pub const NO_IP: [u8; 16] = [0; 16];

@@ -104,7 +104,7 @@ layout! {
 pub(super) const LEN: usize = size_of::<HeaderLayout>() + size_of::<PingLayout>();
 /// Length of a PING with its trailer, in bytes.
 pub(super) const LEN_WITH_TRAILER: usize = LEN + size_of::<Trailer>();
-/// Flag: the trailer has a promise.
+/// Flag: the trailer contains a promise.
 const PROMISE: u8 = 1;
 /// Flag: the author is paused.
 const PAUSED: u8 = 2;
@@ -129,7 +129,7 @@ pub struct Promise {
     pub token: Token,
     /// The number of the answered TOKEN_IS_HERE.
     pub beat: u32,
-    /// Duration of the promise in nanoseconds, by its author's clock. The promise begins when the author has read the
+    /// Duration of the promise in nanoseconds, by its author's clock. The promise begins when the author reads the
     /// answered TOKEN_IS_HERE.
     pub lasts: u64,
 }

@@ -1,6 +1,6 @@
 //! STAMPS, kind 10: stamps of jobs that run once per period (`docs/reference/lab2/once.md J2`).
 //!
-//! If one frame cannot hold all stamps of a table, the table is sent in several frames. Each frame except the last
+//! If the stamps of a table do not fit into one frame, the table is sent in several frames. Each frame except the last
 //! frame announces that more frames follow. The digest describes the whole table. For each stamp, the bytes before the
 //! age are hashed with XXH3-64 (seed 0). The digest is the sum of these hashes as wrapping 64-bit integers. A node that
 //! does not know this kind may ignore it.
@@ -86,9 +86,9 @@ layout! {
     pub struct Stamp {
         /// The job's name: printable ASCII without blanks, then zeros.
         pub name: [u8; MAX_NAME_LEN] = Name,
-        /// Progress of the token under which the run began.
+        /// Progress of the run's token.
         pub progress: U64 = Progress,
-        /// A number that distinguishes runs that began under the same progress.
+        /// A number that distinguishes runs with the same progress.
         pub run: U32 = Run,
         /// The member that ran the job.
         pub runner: MacAddr = RunnerMAC,
@@ -98,8 +98,8 @@ layout! {
         pub period: U64 = Period,
         /// Time since the run began, in nanoseconds, or [`NO_AGE`].
         pub age: U64 = Age,
-        /// If this run has replaced earlier runs, the time since the youngest of these earlier runs began. [`NO_AGE`]
-        /// if no such run is known.
+        /// If this run replaced earlier runs, the time since the start of the youngest of them. [`NO_AGE`] if no such
+        /// run is known.
         pub before: U64 = Before,
     }
 }
@@ -119,7 +119,7 @@ layout! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum RunOutcome {
-    /// The run has begun, and its end was not reported.
+    /// The run began, and no end was reported.
     Begun,
     /// The run succeeded.
     Done,
@@ -150,10 +150,10 @@ pub enum Purpose {
     More,
     /// The last frame of the author's table. The author sends this frame to members that may know fewer stamps.
     Tell,
-    /// The last frame of the author's table. With this frame, the author asks all members whether they have the same
-    /// stamps.
+    /// The last frame of the author's table. With this frame, the author asks all members whether their stamps are the
+    /// same.
     Ask,
-    /// The author has stored exactly the stamps of the question, and knows no other stamps.
+    /// The author stores exactly the stamps of the question, and knows no other stamps.
     Agree,
     /// The author knows other stamps, which this frame contains.
     Differ,

@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::MacAddr;
 
-/// A token, which names one tenure: `(progress, authorMAC, authorTokenNum)` (`docs/reference/lab2/states.md T1`).
+/// A token. It names one tenure: `(progress, authorMAC, authorTokenNum)` (`docs/reference/lab2/states.md T1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token {
     /// Number that grows with every handover, up to at most [`PROGRESS_MAX`](super::PROGRESS_MAX).
@@ -51,7 +51,7 @@ impl Token {
     }
 }
 
-/// Writes `progress-author-number`, as in `1795-02:00:00:00:00:01-7`. A token is never written in another way.
+/// Writes `progress-author-number`, as in `1795-02:00:00:00:00:01-7`. A token is always written in this form.
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

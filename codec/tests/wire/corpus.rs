@@ -1,4 +1,4 @@
-//! The seeds of the fuzz targets: the worked examples, and inputs with which a fuzz target failed once. Each test run
+//! The seeds of the fuzz targets: the worked examples, and inputs that once made a fuzz target fail. Each test run
 //! checks all these inputs.
 
 use std::fs;

@@ -16,8 +16,8 @@ fn change_bytes(format: &str, seed: &str, offset: usize, bytes: &[u8]) -> Vec<u8
     message
 }
 
-/// Checks the reported errors. A row has the name of an example, an offset, and the bytes to put there. A row also has
-/// the expected field, offset and problem.
+/// Checks the reported errors. A row contains the name of an example, an offset, and the bytes for this place. A row
+/// also has the expected field, offset and problem.
 fn check_refusals(format: &str, rows: &str, error: impl Fn(&[u8]) -> Option<DecodeError>) {
     for row in rows.lines().map(str::trim).filter(|row| !row.is_empty()) {
         let [seed, at, bytes, expected] = *row.splitn(4, ' ').collect::<Vec<_>>() else {

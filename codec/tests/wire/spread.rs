@@ -7,10 +7,10 @@ use ring_codec::ftn::{hash, server_sequence};
 
 /// The largest number of servers in the tests.
 const SERVERS: usize = 50;
-/// The number of names for which the tests compute the first server. For each number of servers, the tests count the
-/// names for which each server is the first server.
+/// The number of names in the tests of the first server. For each number of servers, the tests count the names for
+/// which each server is the first server.
 const NAMES: u32 = 1_000_000;
-/// The number of names for which the tests compute the whole order of servers.
+/// The number of names in the tests of the whole order of servers.
 const SAMPLE: usize = 20_000;
 
 /// Makes typical names of three kinds: numbered names, paths with two numbers, and digests.
@@ -88,9 +88,9 @@ fn a_million_names_are_evenly_distributed() {
     }
 }
 
-/// 37, the base of the hash, is 1 modulo 18 and 36, and -1 modulo 19 and 38. With these numbers of servers the hash is
+/// 37, the base of the hash, is 1 modulo 18 and 36, and -1 modulo 19 and 38. With these numbers of servers, the hash is
 /// a sum of the name's bytes, with alternating signs modulo 19 and 38. The digits of numbered names vary little, so
-/// these sums vary little too. Modulo 37 the last byte decides almost everything. A list has at most 32 servers. With
+/// these sums vary little too. Modulo 37, the last byte decides almost everything. A list has at most 32 servers. With
 /// such a list, the largest share of a server is at most 9 % larger than an even share.
 #[test]
 fn numbered_names_are_evenly_distributed_except_for_18_19_36_37_and_38_servers() {
@@ -144,7 +144,7 @@ fn only_the_tokens_of_a_failed_server_move() {
     }
 }
 
-/// The expected orders come from an independent program in another language, with numbers that do not wrap.
+/// The expected orders come from an independent program in a different language. Its numbers do not wrap.
 #[test]
 fn orders_match_the_formulas_of_the_page() {
     let expected_orders = [

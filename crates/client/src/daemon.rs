@@ -20,10 +20,11 @@ use thiserror::Error;
 
 use crate::lines::Lines;
 
-/// Maximum time until a daemon accepts a connection. The same limit applies to the wait for each message of the daemon.
+/// Maximum time in which a daemon must accept a connection. The same limit applies to waiting for each message of the
+/// daemon.
 pub const STEP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The reason why no request can be sent to a daemon.
+/// The reason why a request to a daemon is impossible.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// The socket does not accept a connection.
@@ -45,12 +46,12 @@ pub enum ConnectError {
         path: PathBuf,
         /// The listener's user.
         uid: u32,
-        /// The user who runs the service to which the socket belongs.
+        /// The user who runs the service of the socket.
         service: String,
     },
 }
 
-/// Connects to the daemon at `path`, if the listener's user is trusted. Reads from the connection have no time limit.
+/// Connects to the daemon at `path`. The listener's user must be trusted. Reads from the connection have no time limit.
 ///
 /// # Errors
 /// Fails if the daemon cannot be reached or trusted.
@@ -91,15 +92,15 @@ pub fn connect_untrusted(path: &Path) -> io::Result<UnixStream> {
 
 const LAB2_USER: &str = "ringd";
 
-/// Returns the user id of the listener, or `None` if this user is trusted at this socket.
+/// Returns the user id of the listener, or `None` if the listener's user is trusted.
 fn untrusted_user(stream: &UnixStream, socket: &Path) -> io::Result<Option<u32>> {
     let uid = getsockopt(stream, PeerCredentials)?.uid();
     Ok((!is_trusted(uid, socket)).then_some(uid))
 }
 
 /// Returns the name of the user who runs the service of this socket. If the socket's directory is in `/run`, the user
-/// has the name of this directory, because only root can create directories in `/run`. Any other socket belongs to the
-/// service of Lab2.
+/// and this directory have the same name, because only root can create directories in `/run`. Any other socket belongs
+/// to the service of Lab2.
 fn service_user(socket: &Path) -> &str {
     system_directory(socket)
         .and_then(Path::file_name)

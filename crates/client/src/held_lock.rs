@@ -1,6 +1,7 @@
-//! A lock as its holder sees it: the holder requests the lock, and learns of the grant, of renewals, and of a loss.
+//! A lock from the view of its holder: the holder requests the lock, and learns of the grant, of renewals, and of the
+//! loss.
 //!
-//! The granter is a daemon, or another process that grants locks over a pair of sockets. In both cases the granter
+//! The granter is a daemon, or a different process that grants locks over a pair of sockets. In both cases the granter
 //! sends the replies of `docs/reference/control.md` over [`Lines`].
 
 use std::io;
@@ -31,9 +32,9 @@ pub enum LockMessage {
     Renewed,
     /// The lock is lost. The holder must end its work before the lease ends.
     Lost(Loss),
-    /// Another request of the holder succeeded.
+    /// A later request of the holder succeeded.
     Done,
-    /// Another request of the holder failed: the reason, as a sentence.
+    /// A later request of the holder failed: the reason, as a sentence.
     Failed(String),
 }
 
@@ -85,25 +86,24 @@ impl HeldLock {
         self.lease
     }
 
-    /// Returns the time at which the caller must check the lock if no message comes before. After the grant, the
-    /// returned time is the time at which the work gets its warning. Before the grant, the returned time is the
-    /// deadline for the answer.
+    /// Returns the time at which the caller must check the lock, if no message arrives before. After the grant, this is
+    /// the time at which the work gets its warning. Before the grant, this is the deadline for the answer.
     pub fn deadline(&self) -> Option<Instant> {
         self.lease
             .map_or(self.answer_deadline, |lease| Some(lease.warn_at()))
     }
 
-    /// Whether the time for the warning has come, because no message that was read has renewed the lease.
+    /// Whether the time of the warning is reached, because no message so far renewed the lease.
     pub fn is_overdue(&self, now: Instant) -> bool {
         self.lease.is_some_and(|lease| now >= lease.warn_at())
     }
 
-    /// Whether the deadline for the first answer has passed and the granter has not answered.
+    /// Whether the deadline for the first answer passed without an answer of the granter.
     pub fn is_unanswered(&self, now: Instant) -> bool {
         self.lease.is_none() && self.answer_deadline.is_some_and(|by| now >= by)
     }
 
-    /// Whether the connection has ended, so that no more messages will come.
+    /// Whether the connection ended. Then no more messages will arrive.
     pub const fn has_ended(&self) -> bool {
         self.lines.has_ended()
     }
@@ -122,8 +122,8 @@ impl HeldLock {
         self.lines.fill_by(by)
     }
 
-    /// Takes the next message from the bytes that were read. If the message changes the lease, updates the lease.
-    /// Returns the message.
+    /// Takes the next message from the received bytes. If the message changes the lease, updates the lease. Returns the
+    /// message.
     pub fn next_message(&mut self) -> Option<LockMessage> {
         while let Some(reply) = self.lines.next_message() {
             if let (Reply::Granted(Grant { clock, .. }), None) = (&reply, self.lease) {
@@ -161,10 +161,10 @@ impl HeldLock {
         None
     }
 
-    /// Sends another request of the holder, with descriptors.
+    /// Sends a further request of the holder, with descriptors.
     ///
     /// # Errors
-    /// Fails if the granter has closed the connection, or there are too many descriptors.
+    /// Fails if the granter closed the connection, or if there are too many descriptors.
     pub fn send_with(
         &mut self,
         request: &impl Serialize,
@@ -175,7 +175,7 @@ impl HeldLock {
 
     /// Releases the lock, and waits up to a second for the confirmation. When the release is confirmed, the lock is
     /// free for the next request. If `report` is given, sends the report before the release. Also sends the exit code
-    /// of the lock's command. A missing confirmation does no harm, because the work has ended.
+    /// of the lock's command. A missing confirmation does no harm, because the work is already over.
     ///
     /// # Errors
     /// Fails only if a basic system call fails.
@@ -253,7 +253,7 @@ mod tests {
         kill: Margin::at_most(Duration::ZERO),
     };
 
-    /// Returns a requested lock, and the granter's end of the connection.
+    /// Returns a requested lock, and the granter's side of the connection.
     fn requested_lock(answer_deadline: Option<Instant>) -> (HeldLock, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
         let request = RawJson::encode(&"a lock");
@@ -314,7 +314,7 @@ mod tests {
         assert!(lock.is_overdue(clock::now().monotonic));
     }
 
-    /// Returns a grant whose times come from another clock. That clock is `ahead_ns` ahead of this process's clock.
+    /// Returns a grant with times from a different clock. That clock is `ahead_ns` ahead of this process's clock.
     fn grant_by_another_clock(until: Instant, ahead_ns: i64, boot: Option<&str>) -> Reply {
         let (own, offset_ns) = clock::boot_clock_offset().expect("it is known");
         let Reply::Granted(grant) = grant(until) else {

@@ -12,7 +12,7 @@ pub const OVERDUE_TEXT: &str =
 /// A span of time at the end of a lease. The span is a fraction of the lease's length, but at most `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Margin {
-    /// The number by which the lease's length is divided.
+    /// The divisor of the lease's length.
     divisor: u32,
     max: Duration,
 }
@@ -23,7 +23,7 @@ impl Margin {
         Self { divisor, max }
     }
 
-    /// Creates a margin of the length `max`. In a lease that is shorter than `max`, the margin is as long as the lease.
+    /// Creates a margin of the length `max`. If a lease is shorter than `max`, the margin is as long as the lease.
     pub const fn at_most(max: Duration) -> Self {
         Self::share(1, max)
     }
@@ -38,13 +38,13 @@ impl Margin {
     }
 }
 
-/// The margins at the end of a lease. A program must not work during the margins. Their lengths depend on the granter's
-/// time between two renewals, and on the precision with which the end of the lease is known.
+/// The margins at the end of a lease. A program must not work during the margins. The lengths of the margins depend on
+/// two values: the granter's time between two renewals, and the precision of the lease's known end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Margins {
     /// If the lease is not renewed, the work gets SIGTERM this long before the end of the lease.
     pub warning: Margin,
-    /// The work is killed this long before the end of the lease, so that none of its processes is left at the end.
+    /// The work is killed this long before the end of the lease, so that all its processes have ended at that time.
     pub kill: Margin,
 }
 

@@ -1,4 +1,4 @@
-//! One end of a connection that carries lines of JSON.
+//! One end of a connection that transports lines of JSON.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -26,7 +26,7 @@ const READ_SIZE: usize = 16 << 10;
 #[derive(Debug)]
 pub struct Lines {
     stream: UnixStream,
-    /// The bytes that were received, but not yet taken by the program.
+    /// The received bytes that the program has not taken.
     bytes: Vec<u8>,
     /// The number of bytes at the beginning of `bytes` that were already searched. They contain no newline.
     searched: usize,
@@ -88,7 +88,7 @@ impl Lines {
     }
 
     /// Reads available bytes. If no bytes are available, waits for bytes. If `by` is given, waits at most until `by`.
-    /// Returns `false` if no bytes came in this time.
+    /// Returns `false` if no bytes arrived in this time.
     ///
     /// # Errors
     /// Fails if the system cannot wait.
@@ -133,7 +133,7 @@ impl Lines {
         None
     }
 
-    /// Waits for the next message. Returns `None` if the other end has closed the connection.
+    /// Waits for the next message. Returns `None` if the other end closed the connection.
     pub fn wait_for_message<T: DeserializeOwned>(&mut self) -> Option<T> {
         loop {
             if let Some(message) = self.next_message() {
@@ -146,7 +146,7 @@ impl Lines {
         }
     }
 
-    /// Reads replies until `is_last` accepts a reply, or until no reply has come for the time `timeout`.
+    /// Reads replies until `is_last` accepts a reply, or until no reply arrives for the time `timeout`.
     ///
     /// # Errors
     /// Fails only if a basic system call fails.
@@ -164,7 +164,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Whether the connection has ended, so that no more lines will come.
+    /// Whether the connection ended. Then no more lines will arrive.
     pub const fn has_ended(&self) -> bool {
         self.ended
     }

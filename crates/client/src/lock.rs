@@ -26,7 +26,7 @@ pub const MARGINS: Margins = Margins {
     kill: Margin::share(8, Duration::from_secs(1)),
 };
 
-/// The reason why there is no lock.
+/// The reason why the program has no lock.
 #[derive(Debug, Error)]
 pub enum LockError {
     /// The daemon cannot be reached.
@@ -38,7 +38,7 @@ pub enum LockError {
     /// The daemon rejects the request: the reason, as a sentence.
     #[error("ringd refuses: {0}")]
     Rejected(String),
-    /// The daemon has closed the connection.
+    /// The daemon closed the connection.
     #[error(
         "ringd has closed the connection: ringd has ended, or serves too many clients; run ringctl status"
     )]
@@ -66,7 +66,7 @@ pub struct LockOptions {
     pub require: Option<Grade>,
 }
 
-/// The reason why a wait has ended.
+/// The reason for the end of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wake {
     /// The lease lasts longer.
@@ -80,8 +80,8 @@ pub enum Wake {
 /// A lock on the ring's token. Dropping the value releases the lock. [`release`](Self::release) also waits until other
 /// programs can get the lock.
 ///
-/// The holder must call [`wait`](Self::wait) again and again, because only [`wait`](Self::wait) reads the messages
-/// about renewals and about the loss of the lock. Work is safe while [`remaining`](Self::remaining) does not return
+/// The holder must call [`wait`](Self::wait) repeatedly, because only [`wait`](Self::wait) reads the messages about
+/// renewals and about the loss of the lock. Work is safe as long as [`remaining`](Self::remaining) returns a time above
 /// zero.
 #[derive(Debug)]
 pub struct Lock {
@@ -95,8 +95,7 @@ pub fn socket_path(interface: &str) -> PathBuf {
 }
 
 impl Lock {
-    /// Requests the token from the daemon at `socket`, and waits until the token is granted, at most as long as
-    /// `options` permits.
+    /// Requests the token from the daemon at `socket`, and waits for the grant, at most as long as `options` permits.
     ///
     /// # Errors
     /// Fails if the daemon cannot be reached, refuses the request, or does not answer.
@@ -126,13 +125,13 @@ impl Lock {
         }
     }
 
-    /// Returns the fencing token. A resource that knows this token refuses writes under all older tokens
+    /// Returns the fencing token. A resource that knows this token refuses writes with all older tokens
     /// (`docs/explanation/why-fencing.md`).
     pub fn fencing(&self) -> &str {
         &self.grant.fencing
     }
 
-    /// Returns the time for which work under the lock is safe, even without another renewal of the lease.
+    /// Returns the time for which work under the lock is safe, if the lease is not renewed.
     pub fn remaining(&self) -> Duration {
         let end = self
             .held

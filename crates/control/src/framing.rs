@@ -35,8 +35,8 @@ impl<const MAX: usize> LineBuffer<MAX> {
         }
     }
 
-    /// Returns the free space for the next bytes. After [`next_line`](Self::next_line) has returned `None`, the free
-    /// space has at least one byte.
+    /// Returns the free space for the next bytes. After [`next_line`](Self::next_line) returns `None`, the free space
+    /// has at least one byte.
     pub fn space(&mut self) -> &mut [u8] {
         &mut self.bytes[self.filled..]
     }

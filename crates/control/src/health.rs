@@ -30,8 +30,8 @@ pub enum Health {
 }
 
 impl Health {
-    /// Returns the health of a node whose status contains no health. The result is degraded, because the node may have
-    /// a problem.
+    /// Returns the health of a node whose status has no field for health. The result is degraded, because the node may
+    /// have a problem.
     pub(super) const fn default_when_absent() -> Self {
         troubles::NO_HEALTH.health
     }
@@ -47,9 +47,9 @@ impl Health {
 pub struct Trouble {
     /// Name of the kind, for documents and tests.
     pub name: &'static str,
-    /// The health of a node that has this problem and no other.
+    /// The health of a node with only this problem.
     pub health: Health,
-    /// A part of the sentence that all problems of this kind have.
+    /// A part of the sentence that is the same in all problems of this kind.
     pub phrase: &'static str,
     /// Meaning of the problem.
     pub meaning: &'static str,
@@ -91,15 +91,15 @@ pub mod troubles {
 /// A problem of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The health of a node that has this problem and no other.
+    /// The health of a node with only this problem.
     pub health: Health,
     /// The problem and the remedy, as a sentence.
     pub text: String,
 }
 
 impl Finding {
-    /// Creates a finding. The text contains the phrase of the trouble, by which operators find the trouble in the
-    /// documents.
+    /// Creates a finding. The text contains the phrase of the trouble. With this phrase, operators find the trouble in
+    /// the documents.
     pub fn new(trouble: &Trouble, text: impl Into<String>) -> Self {
         let (health, text) = (trouble.health, text.into());
         debug_assert!(text.contains(trouble.phrase), "{}: {text}", trouble.name);
@@ -128,7 +128,7 @@ impl Verdict {
         }
     }
 
-    /// Creates the verdict for a status that has no health, or has a health that this program does not know.
+    /// Creates the verdict for a status with no health, or with a health that this program does not know.
     pub(super) fn without_health(mut texts: Vec<String>) -> Self {
         let why = "this daemon reports no health that this ringctl knows: install the same version of both, and \
                    restart the daemon";

@@ -4,10 +4,9 @@
 //! [`Reply`] as one line of JSON. After the reply, the client may send the next request.
 //!
 //! The files next to `lib.rs` contain the parts that all systems share: the envelope of messages, the messages about
-//! locks, and the names of nodes. If only one system has a message, the message is in the folder with the system's
-//! name. The requests of a system implement [`SystemRequest`]. The status and the events of a system are types that
-//! convert to and from [`NodeStatus`] and [`EventMessage`]. This crate opens no sockets. Start reading with
-//! `message.rs`.
+//! locks, and the names of nodes. If a message belongs to only one system, it is in the folder with this system's name.
+//! The requests of a system implement [`SystemRequest`]. The status and the events of a system are types that convert
+//! to and from [`NodeStatus`] and [`EventMessage`]. This crate opens no sockets. Start reading with `message.rs`.
 
 #![forbid(unsafe_code)]
 

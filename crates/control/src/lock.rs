@@ -54,7 +54,7 @@ pub struct Grant {
     pub token: Option<RawJson>,
     /// The fencing token.
     pub fencing: String,
-    /// The grade of the lock, as the system names it. The grade is absent if the system has no grades.
+    /// The grade of the lock, in the spelling of the system. The grade is absent if the system has no grades.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<String>,
     /// The token's data, in hexadecimal digits.
@@ -111,7 +111,7 @@ pub struct Refusal {
 /// The renewal of a lock's lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewal {
-    /// The new end, as in [`Grant::until_ns`].
+    /// The new end of the lease, as in [`Grant::until_ns`].
     pub until_ns: u64,
 }
 

@@ -14,18 +14,19 @@ use super::{
 /// The version of this protocol.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// An enum of the requests that only one system has. No variant of the enum may have the same name as a variant of
+/// An enum of the requests that exist in only one system. No variant of the enum may have the same name as a variant of
 /// [`Request`].
 pub trait SystemRequest: Debug + Serialize + DeserializeOwned {
     /// The type of a lock's requirement ([`LockRequest::require`]).
     type Require: Debug + Clone + PartialEq + Serialize + DeserializeOwned;
 
-    /// Whether the daemon may execute the request only while the client still waits for the answer
+    /// Whether the daemon may execute the request only while the client waits for the answer
     /// ([`Request::needs_its_client`]).
     fn needs_its_client(&self) -> bool;
 }
 
-/// A request that the node's system does not have. The request was meant for another system, so the node refuses it.
+/// A request that does not exist in the node's system. The request was meant for a different system, so the node
+/// refuses it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoRequest {
     request: String,
@@ -58,7 +59,7 @@ pub enum Request<O: SystemRequest> {
     /// Passes descriptors to the daemon. The connection that sends this request holds the token. If the connection ends
     /// without [`Request::Unlock`], the daemon uses the descriptors to end the work under the token.
     Bind,
-    /// Releases the lock. If the lock is not granted yet, withdraws the request for it.
+    /// Releases the lock. If the lock is not granted, withdraws the request for it.
     Unlock {
         /// The exit code of the lock's command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +78,7 @@ pub enum Request<O: SystemRequest> {
     },
     /// Starts a watch of all later events.
     Watch {
-        /// The number of the first event that the client wants. If the node no longer has this event, the node sends a
+        /// The number of the first event that the client wants. If the node no longer stores this event, it sends a
         /// snapshot instead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<u64>,
@@ -156,15 +157,15 @@ pub enum Reply {
     Granted(Grant),
     /// The answer to [`Request::Lock`] if the lock is refused.
     Refused(Refusal),
-    /// The daemon has renewed the lease. The daemon sends this message without a request.
+    /// The daemon renewed the lease. The daemon sends this message without a request.
     Renewed(Renewal),
     /// The lock is lost. The daemon sends this message without a request.
     Lost(Loss),
     /// The answer to [`Request::Unlock`].
     Unlocked {},
-    /// The daemon has executed the request.
+    /// The daemon executed the request.
     Done {},
-    /// The daemon has begun to execute the request, but had not finished when the client's maximum wait was over.
+    /// The daemon began to execute the request, but did not finish within the client's maximum wait.
     Pending(Pending),
     /// The answer to [`Request::DataGet`].
     Data(TokenData),
@@ -202,7 +203,7 @@ pub struct Pending {
 pub struct TokenData {
     /// The data in hexadecimal digits.
     pub hex: String,
-    /// The token to which the data belong. Each system has its own JSON for a token.
+    /// The token whose data these are. Each system has its own JSON for a token.
     pub token: Option<RawJson>,
 }
 

@@ -25,8 +25,8 @@ impl NodeName {
         directory.join(format!("{}.sock", self.0))
     }
 
-    /// Returns the name of the node that has the control socket at this path. Returns `None` if the path does not name
-    /// a control socket.
+    /// Returns the name of the node whose control socket has this path. Returns `None` if the path is not the path of a
+    /// control socket.
     pub fn from_socket_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_suffix(".sock")?;
         Some(Self(name.to_owned()))

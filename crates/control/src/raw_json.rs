@@ -1,4 +1,4 @@
-//! JSON that only one system understands. Code for all systems passes this JSON on without parsing it.
+//! JSON that has a meaning only for one system. Code for all systems passes this JSON on without parsing it.
 
 use std::fmt;
 

@@ -13,7 +13,7 @@ use super::{Health, RawJson, Verdict};
 #[serde(transparent)]
 pub struct NodeStatus(RawJson);
 
-/// The keys that the status of every system may have.
+/// The keys that every system's status may contain.
 #[derive(Deserialize)]
 struct CommonKeys {
     #[serde(default)]

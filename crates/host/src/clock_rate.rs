@@ -10,10 +10,10 @@ const ERROR_MAX_MILLIONTHS: i64 = 10_000;
 
 #[derive(Debug)]
 pub(crate) struct ClockRate {
-    /// Last readings of the clock and the counter.
+    /// Last readings of the clock and of the counter.
     last: Option<(Duration, Duration)>,
-    /// Error of the clock in millionths, if the error is above the maximum. A positive error means that the clock is
-    /// too fast.
+    /// Error of the clock in millionths; `None` unless the error exceeds the maximum. A positive error means that the
+    /// clock is too fast.
     error_millionths: Option<i64>,
 }
 
@@ -26,7 +26,7 @@ impl ClockRate {
     }
 
     /// Handles readings of the clock (`CLOCK_MONOTONIC`) and of the counter (`CLOCK_MONOTONIC_RAW`). Returns whether
-    /// the clock has become wrong or right.
+    /// the clock became wrong, or right again.
     pub(crate) fn update(&mut self, clock: Duration, counter: Duration) -> bool {
         let Some((clock_then, counter_then)) = self.last else {
             self.last = Some((clock, counter));

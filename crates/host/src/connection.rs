@@ -20,7 +20,7 @@ use ring_process::{Client, ClientId};
 
 /// Maximum time for a client to send its request. After the request, the client has the same time to read its reply.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum number of bytes that the client has not read yet, in addition to one reply.
+/// Maximum number of unread bytes of the client, in addition to one reply.
 const UNREAD_MAX: usize = 64 << 10;
 
 /// The server's next action for a client.
@@ -46,7 +46,7 @@ pub(crate) struct Connection {
     written: usize,
     /// Number of bytes in `output`.
     unread: usize,
-    /// Whether to close the connection after all output is written.
+    /// Whether the connection closes after all output is written.
     closes_when_written: bool,
     /// Whether the client may be silent for any time. A client may be silent if it holds a lock, waits for a lock, or
     /// watches events.
@@ -105,12 +105,12 @@ impl Connection {
         self.accepts_descriptors = true;
     }
 
-    /// Does everything that is possible without waiting: at most one read, at most one request, and all writes that the
-    /// stream takes.
+    /// Works without waiting: makes at most one read, handles at most one request, and writes as much as the stream
+    /// takes.
     ///
-    /// `answer` gets a request and its descriptors, and takes the descriptors that it keeps. `answer` returns the
-    /// reply, or `None` if the reply follows later. If the client has `hung_up`, this function answers a request only
-    /// if the request has an effect even without the client.
+    /// `answer` gets a request with its descriptors. It takes the descriptors that it keeps. `answer` returns the
+    /// reply, or `None` if the reply follows later. If the client has hung up, answers a request only if the request
+    /// has an effect without the client.
     pub(crate) fn serve<O: SystemRequest>(
         &mut self,
         now: Instant,
@@ -121,7 +121,7 @@ impl Connection {
         self.next_of(try_serve)
     }
 
-    /// Sends an unsolicited message. Closes the connection if the client does not read.
+    /// Sends an unsolicited message. If the client does not read, closes the connection.
     pub(crate) fn send(&mut self, now: Instant, line: Rc<[u8]>) -> NextAction {
         if self.unread > UNREAD_MAX {
             return NextAction::Close;
@@ -224,7 +224,7 @@ impl Connection {
         })
     }
 
-    /// Returns the event for which the poller has to wait.
+    /// Returns the event that the poller must wait for.
     fn next_wait(&self) -> NextAction {
         // The server answers a waiting request as soon as the client reads replies.
         if !self.output.is_empty() || self.input.has_line() {

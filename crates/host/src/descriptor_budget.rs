@@ -7,8 +7,8 @@ use crate::observe::events;
 
 /// Maximum number of clients, however many descriptors the process has.
 const CLIENTS_MAX: u64 = 512;
-/// Number of descriptors per client: its connection, two descriptors that it has sent, and two that are about to
-/// replace them.
+/// Number of descriptors per client: its connection, two descriptors from the client, and two that will replace these
+/// descriptors.
 const DESCRIPTORS_PER_CLIENT: u64 = 5;
 /// Number of descriptors for all other uses. The daemon needs these descriptors for the interface, a new interface that
 /// replaces it, the log, the state file, and a running hook. The daemon also needs some of these descriptors for the
@@ -50,7 +50,7 @@ impl DescriptorBudget {
 }
 
 /// Returns the number of clients that a limit of descriptors allows. The number is at least one, so that the daemon can
-/// tell a client to try again.
+/// answer that a client must try again.
 fn clients(limit: u64) -> u64 {
     (limit.saturating_sub(OTHER_DESCRIPTORS) / DESCRIPTORS_PER_CLIENT).clamp(1, CLIENTS_MAX)
 }

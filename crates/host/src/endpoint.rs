@@ -1,7 +1,7 @@
 //! Makes the file of the control socket, and removes the file at the end.
 //!
-//! Another user may own the directory of this file and change its contents at any moment. So this module opens the
-//! directory once. Later steps do not use the path, because the path may then lead to a different directory. This
+//! The directory of this file may belong to another user, who can change its contents at any time. So this module opens
+//! the directory once. Later steps do not use the path, because the path may then lead to a different directory. This
 //! module does not change files of other users.
 
 use std::ffi::{OsStr, OsString};
@@ -34,8 +34,8 @@ pub(crate) struct Endpoint {
     listener: UnixListener,
     path: PathBuf,
     entry: DirectoryEntry,
-    /// Device and inode of the file. With the device and the inode, this process does not remove a different file at
-    /// the same path.
+    /// Device and inode of the file. Because of the device and the inode, this process never removes a different file
+    /// at the same path.
     file: (u64, u64),
 }
 
@@ -89,7 +89,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// A name in a directory. The directory stays open, whatever happens to its path.
+/// A name in a directory. The directory stays open, even if its path changes.
 #[derive(Debug)]
 struct DirectoryEntry {
     directory: OwnedFd,
@@ -147,7 +147,7 @@ fn directory_changed() -> io::Error {
     )
 }
 
-/// Binds a listener whose file has the right mode from the start. A chmod by path could change a different file.
+/// Binds a listener. Its file has the right mode from the start. A chmod by path could change a different file.
 fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let listener = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
@@ -159,7 +159,7 @@ fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
     Ok(listener.into())
 }
 
-/// Removes a socket that an earlier process has left at `path`, if no process listens at it. The socket must belong to
+/// If no process listens at the socket at `path`, removes this socket of an earlier process. The socket must belong to
 /// this user. In a directory that only this user can change, the socket may also belong to root, for example after a
 /// manual start as root.
 fn remove_stale(entry: &DirectoryEntry, path: &Path, found: &FileStat) -> Result<(), Error> {
@@ -192,8 +192,8 @@ fn remove_stale(entry: &DirectoryEntry, path: &Path, found: &FileStat) -> Result
     entry.remove().map_err(failed)
 }
 
-/// Whether a process listens at the path. A process also counts if it listens but is too busy to accept. So this
-/// function does not wait until the process accepts.
+/// Whether a process listens at the path. A process that is too busy to accept also counts as a listener. So this
+/// function does not wait for the process to accept.
 fn has_listener_at(path: &Path) -> io::Result<bool> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let probe = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
@@ -232,7 +232,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
-    /// Makes a stale socket file, from a socket that has never listened. A socket that has listened is not suitable.
+    /// Makes a stale socket file from a socket that never listened. A socket that listened before is unsuitable.
     /// Another test may start a process at this moment, and this process would keep a copy of the listening socket.
     fn leave_stale(path: &Path) {
         let flags = SockFlag::SOCK_CLOEXEC;

@@ -32,7 +32,7 @@ pub enum Error {
         /// Error of the system call.
         source: io::Error,
     },
-    /// Another process listens at the control socket's path.
+    /// A different process listens at the control socket's path.
     #[error(
         "cannot make the control socket {}: another process uses it; choose another path with --control PATH",
         path.display()

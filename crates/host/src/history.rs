@@ -1,4 +1,4 @@
-//! The latest events, for watchers. Each event has a number, a text, and the keys that are specific to its system.
+//! The latest events, for watchers. Each event has a number, a text, and keys that are specific to its system.
 
 use std::rc::Rc;
 

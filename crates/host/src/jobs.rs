@@ -19,7 +19,7 @@ pub trait Task: Send + 'static {
     /// The type of a job's result, for the machine.
     type Answer: Send + 'static;
 
-    /// Does a job. `bell` tells when a long job has to stop. A job may be cancelled before it begins.
+    /// Does a job. `bell` signals that a long job must stop. A job may be cancelled before it begins.
     fn run_job(&mut self, job: Self::Job, bell: &WakeUp) -> Self::Answer;
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Jobs<T: Task> {
     worker: Worker<VecDeque<(u64, T::Job)>>,
     next: u64,
     answers: Receiver<T::Answer>,
-    /// Bell that rings when there is an answer, and when the thread ends.
+    /// Bell that rings when an answer is ready, and when the thread ends.
     answer_bell: Arc<WakeUp>,
 }
 
@@ -93,10 +93,10 @@ impl<T: Task> Jobs<T> {
         self.worker.deadline()
     }
 
-    /// Returns the next answer, if an answer has arrived.
+    /// Returns the next answer, if one is ready.
     ///
     /// # Errors
-    /// Fails if the thread has panicked, because then there will be no more answers.
+    /// Fails if the thread panicked, because then no more answers will arrive.
     pub(crate) fn next_answer(&self) -> io::Result<Option<T::Answer>> {
         match self.answers.try_recv() {
             Ok(next_answer) => Ok(Some(next_answer)),
@@ -124,7 +124,7 @@ impl<T: Task> Jobs<T> {
 }
 
 impl<T: Task> AsFd for Jobs<T> {
-    /// The descriptor is readable when there are answers.
+    /// The descriptor is readable when answers are ready.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.answer_bell.as_fd()
     }

@@ -5,8 +5,8 @@
 pub struct LastFailure(Option<String>);
 
 impl LastFailure {
-    /// Records a failure. Returns `true` if the caller has to log the failure, because this failure differs from the
-    /// last failure.
+    /// Records a failure. Returns `true` if the caller must log the failure, because this failure differs from the last
+    /// failure.
     pub fn record(&mut self, text: &str) -> bool {
         let is_new = self.0.as_deref() != Some(text);
         if is_new {
@@ -15,7 +15,7 @@ impl LastFailure {
         is_new
     }
 
-    /// Forgets the failure, because it has ended or is logged elsewhere.
+    /// Forgets the failure, because it ended or is logged elsewhere.
     pub fn clear(&mut self) {
         self.0 = None;
     }

@@ -8,7 +8,7 @@ use tracing::warn;
 
 use crate::observe::events;
 
-/// Returns the clock of this process, in the form that grants use; `None` if the clock is unknown.
+/// Returns the clock of this process in the form for grants; `None` if the clock is unknown.
 pub fn lease_clock() -> Option<BootClock> {
     static CLOCK: OnceLock<Option<BootClock>> = OnceLock::new();
     let find = || match clock::boot_clock_offset() {

@@ -14,7 +14,7 @@ use ring_process::{Client, ClientId};
 /// Rate limit of lines about granted locks. Locks may be granted thousands of times per second. The log shows a burst
 /// of these lines, and then one line per second.
 const GRANTS_LIMIT: RateLimit = RateLimit::new(100, Duration::from_secs(1));
-/// Minimum duration of a long lock. The log has every long lock.
+/// Minimum duration of a long lock. The log contains every long lock.
 const LONG_LOCK_MIN: Duration = Duration::from_secs(1);
 
 /// A lock that is held on this machine.
@@ -22,7 +22,7 @@ const LONG_LOCK_MIN: Duration = Duration::from_secs(1);
 pub struct HeldLock {
     /// Client that holds the lock.
     pub client: Client,
-    /// Name that the client has given itself.
+    /// Name that the client gave itself.
     pub label: String,
     /// Job for which the client holds the lock.
     pub job: Option<String>,
@@ -36,10 +36,10 @@ pub struct HeldLock {
 #[derive(Debug)]
 pub struct LockLog {
     grants: RateLimit,
-    /// Limit of the lines about locks that are lost before they have lasted [`LONG_LOCK_MIN`].
+    /// Limit of the lines about locks that are lost before they are [`LONG_LOCK_MIN`] old.
     losses: RateLimit,
     held: Option<HeldLock>,
-    /// Whether the log has the grant of the held lock.
+    /// Whether the log contains the grant of the held lock.
     is_logged: bool,
 }
 
@@ -76,7 +76,7 @@ impl LockLog {
         hidden.map(|lock| lock.since + LONG_LOCK_MIN)
     }
 
-    /// Logs the grant of a lock that has become long, unless the log already has the grant.
+    /// Logs the grant of a lock that became long, unless the log already contains the grant.
     pub fn log_long_lock(&mut self, now: Instant) {
         if self.deadline().is_none_or(|at| at > now) {
             return;
@@ -98,8 +98,8 @@ impl LockLog {
         );
     }
 
-    /// Records that a client has released its lock. `exit` is the exit code of the client's command, if the client
-    /// reported an exit code. Returns the lock, unless it was already lost.
+    /// Records that a client released its lock. `exit` is the exit code of the client's command, if the client reported
+    /// one. Returns the lock, unless it was already lost.
     pub fn on_released(
         &mut self,
         now: Instant,
@@ -130,8 +130,8 @@ impl LockLog {
         Some(lock)
     }
 
-    /// Records that a client's lock has ended before the client released it. The reason has a name and a text.
-    /// `is_wrong` tells whether the lock ended although no user requested its end.
+    /// Records that a client's lock ended before its release. The reason has a name and a text. `is_wrong` states
+    /// whether the lock ended although no user requested this.
     pub fn on_lost(
         &mut self,
         now: Instant,

@@ -11,8 +11,8 @@ use ring_process::{Client, ClientId};
 
 /// Maximum number of waiting clients.
 pub const WAITING_CLIENTS_MAX: usize = 400;
-/// Time that a holder has to end its work when its lock must end. If the holder has requested a maximum hold, it gets
-/// notice at most this long before the end of the hold.
+/// Time that a holder has to end its work before its lock ends. If the holder requested a maximum hold, it gets notice
+/// at most this long before the end of the hold.
 pub const ENDING_NOTICE: Duration = Duration::from_secs(1);
 
 /// The reason why a client may not wait.
@@ -24,13 +24,13 @@ pub enum NotQueued {
     QueueFull,
 }
 
-/// A waiting client. `R` has the requirements of a lock in a system. `O` has further data about the client, which only
-/// the system needs.
+/// A waiting client. `R` contains the requirements of a lock in a system. `O` has further data about the client, which
+/// only the system needs.
 #[derive(Debug)]
 pub struct Waiter<R, O> {
     /// Client that waits.
     pub client: Client,
-    /// Lock that the client has requested.
+    /// Lock that the client requested.
     pub request: LockRequest<R>,
     /// Time at which the client began to wait.
     pub since: Instant,
@@ -56,9 +56,9 @@ pub struct Holder<R, O, T> {
     pub since: Instant,
     /// Granted token.
     pub token: T,
-    /// End of the last lease that the client knows. No other client gets the token before this time.
+    /// End of the last lease that the client received. Before this time, no other client gets the token.
     pub until: Instant,
-    /// Time by which the client's work must have ended, if the client was told to end its work.
+    /// Time by which the client's work must have ended; `None` unless the client got notice.
     pub ends_by: Option<Instant>,
 }
 
@@ -67,15 +67,15 @@ impl<R, O, T> Holder<R, O, T> {
         self.ended_at().or_else(|| Some(self.notice_at()?.0))
     }
 
-    /// Returns the time at which all of the client's work has ended; `None` if the client was not told to end its work.
-    /// The client may not have read this message, for example because the process that would end the work is stalled.
-    /// If the client has not read the message, the end of its last lease ends the work.
+    /// Returns the time at which all of the client's work is over; `None` unless the client got notice. The client may
+    /// not have read this message, for example because the process that would end the work is stalled. If the client
+    /// did not read the message, the end of its last lease ends the work.
     pub fn ended_at(&self) -> Option<Instant> {
         self.ends_by.map(|ends_by| ends_by.max(self.until))
     }
 
-    /// Returns the end of the client's maximum hold. Returns `None` if the client need not yet get notice of this end
-    /// at `now`.
+    /// Returns the end of the client's maximum hold. Returns `None` if the client need not get notice of this end at
+    /// `now`.
     pub fn due_notice(&self, now: Instant) -> Option<Instant> {
         let (notice_at, end) = self.notice_at()?;
         (notice_at <= now).then_some(end)
@@ -160,7 +160,7 @@ impl<R, O, T> LockQueue<R, O, T> {
         self.holder.is_none() && self.waiting.is_empty()
     }
 
-    /// Returns the holder's token, unless the holder was told to end its work.
+    /// Returns the holder's token; `None` if the holder got notice to end its work.
     pub fn held_token(&self) -> Option<&T> {
         let holder = self.holder.as_ref().filter(|it| it.ends_by.is_none());
         holder.map(|holder| &holder.token)
@@ -185,11 +185,11 @@ impl<R, O, T> LockQueue<R, O, T> {
         was_involved
     }
 
-    /// Handles a client that has disconnected. Returns the client if the disconnection ends the client's lock. Returns
-    /// `None` if the client had no lock, or if the lock was already about to end.
+    /// Handles a client that disconnected. Returns the client if the disconnection ends the client's lock. Returns
+    /// `None` if the client had no lock, or if its lock was already about to end.
     ///
     /// If the client held the token and did not report the end of its work, the work may continue until the end of the
-    /// lease. Until the lease ends, the work is ended by the kernel, or by the process that keeps the lock.
+    /// lease. Until the lease ends, the kernel ends the work, or the process that keeps the lock does.
     pub fn on_client_gone(&mut self, now: Instant, client: ClientId) -> Option<&Waiter<R, O>> {
         if !self.holds(client) {
             self.release(client);

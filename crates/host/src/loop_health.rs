@@ -57,7 +57,7 @@ impl LoopHealth {
         }
     }
 
-    /// Returns whether the next check is due. If the check is due, schedules another check.
+    /// Returns whether the next check is due. If the check is due, schedules the next check.
     pub(crate) fn take_due_check(&mut self, now: Instant) -> bool {
         let is_due = now.since(self.last_check) >= CHECK_INTERVAL;
         if is_due {
@@ -70,7 +70,7 @@ impl LoopHealth {
         self.last_check + IDLE_CHECK_INTERVAL
     }
 
-    /// Logs the loss of log lines, if the total number of lost lines has grown.
+    /// If the total number of lost log lines grew, logs the loss.
     pub(crate) fn report_lost_lines(&mut self, lost: usize) {
         let count = lost.saturating_sub(self.lost_lines);
         self.lost_lines = lost;

@@ -1,4 +1,4 @@
-//! Names of machines for log lines. The MAC addresses in the lines tell which machines they are.
+//! Names of machines for log lines. The MAC addresses in the lines identify the machines.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ring_text::{Names, has_mac, name_macs};
 
-/// The time for which names stay valid after they were read.
+/// The time after a read during which names are valid.
 const NAMES_LIFETIME: Duration = Duration::from_secs(60);
 
 /// The known IP addresses of machines, by their MAC addresses.

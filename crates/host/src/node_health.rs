@@ -27,7 +27,7 @@ impl NodeHealth {
         }
     }
 
-    /// Compares the total number of messages that the kernel has dropped with the last number. Logs new drops.
+    /// Compares the total number of messages that the kernel dropped with the last number. Logs new drops.
     pub fn update_drops(&mut self, dropped: u64) {
         let count = dropped.saturating_sub(self.kernel_drops);
         self.kernel_drops = dropped;
@@ -41,8 +41,8 @@ impl NodeHealth {
         }
     }
 
-    /// Checks the rate of the clock. If the rate has become wrong or right, logs the change and calls `tell` with the
-    /// event's name and a text, for watchers.
+    /// Checks the rate of the clock. If the rate became wrong, or right again, logs the change and calls `tell` with
+    /// the event's name and a text, for watchers.
     pub fn check_clock(&mut self, tell: impl FnOnce(&'static str, String)) {
         let Some((clock, counter)) = clock::read_rates() else {
             return;

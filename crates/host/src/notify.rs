@@ -1,4 +1,4 @@
-//! Reports the daemon's condition to the service manager, if a service manager has started the daemon.
+//! Reports the daemon's condition to the service manager, if a service manager started the daemon.
 
 use std::env;
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ use crate::observe::events;
 
 #[derive(Debug)]
 pub(crate) struct Notifier<C> {
-    /// Channel to the service manager, if a service manager has started the daemon.
+    /// Channel to the service manager; `None` unless a service manager started the daemon.
     channel: Option<Channel>,
     last_condition: Option<C>,
     limit: RateLimit,
@@ -26,7 +26,7 @@ pub(crate) struct Notifier<C> {
 }
 
 impl<C: Copy + PartialEq + Display> Notifier<C> {
-    /// Opens the channel to the service manager, if a service manager has started the daemon.
+    /// Opens the channel to the service manager, if a service manager started the daemon.
     pub(crate) fn new() -> Self {
         let channel = env::var_os("NOTIFY_SOCKET").map(|name| Channel::open(&name));
         let channel = channel.transpose().unwrap_or_else(|error| {
@@ -42,8 +42,8 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
         }
     }
 
-    /// Reports that the daemon is up. Waits until the service manager has taken the message. The wait delays no node,
-    /// because no node runs yet.
+    /// Reports that the daemon is up. Waits until the service manager takes the message. The wait delays no node,
+    /// because no node runs at this time.
     pub(crate) fn send_ready(&self) {
         if self.channel.is_some()
             && let Err(error) = sd_notify::notify(&[NotifyState::Ready])
@@ -57,7 +57,7 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
         self.send(&NotifyState::Status(status));
     }
 
-    /// Reports that the daemon is shutting down. After this report, the watchdog no longer expects the loop to run.
+    /// Reports that the daemon is shutting down. After this report, the watchdog does not expect the loop to run.
     pub(crate) fn stopping(&self, status: &str) {
         self.send(&NotifyState::Stopping);
         self.send(&NotifyState::Status(status));
@@ -68,7 +68,7 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
         self.watchdog.as_ref().map(|watchdog| watchdog.next)
     }
 
-    /// Feeds the service manager's watchdog if the time has come.
+    /// If it is time, feeds the service manager's watchdog.
     pub(crate) fn feed(&mut self, now: Instant) {
         if self.watchdog.as_mut().is_some_and(|it| it.take_due(now)) {
             self.send(&NotifyState::Watchdog);
@@ -104,7 +104,7 @@ fn log_failure(error: &io::Error) {
 
 /// The socket to the service manager. The socket stays open, because a process may reach its limit of descriptors.
 /// Without the open socket, the process could not feed the watchdog, and the service manager would take the process for
-/// a hung process. A write never blocks if the service manager does not read.
+/// a hung process. If the service manager does not read, a write never blocks.
 #[derive(Debug)]
 struct Channel {
     socket: UnixDatagram,

@@ -10,7 +10,7 @@ use ring_process::ClientId;
 #[derive(Debug)]
 pub struct Onlookers {
     watchers: Watchers,
-    /// Clients whose connections may be silent, and that must still be reported to the server.
+    /// Clients whose connections may be silent. The server must still learn this.
     silent_clients: Vec<ClientId>,
     /// Reply to any request except requests for the status and for events.
     refusal: &'static str,

@@ -4,7 +4,7 @@ use ring_control::{NodeStatus, PROTOCOL_VERSION, Reply, Snapshot, Version};
 
 use super::Answer;
 
-/// The way to answer a request.
+/// A way to answer a request.
 #[derive(Debug)]
 pub enum Reaction<C> {
     /// Send this reply.

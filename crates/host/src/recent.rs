@@ -15,13 +15,13 @@ pub enum Priority {
     News,
     /// An event for all receivers. Any later event displaces the event.
     Passing,
-    /// An event only for watchers that asked for routine events. Any later event displaces the event.
+    /// An event only for watchers that requested routine events. Any later event displaces the event.
     Routine,
 }
 
-/// The retained events. The numbers count up from the time of the daemon's start, in microseconds since 1970. So no
-/// event of this run has a number of an earlier run. A watcher that asks for events after a number of an earlier run
-/// gets no wrong events.
+/// The retained events. The numbers count up from the time of the daemon's start, in microseconds since 1970. So events
+/// of this run never have the number of an event of an earlier run. If a watcher asks for events after a number of an
+/// earlier run, it gets no wrong events.
 #[derive(Debug)]
 pub struct Recent<E> {
     events: VecDeque<E>,
@@ -29,7 +29,7 @@ pub struct Recent<E> {
     news: VecDeque<(u64, E)>,
     /// Numbers of the events with the priority `Passing` in `events`.
     passing: VecDeque<u64>,
-    /// Number of the last news that is no longer retained.
+    /// Number of the last news that is no longer stored.
     last_forgotten: u64,
     latest: u64,
 }
@@ -52,7 +52,7 @@ impl<E: Clone> Recent<E> {
         self.latest
     }
 
-    /// Whether all events from this number on are retained. If `routine` is false, this function checks only events
+    /// Whether all events from this number on are retained. If `routine` is `false`, this function checks only events
     /// with the priority `News`.
     pub fn retains_from(&self, from: u64, routine: bool) -> bool {
         let last_forgotten = if routine {
@@ -77,7 +77,7 @@ impl<E: Clone> Recent<E> {
         news.into_iter().chain(passing).min_by_key(|found| found.0)
     }
 
-    /// Returns an event by its number, if it is retained.
+    /// Returns the event with this number, if it is still stored.
     pub fn get(&self, number: u64) -> Option<&E> {
         let first = self.latest + 1 - self.events.len() as u64;
         let place = usize::try_from(number.checked_sub(first)?).ok()?;

@@ -96,10 +96,10 @@ impl Host {
         self.started
     }
 
-    /// Runs a node until it has shut down on request.
+    /// Runs a node until its requested shutdown is complete.
     ///
     /// # Errors
-    /// Fails if a system call fails that always succeeds on a healthy system, or if a second signal comes before the
+    /// Fails if a system call fails that always succeeds on a healthy system, or if a second signal arrives before the
     /// shutdown is complete.
     pub fn run<S: System>(self, driver: Driver<S::Machine>, system: S) -> Result<(), Error> {
         self.log_limits();
@@ -138,9 +138,9 @@ impl Host {
 #[derive(Debug)]
 enum Shutdown<C> {
     No,
-    /// The shutdown begins when a local client has ended its work.
+    /// The shutdown begins when a local client ends its work.
     WhenReleased,
-    /// The machine shuts down. If the shutdown is not complete at this time, the loop gives the machine this last
+    /// The machine shuts down. If the shutdown is incomplete at this time, the loop gives the machine this last
     /// command, and ends.
     Now(Instant, Option<C>),
 }
@@ -214,7 +214,7 @@ impl<S: System> Daemon<S> {
         result
     }
 
-    /// Returns the current time and the last command for the machine; `None` if the shutdown has not taken too long.
+    /// If the shutdown takes too long, returns the current time and the last command for the machine.
     fn take_last_command(&mut self) -> Option<(Now, <S::Machine as Machine>::Command)> {
         let Shutdown::Now(at, last_word) = &mut self.shutdown else {
             return None;

@@ -1,4 +1,4 @@
-//! The peers to which this node cannot send. Each lasting failure is logged once.
+//! The peers to which sending fails. Each lasting failure is logged once.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ use crate::observe::events;
 /// Maximum number of remembered peers.
 const PEERS_MAX: usize = 64;
 
-/// The peers to which the last message could not be sent, each with the reason.
+/// The peers to which sending the last message failed, each with the reason.
 #[derive(Debug, Default)]
 pub struct SendFailures(BTreeMap<SocketAddr, String>);
 
@@ -47,7 +47,7 @@ impl SendFailures {
         self.0.is_empty()
     }
 
-    /// Returns the peers to which this node cannot send, each with the reason.
+    /// Returns the peers to which sending fails, each with the reason.
     pub fn iter(&self) -> impl Iterator<Item = (SocketAddr, &str)> {
         self.0.iter().map(|(to, why)| (*to, &**why))
     }

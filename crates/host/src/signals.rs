@@ -12,8 +12,8 @@ use ring_proto::time::Instant;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
-/// The time within which several signals count as a single signal. `timeout` and shells send the same signal first to
-/// the process and then to its group.
+/// The time within which several signals count as one signal. `timeout` and shells send the same signal first to the
+/// process and then to its group.
 const SAME_REQUEST_WINDOW: Duration = Duration::from_millis(100);
 
 /// The signals that the daemon catches: all signals that people send to daemons.
@@ -34,15 +34,15 @@ pub(crate) enum SignalAction {
     ExitNow,
     /// Log the status.
     Report,
-    /// No action, because the signal has no meaning for this daemon.
+    /// No action, because the signal means nothing for this daemon.
     Nothing(Signal),
 }
 
-/// A value that catches signals while it exists.
+/// A value that catches signals until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
-    /// Whether the process has a controlling terminal, which may be closed.
+    /// Whether the process has a controlling terminal. This terminal may be closed.
     has_terminal: bool,
     first: Option<Instant>,
 }

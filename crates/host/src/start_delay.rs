@@ -1,4 +1,5 @@
-//! A wait before a node can start. While a daemon waits before its start, the service manager sees a daemon that is up.
+//! A wait before a node can start. A daemon that waits before its start already counts as started for the service
+//! manager.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,12 +11,12 @@ use ring_runtime::wait::{Interest, Poller};
 
 use super::notify::Notifier;
 
-/// Minimum time between two waits. Without the minimum, a descriptor that is readable all the time would keep the
-/// processor busy.
+/// Minimum time between two waits. Without the minimum, a descriptor that is always readable would keep the processor
+/// busy.
 const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A daemon that waits before its node can start. Signals end the process as usual, because the process has no token to
-/// hand over.
+/// A daemon that waits before its node can start. Signals end the process in the usual way, because the process has no
+/// token to hand over.
 #[derive(Debug)]
 pub struct StartDelay(Notifier<&'static str>);
 

@@ -29,9 +29,9 @@ pub enum Answer<C> {
 /// The limits for a late wake-up of the loop.
 #[derive(Debug, Clone, Copy)]
 pub struct LateLimits {
-    /// If a wake-up is later than this time, the host counts and logs it.
+    /// If a wake-up is later than this, the host counts and logs it.
     pub log_after: Duration,
-    /// If a wake-up is later than this time, peers act as if this process were dead.
+    /// If a wake-up is later than this, peers act as if this process were dead.
     pub fail_after: Duration,
 }
 
@@ -42,15 +42,15 @@ pub struct ShutDown<C> {
     pub command: C,
     /// Maximum time of an orderly shutdown.
     pub timeout: Duration,
-    /// Command that the machine gets if the shutdown takes longer. The command at least tells peers that this node
+    /// Last command for the machine if the shutdown takes longer. The command at least informs peers that this node
     /// ends.
     pub last_command: C,
 }
 
 /// One node of a system. A node has a state machine with its environment, and it handles the requests of its clients.
 ///
-/// The host calls all methods from one thread. No method may block. A call that finds much work does only a limited
-/// part of the work.
+/// The host calls all methods from one thread. No method may block. A call with much work does only a limited part of
+/// it.
 pub trait System: Sized {
     /// The type of the protocol's state machine.
     type Machine: Machine;
@@ -63,7 +63,7 @@ pub trait System: Sized {
     /// The type of the task that does the machine's jobs in the worker's thread; [`NoTask`](super::NoTask) for a
     /// machine without jobs.
     type Task: Task<Job = <Self::Machine as Machine>::Job, Answer = <Self::Machine as Machine>::Command>;
-    /// The type of the requests that only this system's clients make; [`NoRequest`](ring_control::NoRequest) if the
+    /// The type of the requests that only clients of this system make; [`NoRequest`](ring_control::NoRequest) if the
     /// system has no such requests.
     type Request: SystemRequest;
     /// The type of the node's condition. The host reports the condition to the service manager in a few words. The
@@ -102,8 +102,7 @@ pub trait System: Sized {
         Ok(())
     }
 
-    /// Returns the next change of the network for the machine, if the network has changed. Registers a new link with
-    /// `waiting`.
+    /// If the network changed, returns the next change for the machine. Registers a new link with `waiting`.
     ///
     /// # Errors
     /// Fails if a system call fails.
@@ -124,7 +123,7 @@ pub trait System: Sized {
     fn deadline(&self) -> Option<Instant>;
 
     /// Answers a client's request. The system may keep descriptors that came with the request. The host closes the
-    /// descriptors that the system does not keep.
+    /// descriptors that the system does not take.
     fn answer(
         &mut self,
         now: Now,
@@ -165,15 +164,15 @@ pub trait System: Sized {
     /// step of the shutdown, for the service manager.
     fn begin_shutdown(&mut self) -> &'static str;
 
-    /// Whether a client still holds something that the machine needs before it can shut down.
+    /// Whether a client still holds a token, so that the machine cannot shut down.
     fn is_busy(&self) -> bool;
 
     /// Returns the commands and the timeout that shut the machine down.
     fn shut_down(machine: &Self::Machine) -> ShutDown<<Self::Machine as Machine>::Command>;
 
-    /// Whether the machine has shut down.
+    /// Whether the machine's shutdown is complete.
     fn is_finished(machine: &Self::Machine) -> bool;
 
-    /// Ends the system after the loop has ended. Writes pending output, but stops as soon as `is_over` returns `true`.
+    /// Ends the system after the end of the loop. Writes pending output, but stops as soon as `is_over` returns `true`.
     fn finish(&mut self, now: Now, is_over: &mut dyn FnMut() -> bool);
 }

@@ -1,5 +1,5 @@
 //! Stores a record in two slots of a file. The slots are written in turn, each with one `pwrite`. If the process dies
-//! during a write, the other slot still has the previous record.
+//! during a write, the other slot still contains the previous record.
 //!
 //! Each record has a checksum:
 //!
@@ -10,14 +10,14 @@
 //! LEN - 8 XXH3-64 of all before it, big-endian
 //! ```
 //!
-//! The record of fencing tokens (`crates/client/src/fencing/slots.rs`) also has two slots with checksums. That record
-//! shares no code with this module, because the requirements differ:
+//! The record of fencing tokens (`crates/client/src/fencing/slots.rs`) also has two slots with checksums. Records of
+//! fencing tokens share no code with this module, because the requirements differ:
 //!
-//! - Here a sequence number orders the slots. If one slot is damaged, the record in the other slot is used. A node that
-//!   has lost its newest record starts from the record before.
-//! - In the record of fencing tokens, the tokens order the slots, and a slot is a line of text for people and other
-//!   programs. A single damaged byte makes the whole record invalid, because the lost token may be the token that keeps
-//!   a stale holder out.
+//! - Here a sequence number orders the slots. If one slot is damaged, the record in the other slot is used. If a node
+//!   lost its newest record, it starts from the record before.
+//! - In a record of fencing tokens, the tokens order the slots, and a slot is a line of text for people and other
+//!   programs. A single damaged byte makes the whole record invalid, because the lost token may be the token that stops
+//!   a stale holder.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -36,7 +36,7 @@ pub struct TwoSlots<const LEN: usize> {
     magic: [u8; 8],
     /// Offsets of the slots.
     slots: [u64; 2],
-    /// Sequence number of the record that this process has last read or written.
+    /// Sequence number of the record that this process last read or wrote.
     sequence: u64,
 }
 
@@ -47,10 +47,11 @@ pub enum Contents<T> {
     Known {
         /// Newest record, decoded.
         newest: Option<T>,
-        /// Number of slots whose bytes are not a valid record.
+        /// Number of slots with invalid records.
         damaged: usize,
     },
-    /// The slots contain bytes that are not a record of any version. The file most likely belongs to another program.
+    /// The slots contain bytes that are not a record of any version. The file most likely belongs to a different
+    /// program.
     Foreign,
     /// The file has a record of a newer format, which this version does not know. The value is the number of this
     /// format.

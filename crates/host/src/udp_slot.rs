@@ -1,4 +1,4 @@
-//! A UDP socket at one address. If the socket is lost, its address is bound again.
+//! A UDP socket at one address. If the socket is lost, the slot binds its address again.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,14 +20,14 @@ pub const REBIND_PAUSE: Duration = Duration::from_secs(1);
 /// Numbers of received datagrams that did not reach the state machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DatagramDrops {
-    /// Number of datagrams that arrived faster than this process reads.
+    /// Number of datagrams that arrived too fast for this process.
     pub kernel: u64,
-    /// Number of datagrams that were longer than any message.
+    /// Number of datagrams that were longer than every message.
     pub cut: u64,
 }
 
 impl DatagramDrops {
-    /// Returns the numbers of dropped datagrams of a socket, since the socket was bound.
+    /// Returns the numbers of dropped datagrams of a socket since its binding.
     pub fn of(socket: &mut UdpLink) -> Self {
         Self {
             // If the socket is broken, the next receive call reports the error.
@@ -53,9 +53,9 @@ impl Add for DatagramDrops {
 pub struct UdpSlot {
     address: SocketAddr,
     options: UdpOptions,
-    /// Socket of the slot; `None` if it was lost.
+    /// Socket of the slot; `None` if it is lost.
     socket: Option<UdpLink>,
-    /// Whether the socket is not yet registered with the loop.
+    /// Whether the socket still has to be registered with the loop.
     is_unregistered: bool,
     retry: Option<Instant>,
     last_failure: LastFailure,
@@ -87,7 +87,7 @@ impl UdpSlot {
         self.address
     }
 
-    /// Returns the peers to which this node cannot send.
+    /// Returns the peers to which sending fails.
     pub const fn failures(&self) -> &SendFailures {
         &self.failures
     }
@@ -120,7 +120,7 @@ impl UdpSlot {
         }
     }
 
-    /// Returns the socket, if the slot has a socket.
+    /// Returns the socket; `None` if it is lost.
     pub const fn socket(&mut self) -> Option<&mut UdpLink> {
         self.socket.as_mut()
     }
@@ -130,8 +130,7 @@ impl UdpSlot {
         self.socket.is_some()
     }
 
-    /// Returns the size of the kernel's receive buffer and the requested size; `None` if the buffer is as large as
-    /// requested.
+    /// If the kernel's receive buffer is smaller than requested, returns its size and the requested size.
     pub fn shortage(&self) -> Option<(usize, usize)> {
         let (has, _) = self.socket.as_ref()?.buffers().ok()?;
         let requested = self.options.receive_buffer?;
@@ -148,7 +147,7 @@ impl UdpSlot {
         self.earlier + now
     }
 
-    /// Closes the socket, because it cannot receive. The address is bound again after a pause.
+    /// Closes the socket, because it cannot receive. The slot binds the address again after a pause.
     pub fn fail(&mut self, now: Instant, error: &io::Error) {
         let address = self.address;
         warn!(
@@ -166,8 +165,7 @@ impl UdpSlot {
         self.retry
     }
 
-    /// Binds the address again if the pause has passed. Returns the socket if the loop does not yet wait for this
-    /// socket.
+    /// If the pause is over, binds the address again. If the loop does not wait for the socket, returns the socket.
     pub fn poll_socket(&mut self, now: Instant) -> Option<&UdpLink> {
         if self.retry.is_some_and(|retry| retry <= now) {
             self.rebind(now);

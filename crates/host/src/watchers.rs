@@ -27,8 +27,8 @@ impl Watchers {
         self.0.iter().any(|watcher| watcher.client == client)
     }
 
-    /// Adds a client. If the history still retains event `from`, the client gets this event and all later events. If
-    /// the history no longer retains this event, the client gets a snapshot and all events after the snapshot. The
+    /// Adds a client. If the history still contains the event `from`, the client gets this event and all later events.
+    /// If the history no longer contains this event, the client gets a snapshot and all events after the snapshot. The
     /// caller must allow the client's connection to be silent. A client that already watches events gets an error.
     pub fn add<E: Clone, C>(
         &mut self,

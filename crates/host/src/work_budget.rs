@@ -4,28 +4,28 @@ use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-/// Maximum amount of work at once after a pause.
+/// Maximum amount of work without a break after a pause.
 const BURST_MAX: Duration = Duration::from_millis(1);
 /// Divisor of the loop's time. The quotient is the share of this time that work may take.
 const SHARE_DIVISOR: u32 = 10;
-/// Maximum duration of work that is not charged. Work of this duration delays a frame no more than another frame would.
-/// If a program repeatedly takes and releases the token, each of its requests needs at most this time.
+/// Maximum duration of work that is not charged. Work of this duration delays a frame no longer than one more frame
+/// would. If a program repeatedly takes and releases the token, each of its requests takes at most this time.
 const FREE_WORK_MAX: Duration = Duration::from_micros(30);
-/// Maximum charge for one piece of work. If the work seems to have taken longer, the process or the machine was stopped
-/// meanwhile. Clients should not have to wait ten times the length of such a stop.
+/// Maximum charge for one piece of work. If the work seems to be longer, the process or the machine was stopped during
+/// the work. Clients should not wait ten times as long as such a stop.
 const CHARGE_MAX: Duration = Duration::from_millis(20);
 
 /// A budget of time. Short bursts of work and very short pieces of work run at once. Continuous work gets a tenth of
 /// the time.
 #[derive(Debug, Default)]
 pub struct WorkBudget {
-    /// Time at which the past work will amount to a tenth of the elapsed time, if no more work is done until then.
+    /// Time at which the past work equals a tenth of the elapsed time, if no work is added before.
     balanced_at: Instant,
     resume: Option<Instant>,
 }
 
 impl WorkBudget {
-    /// Charges the budget for work that was done from `start` to `end`.
+    /// Charges the budget for work from `start` to `end`.
     pub fn charge(&mut self, start: Instant, end: Instant) {
         let took = end.since(start).min(CHARGE_MAX);
         if took <= FREE_WORK_MAX {
@@ -36,12 +36,12 @@ impl WorkBudget {
         self.resume = (resume > end).then_some(resume);
     }
 
-    /// Returns the time at which work may be done again; `None` if it may be done at any time.
+    /// Returns the time at which work may continue; `None` if it may continue at any time.
     pub const fn resume(&self) -> Option<Instant> {
         self.resume
     }
 
-    /// Returns whether work may be done at `now`. If work may be done, the pause is over.
+    /// Returns whether work may continue at `now`. Then the pause is over.
     pub fn end_pause(&mut self, now: Instant) -> bool {
         if self.resume.is_some_and(|resume| now < resume) {
             return false;

@@ -9,14 +9,14 @@ use tracing::warn;
 
 use crate::{Client, ClientId};
 
-/// Maximum number of life lines that the daemon keeps after their holders have ended.
+/// Maximum number of life lines that the daemon keeps after the end of their holders.
 const LINES_MAX: usize = 8;
 
 #[derive(Debug, Default)]
 struct Backstop {
     line: Option<KeptLine>,
-    /// A copy of one end of a second life line. The holder has both ends of this line. If the holder is frozen and does
-    /// not end, the daemon uses the copy to signal the holder's work.
+    /// A copy of one end of a second life line. Both ends of this line are at the holder. If the holder is frozen and
+    /// does not end, the daemon signals the holder's work with this copy.
     trigger: Option<KeptLine>,
     kill: Option<KillFile>,
 }
@@ -39,13 +39,13 @@ impl Backstop {
 
 /// The descriptors of all holders. If a holder disappears without a release, the daemon uses the holder's descriptors
 /// to end its work. A holder that disappears in this way was killed. The processes that should end the holder's work
-/// may also be dead.
+/// may be dead too.
 #[derive(Debug)]
 pub struct Backstops {
     hierarchy: Option<Hierarchy>,
     of_holders: Vec<(ClientId, Backstop)>,
-    /// Life lines of holders that have ended. When a process ends, the kernel closes its descriptors one after the
-    /// other. So the holder's end of its line may close a little later than its connection to the daemon.
+    /// Life lines of ended holders. When a process ends, the kernel closes its descriptors one by one. So the holder's
+    /// end of its line may close a little later than its connection to the daemon.
     lines: Vec<KeptLine>,
 }
 
@@ -69,7 +69,7 @@ impl Backstops {
     /// `descriptors`.
     ///
     /// # Errors
-    /// If a descriptor is refused, returns a sentence with the reason. The descriptors that are not refused are stored.
+    /// If a descriptor is refused, returns a sentence with the reason. The other descriptors are stored.
     pub fn store(
         &mut self,
         client: Client,
@@ -108,7 +108,7 @@ impl Backstops {
         })
     }
 
-    /// Drops the descriptors of a holder that has released the lock, because its work has ended.
+    /// Drops the descriptors of a holder that released the lock, because its work is over.
     pub fn cancel(&mut self, client: ClientId) {
         let given_back = |(holder, _): &mut (ClientId, Backstop)| *holder == client;
         for (_, backstop) in self.of_holders.extract_if(.., given_back) {
@@ -118,12 +118,12 @@ impl Backstops {
         }
     }
 
-    /// Ends the work of a client that has disappeared.
+    /// Ends the work of a client that disappeared.
     pub fn end(&mut self, client: ClientId) {
         self.end_unless(|holder| holder != client);
     }
 
-    /// Ends the work of all clients that have lost the lock without a release.
+    /// Ends the work of all clients that lost the lock without a release.
     pub fn end_unless(&mut self, holds: impl Fn(ClientId) -> bool) {
         if self.of_holders.iter().all(|(holder, _)| holds(*holder)) {
             return;

@@ -1,6 +1,6 @@
-//! Stores the effect that SIGPIPE had at the start of this process. Before `main`, the standard library makes this
-//! process ignore SIGPIPE. In the processes that it starts, the standard library resets SIGPIPE to its default effect.
-//! So this module reads the effect before the standard library starts.
+//! Stores the effect of SIGPIPE at the start of this process. Before `main`, the standard library makes this process
+//! ignore SIGPIPE. In the processes that it starts, the standard library resets SIGPIPE to its default effect. So this
+//! module reads the effect before the standard library starts.
 #![allow(
     unsafe_code,
     reason = "only code before the start of the standard library can read the original effect of SIGPIPE, and only \
@@ -37,7 +37,7 @@ extern "C" fn read_effect() {
     WAS_IGNORED.store(was_ignored, Ordering::Relaxed);
 }
 
-/// Lets the process of `command` ignore SIGPIPE. Does nothing if this process did not ignore SIGPIPE at its start.
+/// Makes the process of `command` ignore SIGPIPE. Does nothing if this process did not ignore SIGPIPE at its start.
 pub fn pass_on(command: &mut Command) {
     if !WAS_IGNORED.load(Ordering::Relaxed) {
         return;

@@ -13,8 +13,8 @@ pub const FRAMES: CapabilitySet = CapabilitySet::NET_RAW;
 pub const PORTS: CapabilitySet = CapabilitySet::NET_BIND_SERVICE;
 /// Permission to end programs of other users, such as hooks that changed their user.
 pub const PROGRAMS: CapabilitySet = CapabilitySet::KILL;
-/// Permission to change the owner of files. SQLite gives the files that it creates next to a database to the owner of
-/// the database.
+/// Permission to change the owner of files. SQLite makes the owner of the database the owner of the files that it
+/// creates next to the database.
 pub const FILES: CapabilitySet = CapabilitySet::CHOWN;
 /// Permission to use the directories of a service's user, and to run with a higher priority.
 const COMMON: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::SYS_NICE);
@@ -65,8 +65,8 @@ mod tests {
 
     use super::{COMMON, FRAMES, PORTS, PROGRAMS, keep_only};
 
-    /// Returns the effective set of a thread after `keep_only`, and the effective set of a program that this thread
-    /// starts.
+    /// Returns two sets after `keep_only`: the effective set of a thread, and the effective set of a program that this
+    /// thread starts.
     fn kept(needed: CapabilitySet) -> (CapabilitySet, CapabilitySet) {
         let in_thread = move || {
             keep_only(needed).unwrap();

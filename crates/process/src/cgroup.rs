@@ -1,5 +1,5 @@
 //! Control groups (version 2): a group for a command, and the groups of other processes. A process stays in its control
-//! group if it changes its process group or its parent.
+//! group even if it changes its process group or its parent.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ const MOUNTS: &str = "/proc/self/mountinfo";
 const KILL_FILE: &str = "cgroup.kill";
 
 /// Maximum number of names that are tried for a group. Earlier processes with the same number may have left groups
-/// behind, and each such group takes one name.
+/// behind. Each such group uses one name.
 const LEFT_GROUPS_MAX: u32 = 100;
 
 /// A control group for a command and all processes that the command starts.
@@ -29,7 +29,8 @@ pub(super) struct Cgroup {
 
 impl Cgroup {
     /// Creates a group below the group of this process. The name consists of `program` and this process's number.
-    /// Returns `None` without version 2, without permission, or on a kernel before 5.14, which has no `cgroup.kill`.
+    /// Returns `None` without version 2, without permission, or on a kernel before 5.14, because such a kernel lacks
+    /// `cgroup.kill`.
     pub(super) fn create(program: &str) -> Option<Self> {
         let mounts = fs::read_to_string(MOUNTS).ok()?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -81,7 +82,7 @@ impl Cgroup {
         found
     }
 
-    /// Whether only zombies are left in the group.
+    /// Whether the group contains only zombies.
     pub(super) fn is_empty(&self) -> bool {
         fs::read_to_string(self.path.join("cgroup.events"))
             .is_ok_and(|events| events.lines().any(|line| line == "populated 0"))
@@ -105,8 +106,8 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes the empty groups with this prefix that killed keepers have left. Does not remove the group of a living
-/// keeper, because this keeper may be about to put a command into its group.
+/// Removes the empty groups with this prefix of killed keepers. Does not remove the group of a living keeper, because
+/// this keeper may be about to put a command into its group.
 fn remove_left_groups(parent: &Path, name_prefix: &str) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -150,13 +151,13 @@ pub struct Hierarchy {
     minor: u32,
 }
 
-/// A file `cgroup.kill` that another process has opened for writing. A write to this file kills all processes of the
+/// A file `cgroup.kill` that another process opened for writing. A write to this file kills all processes of the
 /// control group at once.
 #[derive(Debug)]
 pub struct KillFile(File);
 
 impl Hierarchy {
-    /// Finds the file system; `None` if this process does not see the file system.
+    /// Finds the file system; `None` if it is invisible for this process.
     pub fn find() -> Option<Self> {
         Self::in_mounts(&fs::read_to_string(MOUNTS).ok()?)
     }
@@ -171,7 +172,7 @@ impl Hierarchy {
     }
 
     /// Converts a descriptor into a kill file. The function does not query the descriptor's file system, because a
-    /// client may pass a descriptor of a file system that answers slowly.
+    /// client may pass a descriptor of a slow file system.
     ///
     /// # Errors
     /// Returns the descriptor if it is not a `cgroup.kill`.

@@ -16,7 +16,7 @@ use nix::unistd::getppid;
 /// The first descriptor after the standard streams.
 const FIRST_OTHER: libc::c_uint = 3;
 
-/// Lets the process of `command` inherit only its three standard streams. Lets the kernel kill this process when the
+/// Makes the process of `command` inherit only its three standard streams. Makes the kernel kill this process when the
 /// calling thread ends for any reason. The kernel does not kill processes that this process starts.
 pub fn isolate(command: &mut Command) {
     let parent = process::id();
@@ -37,8 +37,8 @@ pub fn isolate(command: &mut Command) {
     }
 }
 
-/// Marks all descriptors except the standard streams as close-on-exec, even descriptors that this process inherited.
-/// Does not close them, because the standard library needs some of them until the exec.
+/// Marks all descriptors as close-on-exec except the standard streams, also inherited descriptors. Does not close them,
+/// because the standard library needs some of them until the exec.
 fn close_on_exec() -> nix::Result<()> {
     // SAFETY: the call takes no pointers, and closes nothing in this process.
     let done = unsafe {

@@ -18,7 +18,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Creates a client that has ended.
+    /// Creates the description of a client that has ended.
     pub const fn gone(id: ClientId) -> Self {
         Self {
             id,
@@ -27,12 +27,12 @@ impl Client {
         }
     }
 
-    /// Returns the user's number. If the user is unknown, returns a number that no user has.
+    /// Returns the user's number. If the user is unknown, returns a number that belongs to no user.
     pub fn user(&self) -> u32 {
         self.uid.unwrap_or(u32::MAX)
     }
 
-    /// Returns the user's name, if /etc/passwd has it.
+    /// Returns the user's name, if /etc/passwd contains it.
     pub fn user_name(&self) -> Option<String> {
         user_name(self.uid?)
     }
@@ -54,8 +54,8 @@ impl fmt::Display for Client {
     }
 }
 
-/// Returns a user's name from /etc/passwd. Does not use other sources of names: they may take seconds, and the calling
-/// event loop may hold the token.
+/// Returns a user's name from /etc/passwd. Does not use other sources of names: they may be slow, and the calling event
+/// loop may hold the token.
 fn user_name(uid: u32) -> Option<String> {
     let users = fs::read_to_string("/etc/passwd").ok()?;
     find_user_name(&users, uid).map(str::to_owned)

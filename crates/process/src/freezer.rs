@@ -1,8 +1,8 @@
 //! The freezer of cgroup version 1.
 //!
 //! A frozen process gets no signals. A SIGKILL waits until the process is thawed, and ends the process before the
-//! program's next instruction. If the sender of the SIGKILL is frozen together with the process, the sender sends the
-//! signal too late. Version 2 does not have this problem, because a SIGKILL also ends a frozen process.
+//! program's next instruction. If the sender of the SIGKILL is frozen together with the process, it sends the signal
+//! too late. Version 2 does not have this problem, because a SIGKILL also ends a frozen process.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -21,7 +21,7 @@ pub fn can_freeze() -> bool {
     group_of("self").is_some_and(|own| !is_root(&own))
 }
 
-/// Whether one group can freeze this process and the process `other` together. Returns `false` if the groups are
+/// Whether a group could freeze this process and the process `other` together. Returns `false` if the groups are
 /// unknown.
 pub fn can_freeze_with(other: Pid) -> bool {
     let (own, other) = (group_of("self"), group_of(&other.to_string()));
@@ -45,7 +45,7 @@ fn freezer_in(groups: &str) -> Option<&str> {
     })
 }
 
-/// Whether a group is the root group, which cannot be frozen. The root of another namespace can be frozen.
+/// Whether a group is the root group. The root group cannot be frozen. The root of another namespace can be frozen.
 fn is_root(group: &str) -> bool {
     group == "/" && is_in_first_namespace()
 }
@@ -55,8 +55,8 @@ fn is_in_first_namespace() -> bool {
     namespace.map_or(true, |namespace| namespace.ino() == FIRST_NAMESPACE)
 }
 
-/// Whether two groups have a common ancestor other than the root. The root of another namespace is itself a group
-/// that can be frozen.
+/// Whether two groups have a common ancestor other than the root. The root of another namespace is also a group that
+/// can be frozen.
 fn have_common_group(one: &str, other: &str, in_first_namespace: bool) -> bool {
     let top = |group: &str| group.split('/').nth(1).unwrap_or_default().to_owned();
     if in_first_namespace {

@@ -1,5 +1,5 @@
-//! Process groups. A group consists of a leader, and of the processes that the leader has started, unless they have
-//! left the group.
+//! Process groups. A group consists of a leader and of the processes that the leader started, unless they left the
+//! group.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use nix::sys::signal::killpg;
 use nix::unistd::Pid;
 use rustix::process::setpriority_pgrp;
 
-/// The nice value that every process may get.
+/// The largest nice value. Every process may get this value.
 const NICE_MAX: i32 = 19;
 
 /// The kind of processes that `/proc` may hide in a group. Hidden processes are not among the [`members`] of the group.
@@ -18,19 +18,19 @@ pub enum Hidden {
     Nothing,
     /// `/proc` may hide processes that this process has no permission to signal.
     OutOfReach,
-    /// It is unknown whether `/proc` hides processes. The answer stays unknown as long as the group contains a process
-    /// that this process can signal, even a zombie.
+    /// It is unknown whether `/proc` hides processes. The answer stays unknown while this process can signal some
+    /// process of the group, even a zombie.
     Unknown,
 }
 
 /// Whether a process group contains only zombies. If `/proc` hides processes, the group counts as not empty until the
-/// kernel reports it as gone.
+/// kernel reports that it is gone.
 pub fn is_empty(group: Pid) -> bool {
     members(group).next().is_none() && find_hidden(group) == Hidden::Nothing
 }
 
-/// Returns the kind of processes that `/proc` hides in a group. To find the kind, this function sends the group a
-/// signal without effect.
+/// Returns the kind of processes that `/proc` hides in a group. To find the kind, this function sends a signal without
+/// effect to the group.
 pub fn find_hidden(group: Pid) -> Hidden {
     match killpg(group, None) {
         Err(Errno::ESRCH) => Hidden::Nothing,
@@ -51,8 +51,8 @@ pub fn find_hidden_among_killed(group: Pid) -> Hidden {
     }
 }
 
-/// Whether a group has a process of another user. Zombies count too. Gives all processes of this user in the group the
-/// lowest priority.
+/// Whether a group contains a process of another user. Zombies count too. Gives all processes of this user in the group
+/// the lowest priority.
 fn has_other_users(group: Pid) -> bool {
     let group = rustix::process::Pid::from_raw(group.as_raw());
     // With the number 0, the call would change this process's group.
@@ -73,7 +73,7 @@ fn shows_all() -> bool {
 }
 
 /// Whether `/proc` is mounted with an option that hides processes. `mounts` is the contents of `/proc/self/mountinfo`.
-/// If several file systems are mounted at `/proc`, the last mount counts.
+/// If several file systems are mounted at `/proc`, the last mounted file system counts.
 fn is_mounted_to_hide(mounts: &str) -> bool {
     let options = mounts.lines().rev().find_map(|line| {
         let (fields, kind) = line.split_once(" - ")?;
@@ -93,13 +93,13 @@ pub fn members(group: Pid) -> impl Iterator<Item = Pid> {
     shown_members(group).filter_map(|(pid, lives)| lives.then_some(pid))
 }
 
-/// Whether `/proc` shows at least one process of a group, and all shown processes are zombies.
+/// Whether `/proc` shows at least one process of a group, and all these processes are zombies.
 fn has_zombies_only(group: Pid) -> bool {
     let mut shown = shown_members(group).peekable();
     shown.peek().is_some() && !shown.any(|(_, lives)| lives)
 }
 
-/// Returns the members of a process group that `/proc` shows. The second value of each pair tells whether the member
+/// Returns the members of a process group that `/proc` shows. The second value of each pair states whether the member
 /// lives.
 fn shown_members(group: Pid) -> impl Iterator<Item = (Pid, bool)> {
     let is_there = killpg(group, None) != Err(Errno::ESRCH) && has_same_numbers();
@@ -111,8 +111,8 @@ fn shown_members(group: Pid) -> impl Iterator<Item = (Pid, bool)> {
     })
 }
 
-/// Returns whether a process lives, or `None` if the process is not in the group. `stat` is the contents of
-/// `/proc/PID/stat` of the process.
+/// Whether a process lives; `None` if the process is not in the group. `stat` is the contents of `/proc/PID/stat` of
+/// the process.
 fn lives_in(stat: &str, group: Pid) -> Option<bool> {
     // The process's name, in brackets, may contain any characters.
     let (_, fields) = stat.rsplit_once(") ")?;

@@ -1,4 +1,4 @@
-//! The signals that a process has ignored since its start.
+//! The signals that a process ignores since its start.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 
 /// The signals that this process ignores. Read these signals before the process sets any handler. Before the first
 /// handler, the process ignores exactly the signals that its parent ignored, for example because of `nohup`. The parent
-/// wants the process to continue when such a signal comes.
+/// wants the process to continue after such a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IgnoredSignals(u64);
 

@@ -1,4 +1,4 @@
-//! A socket that a program inherited as a descriptor with a known number.
+//! A socket that a program inherits as a descriptor with a known number.
 #![allow(
     unsafe_code,
     reason = "the standard library cannot know that no other value owns the descriptor with this number"

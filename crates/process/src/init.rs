@@ -1,7 +1,7 @@
 //! Process 1 of a container, or of any other PID namespace.
 //!
-//! If the parent of a process ends, the kernel makes process 1 the parent. Process 1 must wait for the end of processes
-//! that it has inherited. Without such waits, ended processes stay as zombies until no process number is left. A
+//! If the parent of a process ends, the kernel makes process 1 the parent. Process 1 must wait for the end of the
+//! processes that it inherited. Without such waits, ended processes stay as zombies until no process number is left. A
 //! program usually waits only for processes that it started. So process 1 only waits for processes, and runs the
 //! program as a child.
 #![allow(
@@ -24,9 +24,9 @@ use super::broken_pipe;
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// Checks whether this process is process 1. In process 1, starts this program again as a child, forwards signals to
-/// the child, and waits for every process that ends. When the child ends, returns the child's exit code. Returns `None`
-/// if this is not process 1, or if no child can be started. If the function returns `None`, the program must run in
-/// this process. Call this function before all other code, while the process has a single thread.
+/// the child, and waits for every ending process. When the child ends, returns the child's exit code. Returns `None` if
+/// this is not process 1, or if no child can be started. If the function returns `None`, the program must run in this
+/// process. Call this function before all other code, while the process has a single thread.
 pub fn run_as_process_1() -> Option<u8> {
     if getpid() != Pid::from_raw(1) {
         return None;
@@ -41,7 +41,7 @@ pub fn run_as_process_1() -> Option<u8> {
     None
 }
 
-/// Starts the program in a new process group. If this process's group was the foreground group of the terminal, makes
+/// Starts the program in a new process group. If this process's group is the foreground group of the terminal, makes
 /// the child's group the foreground group. So a signal from the keyboard reaches the program only once.
 fn start(mask: SigSet) -> io::Result<Pid> {
     let mut arguments = env::args_os();
@@ -82,7 +82,7 @@ fn stand_in(child: Pid, signals: &SigSet) -> u8 {
     }
 }
 
-/// Waits for every process that has ended. Returns the child's exit code if the child is one of these processes.
+/// Waits for every ended process. If the child is one of these processes, returns its exit code.
 fn reap(child: Pid) -> Option<u8> {
     let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED;
     loop {

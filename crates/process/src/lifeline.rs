@@ -1,4 +1,4 @@
-//! A life line: a pair of connected sockets. When a process ends, its end of the line closes, and the kernel signals
+//! A life line: a pair of connected sockets. When a process ends, its end of the line closes. Then the kernel signals
 //! the process that is tied to the other end. The signal comes even if all processes are stopped.
 #![allow(
     unsafe_code,
@@ -28,12 +28,12 @@ pub enum SignalTarget {
     Group(Pid),
 }
 
-/// The end of a life line to which the target is tied.
+/// The end of a life line that is tied to the target.
 #[derive(Debug)]
 pub struct Lifeline(UnixStream);
 
 impl Lifeline {
-    /// Creates a line. Returns the end for a target, and the other end. No process may write to the other end.
+    /// Creates a line. Returns the end for the target, and the opposite end. No process may write to the other end.
     ///
     /// One process may have both ends. When this process ends, the kernel closes the other end first, because the
     /// kernel closes the highest descriptor first.
@@ -45,7 +45,7 @@ impl Lifeline {
         Ok((Self(line), end.into()))
     }
 
-    /// Lets processes that start after this call inherit this end. The line then exists as long as one of these
+    /// Makes processes that start after this call inherit this end. The line then exists as long as one of these
     /// processes lives. Even a SIGKILL to this process does not end the line earlier.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl Lifeline {
         Ok(())
     }
 
-    /// Ties a target to this end: when the other end closes, the kernel signals the target.
+    /// Ties a target to this end. When the opposite end closes, the kernel signals the target.
     ///
     /// # Errors
     /// Fails if the other end is closed already, if the target does not exist, or if the kernel refuses.
@@ -80,8 +80,8 @@ impl Lifeline {
         }
     }
 
-    /// Unties the target from this end. After this call the kernel sends no signal to the target, even if another
-    /// process has this end.
+    /// Unties the target from this end. After this call, the kernel sends no signal to the target, even if another
+    /// process holds this end.
     pub fn untie(&self) {
         // This call cannot fail for a socket.
         let _ = fcntl(&self.0, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
@@ -94,8 +94,8 @@ impl AsFd for Lifeline {
     }
 }
 
-/// One end of a life line that this process keeps open for a user. The user has tied a target to the other end. The
-/// user may have sent descriptors over the line. The drop of this end does not wait until these descriptors are closed.
+/// One end of a life line that this process keeps open for a user. The user tied a target to the opposite end. The user
+/// may have sent descriptors over the line. Dropping this end does not wait until these descriptors are closed.
 #[derive(Debug)]
 pub struct KeptLine {
     line: Option<OwnedFd>,
@@ -128,8 +128,8 @@ impl KeptLine {
         }
     }
 
-    /// Lets the kernel signal the target that is tied to the other end. The signal also comes if other processes have
-    /// copies of the two ends.
+    /// Makes the kernel signal the target at the opposite end. The signal also arrives if other processes have copies
+    /// of the two ends.
     pub fn signal_target(&self) {
         if let Some(line) = &self.line {
             // A socket without a connection has no target to signal.
@@ -137,7 +137,7 @@ impl KeptLine {
         }
     }
 
-    /// Whether the other end is closed. When the other end is closed, the kernel has signaled the target.
+    /// Whether the opposite end is closed. If the opposite end is closed, the kernel has already signaled the target.
     pub fn is_closed(&self) -> bool {
         self.line.as_ref().is_none_or(|line| {
             let mut ended = [PollFd::new(line.as_fd(), PollFlags::empty())];

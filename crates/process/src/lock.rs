@@ -26,7 +26,7 @@ pub struct FileLock {
 /// The reason why a file could not be locked.
 #[derive(Debug, Error)]
 pub enum FileLockError {
-    /// Another process holds the lock. [`Holder`] describes this process as far as it is known.
+    /// Another process holds the lock. [`Holder`] describes this process as far as possible.
     #[error("it is held {0}")]
     Held(Holder),
     /// The file cannot be used.
@@ -35,7 +35,7 @@ pub enum FileLockError {
 }
 
 impl FileLock {
-    /// Locks the file at `path`, and creates it if it is missing.
+    /// Locks the file at `path`. If the file is missing, creates it.
     ///
     /// # Errors
     /// Fails if another process holds the lock, or another `FileLock` of this process. Also fails if the file belongs
@@ -120,7 +120,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The lock of a daemon on a ring. While this value exists, no second daemon can use the ring.
+/// The lock of a daemon on a ring. Until this value is dropped, no second daemon can use the ring.
 ///
 /// Each network namespace has separate interfaces, so it has separate locks.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ pub struct RingLock {
 /// The reason why a ring could not be locked.
 #[derive(Debug, Error)]
 pub enum LockError {
-    /// Another daemon holds the lock.
+    /// A different daemon holds the lock.
     #[error(
         "{ring} is in use by another ringd (held {holder}): stop that ringd, or choose another interface"
     )]
@@ -155,7 +155,8 @@ pub enum LockError {
 
 impl RingLock {
     /// Locks the ring `ring` in this network namespace, with a file in this user's
-    /// [directory](runtime_directory::directory). Two users have two files, so their locks do not exclude each other.
+    /// [directory](runtime_directory::directory). Two users have different files, so their locks do not exclude each
+    /// other.
     ///
     /// # Errors
     /// Fails with [`LockError::Held`] if another process holds the lock, or if this process already holds it.

@@ -1,6 +1,6 @@
-//! Descriptors that other users have passed to this process. To close such a descriptor may take long: its file system
-//! may never answer, and a socket may linger. So threads close the descriptors, with one thread per user, so that no
-//! user waits for another user's descriptors.
+//! Descriptors that other users passed to this process. Closing such a descriptor may take long: its file system may
+//! never answer, and a socket may linger. So threads close the descriptors. Each user has one thread, so that no user
+//! waits for another user's descriptors.
 //!
 //! A connection with unread bytes is closed in the same way. Descriptors may have arrived together with the bytes. The
 //! kernel closes these descriptors together with the connection.
@@ -19,14 +19,14 @@ use nix::sys::socket::{MsgFlags, recv, setsockopt, sockopt};
 /// Maximum number of one user's descriptors that wait to be closed. At this number, this process accepts no more
 /// descriptors from the user.
 const PER_USER_MAX: usize = 8;
-/// Maximum number of users whose descriptors are being closed, each by a thread.
+/// Maximum number of users whose descriptors are closed at the same time. Each user has one thread.
 const USERS_MAX: usize = 4;
 /// Maximum number of all descriptors that wait to be closed. At this number, this process accepts no more connections.
 const WAITING_MAX: usize = PER_USER_MAX * USERS_MAX;
 
 /// The closing threads. A user's thread starts when the user's first descriptor must be closed.
 static CLOSERS: Mutex<Vec<Closer>> = Mutex::new(Vec::new());
-/// The number of descriptors that wait to be closed or are being closed.
+/// The number of descriptors that are not closed yet.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 struct Closer {
@@ -36,7 +36,7 @@ struct Closer {
 }
 
 impl Closer {
-    /// Starts the thread; `None` if the system cannot start a thread.
+    /// Starts the thread; `None` if the system starts no thread.
     fn start(uid: u32) -> Option<Self> {
         let waiting = Arc::new(AtomicUsize::new(0));
         let (queue, handed_over) = mpsc::channel::<OwnedFd>();
@@ -74,8 +74,7 @@ impl Closer {
     }
 }
 
-/// Returns the thread that closes the descriptors of a user. Returns `None` if all closers are busy with descriptors of
-/// other users.
+/// Returns the thread that closes the descriptors of a user. Returns `None` if all closers work for other users.
 fn closer_of(closers: &mut Vec<Closer>, uid: u32) -> Option<&Closer> {
     let known = closers.iter().position(|closer| closer.uid == uid);
     let at = if let Some(at) = known {
@@ -92,7 +91,7 @@ fn closer_of(closers: &mut Vec<Closer>, uid: u32) -> Option<&Closer> {
     closers.get(at)
 }
 
-/// Starts to close a user's descriptors, and does not wait until they are closed.
+/// Starts to close a user's descriptors, and returns before they are closed.
 pub fn close(uid: u32, descriptors: impl IntoIterator<Item = OwnedFd>) {
     for descriptor in descriptors {
         let mut closers = CLOSERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,8 +109,8 @@ pub fn has_room(uid: u32) -> bool {
     closer_of(&mut closers, uid).is_some_and(|closer| closer.waiting() < PER_USER_MAX)
 }
 
-/// Whether the number of descriptors that wait to be closed has reached the maximum. At the maximum, this process must
-/// accept no connections.
+/// Whether the number of unclosed descriptors has reached the maximum. At the maximum, this process must accept no
+/// connections.
 pub fn is_full() -> bool {
     WAITING.load(Ordering::Relaxed) >= WAITING_MAX
 }
@@ -199,7 +198,7 @@ mod tests {
         (stream.into(), other)
     }
 
-    /// Returns one end of a connection with an unread descriptor. To close this descriptor takes long.
+    /// Returns one end of a connection with an unread descriptor. Closing this descriptor takes long.
     fn slow_inside(listener: &TcpListener) -> (UnixStream, TcpStream) {
         let (near, far) = UnixStream::pair().unwrap();
         let (slow, other) = slow_to_close(listener);

@@ -1,4 +1,4 @@
-//! Files that no other user can have prepared.
+//! Files that other users could not have prepared.
 //!
 //! A daemon that runs as root may get a path in the directory of another user. At such a path, the other user can place
 //! a link to one of root's files, an open file, or a program.
@@ -93,7 +93,7 @@ fn check_for(own: u32, found: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Checks that the user `uid` of a file is the user of this process.
+/// Checks that a file belongs to `uid`, the user of this process.
 ///
 /// # Errors
 /// Fails if the users differ.
@@ -110,7 +110,7 @@ fn check_owner_for(own: u32, uid: u32) -> io::Result<()> {
     )))
 }
 
-/// The refusal of an existing file, with the reason. Only a person can remove the cause of such a refusal.
+/// The refusal of an existing file, and its reason. Only a person can remove the cause of such a refusal.
 #[derive(Debug, Error)]
 #[error("{0}")]
 struct Refused(String);
@@ -120,14 +120,14 @@ pub fn refusal(why: &str) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, Refused(why.to_owned()))
 }
 
-/// Whether an error of [`open`] or [`exists`] has this cause: the file exists, but it is not private to this user.
+/// Whether the cause of an error of [`open`] or [`exists`] is that the file exists but is not private to this user.
 pub fn is_refused(error: &io::Error) -> bool {
     matches!(error.get_ref(), Some(inner) if inner.is::<Refused>())
 }
 
-/// Looks for a part of `path` through which other users can change the file at `path`. Other users can change a file
-/// through a file, directory or link that they can write, or whose owner is neither root nor this user. Returns the
-/// first such part of the path, or `None`.
+/// Looks for a part of `path` through which other users can change the file at `path`. Such a part is a file, directory
+/// or link that others can write, or that belongs neither to root nor to this user. Returns the first such part of the
+/// path, or `None`.
 ///
 /// # Errors
 /// Fails if there is no such file, or if it cannot be examined.

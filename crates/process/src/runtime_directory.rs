@@ -11,9 +11,9 @@ use nix::sys::stat::{Mode, umask};
 use nix::unistd::{AccessFlags, access};
 use rustix::process::geteuid;
 
-/// Returns the directory of this user's sockets and locks, and creates it if it is missing. If this user is root or
-/// owns `system`, and can write `system`, the directory is `system`. Otherwise the directory is in `$XDG_RUNTIME_DIR`
-/// or `/run/user/UID`, and has the same name as `system`.
+/// Returns the directory of this user's sockets and locks. If it is missing, creates it. If this user is root or the
+/// owner of `system`, and can write to `system`, the directory is `system`. Otherwise the directory is in
+/// `$XDG_RUNTIME_DIR` or `/run/user/UID`, and has the same name as `system`.
 ///
 /// # Errors
 /// Fails if there is no such directory, or if other users can write it.
@@ -70,8 +70,8 @@ pub fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
     with_file_mask(Mode::S_IWGRP | Mode::S_IWOTH, || directory.create(path))
 }
 
-/// Calls `act` with another file mode mask. The mask belongs to the whole process. So, during the call, no other thread
-/// may create files whose mode depends on the mask.
+/// Calls `act` with a different file mode mask. The mask belongs to the whole process. So other threads must not create
+/// files during the call if the files' mode depends on the mask.
 pub fn with_file_mask<T>(mask: Mode, act: impl FnOnce() -> T) -> T {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

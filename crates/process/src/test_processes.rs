@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 
 use nix::unistd::Pid;
 
-/// Starts a process that sleeps, as the leader of its own process group.
+/// Starts a sleeping process as the leader of its own process group.
 pub(crate) fn sleeper() -> (Child, Pid) {
     let child = Command::new("sleep").arg("1000").process_group(0).spawn();
     let child = child.expect("a sleeper");

@@ -10,9 +10,9 @@ use nix::unistd::{Pid, getpgid};
 use super::cgroup::Cgroup;
 use super::group::{self, Hidden};
 
-/// The processes of a command. A command has a process group and, if it can be created, a control group. A process can
-/// leave the process group with `setsid`, and the control group with `systemd-run --scope` or `su -`. If a process has
-/// left both groups, this type does not find it.
+/// The processes of a command. A command has a process group and, if possible, a control group. A process can leave the
+/// process group with `setsid`, and the control group with `systemd-run --scope` or `su -`. This type does not find
+/// processes that left both groups.
 #[derive(Debug, Default)]
 pub struct Tree {
     cgroup: Option<Cgroup>,
@@ -20,8 +20,8 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Creates a tree for a command that has not started, with a control group if possible. The name of the control
-    /// group contains `program` and this process's number.
+    /// Creates a tree for a command that has not started. The tree has a control group if possible. The name of the
+    /// control group contains `program` and this process's number.
     pub fn in_cgroup(program: &str) -> Self {
         Self {
             cgroup: Cgroup::create(program),
@@ -29,8 +29,8 @@ impl Tree {
         }
     }
 
-    /// Returns the tree of a process group and of an optional control group; the leader of the process group is given.
-    /// Another process may have created the groups.
+    /// Returns the tree of a process group with this leader, and of an optional control group. A different process may
+    /// have created the groups.
     pub fn existing(leader: Pid, cgroup: Option<PathBuf>) -> Self {
         Self {
             cgroup: cgroup.map(Cgroup::at),
@@ -38,18 +38,17 @@ impl Tree {
         }
     }
 
-    /// Returns the path of the control group, if the tree has a control group.
+    /// Returns the path of the tree's control group, if there is one.
     pub fn cgroup(&self) -> Option<&Path> {
         self.cgroup.as_ref().map(Cgroup::path)
     }
 
-    /// Opens the file that kills the control group when it is written, if the tree has a control group.
+    /// If the tree has a control group, opens the file that kills this group.
     pub fn kill_file(&self) -> Option<File> {
         self.cgroup.as_ref()?.kill_file().ok()
     }
 
-    /// Adds a process group, given by its leader. At the time of this call, the leader must not have started any
-    /// process.
+    /// Adds a process group, given by its leader. At this call, the leader must not have started any process.
     pub fn adopt(&mut self, leader: Pid) {
         self.leader = Some(leader);
         if self
@@ -61,7 +60,7 @@ impl Tree {
         }
     }
 
-    /// Sends SIGTERM to all processes. Continues stopped processes, so that they get the signal.
+    /// Sends SIGTERM to all processes. Continues stopped processes so that they can handle the signal.
     pub fn terminate(&self) {
         for signal in [Signal::SIGTERM, Signal::SIGCONT] {
             for pid in self.outside_group() {
@@ -112,7 +111,7 @@ impl Tree {
         self.cgroup.as_ref().is_none_or(Cgroup::is_empty) && group::is_empty(leader)
     }
 
-    /// Returns the processes that have left the process group, but not the control group.
+    /// Returns the processes that left the process group, but not the control group.
     fn outside_group(&self) -> Vec<Pid> {
         let mut processes = self
             .cgroup
@@ -122,7 +121,7 @@ impl Tree {
         processes
     }
 
-    /// Signals the process group as a whole. Signals to its members one by one would miss a process that is just
+    /// Signals the whole process group in one step. Separate signals to the members would miss a process that is just
     /// being created.
     fn signal_group(&self, signal: Signal) {
         if let Some(leader) = self.leader {
@@ -135,13 +134,13 @@ impl Tree {
 /// The outcome of [`Tree::kill`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Killed {
-    /// All processes have been killed. If `/proc` still shows a process, the process is about to disappear.
+    /// All processes were killed. If `/proc` still shows a process, it will soon disappear.
     All,
     /// A process cannot be killed.
     AllBut(Survivor),
-    /// The outcome is unknown until the killed processes have disappeared, because `/proc` does not show all processes.
+    /// The outcome is unknown until the killed processes disappear, because `/proc` does not show all processes.
     Unknown {
-        /// The kind of the hidden processes, as far as it is known.
+        /// The kind of the hidden processes, if it is known.
         hidden: Hidden,
     },
 }

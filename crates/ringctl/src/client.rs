@@ -83,7 +83,7 @@ pub(super) fn no_answer_text_for<O: SystemRequest>(request: &Request<O>) -> Stri
     format!("{}{}", no_answer_text(), effect_warning(request))
 }
 
-/// Returns a warning for a request that may still take effect. If the client is gone before the daemon reads a request,
+/// Returns a warning for a request that may take effect later. If the client leaves before the daemon reads a request,
 /// the daemon drops the request.
 fn effect_warning<O: SystemRequest>(request: &Request<O>) -> &'static str {
     match request {

@@ -1,5 +1,4 @@
-//! Completions for a shell: names of nodes. Also finds the values of options in the command line that the user has
-//! typed.
+//! Completions for a shell: names of nodes. Also finds the values of options in the typed command line.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -15,7 +14,7 @@ pub(super) fn node_candidates() -> Vec<CompletionCandidate> {
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Returns the value that the command line gives to an option, as `--option value` or `--option=value`.
+/// Returns the value of an option in the command line, as `--option value` or `--option=value`.
 pub(super) fn value_on_command_line(option: &str) -> Option<OsString> {
     value_of(option, std::env::args_os())
 }

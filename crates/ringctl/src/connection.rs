@@ -31,7 +31,7 @@ impl<'a> Connection<'a> {
         Self::open_with(socket, Prober::new(socket))
     }
 
-    /// Connects to the daemon for a request for the token. The prober also prints why the token does not come.
+    /// Connects to the daemon for a request for the token. The prober also prints why the wait for the token lasts.
     pub(super) fn open_for_token(socket: &'a Path, reasons: Reasons) -> Result<Self, Error> {
         Self::open_with(socket, Prober::new_explaining(socket, reasons))
     }
@@ -51,13 +51,13 @@ impl<'a> Connection<'a> {
         self.prober.stop_explaining();
     }
 
-    /// Sends a request. If sending fails, an answer may still come: a daemon without room for another client sends an
+    /// Sends a request. If sending fails, an answer may still arrive: a daemon without space for a client sends an
     /// error and closes the connection without reading.
     pub(super) fn send(&mut self, request: &impl Serialize) -> io::Result<()> {
         self.lines.send(request)
     }
 
-    /// Waits for the next line until the time that `by` returns. Calls `by` again after each read.
+    /// Waits for the next line, at most until the time that `by` returns. Calls `by` again after each read.
     pub(super) fn receive(&mut self, by: impl Fn() -> Option<Instant>) -> io::Result<Received> {
         loop {
             if let Some(line) = self.lines.next_line() {

@@ -14,9 +14,9 @@ use ring_client::daemon::connect_untrusted;
 
 /// Returns the path of a node's control socket. `base` is the directory of Lab2's sockets.
 ///
-/// If the directory BASE-SYSTEM exists, a name SYSTEM-PLACE means a node of another system. Only the user of a system's
-/// service can create the directory of this system's sockets. If this directory does not exist, the name means an
-/// interface. The name of an interface may also contain a `-`. The name of a node contains the primary name of its
+/// If the directory BASE-SYSTEM exists, a name SYSTEM-PLACE means a node of the system SYSTEM. Only the user of a
+/// system's service can create the directory of this system's sockets. If this directory does not exist, the name means
+/// an interface. The name of an interface may also contain a `-`. The name of a node contains the primary name of its
 /// interface. An alternative name of the interface also finds the node.
 pub(crate) fn socket_path(base: &Path, name: &NodeName) -> PathBuf {
     let text = name.to_string();

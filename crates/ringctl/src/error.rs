@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::nodes;
 
-/// The exit code for wrong usage, which clap uses too.
+/// The exit code for wrong usage, as clap uses it.
 const USAGE_CODE: u8 = 2;
 /// The exit code for a pause that is not complete.
 const PENDING_CODE: u8 = 6;
@@ -75,13 +75,13 @@ pub(crate) enum Error {
     #[error("{text}")]
     NotAcquired {
         text: String,
-        /// The exit code that the user chose for a token that is not granted.
+        /// The exit code that the user chose for the case that the token is not granted.
         code: u8,
     },
-    /// The job has already run in its period.
+    /// The job already ran in its period.
     #[error("{0}")]
     HasRun(String),
-    /// The job has already begun in its period, and was lost.
+    /// The job already began in its period, and was lost.
     #[error("{0}")]
     RunLost(String),
     #[error(

@@ -16,7 +16,7 @@ use super::gate::{become_command, cannot_run};
 pub(super) const TOKEN_VARIABLE: &str = "RINGD_TOKEN";
 /// Environment variable of programs that run under a lock: the lock's fencing token.
 pub(super) const LOCK_VARIABLE: &str = "RINGD_LOCK";
-/// Environment variable with an event's name, which only hooks get.
+/// Environment variable with an event's name. Only hooks get this variable.
 const EVENT_VARIABLE: &str = "RINGD_EVENT";
 /// Maximum length of a token's text, in bytes.
 const TOKEN_TEXT_MAX: usize = 128;
@@ -60,8 +60,8 @@ pub(crate) struct GuardOptions {
     pub command: Vec<OsString>,
 }
 
-/// Replaces this process by the command, which inherits the lock on the record. So the lock lasts until the command and
-/// all processes of the command have ended. Returns an exit code only if the command cannot be run.
+/// Replaces this process by the command. The command inherits the lock on the record. So the lock lasts until the
+/// command and all its processes end. Returns an exit code only if the command cannot be run.
 pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
     let token = match options.token {
         Some(token) => token,
@@ -97,7 +97,7 @@ pub(super) fn caller_lock() -> Result<Option<FencingToken>, Error> {
 }
 
 /// Returns the fencing token in this program's environment, in the spelling of the granter. Returns `None` in a hook:
-/// the environment of a hook has the token of the ring's owner, but a hook has no lock.
+/// the environment of a hook contains the token of the ring's owner, but a hook has no lock.
 pub(super) fn caller_token() -> Option<String> {
     // ringctl never sets a longer value, so a longer one comes from another program.
     let token = |variable| {

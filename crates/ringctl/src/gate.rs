@@ -2,7 +2,7 @@
 //!
 //! The keeper ends the command when the lock is lost, so it must know the command's process before this process runs
 //! anything. In addition, the command must have the terminal before it reads from the terminal. So the process starts
-//! as another `ringctl`, and becomes the command when the gate opens. If no process is left that could open the gate,
+//! as a second `ringctl`, and becomes the command when the gate opens. If no process remains that could open the gate,
 //! the waiting process ends.
 
 use std::convert::Infallible;
@@ -77,7 +77,8 @@ impl Gate {
     }
 }
 
-/// Waits until the gate opens, then becomes the command. Returns an exit code if the process cannot become the command.
+/// Waits until the gate opens, and then becomes the command. Returns an exit code if the process cannot become the
+/// command.
 pub(crate) fn become_when_opened(gate: RawFd, command: &[OsString]) -> u8 {
     let Some((program, arguments)) = command.split_first() else {
         return CANNOT_RUN_CODE;

@@ -45,7 +45,7 @@ use options::{Command, Options};
 use status::Format;
 
 /// Environment variable that a shell sets to request completions. Only `ringctl` uses the name of this variable. So a
-/// variable for another program never makes `ringctl` print completions.
+/// variable for a different program never makes `ringctl` print completions.
 const COMPLETION_VARIABLE: &str = "RINGCTL_COMPLETE";
 
 /// Returns the declaration of the command line, from which manual pages are generated.
@@ -80,7 +80,7 @@ pub fn run_process() -> ExitCode {
     }
 }
 
-/// Whether the cause of the error is only that the reader, for example `head`, has closed the output.
+/// Whether the only cause of the error is that the reader of the output, for example `head`, closed it.
 fn is_closed_by_reader(error: &anyhow::Error) -> bool {
     let io: Option<&io::Error> = error.downcast_ref();
     io.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)

@@ -23,7 +23,7 @@ pub(super) fn has_waitable_state(system: Option<&str>, state: &str) -> bool {
     known.iter().any(|name| name.eq_ignore_ascii_case(state))
 }
 
-/// Returns the command that starts the node of this name; without a name, the command that starts a node of a ring.
+/// Returns the command that starts the node with this name; without a name, the command that starts a node of a ring.
 pub(super) fn start_command(name: Option<&NodeName>) -> String {
     let Some(name) = name.map(NodeName::to_string) else {
         return "sudo ringd IFACE".to_owned();

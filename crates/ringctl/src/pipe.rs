@@ -1,4 +1,4 @@
-//! `ringctl lock --pipe`: holds a lock while another process has the other end of a pipe open.
+//! `ringctl lock --pipe`: holds a lock until another process closes the other end of a pipe.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -18,11 +18,11 @@ const DAEMON: u64 = 0;
 const READER: u64 = 1;
 const ALARM: u64 = 2;
 
-/// Requests the lock, and waits up to `wait_ms` for it. Prints the fencing token of the lock. Then holds the lock while
-/// any process has the other end of standard output open.
+/// Requests the lock, and waits up to `wait_ms` for it. Prints the fencing token of the lock. Then holds the lock until
+/// all processes have closed the other end of standard output.
 ///
 /// # Errors
-/// Fails with the error that `not_acquired` returns if the lock is not granted. Also fails if the lock is lost.
+/// If the lock is not granted, fails with the error that `not_acquired` returns. Also fails if the lock is lost.
 pub(super) fn hold_while_read(
     connection: Connection<'_>,
     request: &RawJson,

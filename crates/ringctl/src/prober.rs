@@ -1,4 +1,4 @@
-//! Probes a daemon that does not answer, and prints the reason why a wait lasts.
+//! Probes a silent daemon, and prints the reason for a long wait.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,19 +15,19 @@ use ring_runtime::clock;
 use super::client::{self, CommonRequest};
 use super::render::{self, Obstacle};
 
-/// Time without a message after which the daemon is probed.
+/// Time without a message before the daemon is probed.
 const PROBE_AFTER: Duration = Duration::from_secs(1);
-/// Time without an answer to a probe after which a warning is printed.
+/// Time without an answer to a probe before a warning is printed.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time between an answer and the next probe, and between two checks of the obstacle.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// Time after which the reason for a wait for the token is printed.
+/// Time of a wait for the token before its reason is printed.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// The kinds of reasons that are printed during a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reasons {
-    /// All reasons, even the reason that another program holds the token.
+    /// All reasons, also the reason that another program holds the token.
     All,
     /// The prober prints only reasons that last until a person acts.
     Lasting { requires_quorum: bool },
@@ -40,7 +40,7 @@ struct ExplanationSchedule {
     last_text: Option<String>,
 }
 
-/// A wait for one daemon, with probes.
+/// A wait for one daemon. The daemon is probed during the wait.
 pub(super) struct Prober<'a> {
     socket: &'a Path,
     phase: Phase,
@@ -51,15 +51,14 @@ pub(super) struct Prober<'a> {
 enum Phase {
     /// No probe is under way. The next probe starts at this time.
     Idle(Instant),
-    /// A probe waits for an answer until this time. The connection is `None` if the daemon did not accept the
-    /// connection.
+    /// A probe waits for an answer until this time. The connection is `None` if the daemon did not accept it.
     Probing(Option<UnixStream>, Instant),
     /// The probe was not answered, and the warning was printed.
     Reported(Option<UnixStream>),
 }
 
 impl<'a> Prober<'a> {
-    /// Creates a prober for the daemon at `socket`. The daemon has just got a request.
+    /// Creates a prober for the daemon at `socket`. The daemon received a request just before.
     pub(super) fn new(socket: &'a Path) -> Self {
         Self {
             socket,
@@ -114,8 +113,8 @@ impl<'a> Prober<'a> {
     }
 
     /// Returns the time of the next explanation. While a probe is unanswered, there is no explanation, because the
-    /// daemon would not answer a question about the obstacle. After a late answer to the probe, the explanation comes
-    /// at once.
+    /// daemon would not answer a question about the obstacle either. After a late answer to the probe, the explanation
+    /// comes at once.
     fn explain_at(&self) -> Option<Instant> {
         let is_idle = matches!(self.phase, Phase::Idle(_));
         let explanations = self.explanations.as_ref().filter(|_| is_idle);
@@ -180,7 +179,7 @@ fn ask_obstacle(socket: &Path, reasons: Reasons) -> Option<Obstacle> {
 }
 
 impl Phase {
-    /// Delays the next probe, because a message has arrived on the connection of the waiting request.
+    /// Delays the next probe, because a message arrived on the connection of the waiting request.
     fn on_message(&mut self) {
         if let Self::Idle(at) = self {
             *at = clock::now().monotonic + PROBE_AFTER;

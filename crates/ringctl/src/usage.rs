@@ -46,7 +46,7 @@ fn shorten_value(mut error: Error) -> Error {
     error
 }
 
-/// Explains an option that follows the command to run. An option after the command to run was read as an option of that
+/// Explains an option that follows the command to run. `ringctl` took an option after the command for an option of that
 /// command.
 fn explain_misplaced_option(understood: &PartialParse, missing: &[String]) -> Option<String> {
     let words = words(understood, COMMAND_ID);
@@ -67,7 +67,7 @@ fn explain_misplaced_option(understood: &PartialParse, missing: &[String]) -> Op
     ))
 }
 
-/// Explains why the command to run is missing: it was read as the argument before the command.
+/// Explains why the command is missing: `ringctl` took the command for the argument before it.
 fn explain_missing_command(understood: &PartialParse, missing: &[String]) -> Option<String> {
     let takes_command = understood.read.try_contains_id(COMMAND_ID).is_ok();
     if !takes_command || !missing.iter().all(|it| it.starts_with("<CMD>")) {

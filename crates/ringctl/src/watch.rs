@@ -73,7 +73,7 @@ pub(super) enum WatchInput {
 pub(super) struct EventStream<'a>(Connection<'a>);
 
 impl<'a> EventStream<'a> {
-    /// Starts a watch. Begins with the event that has the number `from`, if `from` is given.
+    /// Starts a watch. If `from` is given, begins with the event that has this number.
     pub(super) fn open(socket: &'a Path, from: Option<u64>, turns: bool) -> Result<Self, Error> {
         let mut daemon = Connection::open(socket)?;
         // Errors are ignored: even if sending failed, a daemon without room for another client answers.
@@ -81,7 +81,7 @@ impl<'a> EventStream<'a> {
         Ok(Self(daemon))
     }
 
-    /// Returns the next message before the deadline. Skips messages that this version of `ringctl` does not know.
+    /// Returns the next message before the deadline. Skips messages that are unknown to this version of `ringctl`.
     pub(super) fn next(&mut self, deadline: Option<Instant>) -> Result<WatchInput, Error> {
         loop {
             let line = match self.0.receive(|| deadline).map_err(Error::System)? {

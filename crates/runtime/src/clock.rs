@@ -15,7 +15,7 @@ const SIMULTANEOUS_MAX: Duration = Duration::from_millis(1);
 ///
 /// The monotonic time is read from `CLOCK_BOOTTIME`, which continues while the machine is suspended. `CLOCK_MONOTONIC`
 /// would stop, but the clocks of the other members continue. So a laptop that wakes up finds that its timeouts have
-/// passed, and does not believe that it still owns the token.
+/// passed, and does not assume that it still owns the token.
 pub fn now() -> Now {
     // The call fails only for a clock that the kernel does not have. Linux has this clock since 2.6.39.
     let since_boot = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
@@ -31,7 +31,7 @@ pub fn now() -> Now {
 
 /// Returns two values: the boot id of the running kernel, and an offset in nanoseconds. The offset is the difference
 /// between CLOCK_BOOTTIME in this process and CLOCK_BOOTTIME in the initial time namespace. The boot id is `None` if
-/// `/proc` shows this process nothing but processes, for example under the systemd units.
+/// `/proc` shows only processes to this process, for example under the systemd units.
 /// # Errors
 /// Fails if `/proc` is not mounted, or if the children of this process will have a different time namespace.
 pub fn boot_clock_offset() -> io::Result<(Option<String>, i64)> {
@@ -69,8 +69,8 @@ fn boot_offset(offsets: &str) -> Option<i64> {
 }
 
 /// Returns the readings of CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW. The two clocks show the machine's uptime without
-/// the time for which the machine was suspended. NTP may change the rate of CLOCK_MONOTONIC. CLOCK_MONOTONIC_RAW is the
-/// hardware counter. Returns `None` if a long time passed between the two readings.
+/// the time in suspension. NTP may change the rate of CLOCK_MONOTONIC. CLOCK_MONOTONIC_RAW is the hardware counter.
+/// Returns `None` if a long time passed between the two readings.
 pub fn read_rates() -> Option<(Duration, Duration)> {
     // As in `now`, the call does not fail, because Linux has both clocks.
     let read = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
@@ -80,7 +80,7 @@ pub fn read_rates() -> Option<(Duration, Duration)> {
     (after.saturating_sub(before) < SIMULTANEOUS_MAX).then_some((before, counter))
 }
 
-/// Allows the kernel to wake this thread up to `ns` nanoseconds late, which saves wake-ups. The default, 50 µs, is long
+/// Allows the kernel to wake this thread up to `ns` nanoseconds late. This saves wake-ups. The default, 50 µs, is long
 /// compared with a hop of the token.
 ///
 /// Even with a smaller slack, a timeout of [`Poller::wait`](crate::wait::Poller::wait) may be late by a thousandth of

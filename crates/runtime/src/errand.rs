@@ -29,8 +29,8 @@ pub struct MachineRunner<M: Machine, L, S, O> {
 pub struct StepResult {
     /// Time after the wait.
     pub now: Now,
-    /// The error with which the link failed to receive. After this error, the runner has dropped the link, but the
-    /// machine does not know about the loss yet.
+    /// The error that the link returned when it failed to receive. After this error, the runner has dropped the link,
+    /// but the machine does not know about the loss.
     pub link_failed: Option<io::Error>,
     ready: ReadyKeys,
 }
@@ -92,7 +92,7 @@ where
         (&mut self.cycle.driver, environment)
     }
 
-    /// Adds a descriptor of the caller to the wait, until the descriptor is closed or [removed](Self::remove). When the
+    /// Adds a descriptor of the caller to the wait. It stays until it is closed or [removed](Self::remove). When the
     /// descriptor is readable, a step reports this key.
     ///
     /// # Errors

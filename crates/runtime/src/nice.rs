@@ -6,8 +6,8 @@ use std::io;
 use rustix::process::{getpriority_process, setpriority_process};
 
 /// The nice value for threads that a busy machine must not delay. If an owner of the token waits for the CPU longer
-/// than its lease, the ring replaces this owner. If the process that renews a lock waits that long, the work under the
-/// lock ends. A delay by a busy machine is avoidable, because neither the machine nor the network is broken.
+/// than its lease, the ring replaces this owner. If a process waits that long before it renews a lock, the work under
+/// the lock ends. A delay on a busy machine is avoidable, because neither the machine nor the network is broken.
 pub const URGENT_NICE: i32 = -10;
 
 /// Sets the CPU share of the calling process's session, compared with other sessions. The session gets the share that

@@ -3,7 +3,7 @@
 //! A simulation reads no clock and starts no thread, and all random numbers come from the seed. So the same seed makes
 //! the same run, byte by byte. Only `command` does input and output.
 //!
-//! [`kernel`] runs any state machine on any network and knows no protocol. Each system has a module with its
+//! [`kernel`] runs any state machine on any network, and contains no protocol. Each system has a module with its
 //! schedules, rules and exemptions. Start with `kernel::world`, then `lab2::run`.
 
 #![forbid(unsafe_code)]

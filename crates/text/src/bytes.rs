@@ -28,8 +28,7 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "too large: it is larger than any memory".to_owned())
 }
 
-/// Returns the beginning of a text, cut between two characters so that it is as long as possible but has at most `max`
-/// bytes.
+/// Returns the beginning of a text, cut between two characters. It is as long as possible but has at most `max` bytes.
 pub fn truncate_to_bytes(text: &str, max: usize) -> &str {
     let ends = (0..=max.min(text.len())).rev();
     let end = { ends }.find(|&end| text.is_char_boundary(end));

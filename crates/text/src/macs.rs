@@ -7,7 +7,7 @@ const MAC_LEN: usize = 17;
 
 /// Adds names to the MAC addresses in a text. The name that `name_of` returns for an address follows this address in
 /// parentheses. A fencing token contains an address between two hyphens. An address in a fencing token gets no name,
-/// because readers do not see it as an address.
+/// because readers do not recognize it as an address.
 pub fn name_macs(text: &str, name_of: impl Fn([u8; 6]) -> Option<String>) -> String {
     let mut named = String::with_capacity(text.len());
     let mut rest = text;

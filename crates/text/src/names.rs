@@ -12,7 +12,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Reads both files. A file that cannot be read counts as a file without names.
+    /// Reads both files. An unreadable file counts as a file without names.
     pub fn read() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self::parse(&read("/etc/ethers"), &read("/etc/hosts"))

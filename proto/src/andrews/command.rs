@@ -18,7 +18,7 @@ pub enum Command {
     /// Whether at least one client listens for new posts. If a client listens, the node reads new posts at each visit
     /// of the token.
     Listeners(bool),
-    /// The node ends. If the node holds the token, it first passes the token to its successor.
+    /// The node ends. If the node holds the token, the node first passes the token to its successor.
     ShutDown,
 }
 
@@ -43,7 +43,7 @@ pub enum RequestAnswer {
     Token,
     /// The database did not answer, or the transaction failed. No post was written.
     Database,
-    /// The database did not confirm the commit. The post may have been written.
+    /// The database did not confirm the commit. The database may still have written the post.
     Unknown,
     /// Too many requests wait. No post was written.
     Crowded,

@@ -22,15 +22,15 @@ counters! {
     claims,
     /// Tokens that this node made.
     tokens_made,
-    /// Tokens that this node discarded, for example because a newer token was used or because the node was removed.
+    /// Tokens that this node discarded, for example because a newer token was in use or because the node was removed.
     tokens_lost,
-    /// Passes without an acknowledgement, after which the node took the token back.
+    /// Passes without an acknowledgement. After such a pass, the node took the token back.
     passes_failed,
     /// Posts of this node's clients that were committed.
     posts,
     /// Elections that this node started.
     elections_started,
-    /// Elections that this node has won.
+    /// Elections that this node won.
     elections_won,
 }
 
@@ -40,7 +40,7 @@ impl Counters {
         self.dropped[reason as usize]
     }
 
-    /// Returns how many frames of this type were received and could be decoded, whether or not they were dropped.
+    /// Returns the number of received frames of this type that could be decoded, including dropped frames.
     pub const fn receive_count(&self, kind: Kind) -> u64 {
         self.received[place(kind)]
     }
@@ -63,7 +63,7 @@ impl Counters {
     }
 }
 
-/// Returns the index of a type. Types are numbered from 1, without a gap.
+/// Returns the index of a type. Types are numbered from 1 without gaps.
 const fn place(kind: Kind) -> usize {
     kind as usize - 1
 }

@@ -9,21 +9,21 @@ use super::{DatabaseState, Reason, RequestAnswer, State};
 /// An event of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The node has entered a state.
+    /// The node entered a state.
     StateChanged {
         /// The new state.
         state: State,
     },
-    /// The coordinator's row has changed since the last look.
+    /// The coordinator's row changed since the last look.
     CoordinatorChanged {
         /// The coordinator.
         id: Option<u32>,
         /// The row's version.
         term: u64,
-        /// Whether the coordinator is only an acting coordinator.
+        /// Whether the coordinator is an acting coordinator, not an elected one.
         acting: bool,
     },
-    /// The members have changed since the last look.
+    /// The members changed since the last look.
     MembersChanged {
         /// The number of members.
         members: usize,
@@ -37,15 +37,15 @@ pub enum Event {
     SuccessorLost {
         /// The successor.
         id: u32,
-        /// The sign by which the node noticed that the successor is lost.
+        /// The reason for which the node treats the successor as lost.
         why: SuccessorLoss,
     },
-    /// The successor has failed and must be removed from the ring.
+    /// The successor failed, and the coordinator must remove it from the ring.
     SuccessorFailed {
         /// The successor.
         id: u32,
     },
-    /// A predecessor has sent its hello.
+    /// A predecessor sent its hello.
     PredecessorUp {
         /// The predecessor.
         id: u32,
@@ -60,29 +60,29 @@ pub enum Event {
         /// The node.
         id: u32,
     },
-    /// A node sends from another address than the address in the list.
+    /// A node sends from a different address than the address in the list.
     UnknownSender {
-        /// The node that the frame names as its sender.
+        /// The id of the sender in the frame.
         id: u32,
         /// The address that the frame came from.
         from: IpAddr,
     },
-    /// The coordinator answers no request of this node, although the coordinator's beat in the database moves.
+    /// The coordinator does not answer this node's requests, although the coordinator's beat in the database grows.
     Unanswered {
         /// The coordinator.
         id: u32,
     },
-    /// This coordinator has put a node into the ring.
+    /// This coordinator inserted a node into the ring.
     NodeJoined {
         /// The node.
         id: u32,
     },
-    /// This node has removed a node from the ring.
+    /// This node removed a node from the ring.
     NodeRemoved {
         /// The removed node.
         id: u32,
     },
-    /// This node is no longer in the ring, according to the rows.
+    /// According to the rows, this node is no longer in the ring.
     Removed,
     /// A claim was committed.
     Claimed,
@@ -91,44 +91,44 @@ pub enum Event {
         /// The token's sequence.
         sequence: u64,
     },
-    /// The successor has acknowledged the token.
+    /// The successor acknowledged the token.
     TokenPassed {
-        /// The sequence with which the token was passed.
+        /// The sequence of the passed token.
         sequence: u64,
     },
-    /// A pass was not acknowledged, and the node holds the token again.
+    /// A pass got no acknowledgement, and the node holds the token again.
     TokenReturned {
         /// The token's new sequence.
         sequence: u64,
     },
-    /// The node has discarded a token.
+    /// The node discarded a token.
     TokenLost {
         /// The token's sequence.
         sequence: u64,
     },
-    /// The node has made a token.
+    /// The node made a token.
     TokenMade {
         /// The token's sequence.
         sequence: u64,
         /// Whether the token is the first token of a new ring. If the value is false, the token replaces a lost token.
         is_first: bool,
     },
-    /// The node has started an election.
+    /// The node started an election.
     ElectionStarted {
         /// The method of the election.
         method: Method,
     },
-    /// This node has won an election.
+    /// This node won an election.
     ElectionWon {
         /// The method of the election.
         method: Method,
     },
-    /// The result of an election has arrived.
+    /// The result of an election arrived.
     ElectionResult {
         /// The winner.
         id: u32,
     },
-    /// The state of the database has changed.
+    /// The state of the database changed.
     DatabaseChanged {
         /// The new state.
         state: DatabaseState,
@@ -142,7 +142,7 @@ pub enum Event {
     },
     /// New posts were read for the clients that listen.
     PostsRead,
-    /// A frame was dropped, or a connection was closed.
+    /// A frame was dropped, or a connection was closed because of a frame.
     Dropped {
         /// The address of the sender.
         from: IpAddr,
@@ -153,10 +153,10 @@ pub enum Event {
     ShutDown,
 }
 
-/// The way in which a node noticed the loss of its successor.
+/// The way in which a node noticed that its successor was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuccessorLoss {
-    /// No connection could be opened: it was refused, timed out, or had no route.
+    /// A connection could not be opened: it was refused, timed out, or had no route.
     NotConnected,
     /// The connection ended.
     Ended,

@@ -1,5 +1,5 @@
-//! Frames with owned content. A frame with owned content may be kept longer than the received bytes, for example while
-//! it waits for a successor.
+//! Frames with owned content. A frame with owned content may outlive the received bytes, for example while the frame
+//! waits for a successor.
 
 use ring_codec::U32;
 use ring_codec::andrews::{Election, Frame, HEADER_LEN, Kind, MAX_PAYLOAD_LEN, Message, Method};
@@ -50,7 +50,7 @@ impl OwnedMessage {
         }
     }
 
-    /// Encodes the message as a frame of the sender `src_id`. If an election has more ids than a frame can hold,
+    /// Encodes the message as a frame of the sender `src_id`. If an election has more ids than fit into a frame,
     /// returns no bytes.
     pub(crate) fn encode(&self, src_id: u32) -> Vec<u8> {
         let message = match self {

@@ -2,7 +2,7 @@
 //! protocol of the Andrews document.
 //!
 //! [`Andrews`] is a [`Machine`](crate::Machine) on datagrams and connections. The state machine starts with [`Options`]
-//! and a [`NodeList`], and gives transactions to the database as [`Job`]s. The outcomes of jobs and the requests of
+//! and a [`NodeList`]. It outputs transactions for the database as [`Job`]s. The outcomes of jobs and the requests of
 //! clients arrive as [`Command`]s. The node reports [`Event`]s and [`Counters`], and its status is a [`Snapshot`]. The
 //! state machine has no clock, no sockets and no database. Start reading in `machine/mod.rs`.
 //!

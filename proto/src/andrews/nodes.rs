@@ -15,7 +15,7 @@ pub struct NodeList {
 /// The reason why a list of nodes is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ListError {
-    /// The list has more nodes than fit the longest message of an election.
+    /// The list has too many nodes for the longest message of an election.
     #[error("the list has more than {MAX_IDS} nodes")]
     TooMany,
     /// An id is 0.
@@ -33,7 +33,7 @@ pub enum ListError {
 }
 
 impl NodeList {
-    /// Creates the list of these nodes. A node has the same address for its UDP socket and its TCP listener.
+    /// Creates the list of these nodes. The UDP socket and the TCP listener of a node have the same address.
     ///
     /// # Errors
     /// Returns an error that describes the first fault of the list.
@@ -65,7 +65,7 @@ impl NodeList {
         Ok(Self { addresses })
     }
 
-    /// Returns the address of a node, or `None` if the list lacks the node.
+    /// Returns the address of a node, or `None` if the node is not in the list.
     pub fn address(&self, id: u32) -> Option<SocketAddr> {
         self.addresses.get(&id).copied()
     }
@@ -75,13 +75,13 @@ impl NodeList {
         self.addresses.len()
     }
 
-    /// Whether the list has no node.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.addresses.is_empty()
     }
 
-    /// Whether a frame of the node may come from this IP address, because the list gives this address to the node. The
-    /// port of the sender does not matter.
+    /// Whether the list contains this node with this IP address, so that a frame of the node may come from this
+    /// address. The port of the sender does not matter.
     pub(crate) fn is_from(&self, id: u32, source: IpAddr) -> bool {
         // The kernel chooses the port of an outgoing connection, so only the address identifies a node.
         self.address(id)

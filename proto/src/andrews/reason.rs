@@ -9,8 +9,8 @@ reasons! {
 
     /// The frame does not decode, or the stream ends within the frame.
     Malformed "malformed" "its format is illegal",
-    /// The frame's srcId is not in the list, belongs to another address in the list, or is the receiver's own id. On a
-    /// connection, the reason also applies if the srcId differs from the srcId in the hello.
+    /// The frame's srcId is not in the list, has a different address in the list, or is the receiver's own id. On a
+    /// connection, the reason also applies if the srcId differs from the hello's srcId.
     WrongSource "wrong_source" "its sender is not the node that its srcId names",
     /// The frame's type does not travel on this transport.
     WrongTransport "wrong_transport" "this transport does not allow its type",
@@ -22,7 +22,7 @@ reasons! {
     NotHello "not_hello" "the connection does not start with a hello for this node",
     /// A hello took longer than connect-timeout, or a frame took longer than liveness.
     Late "late" "the rest of the frame did not arrive in time",
-    /// More than 16 connections had not yet sent a hello, so the node closed the oldest of them.
+    /// More than 16 connections had sent no hello, so the node closed the oldest of them.
     Crowded "crowded" "there are too many connections without a hello",
     /// The predecessor does not read its acknowledgements.
     Unread "unread" "the peer does not read this node's frames",
@@ -32,7 +32,7 @@ reasons! {
     UnknownNode "unknown_node" "it names a node that is not in the list",
     /// A RING_BASED ELECTION has no ids, or more ids than the list has nodes.
     Candidates "candidates" "it has no candidates or too many",
-    /// This node has already sent the same result or candidate less than T1 ago.
+    /// This node sent the same result or candidate less than T1 ago.
     Repeated "repeated" "this node forwarded the same content less than T1 ago",
     /// This node already takes part in the election, and the CHANG_ROBERTS candidate is smaller than this node.
     Outbid "outbid" "this node has already proposed a larger candidate",
@@ -40,6 +40,6 @@ reasons! {
     Larger "larger" "its sender has the larger id, so it needs no reply",
     /// This node does not wait for an OK, or the OK came from a node with a smaller id.
     Unasked "unasked" "this node does not wait for this OK",
-    /// A BULLY COORDINATOR names another node than its sender.
+    /// A BULLY COORDINATOR names a node that is not its sender.
     NotItself "not_itself" "its sender is not the coordinator that it announces",
 }

@@ -1,15 +1,15 @@
 //! The states of a node and of its database.
 
-/// The state of a node, as its status shows it.
+/// The state of a node, as shown in its status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
-    /// The node has not yet decided which state to enter.
+    /// The node has not decided which state to enter.
     Starting,
     /// The node asks for a place in the ring.
     Joining,
     /// The node is in the ring.
     Member,
-    /// The node is in the ring, and its successor has failed.
+    /// The node is in the ring, but its successor failed.
     Recovering,
 }
 
@@ -31,7 +31,7 @@ pub enum DatabaseState {
     /// The database answers.
     #[default]
     Up,
-    /// The database has not answered a job in time.
+    /// The database did not answer a job in time.
     Slow,
     /// A job has failed.
     Gone,

@@ -3,11 +3,11 @@
 
 use super::Request;
 
-/// A job for the database. A node waits for the outcomes of at most two jobs at a time. At most one of these jobs is
-/// [`Work::Serve`], and at most one job is of another kind.
+/// A job for the database. A node waits for the outcomes of at most two jobs at a time. At most one job is a
+/// [`Work::Serve`], and at most one job is of a different kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// The job's id, which the caller returns with the outcome.
+    /// The job's id. The caller returns it with the outcome.
     pub id: u64,
     /// The transaction.
     pub work: Work,
@@ -21,12 +21,13 @@ pub enum Work {
         /// Whether to empty the topology: all successors and the coordinator are removed, and the term grows by 1.
         drop: bool,
     },
-    /// Reads all members, the coordinator's row and token.sequence, in one snapshot.
+    /// Reads all members, the coordinator's row and token.sequence, all from one snapshot.
     ReadRing,
     /// Changes the topology.
     Write(Write),
-    /// Uses the token. The job begins with its guard, even if no request writes a post: `UPDATE token SET sequence =
-    /// :s, holder = :self WHERE sequence < :s OR (sequence = :s AND holder = :self)`. The requests follow in order.
+    /// Uses the token. The job begins with the write of its guard, even if no request writes a post: `UPDATE token SET
+    /// sequence = :s, holder = :self WHERE sequence < :s OR (sequence = :s AND holder = :self)`. The requests follow in
+    /// order.
     Serve {
         /// The token's sequence.
         sequence: u64,
@@ -37,8 +38,7 @@ pub enum Work {
     },
 }
 
-/// The coordinator's row as a look read it. A job changes the row only if the row still has this value
-/// (compare-and-swap).
+/// The coordinator's row from a look. A job changes the row only if the row still has this value (compare-and-swap).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CoordinatorRow {
     /// The coordinator.
@@ -58,7 +58,7 @@ pub enum Write {
         seen: CoordinatorRow,
         /// The new term.
         term: u64,
-        /// Whether the new coordinator is only an acting coordinator.
+        /// Whether the new coordinator is an acting coordinator, not an elected one.
         acting: bool,
     },
     /// Claims the coordinator's place: if the row is still `seen`, sets the row to (this node, seen term + 1, acting),
@@ -66,7 +66,7 @@ pub enum Write {
     Claim {
         /// The row as read.
         seen: CoordinatorRow,
-        /// The change that only a coordinator may make. If the job cannot make this change, the job writes nothing.
+        /// A change that only a coordinator may make. If the job cannot make this change, the job writes nothing.
         change: Option<Change>,
     },
     /// Records the result of an election: if the row is still `seen`, sets the row to (this node, seen term + 1, not
@@ -91,18 +91,18 @@ pub enum Write {
     },
     /// If the row is (this node, `term`), sets its term to `new`, and the token to (`new` × 2^32, this node).
     Token {
-        /// The term in which this node is coordinator now.
+        /// The coordinator's term before the write.
         term: u64,
-        /// The term in which this node is coordinator after the write.
+        /// The coordinator's term after the write.
         new: u64,
     },
 }
 
-/// A change of the ring. No two rows may name the same successor. So a row gives up its successor before another row
-/// names it.
+/// A change of the ring. Two rows must never name the same successor. So a row gives up its successor before a second
+/// row names the same successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// If `after` → `before` still holds and `node` has no successor, puts `node` between these two nodes.
+    /// If `after` → `before` still holds and `node` has no successor, inserts `node` between these two nodes.
     Insert {
         /// The node that joins.
         node: u32,
@@ -111,10 +111,10 @@ pub enum Change {
         /// The successor of the node after the change.
         before: u32,
     },
-    /// If `after` → `node` still holds, makes the successor of `node` the successor of `after`. After this change,
+    /// If `after` → `node` still holds, the successor of `node` becomes the successor of `after`. After this change,
     /// `node` has no successor.
     Remove {
-        /// The node that has failed.
+        /// The failed node.
         node: u32,
         /// The predecessor of the failed node.
         after: u32,
@@ -128,12 +128,12 @@ pub enum Outcome {
     Done,
     /// The rows of a look.
     Rows(Rows),
-    /// The guard matched no row, or a row on which the change depends has changed or is gone. The transaction was
-    /// rolled back.
+    /// The guard matched no row, or a row that the change depends on changed or is gone. The transaction was rolled
+    /// back.
     Refused,
     /// The transaction failed, and nothing was written.
     Failed,
-    /// The transaction failed, and it is unknown whether it was committed.
+    /// The transaction failed, and the node does not know whether it was committed.
     Unknown,
 }
 
@@ -142,14 +142,14 @@ pub enum Outcome {
 pub struct Rows {
     /// Every node that has a row.
     pub nodes: Vec<u32>,
-    /// Every node that has a successor, with that successor.
+    /// Every node with a successor, and this successor.
     pub members: Vec<(u32, u32)>,
     /// The coordinator and its term.
     pub seat: CoordinatorRow,
-    /// Whether the coordinator is only an acting coordinator.
+    /// Whether the coordinator is an acting coordinator, not an elected one.
     pub acting: bool,
     /// A counter that grows while the coordinator is alive.
     pub beat: u64,
-    /// The largest sequence with which the token was used.
+    /// The largest sequence that a used token had.
     pub sequence: u64,
 }

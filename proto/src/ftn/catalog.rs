@@ -5,10 +5,10 @@
 use std::fmt::{self, Write as _};
 use std::str;
 
-/// First entry of a CATALOG. The entry names the survey that the CATALOG answers, and the part of the answer.
+/// First entry of a CATALOG. The entry names the survey of the CATALOG's question, and the part of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marker {
-    /// C: number of the configuration whose survey the CATALOG answers.
+    /// C: number of the configuration of the survey that the CATALOG answers.
     pub configuration: u64,
     /// PART: number of this part, from 0.
     pub part: u32,
@@ -19,7 +19,7 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// Parses the data of a first entry. Returns `None` if the data are no marker.
+    /// Parses the data of a first entry. Returns `None` if the data are not a marker.
     pub fn parse(data: &[u8]) -> Option<Self> {
         let mut fields = str::from_utf8(data).ok()?.split(' ');
         let marker = Self {
@@ -57,7 +57,7 @@ impl fmt::Display for Marker {
 pub enum HoldKind {
     /// `x`: exclusively.
     Exclusive,
-    /// `u`: shared, and an update of this client was confirmed since the grant.
+    /// `u`: shared, and a server confirmed an update of this client after the grant.
     Updated,
     /// `s`: shared.
     Shared,
@@ -65,7 +65,7 @@ pub enum HoldKind {
     ReturningExclusive,
     /// `rs`: shared, and a RETURN with DEASSIGN is outstanding.
     ReturningShared,
-    /// `?`: unknown, because no marker of a kind precedes the token.
+    /// `?`: unknown, because the token has no marker of a kind before it.
     Unknown,
 }
 
@@ -86,7 +86,7 @@ impl HoldKind {
         named.find(|kind| kind.name().as_bytes() == data)
     }
 
-    /// Returns the kind's name, which is the data of its marker.
+    /// Returns the kind's name. This name is the data of the kind's marker.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exclusive => "x",
@@ -105,7 +105,7 @@ impl fmt::Display for HoldKind {
     }
 }
 
-/// Returns a token's name in hexadecimal digits, as listings show it.
+/// Returns a token's name in hexadecimal digits, for listings.
 pub fn hex_digits(name: &[u8]) -> String {
     name.iter()
         // The digits are hexadecimal, because a name may contain any bytes.

@@ -3,12 +3,12 @@
 
 use ring_codec::ftn::ServerState;
 
-/// Largest number of a configuration. A fencing number consists of a configuration's number and a counter of 31 bits,
-/// so a fencing number has at most 88 bits.
+/// Largest number of a configuration. A fencing number consists of a configuration's number and a counter of 31 bits.
+/// So it has at most 88 bits.
 pub const CONFIGURATION_NUMBER_MAX: u64 = (1 << 56) - 1;
 
-/// A configuration: its number, and the state of each server. A later configuration has a larger number, whichever
-/// server made it.
+/// A configuration: its number, and the state of each server. A later configuration has a larger number, even if a
+/// different server made it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Configuration {
     number: u64,
@@ -45,7 +45,7 @@ impl Configuration {
         &self.states
     }
 
-    /// Returns a server's state; DOWN if there is no such server.
+    /// Returns a server's state, or DOWN for an unknown server.
     pub fn state(&self, index: usize) -> ServerState {
         // A server without a state must never become responsible for a token.
         self.states.get(index).copied().unwrap_or(ServerState::Down)
@@ -58,7 +58,7 @@ impl Configuration {
 }
 
 /// Returns the number of a leader's next configuration: the smallest number above `number` that is `leader` modulo
-/// `servers`. Returns `None` if that number would be too large.
+/// `servers`. Returns `None` if the new number would be too large.
 pub fn next_number(number: u64, leader: usize, servers: usize) -> Option<u64> {
     let (above, leader, servers) = (number.checked_add(1)?, leader as u64, servers as u64);
     let ahead = (leader + servers - above % servers) % servers;

@@ -18,18 +18,18 @@ mod servers;
 pub use configuration::{CONFIGURATION_NUMBER_MAX, Configuration, next_number};
 pub use servers::Servers;
 
-/// RETRY: the first interval after which a message without an answer is repeated. Each later interval is twice as long.
+/// RETRY: the interval after which a message is repeated for the first time, if no answer arrives. Each later interval
+/// is twice as long.
 pub const RETRY: Duration = Duration::from_millis(100);
 /// Longest interval between two repetitions.
 pub const RETRY_MAX: Duration = Duration::from_secs(1);
 /// Shortest client timeout (CT): 2 RETRY. A lease lasts ¾ CT, and a client renews its lease after CT / 5. The
-/// confirmation may have to wait for a round of STATE, for at most RETRY. If CT were shorter, a lease could end before
-/// its renewal is confirmed.
+/// confirmation may have to wait for a round of STATE. This takes at most RETRY. With a shorter CT, a lease could end
+/// before the confirmation of its renewal.
 pub const CLIENT_TIMEOUT_MIN: Duration = Duration::from_millis(200);
-/// PART: length of a piece of a long message, in bytes. A TRANSFER or CATALOG that is longer than PART has only one
-/// entry.
+/// PART: length of a piece of a long message, in bytes. A TRANSFER or CATALOG longer than PART has only one entry.
 pub const PART: usize = 1_200;
-/// WINDOW: largest number of parts that are on their way to one peer at the same time.
+/// WINDOW: maximum number of parts that are on their way to one peer at the same time.
 pub const WINDOW: usize = 16;
 /// Longest name of a token, in bytes.
 pub const NAME_BYTES_MAX: usize = 1_024;
@@ -41,7 +41,7 @@ pub const INTRODUCTION_BYTES_MAX: usize = 96;
 // A larger list would not fit `NumberLimits`, which has one bit of a `u32` for each server.
 pub const SERVERS_MAX: usize = 32;
 /// LONGEST of `docs/token-service/protocol/conventions.md`: the longest datagram, in bytes. Every IPv6 path and nearly
-/// every IPv4 path carries a datagram of this length without fragments.
+/// every IPv4 path carries a datagram of this length without fragmentation.
 // The smallest MTU of IPv6 is 1,280 bytes, and the headers take 48 of them.
 pub const DATAGRAM_BYTES_MAX: usize = 1_232;
 /// Smallest id of a session.

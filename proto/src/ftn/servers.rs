@@ -6,8 +6,8 @@ use ring_codec::ftn::{hash, server_sequence, server_signature};
 
 use super::{Configuration, SERVERS_MAX};
 
-/// The list of servers that each client and each server gets at its start (`docs/token-service/protocol/conventions.md`
-/// O4).
+/// The list of servers. Each client and each server gets this list at its start
+/// (`docs/token-service/protocol/conventions.md` O4).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Servers {
     addresses: Box<[Option<SocketAddr>]>,
@@ -15,9 +15,9 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Makes a list of servers. For each server, `servers` has the server's line of the file, and the server's address
-    /// if it is known. A server without an address counts as DOWN. Returns `None` if there is no server or there are
-    /// more than [`SERVERS_MAX`].
+    /// Makes a list of servers. For each server, `servers` contains the server's line of the file, and the server's
+    /// address if it is known. A server without an address counts as DOWN. Returns `None` if the list has no server, or
+    /// more than [`SERVERS_MAX`] servers.
     pub fn new<'a, A: Into<Option<SocketAddr>>>(
         servers: impl IntoIterator<Item = (&'a str, A)>,
     ) -> Option<Self> {
@@ -44,12 +44,12 @@ impl Servers {
         self.signature
     }
 
-    /// Returns the address of a server. Returns `None` if the address is unknown or there is no such server.
+    /// Returns the address of a server. Returns `None` if the address is unknown or the server does not exist.
     pub fn address(&self, index: usize) -> Option<SocketAddr> {
         self.addresses.get(index).copied().flatten()
     }
 
-    /// Replaces the addresses after the names were resolved again. Returns whether an address has changed.
+    /// Replaces the addresses after the names were resolved again. Returns whether any address changed.
     pub fn update_addresses(&mut self, addresses: &[Option<SocketAddr>]) -> bool {
         let mut is_new = false;
         for (known, found) in self.addresses.iter_mut().zip(addresses) {
@@ -62,8 +62,8 @@ impl Servers {
         is_new
     }
 
-    /// Returns the source address that a message with this `from` must have. Returns `None` if there is no such server,
-    /// or if its address is unknown.
+    /// Returns the source address that belongs to this `from`. Returns `None` if the server does not exist, or if its
+    /// address is unknown.
     pub fn sender_address(&self, from: i32) -> Option<SocketAddr> {
         self.address(usize::try_from(from).ok()?)
     }

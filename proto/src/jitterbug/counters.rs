@@ -16,7 +16,7 @@ counters! {
     tr1_received,
     /// TR2 that were handed to the link.
     tr2_sent,
-    /// Well-formed TR2, with or without a restore at that time.
+    /// Well-formed TR2. A restore may or may not run at that time.
     tr2_received,
     /// Restores begun.
     restores,
@@ -28,13 +28,14 @@ counters! {
     merged,
     /// Tokens that this node absorbed, because a stronger token exists.
     absorbed,
-    /// Passes whose candidate has the token.
+    /// Passes after which the candidate has the token.
     passes_done,
-    /// Passes whose candidate cannot have the token.
+    /// Passes after which the candidate cannot have the token.
     passes_failed,
-    /// Passes whose candidate may have the token.
+    /// Passes after which the candidate may have the token.
     passes_unknown,
-    /// Passes that were aborted. The cause is another node's token, a stall, a shutdown or a change of the network.
+    /// Passes that were aborted. The cause is a token from another node, a stall, a shutdown or a change of the
+    /// network.
     passes_aborted,
     /// Announcements of this node as a leader.
     announcements,
@@ -46,7 +47,7 @@ counters! {
     compute_failures,
     /// Decisions between different data, made by this node or by its program.
     decisions,
-    /// Decisions that failed, or were dropped because too many waited.
+    /// Decisions that failed, or that were dropped because too many decisions waited.
     decide_failures,
     /// Nodes that were refused because the lists were full.
     nodes_refused,

@@ -17,7 +17,7 @@ const WAITING_DECISIONS_MAX: usize = 16;
 pub(crate) enum DataResult {
     /// A computation has ended.
     Computed {
-        /// Whether the computation failed and left the data unchanged.
+        /// Whether the computation failed. Then the data are unchanged.
         failed: bool,
     },
     /// A decision was made.
@@ -32,7 +32,7 @@ pub(crate) enum DataResult {
 struct RunningJob {
     job: u64,
     due: Instant,
-    /// The received data about which the job decides. The data are `None` if the job is a computation.
+    /// The received data of a decision. The data are `None` if the job is a computation.
     received: Option<Box<[u8]>>,
 }
 
@@ -65,7 +65,7 @@ impl Data {
         self.jobs.pop_front()
     }
 
-    /// Returns the time at which the running job exceeds its limit.
+    /// Returns the time at which the running job will exceed its limit.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.running.as_ref().map(|running| running.due)
     }
@@ -81,8 +81,8 @@ impl Data {
         self.running.as_ref().is_some_and(computes)
     }
 
-    /// Queues the data of a token for a decision. Returns `false` if too many data already wait. The data is then
-    /// dropped.
+    /// Queues the data of a token for a decision. Returns `false` if too many received data already wait. The data is
+    /// then dropped.
     pub(crate) fn queue_received(&mut self, received: Vec<u8>) -> bool {
         let has_room = self.waiting.len() < WAITING_DECISIONS_MAX;
         if has_room {
@@ -91,8 +91,8 @@ impl Data {
         has_room
     }
 
-    /// Starts the decision about the next received data that waits, or makes this decision at once. Returns `None` if a
-    /// job runs or no data waits. `asked` counts the decisions.
+    /// Starts the decision about the next waiting data, or makes this decision at once. Returns `None` if a job runs or
+    /// no data wait. `asked` counts the decisions.
     pub(crate) fn decide_next(
         &mut self,
         now: Instant,
@@ -134,7 +134,8 @@ impl Data {
         DataResult::Decided { failed, changed }
     }
 
-    /// Computes the next data, which is step 2 of a turn. No other job may run. Returns `None` if a job was started.
+    /// Computes the next data. This is step 2 of a turn. The caller ensures that no job runs. Returns `None` if it
+    /// started a job.
     pub(crate) fn compute(&mut self, now: Instant, options: &Options) -> Option<DataResult> {
         match options.compute {
             Compute::Counter => {
@@ -172,7 +173,7 @@ impl Data {
             .push_back(JobRequest::Start(Job { id: job, work }));
     }
 
-    /// Handles the outcome of a job. If the job was given up before, the outcome has no effect.
+    /// Handles the outcome of a job. If the node already gave the job up, the outcome has no effect.
     pub(crate) fn on_outcome(
         &mut self,
         job: u64,
@@ -191,7 +192,7 @@ impl Data {
         })
     }
 
-    /// Cancels the running job if its time is over.
+    /// If the time of the running job is over, cancels the job.
     pub(crate) fn cancel_late_job(&mut self, now: Instant, most: usize) -> Option<DataResult> {
         // The turn must not wait for a program that hangs.
         let job = self.running.as_ref().filter(|it| it.due <= now)?.job;
@@ -217,12 +218,12 @@ impl Data {
         }
     }
 
-    /// Whether no job runs and no data waits.
+    /// Whether no job runs and no data wait.
     pub(crate) fn is_idle(&self) -> bool {
         self.running.is_none() && self.waiting.is_empty()
     }
 
-    /// Whether data waits only while a job runs, and the number of waiting data is within the limit.
+    /// Whether data wait only while a job runs, and whether the number of waiting data is within the limit.
     pub(crate) fn is_sound(&self) -> bool {
         self.waiting.is_empty()
             || self.running.is_some() && self.waiting.len() <= WAITING_DECISIONS_MAX

@@ -10,21 +10,21 @@ use super::{Reason, State};
 /// An event of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The node has entered a state, or it is a leader and the id of its token has changed.
+    /// The node entered a state, or it is a leader and the id of its token changed.
     StateChanged {
         /// The new state.
         state: State,
         /// The absolute value of the new token_id.
         token_id: u32,
     },
-    /// Whether [local work](super::Command::Work) may use the token has changed.
+    /// The answer to the question whether [local work](super::Command::Work) may use the token changed.
     UseChanged {
         /// Whether local work may use the token.
         may_use: bool,
     },
-    /// The node has started a restore: it asks whether it may become leader.
+    /// The node started a restore: it asks whether it may become leader.
     RestoreBegan,
-    /// A node has objected to the restore.
+    /// A node objected to the restore.
     RestoreDenied {
         /// The node that objected.
         by: IpAddr,
@@ -38,7 +38,7 @@ pub enum Event {
         /// The leader.
         from: IpAddr,
     },
-    /// A token came from another node.
+    /// A token from another node arrived.
     Accepted {
         /// The effect of the token.
         how: Acceptance,
@@ -52,7 +52,7 @@ pub enum Event {
         /// The candidate.
         to: Node,
     },
-    /// A pass has failed: the candidate cannot have the token. The node tries the next candidate.
+    /// A pass failed: the candidate cannot have the token. The node tries the next candidate.
     PassFailed {
         /// The candidate.
         to: Node,
@@ -71,7 +71,7 @@ pub enum Event {
         /// The candidate.
         to: Node,
     },
-    /// The loop stalled for so long that another node can lead now, or that the answers to a restore are out of date.
+    /// The loop stalled for so long that another node may lead now, or that the answers to a restore are too old.
     Stalled {
         /// The length of the stall.
         after: Duration,
@@ -81,12 +81,11 @@ pub enum Event {
         /// The length of the data in bytes.
         len: usize,
     },
-    /// A computation failed and left the data unchanged.
+    /// A computation failed, and the data are unchanged.
     ComputeFailed,
     /// A decision failed. The node continues with the received data.
     DecideFailed,
-    /// The node has dropped the data of a received token, because the data of too many tokens already wait for a
-    /// decision.
+    /// The node dropped the data of a received token, because too many data already wait for a decision.
     DataDropped,
     /// The node gives its token to the leader of a stronger token.
     GaveWay {
@@ -95,15 +94,15 @@ pub enum Event {
         /// The absolute token_id of the stronger token.
         token_id: u32,
     },
-    /// A node has other options than this node, and these options must be equal on all nodes of a ring.
+    /// The options of a node differ from this node's options, although all nodes of a ring need the same options.
     NodeDiffers {
         /// The node.
         node: IpAddr,
         /// The difference.
         how: Difference,
     },
-    /// A received list had too many new nodes, or nodes that cannot be on the link. The node left the invalid entries
-    /// out.
+    /// A received list contained too many new nodes, or nodes that cannot be on the link. The node left the invalid
+    /// entries out.
     ListCut {
         /// The giver of the list.
         from: IpAddr,
@@ -115,7 +114,7 @@ pub enum Event {
         /// The node.
         node: Node,
     },
-    /// A node was added to the list, or the port of a node in the list has changed.
+    /// A node was added to the list, or the port of a listed node changed.
     NodeAdded {
         /// The node.
         node: Node,
@@ -125,7 +124,7 @@ pub enum Event {
         /// The node.
         node: Node,
     },
-    /// The node's address has changed.
+    /// The node's address changed.
     AddressChanged {
         /// The new address, or `None` if the node has no address.
         address: Option<IpAddr>,
@@ -155,18 +154,18 @@ pub enum Difference {
     },
     /// Another computation or decision.
     Policy,
-    /// A lease that no node may have.
+    /// A lease that is forbidden for every node.
     Lease,
 }
 
-/// The effect of a token that came from another node.
+/// The effect of a token from another node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acceptance {
     /// The node leads with the token.
     Taken,
-    /// The node already had a token, and has merged the two tokens into one token.
+    /// The node already had a token, and merged the two tokens into one token.
     Merged,
-    /// The node has dropped the received token, because a stronger token exists.
+    /// The node dropped the received token, because a stronger token exists.
     Absorbed,
 }
 
@@ -183,14 +182,14 @@ pub enum PassFailure {
     Unexpected,
     /// The pass took longer than `token_pass_timeout`.
     TimedOut,
-    /// No connection could be opened.
+    /// No connection to the candidate could be opened.
     Unreachable,
-    /// The address of this node has changed.
+    /// The address of this node changed.
     NetworkChanged,
 }
 
 impl PassFailure {
-    /// Returns the cause as a clause for a message.
+    /// Returns the cause as a clause of a message.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Refused => "the candidate refused the connection",

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// The multicast address of all nodes on an IPv6 link.
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
-/// Subnets with longer prefixes have neither a network address nor a broadcast address.
+/// For longer prefixes, a subnet has neither a network address nor a broadcast address.
 const BROADCAST_PREFIX_MAX: u8 = 30;
 
 /// The state of the network.
@@ -23,7 +23,7 @@ pub struct Network {
     pub address: IpAddr,
     /// The length of the IPv4 subnet's prefix. The prefix has no meaning with IPv6.
     pub prefix: u8,
-    /// The number of the interface, which addresses of IPv6 peers need.
+    /// The number of the interface. IPv6 addresses of peers need this number.
     pub scope: u32,
     /// The port of the node's TCP listener, not 0.
     pub tcp_port: u16,

@@ -20,8 +20,8 @@ const fn fnv1a(mut hash: u64, mut bytes: &[u8]) -> u64 {
     hash
 }
 
-/// Returns a decimal number plus 1. The number may have any length, leading zeros stay, and no data gives `1`. Returns
-/// `None` if the data is not a number.
+/// Returns a decimal number plus 1. The number may have any length and keeps its leading zeros. Empty data give `1`.
+/// Returns `None` if the data are not a number.
 pub fn counter(data: &[u8]) -> Option<Vec<u8>> {
     if !data.iter().all(u8::is_ascii_digit) {
         return None;
@@ -40,7 +40,7 @@ pub fn counter(data: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Whether the node keeps the received data. The received data must be longer than the node's own data, or equally long
-/// and not bytewise smaller.
+/// and bytewise at least as large.
 pub fn greater(received: &[u8], own: &[u8]) -> bool {
     // The length comes first, because a longer decimal number is larger.
     (received.len(), received) >= (own.len(), own)

@@ -8,7 +8,7 @@ reasons! {
     /// The reason why a datagram was dropped, or an exchange was reset. A dropped datagram gets no answer.
     pub enum Reason;
 
-    /// A datagram, or an ended stream, is shorter than its message.
+    /// A datagram or an ended stream is shorter than its message.
     Truncated "truncated" "the message is incomplete",
     /// The version is not 1.
     Version "version" "the version of the protocol is unknown",
@@ -27,29 +27,29 @@ reasons! {
     OffLink "off_link" "the source is not in this network segment",
     /// TP1 or TP5 has a negative token_id.
     NotLeader "not_leader" "the sender does not hold the token that it passes",
-    /// The exchange needs another message now, or the token_id in TP5 differs from the token_id in TP1.
+    /// The exchange needs a different message now, or the token_id in TP5 differs from the token_id in TP1.
     Order "order" "the exchange needs another message now",
-    /// A list has more than max_nodes nodes.
+    /// A list contains more than max_nodes nodes.
     Count "count" "the node list has too many nodes",
-    /// A reserved bit of an entry's meta, or of the flags of terms, is set.
+    /// A reserved bit is set, in the meta of an entry or in the flags of terms.
     Meta "meta" "a reserved bit is set",
-    /// An entry has an address that no node can have.
+    /// An entry contains an impossible address.
     Node "node" "the node list has an address that no node can have",
     /// An address is twice in a list.
     Duplicate "duplicate" "the node list has an address twice",
     /// The hash of the list in TP4 differs from the hash in TP1.
     Hash "hash" "the node list does not match the announced hash",
-    /// The token belongs to a ring that computes or decides in another way.
+    /// The token belongs to a ring with a different computation or decision.
     Policy "policy" "the sender has another --compute or --decide",
     /// The giver announces an impossible lease.
     Lease "lease" "the sender announces an impossible lease",
-    /// The data has more than max_data bytes.
+    /// The data are longer than max_data bytes.
     Data "data" "the token has too much data",
     /// An exchange took longer than token_pass_timeout.
     Late "late" "the exchange took longer than --token-pass-timeout",
-    /// The peer or the kernel has reset the exchange.
+    /// The peer or the kernel reset the exchange.
     Reset "reset" "the connection was reset",
-    /// The address already has an open connection, or there are already 16 connections.
+    /// The address already has an open connection, or 16 connections already exist.
     TooMany "too_many" "there are too many connections",
 }
 

@@ -9,7 +9,7 @@ use super::Difference;
 /// The state of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
-    /// The node has no ring.
+    /// The node is in no ring.
     Orphan,
     /// The node waits for the token.
     Waiter,
@@ -43,25 +43,25 @@ pub struct NodeSummary {
 /// counters ([`counters`](super::Jitterbug::counters)) and the name of the interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The node's address, if the node has an address.
+    /// The node's address; `None` if the node has none.
     pub address: Option<IpAddr>,
     /// The UDP port.
     pub udp_port: u16,
-    /// The port of the TCP listener, once it is known.
+    /// The port of the TCP listener; `None` before it is known.
     pub tcp_port: Option<u16>,
     /// Orphan, waiter or leader.
     pub state: State,
     /// The absolute token_id.
     pub token_id: u32,
-    /// The list in its order, with the node's own entry.
+    /// The list in its order, including the node's own entry.
     pub nodes: Vec<NodeStatus>,
     /// The nodes that wait to be added, in the order of their arrival.
     pub to_add: Vec<Node>,
     /// The hash of the list.
     pub node_list_hash: i32,
-    /// The nodes whose options differ from this node's.
+    /// The nodes whose options differ from this node's options.
     pub differing: Vec<(IpAddr, Difference)>,
-    /// Whether local work must not use the token because a ring with another policy has a stronger token.
+    /// Whether local work must not use the token because a ring with a different policy has a stronger token.
     pub is_outranked: bool,
 }
 

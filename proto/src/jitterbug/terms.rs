@@ -7,7 +7,8 @@ use ring_codec::jitterbug::Terms;
 use super::options::{LEASE_MAX, LEASE_MIN};
 use super::{Difference, Options};
 
-/// Returns the difference that keeps a node with these terms out of the ring of a node with these options.
+/// Returns the difference that makes it impossible for nodes with these terms and nodes with these options to be in one
+/// ring.
 pub(crate) fn separates(terms: &Terms, options: &Options) -> Option<Difference> {
     if terms.policy != options.policy {
         return Some(Difference::Policy);

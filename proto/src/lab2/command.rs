@@ -9,29 +9,30 @@ use super::{HolderProgram, OnceRequest, RunEnd};
 pub enum Command {
     /// Requests the token for work. The node keeps the token until [`Command::WorkDone`].
     WantToken,
-    /// Ends the work, so that the token may move on.
+    /// Ends the work. Then the token may move on.
     WorkDone,
-    /// Asks the members to confirm the tenure at once. Has no effect if the node is not OWNER, offers the token, or has
-    /// asked within TAKE_TIMEOUT. The command also has no effect while a promise to another owner holds.
+    /// Asks the members to confirm the tenure at once. Has no effect if the node is not OWNER, offers the token, or
+    /// asked within the last TAKE_TIMEOUT. The command also has no effect while a promise to another owner holds.
     Confirm,
     /// Replaces the token's data by at most 1,024 bytes. Only an OWNER that may use the token can replace the data.
     SetData(Vec<u8>),
-    /// Finds out whether a job has run in its period. If the job has not run, stamps a new run. Only an OWNER that may
-    /// use the token can stamp a run. [`Lab2::once_progress`](super::Lab2::once_progress) returns the progress. If an
-    /// earlier request has not ended, this request replaces it, and the job of the earlier request counts as not run.
+    /// Finds out whether a job already ran in its period. If the job did not run, stamps a new run. Only an OWNER that
+    /// may use the token can stamp a run. [`Lab2::once_progress`](super::Lab2::once_progress) returns the progress. If
+    /// an earlier request is still open, this request replaces it, and the earlier job counts as not run.
     Once(OnceRequest),
     /// Reports the result of the requested job with this number.
     EndOnce(u64, RunEnd),
     /// Pauses the node (`true`) or resumes it. A paused node takes part, but hands the token over, accepts no offer and
     /// does not stand for election.
     Pause(bool),
-    /// Hands the token over at once, even if a program still works under the token. The receiver is this member, or the
-    /// next successor if no member is given. Has no effect if the node is not OWNER, already offers the token, or does
-    /// not know the member.
+    /// Hands the token over at once, even if a program works under the token. The receiver is this member, or the next
+    /// successor if the value is `None`. Has no effect if the node is not OWNER, already offers the token, or does not
+    /// know the member.
     Yield(Option<MacAddr>),
     /// Announces to the members which program of this node holds the token; `None` if no program holds it.
     Announce(Option<HolderProgram>),
-    /// Removes a member that is silent or has left, on all nodes. Has no effect if this node hears the member.
+    /// Removes a member that is silent or left, on all nodes. Has no effect if this node receives frames from the
+    /// member.
     Forget(MacAddr),
     /// Shuts the node down. The node hands the token over, and then sends LEAVING.
     ShutDown,

@@ -17,7 +17,7 @@ pub struct Constants {
     pub waiter_intervals: u32,
     /// LOOSER_ANSWER_INTERVALS, in heartbeat periods.
     pub answer_intervals: u32,
-    /// TAKE_TIMEOUT: the time for which a giver waits for the acknowledgement of a TAKE_TOKEN.
+    /// TAKE_TIMEOUT: the time that a giver waits for the acknowledgement of a TAKE_TOKEN.
     pub take_timeout: Duration,
     /// TAKE_ATTEMPTS: the number of TAKE_TOKENs that a giver sends to one member.
     pub take_attempts: u32,
@@ -28,10 +28,10 @@ pub struct Constants {
     pub ethertype: u16,
     /// The maximum number of members in the table, including this node.
     pub max_members: usize,
-    /// The number of members that the ring should have; `None` to count the known members. A quorum is more than half
-    /// of this number.
+    /// The expected number of members in the ring; `None` to count the known members. A quorum is more than half of
+    /// this number.
     pub expect: Option<usize>,
-    /// The time for which a silent member stays in the table; `None` if it stays indefinitely.
+    /// The time after which the table forgets a silent member; `None` if it never forgets a silent member.
     pub forget: Option<Duration>,
 }
 
@@ -122,19 +122,21 @@ pub enum ConstantError {
 
 /// The longest allowed value of heartbeat, take-timeout and idle-hold.
 pub const PERIOD_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// The shortest heartbeat period. No OWNER sends heartbeats more often.
+/// The shortest heartbeat period. An OWNER never sends heartbeats more often.
 pub const HEARTBEAT_MIN: Duration = Duration::from_millis(1);
-/// The shortest take-timeout. No machine can send an offer, wake two processes and receive the answer in less time.
+/// The shortest take-timeout. A machine needs at least this time to send an offer, wake two processes and receive the
+/// answer.
 pub const TAKE_TIMEOUT_MIN: Duration = Duration::from_micros(20);
 /// The value of idle-hold for an OWNER that keeps the token until another member wants it.
 pub const FOREVER: Duration = Duration::MAX;
-/// The default time for which a silent member stays in the table.
+/// The default time after which the table forgets a silent member.
 const FORGET_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
-/// The longest time for which a silent member stays in the table: ten years, so that times fit 64 bits of nanoseconds.
+/// The longest time after which the table forgets a silent member: ten years, so that times fit into 64 bits of
+/// nanoseconds.
 const FORGET_AFTER_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
-/// The largest size of the member table. Each member takes 22 bytes, plus some memory for the table itself.
+/// The largest size of the member table. Each member uses 22 bytes, plus some memory for the table itself.
 const TABLE_SIZE_MAX: usize = 1 << 20;
-/// The maximum number of intervals or attempts. This number times [`PERIOD_MAX`] still fits 64 bits of nanoseconds.
+/// The maximum number of intervals or attempts. This number times [`PERIOD_MAX`] fits into 64 bits of nanoseconds.
 const COUNT_MAX: u32 = 10_000;
 
 impl Constants {
@@ -155,7 +157,7 @@ impl Constants {
         }
     }
 
-    /// Returns WAITER_TIMEOUT, the time for which a WAITER trusts that the token exists.
+    /// Returns WAITER_TIMEOUT, the time during which a WAITER trusts that the token exists.
     pub fn waiter_timeout(&self) -> Duration {
         self.heartbeat * self.waiter_intervals
     }
@@ -170,25 +172,25 @@ impl Constants {
         self.heartbeat * self.looser_intervals()
     }
 
-    /// Returns LOOSER_ANSWER_TIMEOUT, the time for which a LOOSER or candidate waits for answers.
+    /// Returns LOOSER_ANSWER_TIMEOUT, the time that a LOOSER or candidate waits for answers.
     pub fn looser_answer_timeout(&self) -> Duration {
         self.heartbeat * self.answer_intervals
     }
 
-    /// Returns the whole time for which a giver waits for one member: (TAKE_ATTEMPTS + ½) × TAKE_TIMEOUT.
+    /// Returns the total time that a giver waits for one member: (TAKE_ATTEMPTS + ½) × TAKE_TIMEOUT.
     pub fn handover_timeout(&self) -> Duration {
         self.take_timeout * self.take_attempts + self.take_timeout / 2
     }
 
-    /// Returns the time for which members may object to a token after its OWNER has announced it.
+    /// Returns the time after an OWNER's announcement during which members may object to its token.
     pub fn objection_period(&self) -> Duration {
         // A member that has lately heard the holder of a stronger token does not object. It relies on that holder's
         // next heartbeat, which a handover may delay.
         self.heartbeat + 3 * self.take_timeout
     }
 
-    /// Returns the time for which a giver waits after the TAKE_TOKEN with this number. This time is TAKE_TIMEOUT. After
-    /// the last TAKE_TOKEN, this time is 1.5 × TAKE_TIMEOUT.
+    /// Returns the time that a giver waits after the TAKE_TOKEN with this number. This time is TAKE_TIMEOUT. After the
+    /// last TAKE_TOKEN, this time is 1.5 × TAKE_TIMEOUT.
     pub fn answer_timeout(&self, attempts: u32) -> Duration {
         // After the last TAKE_TOKEN, an acknowledgement that was sent in time may still be on its way.
         let on_the_way = if attempts < self.take_attempts {
@@ -199,14 +201,14 @@ impl Constants {
         self.take_timeout + on_the_way
     }
 
-    /// Returns the longest time that an idle token takes to reach a member that asks for it. The time allows for the
-    /// loss of one frame of each kind.
+    /// Returns the maximum time after which an idle token reaches a member that asks for it. This time is long enough
+    /// even if one frame of each kind is lost.
     pub fn request_timeout(&self) -> Duration {
         // A lost WANT_TOKEN is repeated after HEART_BEAT_PERIOD, and a lost TAKE_TOKEN after TAKE_TIMEOUT.
         self.heartbeat + self.handover_timeout()
     }
 
-    /// Returns a digest of some constants. These constants must be equal at all members, because the behavior of each
+    /// Returns a digest of some constants. These constants must be equal on all members, because the behavior of each
     /// member depends on the constants of the other members.
     pub fn digest(&self) -> u64 {
         // Each constant is named here, so that the author of a new one decides whether members must agree on it.

@@ -12,10 +12,10 @@ use super::{SilentMembers, Stamp, StoredStamp};
 pub enum State {
     /// The node holds the token.
     Owner,
-    /// The node has heard of the token recently.
+    /// A frame about the token arrived recently.
     Waiter,
-    /// The node has not heard of the token for a while, and asks for it. The name is spelled as in the original
-    /// document.
+    /// No frame about the token arrived for a while, and the node asks for the token. The name is spelled as in the
+    /// original document.
     Looser,
     /// The node stands for election with a candidate.
     Generating,
@@ -25,7 +25,7 @@ impl State {
     /// Every state.
     pub const ALL: [Self; 4] = [Self::Owner, Self::Waiter, Self::Looser, Self::Generating];
 
-    /// Returns the name, as the specification spells it.
+    /// Returns the name in the spelling of the specification.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Owner => "OWNER",
@@ -36,15 +36,15 @@ impl State {
     }
 }
 
-/// The safety with which an OWNER can rely on being the only holder of the token. The grades are in ascending order.
+/// The certainty with which an OWNER is the only holder of the token. The grades are in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grade {
-    /// No member has confirmed the tenure.
+    /// No member confirmed the tenure.
     Alone,
-    /// All members that were heard recently have confirmed the tenure.
+    /// All members from which frames arrived recently confirmed the tenure.
     AllHeard,
-    /// A majority of the ring has confirmed the tenure. Until the promises of the confirming members end, no other
-    /// owner can have a quorum.
+    /// A majority of the ring confirmed the tenure. Until the promises of the confirming members end, no other owner
+    /// can have a quorum.
     Quorum,
 }
 
@@ -62,31 +62,29 @@ impl Grade {
 /// The reason for a change of the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// The node has accepted a TAKE_TOKEN.
+    /// The node accepted a TAKE_TOKEN.
     TokenTaken,
-    /// The member to which the token was offered has taken it.
+    /// The member that got an offer of the token took it.
     TokenHandedOver,
-    /// The node has heard a TOKEN_IS_HERE.
+    /// A TOKEN_IS_HERE arrived.
     TokenHeard,
-    /// An OWNER has met a stronger token. Either the OWNER has destroyed its own token, or it has minted a new token
-    /// that is even stronger.
+    /// An OWNER met a stronger token. The OWNER destroyed its own token, or minted a new token that is even stronger.
     StrongerToken,
-    /// An OWNER has given up its token. The token of another owner is weaker, but members confirm the other owner's
-    /// tenure.
+    /// An OWNER gave up its token. The second owner's token is weaker, but members confirm the second owner's tenure.
     BetterBackedOwner,
-    /// WAITER_TIMEOUT has passed since the node last heard of the token.
+    /// No frame about the token arrived during WAITER_TIMEOUT.
     WaiterTimeout,
     /// WHERE_IS_TOKEN was not answered within LOOSER_ANSWER_TIMEOUT.
     NoAnswer,
-    /// The node has heard a candidate that is weaker than the node's candidate.
+    /// A frame named a candidate that is weaker than the node's candidate.
     WeakerCandidate,
-    /// The node has heard a candidate that is stronger than the node's candidate.
+    /// A frame named a candidate that is stronger than the node's candidate.
     StrongerCandidate,
-    /// A candidate has heard a TOKEN_WAS_HERE_RECENTLY.
+    /// A candidate received a TOKEN_WAS_HERE_RECENTLY.
     TokenWasHere,
     /// No member objected to the candidate within LOOSER_ANSWER_TIMEOUT.
     Elected,
-    /// An OWNER could send no heartbeat for WAITER_TIMEOUT, so the other members may have elected another owner.
+    /// An OWNER could send no heartbeat for WAITER_TIMEOUT, so the other members may have elected a new owner.
     LeaseExpired,
     /// The interface went down or changed its address.
     LinkLost,
@@ -94,13 +92,13 @@ pub enum Reason {
     Paused,
     /// The state that must survive a restart could not be stored.
     NotStored,
-    /// An OWNER has given the token up, because members asked for the token, but no member took it.
+    /// An OWNER gave the token up, because members asked for the token, but no member took it.
     NoTaker,
     /// The timeouts of an OWNER or candidate differ too much from the ring's.
     Apart,
 }
 
-/// The options of a member that other members must know.
+/// The options that a member announces to other members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberOptions {
     /// WAITER_TIMEOUT.
@@ -120,7 +118,7 @@ pub struct Difference {
     pub ours: MemberOptions,
 }
 
-/// The number of bytes of data that a token may carry now, and the reason for this limit.
+/// The present maximum number of bytes of a token's data, and the reason for this limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DataLimit {
     /// The number of bytes.
@@ -131,15 +129,15 @@ pub struct DataLimit {
     pub member: Option<MacAddr>,
 }
 
-/// A problem that people should know: an assumption of the protocol does not hold.
+/// A problem for people: an assumption of the protocol does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Diagnostic {
-    /// A member announces that it hears no member, although this node hears it.
+    /// A member announces that it receives no frames from members, although this node receives its frames.
     MemberDeaf {
         /// The member.
         mac: MacAddr,
     },
-    /// A member took the token after the offer had failed. TAKE_TIMEOUT is too short for this network.
+    /// A member took the token after the offer failed. TAKE_TIMEOUT is too short for this network.
     AnswerLate {
         /// The member.
         mac: MacAddr,
@@ -149,10 +147,10 @@ pub enum Diagnostic {
     /// This node acknowledged the token so late that the giver may have minted a new token before. For a while, this
     /// node is unsure of the token.
     TakenLate {
-        /// The delay of the acknowledgement; `None` if it could not be sent.
+        /// The delay of the acknowledgement; `None` if the node could not send the acknowledgement.
         late: Option<Duration>,
-        /// The member to which this node had already offered the token when it noticed the delay. That member does not
-        /// know that the token is unsure.
+        /// The member to which this node had already offered the token before it noticed the delay. That member does
+        /// not know that the token is unsure.
         offered_to: Option<MacAddr>,
     },
     /// Other members hear an owner that this node does not hear.
@@ -162,16 +160,16 @@ pub enum Diagnostic {
     },
     /// This node's member table does not become equal to the owner's table.
     TablesDiffer {
-        /// The last owner whose table differed when the problem was reported.
+        /// The last owner with a different table at the time of the report.
         owner: MacAddr,
     },
-    /// The interface is up, but has refused all frames for WAITER_TIMEOUT.
+    /// The interface is up, but refused all frames for WAITER_TIMEOUT.
     CannotSend,
     /// Two machines have the same MAC address.
     AddressShared {
-        /// The address, which may be this node's.
+        /// The address. It may be this node's address.
         mac: MacAddr,
-        /// The IP addresses of the two machines; `None` if a frame with this node's address has arrived.
+        /// The IP addresses of the two machines; `None` if a frame with this node's address arrived.
         ips: Option<([u8; 16], [u8; 16])>,
     },
     /// The timeouts of a member differ too much from the timeouts of the ring. So a member with such timeouts does not
@@ -180,11 +178,11 @@ pub enum Diagnostic {
         /// The member; `None` for this node.
         mac: Option<MacAddr>,
     },
-    /// The number of present members is too small to confirm a tenure by a majority of the ring.
+    /// Fewer members are present than a majority of the ring, so no majority can confirm a tenure.
     NoQuorum {
         /// The number of present members, including this node.
         present: usize,
-        /// The number of members of the ring.
+        /// The number of members in the ring.
         ring: usize,
         /// The expected number of members.
         expected: usize,
@@ -198,13 +196,13 @@ pub enum Diagnostic {
         /// The lead of the token over the clock.
         by: Duration,
     },
-    /// This node's wall clock is too far ahead of the known token. If this node creates a token, the progress of the
-    /// new token is smaller than the clock suggests.
+    /// This node's wall clock is too far ahead of the known token. If this node creates a token, its progress is
+    /// smaller than the clock's time.
     ClockAhead {
         /// The lead of the clock over the known token.
         by: Duration,
     },
-    /// For a long time, only unicast frames have reached this node.
+    /// For a long time, only unicast frames reached this node.
     BroadcastsUnheard,
     /// A member announces that it receives only unicast frames.
     MemberUnreached {
@@ -216,8 +214,8 @@ pub enum Diagnostic {
         /// The members that do not hear this node.
         by: SilentMembers,
     },
-    /// The MTU of a node is too small for a PING with a promise, or its interface refused a heartbeat or PING as too
-    /// long. So this node cannot confirm a tenure, or the other members cannot confirm its tenure.
+    /// A node's MTU is too small for a PING with a promise, or its interface refused a heartbeat or PING as too long.
+    /// So this node cannot confirm a tenure, or the other members cannot confirm its tenure.
     MtuTooSmall {
         /// The MTU, in bytes.
         mtu: usize,
@@ -226,7 +224,7 @@ pub enum Diagnostic {
         /// The member with this MTU; `None` for this node.
         member: Option<MacAddr>,
     },
-    /// The application's data were dropped, because they no longer fit the MTU of every member. With the data, the
+    /// The node dropped the application's data, because they no longer fit the MTU of every member. With the data, the
     /// token could not reach all members.
     DataDropped {
         /// The length of the data, in bytes.
@@ -254,7 +252,7 @@ impl Diagnostic {
 /// The reason why a received frame was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DropReason {
-    /// The frame is shorter than its kind needs.
+    /// The frame is shorter than its kind requires.
     Truncated,
     /// The kind of the frame is not a number from 1 to 11.
     UnknownKind,
@@ -272,8 +270,8 @@ pub enum DropReason {
     TooManyMembers,
     /// The frame lists a member whose address is a group address or all zero.
     MemberNotAStation,
-    /// The author of the frame has this node's address. The author is either this node, or another machine with the
-    /// same address.
+    /// The author of the frame has this node's address. The author is this node, or a second machine with the same
+    /// address.
     OwnFrame,
     /// The frame has an invalid stamp, or an invalid purpose of stamps.
     NotAStamp,
@@ -282,12 +280,12 @@ pub enum DropReason {
     /// The frame is a TAKE_TOKEN to the broadcast address. An offer to the broadcast address would give one token
     /// several owners.
     BroadcastTakeToken,
-    /// The frame is a TAKE_TOKEN older than TAKE_TIMEOUT. After this frame, the giver has either repeated the offer, or
+    /// The frame is a TAKE_TOKEN older than TAKE_TIMEOUT. After the giver sent this frame, it repeated the offer, or
     /// stopped offering the token to this node.
     StaleOffer,
     /// The link is down, or the node is shut down.
     NotListening,
-    /// The author of the frame hears no member.
+    /// The author of the frame receives no frames from members.
     AuthorDeaf,
 }
 
@@ -322,18 +320,18 @@ pub enum Event {
         to: State,
         /// The reason for the change.
         reason: Reason,
-        /// The token that caused the change. The node holds this token, has handed it over, has heard of it, or stands
+        /// The token that caused the change. The node holds this token, handed it over, knows it from frames, or stands
         /// for election with it.
         token: Option<Token>,
     },
-    /// The holder that this node knows has changed.
+    /// The known holder of the token changed.
     OwnerChanged {
         /// The new holder; `None` if the node knows no holder.
         owner: Option<MacAddr>,
         /// The strongest known token.
         token: Option<Token>,
     },
-    /// The grade of an OWNER's tenure has changed.
+    /// The grade of an OWNER's tenure changed.
     GradeChanged {
         /// The new grade.
         grade: Grade,
@@ -342,7 +340,7 @@ pub enum Event {
     },
     /// A handover is complete.
     HandedOver {
-        /// The member that has the token now.
+        /// The member that now has the token.
         to: MacAddr,
         /// The time from the first TAKE_TOKEN to the acknowledgement.
         latency: Duration,
@@ -351,13 +349,13 @@ pub enum Event {
     HandoverFailed {
         /// The member.
         to: MacAddr,
-        /// The number of handovers to this member that have failed since the last successful handover.
+        /// The number of failed handovers to this member since the last successful handover.
         in_a_row: u32,
-        /// The token that this node has minted. The token is `None` if no offer could be sent: the node then keeps its
+        /// The new token that this node minted. The token is `None` if the node could send no offer. Then it keeps its
         /// old token.
         minted: Option<Token>,
     },
-    /// The token has reached the progress of 2^63 - 1, and can no longer be handed over.
+    /// The token reached the progress of 2^63 - 1, so no node can hand it over again.
     ProgressExhausted,
     /// New data of the application were refused.
     DataRefused {
@@ -368,35 +366,35 @@ pub enum Event {
         /// The limit for the length of the data.
         limit: DataLimit,
     },
-    /// The state that must survive a restart can no longer be stored, or can be stored again. While the state cannot be
-    /// stored, the node must not own the token.
+    /// The node can no longer store the state that must survive a restart, or can store it again. While the state
+    /// cannot be stored, the node must not own the token.
     StorageChanged {
         /// Whether the state cannot be stored.
         failed: bool,
     },
-    /// This node has become deaf, or hears again.
+    /// This node became deaf, or receives frames again.
     HearingChanged {
         /// Whether the node is deaf.
         deaf: bool,
-        /// Whether the node has heard a member since its start. If the node has never heard a member, it may be the
-        /// only member, and nothing is wrong.
+        /// Whether a frame of any member has arrived since the node's start. If no frame has ever arrived, the node may
+        /// be the only member, and there is no problem.
         heard_before: bool,
     },
-    /// A problem has begun or ended. While a problem lasts, it is not reported again.
+    /// A problem began or ended. While a problem lasts, it is not reported again.
     DiagnosticChanged {
         /// The problem.
         trouble: Diagnostic,
-        /// Whether the problem has ended.
+        /// Whether the problem ended.
         over: bool,
     },
-    /// This node has become unfit, or is fit again. An unfit node must not own the token, because members asked for the
+    /// This node became unfit, or became fit again. An unfit node must not own the token, because members asked for the
     /// token, but no member took it from this node.
     FitnessChanged {
         /// Whether the node is unfit.
         unfit: bool,
     },
-    /// The interface refused a frame as too long. The node reports this event only from time to time for each kind of
-    /// frame.
+    /// The interface refused a frame as too long. For each kind of frame, the node reports this event only at
+    /// intervals.
     TooLong {
         /// The kind of the frame.
         kind: Kind,
@@ -415,48 +413,48 @@ pub enum Event {
         /// The number of members in the table now.
         members: usize,
     },
-    /// A member's IP address has changed.
+    /// A member's IP address changed.
     MemberMoved {
         /// The member.
         mac: MacAddr,
         /// The new IP address of the member.
         ip: [u8; 16],
     },
-    /// A member has sent LEAVING.
+    /// A member sent LEAVING.
     MemberLeft {
         /// The member.
         mac: MacAddr,
     },
-    /// A member has other constants than this node, or expects another number of members. The event is reported once,
-    /// and again when the difference has changed.
+    /// A member has different constants than this node, or expects a different number of members. The event is reported
+    /// once, and again when the difference changes.
     MemberDiffers {
         /// The member.
         mac: MacAddr,
         /// The difference.
         difference: Difference,
     },
-    /// The constants and the expected number of a member no longer differ from this node's.
+    /// The constants and the expected number of a member became equal to this node's values.
     MemberAgrees {
         /// The member.
         mac: MacAddr,
     },
-    /// A member has become silent. The event is not repeated before the member is heard again.
+    /// A member became silent. The event is repeated only after frames of the member arrived again.
     MemberSilent {
         /// The member.
         mac: MacAddr,
         /// The time since the member's last frame.
         quiet: Duration,
-        /// The number of further members that have become silent too. The event does not name these members.
+        /// The number of further members that became silent too. The event does not name these members.
         others: usize,
     },
-    /// A member that was silent is heard again.
+    /// Frames of a silent member arrive again.
     MemberAlive {
         /// The member.
         mac: MacAddr,
-        /// The number of further members that are heard again too. The event does not name these members.
+        /// The number of further members whose frames arrive again too. The event does not name these members.
         others: usize,
     },
-    /// A member was removed from the table, because it was silent for too long or an operator has removed it.
+    /// A member was removed from the table, because it was silent for too long or because an operator removed it.
     MemberForgotten {
         /// The member.
         mac: MacAddr,
@@ -473,11 +471,11 @@ pub enum Event {
 /// The state that survives a restart (`docs/reference/lab2/states.md D1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredState {
-    /// currentMyTokenNumber: the number of the last chain that this node has minted.
+    /// currentMyTokenNumber: the number of the last chain that this node minted.
     pub my_token_number: u32,
     /// The strongest token seen.
     pub known: Option<Token>,
-    /// A new or changed stamp, to be written to its place in the file; `None` if no stamp has changed. The stamps at
-    /// other places of the file stay unchanged.
+    /// A new or changed stamp for its place in the file; `None` if all stamps are unchanged. The stamps at other places
+    /// of the file stay unchanged.
     pub stamp: Option<StoredStamp>,
 }

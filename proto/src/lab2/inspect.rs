@@ -1,4 +1,4 @@
-//! The interface through which the simulator and the model checker look at a state machine.
+//! The interface with which the simulator and the model checker look at a state machine.
 
 use std::convert::Infallible;
 
@@ -11,8 +11,8 @@ use super::{
 use crate::time::Instant;
 use crate::{LinkState, Machine};
 
-/// A Lab2 state machine under test. Either the real state machine is tested, or a state machine with a flaw that the
-/// tests must find.
+/// A Lab2 state machine under test. The tests use the real state machine, or a state machine with a flaw that they must
+/// find.
 pub trait Inspect:
     Machine<
         Peer = (),
@@ -23,9 +23,9 @@ pub trait Inspect:
         Job = Infallible,
     > + Sized
 {
-    /// Creates a state machine from the state that an earlier process has stored. Its link is down.
+    /// Creates a state machine from the stored state of an earlier process. Its link is down.
     fn start(constants: Constants, durable: StoredState) -> Self;
-    /// Adds the stamps that an earlier process has stored.
+    /// Adds the stored stamps of an earlier process.
     fn with_stamps(self, _stamps: Vec<StoredStamp>) -> Self {
         self
     }
@@ -39,12 +39,12 @@ pub trait Inspect:
     }
     /// Returns the state.
     fn state(&self) -> State;
-    /// Returns the token that the machine holds in its own view; `None` if the machine is not OWNER.
+    /// Returns the token that the machine considers as held; `None` if the machine is not OWNER.
     fn held_token(&self) -> Option<Token>;
     /// Whether the machine believes that it may use the token: it is OWNER and does not offer the token.
     fn may_use(&self) -> bool;
-    /// Returns the time until which an application may rely on the token if the application asks at `now`. Returns
-    /// `None` if the application does not get the token.
+    /// Returns the time until which an application may rely on the token if it asks at `now`. Returns `None` if the
+    /// application cannot get the token.
     fn lease_until(&self, now: Instant) -> Option<Instant>;
     /// Whether an application that was granted this token may continue to work.
     fn carries(&self, token: Token) -> bool;
@@ -57,7 +57,7 @@ pub trait Inspect:
     fn quorum_size(&self) -> usize;
     /// Whether the machine must not own the token because no member took the token from it.
     fn is_unfit(&self) -> bool;
-    /// Returns the reported problems that last: each of them ends only when its cause ends.
+    /// Returns the reported problems that last: each problem ends only with its cause.
     fn lasting_problems(&self) -> Vec<Diagnostic> {
         Vec::new()
     }

@@ -1,5 +1,5 @@
 //! The Lab2 state machine with the states OWNER, WAITER, LOOSER and GENERATING (`docs/reference/lab2/README.md`). The
-//! state machine itself does no input or output. Start with `machine`.
+//! state machine does no input or output. Start with `machine`.
 //!
 //! | folder | holds |
 //! |---|---|

@@ -21,9 +21,9 @@ pub(super) struct Addresses {
     warnings: Vec<String>,
     /// The thread that resolves names; `None` if the list has no names.
     resolver: Option<PeriodicValue<Resolution>>,
-    /// Whether this server binds the address that the list gives for it.
+    /// Whether this server binds its address from the list.
     uses_listed_address: bool,
-    /// Whether the addresses have changed since the state machine last got them.
+    /// Whether the addresses changed after the state machine last got them.
     has_changed: bool,
 }
 
@@ -56,7 +56,7 @@ impl Addresses {
         })
     }
 
-    /// Takes the result of the last resolution, if the thread has returned a new result.
+    /// If the thread returned a new result, takes it.
     pub(super) fn update(&mut self, own: usize, names: &Names, link: &mut UdpSlot) {
         let Some(Resolution {
             addresses,

@@ -25,7 +25,7 @@ pub(super) enum Error {
         /// The error of the system call.
         source: io::Error,
     },
-    /// Another daemon has locked the state file.
+    /// A different daemon locked the state file.
     #[error(
         "cannot use {}: another ringd uses it, server {index} of this list or of another list; give the server of \
          another list its own --state-dir DIR and --control PATH", path.display()

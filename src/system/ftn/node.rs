@@ -30,8 +30,8 @@ use crate::system::record_file::warn_unless_synced;
 use crate::system::troubles::STATE_REMOVED;
 use crate::system::write_warnings::WriteWarnings;
 
-/// Maximum time for leaving. The state machine itself leaves within [`LEAVING_MAX`]. The constant adds one second for a
-/// loop that is stalled.
+/// Maximum time for leaving. The state machine itself leaves within [`LEAVING_MAX`]. The constant includes one second
+/// for a stalled loop.
 const SHUTDOWN_TIMEOUT: Duration = LEAVING_MAX.saturating_add(Duration::from_secs(1));
 
 #[derive(Debug)]

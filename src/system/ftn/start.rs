@@ -34,7 +34,7 @@ use crate::system::{PROGRAM, STATE_DIR};
 const REFUSAL: &str = "a server of the token service answers only requests for its status and events; for tokens use \
                        ringctl token";
 
-/// Runs a server until it has shut down on request.
+/// Runs a server until its requested shutdown is complete.
 ///
 /// # Errors
 /// Fails if the server cannot start, or if a system call fails that always succeeds on a healthy system.
@@ -116,7 +116,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
 }
 
 /// Checks that the directory of an earlier version contains no state that the server must use. A server that ignored
-/// this state would use the same numbers a second time.
+/// this state would use the same numbers twice.
 fn check_old_state(options: &Options) -> Result<(), Error> {
     let [old, new] =
         [STATE_DIR, options::STATE_DIR].map(|place| options.name().state_path(Path::new(place)));
@@ -160,8 +160,8 @@ fn own_address(
     })
 }
 
-/// Checks that the address has the IP version of the servers. With another IP version, the socket could not send to any
-/// server.
+/// Checks that the address has the IP version of the servers. With a different IP version, the socket could not send to
+/// any server.
 fn same_family(own: SocketAddr, servers: &Servers) -> Result<SocketAddr, String> {
     let mut known = (0..servers.len()).filter_map(|index| servers.address(index));
     let family = |address: SocketAddr| if address.is_ipv4() { "IPv4" } else { "IPv6" };

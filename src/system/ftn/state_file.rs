@@ -1,6 +1,6 @@
-//! Stores the highest configuration number that a server has seen, so that it survives a restart. The same file can
-//! serve any list, because a number that is larger than necessary does no harm. After a change of the list,
-//! configuration numbers and fencing numbers continue from the stored number.
+//! Stores the highest configuration number that a server knows, so that it survives a restart. The same file can serve
+//! any list, because a number that is larger than necessary does no harm. After a change of the list, configuration
+//! numbers and fencing numbers continue from the stored number.
 //!
 //! A record has 64 bytes, and is stored twice ([`TwoSlots`](ring_host::TwoSlots)):
 //!
@@ -65,7 +65,7 @@ fn decode(bytes: &[u8; LEN]) -> Option<Record> {
     })
 }
 
-/// The state file of one server. The file is locked while this value exists.
+/// The state file of one server. The file stays locked until this value is dropped.
 #[derive(Debug)]
 pub(super) struct StateFile {
     record: RecordFile<Record, LEN>,
@@ -79,7 +79,7 @@ impl StateFile {
     /// missing. `ssig`, the signature of the list, is part of each record that is written later.
     ///
     /// # Errors
-    /// Fails if the directory or the file cannot be used, or if another process has locked the file. Also fails if the
+    /// Fails if the directory or the file cannot be used, or if a different process locked the file. Also fails if the
     /// file belongs to another user or a newer ringd.
     pub(super) fn open(
         directory: &Path,
@@ -109,7 +109,7 @@ impl StateFile {
         self.is_failing
     }
 
-    /// Checks that the file is in its place, and creates it again if it is missing.
+    /// Checks that the file is in its place. If the file is missing, creates it again.
     pub(super) fn check_place(&mut self) {
         self.record.check_place();
     }

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-/// Checks the commands. Accepts a command line without a check if the shell must expand the line's first word.
+/// Checks the commands. If the shell must expand the first word of a command line, accepts the line without a check.
 ///
 /// # Errors
 /// If a command is missing, returns a text with the option, the missing command, and a remedy.
@@ -22,7 +22,7 @@ pub(super) fn check(compute: Option<&str>, decide: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the first word of a line if it is a plain word and the shell finds no command of this name.
+/// If the first word of a line is a plain word and the shell finds no such command, returns the word.
 fn missing(line: &str) -> Option<&str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./+:@%,".contains(c);
     let word = line.split_whitespace().next()?;

@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::hook_change::Change;
 use super::observe::Keys as LineKeys;
 
-/// The keys that only events of Jitterbug have. The keys include the node's state after the event.
+/// The keys that exist only in events of Jitterbug. The keys include the node's state after the event.
 #[derive(Debug, Serialize)]
 pub(super) struct HistoryKeys {
-    /// The state before the event, if the event is a change of state.
+    /// The state before the event; `None` unless the event is a change of state.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<&'static str>,
     state: &'static str,
@@ -126,7 +126,7 @@ impl History {
         }
     }
 
-    /// Returns the current state in the form of a change whose old state and new state are equal.
+    /// Returns the current state as a change with equal old and new states.
     fn ring_state(&self, now: Now) -> Change {
         Change {
             number: self.latest(),

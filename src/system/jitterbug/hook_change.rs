@@ -12,7 +12,7 @@ pub(super) struct Change {
     pub event: &'static str,
     /// The state before the change; `None` if the daemon did not run.
     pub from: Option<&'static str>,
-    /// The state after the change; `None` if the daemon does not run any longer.
+    /// The state after the change; `None` if the daemon no longer runs.
     pub state: Option<&'static str>,
     /// The absolute `token_id` after the change.
     pub token_id: u32,

@@ -19,7 +19,7 @@ use crate::system;
 use crate::system::jitterbug::events;
 
 /// Maximum number of connections. 64 connections are enough for 16 inbound connections, their replacements, this node's
-/// pass, and connections whose last bytes are not written yet.
+/// pass, and connections with unwritten last bytes.
 const CONNECTIONS_MAX: u16 = 64;
 
 pub(super) type Sockets = JoinedLink<UdpLink, Connections<TcpNetwork, SocketAddr>>;
@@ -44,17 +44,16 @@ pub(super) struct LinkChange {
 pub(super) struct SegmentLink {
     name: String,
     udp_port: u16,
-    /// The TCP port. The port is 0 until the system has chosen a port. The node keeps the port that
-    /// the system has chosen.
+    /// The TCP port. The port is 0 before the system chooses a port. The node keeps the port that the system chose.
     tcp_port: u16,
     watch: InterfaceWatch,
     sockets: Option<Sockets>,
     node_address: Option<NodeAddress>,
-    /// Whether the state machine does not know the address yet.
+    /// Whether the address is still unknown to the state machine.
     is_new: bool,
-    /// Whether the sockets are new, so that the loop does not wait for them yet.
+    /// Whether the sockets are so new that the loop does not wait for them.
     are_sockets_new: bool,
-    /// Whether the kernel may have reported changes that this node has not looked up yet.
+    /// Whether the kernel may have reported changes that this node did not look up.
     has_unseen_changes: bool,
     budget: WorkBudget,
     retry: Option<Instant>,
@@ -115,7 +114,7 @@ impl SegmentLink {
         self.sockets.is_some()
     }
 
-    /// Returns the listener's port; `None` until the system has chosen a port.
+    /// Returns the listener's port; `None` before the system chooses a port.
     pub(super) fn tcp_port(&self) -> Option<u16> {
         (self.tcp_port != 0).then_some(self.tcp_port)
     }
@@ -127,7 +126,7 @@ impl SegmentLink {
         self.earlier + now.unwrap_or_default()
     }
 
-    /// Returns the time by which to call [`poll_change`](Self::poll_change).
+    /// Returns the latest time for the next call of [`poll_change`](Self::poll_change).
     pub(super) fn deadline(&self) -> Option<Instant> {
         if self.has_unseen_changes || self.is_new {
             Some(self.budget.resume().unwrap_or_default())
@@ -188,7 +187,7 @@ impl SegmentLink {
         })
     }
 
-    /// Switches to this address. Returns whether the node has lost the network.
+    /// Switches to this address. Returns whether the node lost the network.
     fn apply_lookup(&mut self, now: Instant, node_address: Option<NodeAddress>) -> bool {
         let was_up = self.is_up();
         let Some(node_address) = node_address else {
@@ -306,8 +305,8 @@ impl SegmentLink {
     }
 }
 
-/// Chooses an address of the interface for the node, if the interface can send. Chooses the address `kept` if the
-/// interface still has it, and otherwise the interface's first address.
+/// If the interface can send, chooses one of its addresses for the node. Chooses the address `kept` if the interface
+/// still has it, and otherwise the interface's first address.
 fn node_address(interface: &Interface, kept: Option<IpAddr>) -> Option<NodeAddress> {
     let is_usable = |address: &&Address| match address.ip {
         IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_unspecified(),

@@ -19,9 +19,9 @@ pub(super) struct MachineState {
     /// Whether local work may use the token.
     pub may_use: bool,
     pub turn: u64,
-    /// The number of times that local work has lost the token.
+    /// The number of times that local work lost the token.
     pub ends: u64,
-    /// The reason of the loss, if local work has just lost the token.
+    /// The reason of the loss, if local work lost the token just now.
     pub loss: LossReason,
     /// The end of the lease: no other node leads before this time, unless messages are lost.
     pub lease_until: Instant,
@@ -38,7 +38,7 @@ pub(super) enum Notice {
     Renewed(Instant),
     /// The client does not get the token.
     Refused(RefusalReason),
-    /// The client has lost the token. The work of the client must end by this time.
+    /// The client lost the token. The work of the client must end by this time.
     Lost(LossReason, Instant),
 }
 
@@ -48,17 +48,17 @@ struct Tenure {
     number: u64,
     /// The value of [`MachineState::ends`] when the client got the token.
     ends: u64,
-    /// Whether the machine has lost the token since the grant.
+    /// Whether the machine lost the token after the grant.
     is_lost: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Locks {
     queue: LockQueue<String, (), Tenure>,
-    /// Whether the last command told the machine that there is work.
+    /// Whether the last command informed the machine that there is work.
     has_work: bool,
-    /// The turn in which this node grants the token to no further client. In this turn of the token, a client has
-    /// already got the token, or the node must hand the token over.
+    /// The turn in which this node grants the token to no more clients. In this turn of the token, a client already got
+    /// the token, or the node must hand the token over.
     served_turn: Option<u64>,
     is_yielding: bool,
     is_leaving: bool,
@@ -66,8 +66,8 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    /// Queues a client for the token. If no program works with the token, the token comes to this node within
-    /// `fetch_timeout`. [`update`](Self::update) reports the outcome, unless the client is refused at once.
+    /// Queues a client for the token. If programs do not use the token, it arrives at this node within `fetch_timeout`.
+    /// [`update`](Self::update) reports the outcome, unless the client is refused at once.
     pub(super) fn request(
         &mut self,
         now: Instant,
@@ -117,7 +117,7 @@ impl Locks {
         self.queue.release(client)
     }
 
-    /// Handles a client that has disconnected. If the client held a lock, and this lock was not already ending, the
+    /// Handles a client that disconnected. If the client held a lock, and this lock was not already ending, the
     /// function ends the lock and returns the client. The client's work may continue until the end of its lease.
     pub(super) fn on_client_gone(
         &mut self,
@@ -128,7 +128,7 @@ impl Locks {
         Some((left.client, left.request.label.clone()))
     }
 
-    /// Hands the token over as soon as the local holder has released it.
+    /// Hands the token over as soon as the local holder releases it.
     pub(super) const fn yield_token(&mut self) {
         self.is_yielding = true;
     }
@@ -138,8 +138,8 @@ impl Locks {
         self.is_leaving = true;
     }
 
-    /// Returns the time by which to call [`update`](Self::update). Renewals need no deadline: a state machine that
-    /// leads wakes the loop often enough.
+    /// Returns the latest time for the next call of [`update`](Self::update). Renewals need no deadline: a state
+    /// machine that leads wakes the loop often enough.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.queue.deadline()
     }

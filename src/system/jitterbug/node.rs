@@ -33,7 +33,7 @@ pub(super) struct Node {
     pub health: NodeHealth,
     pub service: Service,
     pub hooks: Option<Hooks<Change>>,
-    /// The commands of `--compute` and `--decide`; `None` after the worker has taken them.
+    /// The commands of `--compute` and `--decide`; `None` after the worker takes them.
     pub programs: Option<Programs>,
 }
 

@@ -15,7 +15,7 @@ use crate::system::jitterbug::observe::{EventRate, Log, describe, print};
 pub(super) struct Observers {
     pub log: Log,
     pub history: History,
-    /// The number of times that local work has lost the token. The number also counts short losses, which the machine's
+    /// The number of times that local work lost the token. The number also counts short losses, which the machine's
     /// state does not always show.
     pub use_losses: u64,
     pub starvation: Starvation,

@@ -20,17 +20,17 @@ use super::locks::{Locks, MachineState, Notice};
 const GRANT_DATA_MAX: usize = 1024;
 const RENEWALS_PER_LEASE: u32 = 8;
 
-/// All clients that have requested more than the status.
+/// All clients that requested more than the status.
 #[derive(Debug)]
 pub(super) struct Service {
     interface: String,
     locks: Locks,
     lock_log: LockLog,
-    /// Labels of released locks that were not yet reported to watchers.
+    /// Labels of released locks that watchers do not know yet.
     released_labels: Vec<String>,
     backstops: Backstops,
     watchers: Watchers,
-    /// Clients whose state has changed. The `bool` is true if the client may stay silent from this time on.
+    /// Clients whose state changed. The `bool` is true if the client may stay silent from this time on.
     changed_clients: Vec<(ClientId, bool)>,
 }
 
@@ -47,7 +47,7 @@ impl Service {
         }
     }
 
-    /// Returns the time by which to call [`serve_clients`](Self::serve_clients).
+    /// Returns the latest time for the next call of [`serve_clients`](Self::serve_clients).
     pub(super) fn deadline(&self) -> Option<Instant> {
         let deadlines = [self.locks.deadline(), self.lock_log.deadline()];
         deadlines.into_iter().flatten().min()

@@ -25,7 +25,7 @@ use crate::system::jitterbug::observe::Log;
 /// datagram that is too long.
 const DATAGRAM_BUFFER: usize = 2048;
 
-/// Runs a node until it has shut down on request.
+/// Runs a node until its requested shutdown is complete.
 ///
 /// # Errors
 /// Fails if the node cannot start, or if a system call fails that always succeeds on a healthy system.

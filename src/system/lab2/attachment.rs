@@ -22,14 +22,14 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// The reason why frames cannot be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinkLoss {
-    /// The administrator has set the interface down.
+    /// The administrator set the interface down.
     Down,
     NoCarrier,
     /// The interface no longer exists.
     Gone,
-    /// The interface has another MAC, or is another interface with the same name.
+    /// The interface has a different MAC, or is a different interface with the same name.
     Replaced,
-    /// Another process receives the ring's frames on the interface.
+    /// A second process receives the ring's frames on the interface.
     Shared,
     /// The interface exists, but its socket does not work.
     Broken,
@@ -56,7 +56,7 @@ pub(super) enum LinkChange {
     Lost,
     /// The link is up with a new socket. The loop must wait for this socket.
     Opened(LinkState),
-    /// The link is still up, but its IP or MTU has changed.
+    /// The link is still up, but its IP or MTU changed.
     Changed(LinkState),
 }
 
@@ -78,10 +78,10 @@ pub(super) struct Attachment {
     socket: Option<PacketSocket>,
     /// The result of the last look-up of the interface.
     interface: Interface,
-    /// The reason why the machine must not use the link; `None` if the socket is open and the machine may use the link.
+    /// The reason why the machine must not use the link; `None` if the machine may use the link and its open socket.
     loss: Option<LinkLoss>,
     earlier_drops: u64,
-    /// Whether the kernel may have reported changes that this node has not looked up yet.
+    /// Whether the kernel may have reported changes that this node did not look up.
     has_unseen_changes: bool,
     budget: WorkBudget,
     retry: Option<Instant>,
@@ -123,8 +123,8 @@ impl Attachment {
         Ok(this)
     }
 
-    /// Refuses an interface on which another process receives the frames of this ring. The ring's lock file does not
-    /// exclude such a process if it belongs to another user or sees another file system.
+    /// Refuses an interface on which a second process receives the frames of this ring. The ring's lock file does not
+    /// exclude a process of another user, or a process that sees a different file system.
     pub(super) fn check_unshared(&self, ring: &NodeName) -> Result<(), Error> {
         let Some(uid) = rival_socket_user(&self.interface, self.ethertype, None) else {
             return Ok(());
@@ -165,7 +165,7 @@ impl Attachment {
         })
     }
 
-    /// Returns the number of frames that the kernel has dropped because this process did not take them in time.
+    /// Returns the number of frames that the kernel dropped because this process took them too late.
     pub(super) fn kernel_drops(&mut self) -> u64 {
         // An error is ignored: if the socket is broken, the next receive shows it.
         let socket = self.socket.as_mut();
@@ -173,7 +173,7 @@ impl Attachment {
         self.earlier_drops + current
     }
 
-    /// Returns the time by which to call [`poll_change`](Self::poll_change).
+    /// Returns the latest time for the next call of [`poll_change`](Self::poll_change).
     pub(super) fn deadline(&self) -> Option<Instant> {
         if self.has_unseen_changes {
             Some(self.budget.resume().unwrap_or_default())
@@ -266,7 +266,7 @@ impl Attachment {
         }
     }
 
-    /// Whether peers would take this machine for another node, because `found` differs from the interface in use.
+    /// Whether `found` differs so much from the interface in use that peers would take this machine for a new node.
     fn is_another_node(&self, found: &Interface) -> bool {
         (found.index, found.mac) != (self.interface.index, self.interface.mac)
     }
@@ -303,7 +303,7 @@ impl Attachment {
         }
     }
 
-    /// Stays out of the ring while another process receives the ring's frames. If the node stayed in the ring, both
+    /// Stays out of the ring while a second process receives the ring's frames. If the node stayed in the ring, both
     /// processes would accept a token that is offered to this machine.
     fn stay_out_of_ring(&mut self, now: Instant, user: u32) {
         self.retry = Some(now + RETRY_INTERVAL);

@@ -124,7 +124,7 @@ fn silent_members(status: &Status, machine: &Lab2) -> Option<Finding> {
     ))
 }
 
-/// Reports if fewer members run than expected.
+/// If fewer members run than expected, reports this.
 fn missing_members(status: &Status, machine: &Lab2) -> Option<Finding> {
     let expected = machine.constants().expect?;
     let known = machine.present_members() + machine.silent_members().count();

@@ -22,7 +22,7 @@ pub(super) struct History {
     recent: Recent<HistoryEntry>,
     routine: Routine,
     ring_state: RingState,
-    /// The reason for which this node last ceased to be OWNER.
+    /// The reason why this node last stopped being OWNER.
     last_loss: Option<Reason>,
 }
 
@@ -40,12 +40,12 @@ impl History {
         &self.recent
     }
 
-    /// Returns the reason for which this node last ceased to be OWNER.
+    /// Returns the reason why this node last stopped being OWNER.
     pub(super) const fn last_loss(&self) -> Option<Reason> {
         self.last_loss
     }
 
-    /// Returns the current state as a change whose old state and new state are equal.
+    /// Returns the current state as a change with equal old and new states.
     fn ring_state(&self, now: Now) -> Change {
         let state = Some(self.ring_state.state);
         Change {
@@ -96,7 +96,7 @@ impl History {
         self.recent.remember(entry, priority);
     }
 
-    /// Adds a step of a pause: the pause has begun but still waits, is complete, or has ended.
+    /// Adds a step of a pause: the pause began but still waits, is complete, or ended.
     pub(super) fn add_pause_event(
         &mut self,
         now: Now,

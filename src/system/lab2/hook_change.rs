@@ -17,7 +17,7 @@ pub(super) struct Change {
     pub event: &'static str,
     /// The state before the change; `None` if the daemon did not run.
     pub from: Option<State>,
-    /// The state after the change; `None` if the daemon does not run any longer.
+    /// The state after the change; `None` if the daemon no longer runs.
     pub state: Option<State>,
     pub reason: Option<&'static str>,
     /// The token that this node holds, or else the strongest known token.

@@ -1,4 +1,4 @@
-//! Texts for clients that do not get a lock or have lost their lock.
+//! Texts for clients that do not get a lock or that lost their lock.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(super) struct TextInputs<'a> {
     pub machine: &'a Lab2,
     pub now: Instant,
     pub interface: &'a str,
-    /// The client that holds the token on this machine, or else the first client that waits for it.
+    /// The client that holds the token on this machine. Without a holder, the first client that waits for the token.
     pub first: Option<ClientStatus>,
 }
 
@@ -120,7 +120,7 @@ impl TextInputs<'_> {
         }
     }
 
-    /// Describes the holder on another machine.
+    /// Describes the holder on a different machine.
     fn remote_holder(&self, owner: MacAddr) -> String {
         let Some(HolderProgram { program, since }) = self.machine.work() else {
             return format!("{owner} owns the token, and has announced no program that holds it");
@@ -132,7 +132,7 @@ impl TextInputs<'_> {
         )
     }
 
-    /// Lists the members that have not confirmed a tenure.
+    /// Lists the members that did not confirm a tenure.
     fn missing_members(&self, request: &LockRequest) -> String {
         match request.require {
             Some(Grade::Quorum) => {
@@ -178,7 +178,7 @@ fn full_job_table(runs: impl Iterator<Item = RunView>) -> String {
     )
 }
 
-/// Describes a missing grade `all-heard`. `heard` is the number of other members that this node has heard lately.
+/// Describes a missing grade `all-heard`. `heard` is the number of other members whose frames arrived lately.
 fn not_all_heard(confirmed: usize, heard: usize) -> String {
     match heard {
         0 => "not all-heard: no other member was heard lately".to_owned(),

@@ -10,7 +10,7 @@ use ring_proto::time::Instant;
 /// Minimum interval of updates while a ring of thousands of members forms.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Tracks whether the log knows the current members' addresses.
+/// Tracks whether the log knows the addresses of the current members.
 #[derive(Debug, Default)]
 pub(super) struct MemberAddresses {
     has_changed: bool,
@@ -26,7 +26,7 @@ impl MemberAddresses {
         );
     }
 
-    /// If members have changed, updates the addresses in the log.
+    /// If the members changed, updates the addresses in the log.
     pub(super) fn update_log(&mut self, now: Instant, machine: &Lab2) {
         if !self.has_changed || now < self.next {
             return;

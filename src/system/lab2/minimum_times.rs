@@ -9,8 +9,8 @@ use ring_runtime::net::Interface;
 /// Minimum number of wake-ups in a heartbeat period. With fewer wake-ups, delays of the timer would use up
 /// WAITER_TIMEOUT.
 const WAKE_UPS_PER_HEARTBEAT: u32 = 2;
-/// Number of measured sleeps. The shortest delay of all sleeps counts, so that ringd does not refuse a machine that is
-/// busy only at the start.
+/// Number of measured sleeps. The shortest delay of all sleeps counts, so that ringd accepts a machine that is busy
+/// only at the start.
 const NAP_COUNT: u32 = 8;
 const NAP_TIME: Duration = Duration::from_micros(50);
 /// Number of bytes on the wire in addition to a frame's payload: header, checksum, preamble and gap.

@@ -36,7 +36,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Creates a node that keeps the `lock` file of the ring.
+    /// Creates a node that owns the `lock` file of the ring.
     pub(super) const fn new(
         environment: NodeEnvironment,
         service: Service,

@@ -20,14 +20,13 @@ pub(super) enum PauseStep {
     /// The pause was requested. The step contains the client that requested the pause, and the reason why the pause
     /// waits.
     Pending(Client, PendingReason),
-    /// The node owns nothing. The step contains the client that requested the pause, if the request was not yet
-    /// reported.
+    /// The node owns nothing. If the request for the pause is unreported, the step contains the client of this request.
     Complete(Option<Client>),
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 enum ReportedProgress {
-    /// Every step was reported: there is no pause, or the pause is complete.
+    /// All steps were reported: there is no pause, or the pause is complete.
     #[default]
     All,
     /// No step was reported, not even the request of this client.
@@ -43,7 +42,7 @@ pub(super) struct Pausing {
 }
 
 impl Pausing {
-    /// Begins a pause that this client has requested.
+    /// Begins a pause that this client requested.
     pub(super) fn begin(&mut self, by: Client) {
         self.reported = ReportedProgress::Nothing(by);
     }

@@ -50,7 +50,7 @@ struct SuspectRun {
 pub(super) struct LostRuns(Vec<SuspectRun>);
 
 impl LostRuns {
-    /// Whether a run is lost, as far as this node knows: its tenure has been over for WAITER_TIMEOUT.
+    /// Whether a run is lost, as this node knows it: its tenure ended at least WAITER_TIMEOUT ago.
     pub(super) fn contains(&self, run: &RunView, now: Instant, machine: &Lab2) -> bool {
         let report_delay = machine.constants().waiter_timeout();
         let mut suspects = self.0.iter().filter(|it| it.stamp == run.stamp);
@@ -58,7 +58,7 @@ impl LostRuns {
     }
 
     /// Looks for lost runs. If this node holds the token, returns each lost run once. Waits before it returns a run,
-    /// because a frame with the end of the run may have been lost.
+    /// because a frame about the end of the run may be lost.
     pub(super) fn find_lost(&mut self, now: Instant, machine: &Lab2) -> Option<RunView> {
         let mut runs = machine.runs().peekable();
         if runs.peek().is_none() && self.0.is_empty() {

@@ -34,7 +34,7 @@ enum RequestEffect {
     Ran(JobName, RunEnd),
 }
 
-/// All clients that have requested more than the status.
+/// All clients that requested more than the status.
 #[derive(Debug)]
 pub(super) struct Service {
     interface: String,
@@ -45,18 +45,18 @@ pub(super) struct Service {
     /// The holder that was announced to the members.
     announced: Option<(ClientId, Instant)>,
     count: LockCount,
-    /// The earliest time at which a waiting client may be granted the token.
+    /// The earliest time at which a waiting client may get the token.
     grants_from: Option<Instant>,
     backstops: Backstops,
     watchers: Watchers,
     pausing: Pausing,
     stored_pause: StoredPause,
     lost_runs: LostRuns,
-    /// Results of requests that were not yet reported to watchers.
+    /// Results of requests that watchers do not know yet.
     effects: Vec<RequestEffect>,
-    /// Labels of released locks that were not yet reported to watchers.
+    /// Labels of released locks that watchers do not know yet.
     released_labels: Vec<String>,
-    /// Clients whose state has changed, and for each client whether it may be silent now.
+    /// Clients whose state changed, and for each client whether it may be silent now.
     changed_clients: Vec<(ClientId, bool)>,
     pending_notices: Vec<(ClientId, LockRequest, Notice)>,
 }
@@ -84,7 +84,7 @@ impl Service {
         }
     }
 
-    /// Returns the time by which to call [`serve_clients`](Self::serve_clients).
+    /// Returns the latest time for the next call of [`serve_clients`](Self::serve_clients).
     pub(super) fn deadline(&self) -> Option<Instant> {
         let deadlines = [
             self.locks.deadline(),
@@ -106,12 +106,12 @@ impl Service {
         self.locks.clients(now).collect()
     }
 
-    /// Whether a run of a job is lost, as far as this node knows.
+    /// Whether a run of a job is lost, as this node knows it.
     pub(super) fn is_lost(&self, now: Instant, run: &RunView, machine: &Lab2) -> bool {
         self.lost_runs.contains(run, now, machine)
     }
 
-    /// Returns the numbers of locks that were granted, refused and lost on this machine.
+    /// Returns the numbers of granted, refused and lost locks of this machine.
     pub(super) fn lock_totals(&self) -> LockTotals {
         self.count.totals()
     }
@@ -135,7 +135,7 @@ impl Service {
         token.is_some_and(|token: FencingToken| self.locks.held_token().map(fencing) == Some(token))
     }
 
-    /// Pauses the node if an earlier run stored a pause. Returns whether the node is paused.
+    /// If an earlier run of the daemon stored a pause, pauses the node. Returns whether the node is paused.
     pub(super) fn restore_pause(&mut self) -> Result<bool, Error> {
         let stored = &self.stored_pause;
         let paused = stored.is_stored().map_err(|source| Error::State {

@@ -34,7 +34,7 @@ use crate::system::{Error, PROGRAM};
 /// hooks all the time.
 const CALM_IDLE_HOLD_MIN: Duration = Duration::from_secs(1);
 
-/// Runs a daemon until it has shut down on request.
+/// Runs a daemon until its requested shutdown is complete.
 ///
 /// # Errors
 /// Fails if the node cannot start, or if a system call fails that always succeeds on a healthy system.
@@ -111,7 +111,7 @@ fn version() -> Version {
     }
 }
 
-/// Returns the capabilities that hooks need, if there may be hooks.
+/// If there may be hooks, returns the capabilities that they need.
 fn hook_capabilities(options: &Options) -> CapabilitySet {
     // An empty directory counts too, because hooks may be added at any time. So does a directory that cannot be
     // checked, because it may exist.

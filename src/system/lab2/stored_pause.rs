@@ -27,7 +27,7 @@ impl StoredPause {
         &self.path
     }
 
-    /// Whether an earlier run has stored a pause.
+    /// Whether an earlier run stored a pause.
     ///
     /// # Errors
     /// Fails if the file belongs to another user, if it is no stored pause, or if the kernel cannot check whether the

@@ -1,4 +1,4 @@
-//! Processes that only use CPU time.
+//! Processes that use CPU time and do no work.
 
 use std::env;
 use std::hint::black_box;
@@ -42,7 +42,7 @@ impl Drop for Burners {
     }
 }
 
-/// Uses CPU time indefinitely if this process was started as a burner.
+/// If this process was started as a burner, uses CPU time until it is killed.
 pub fn burn_if_asked() {
     if env::var_os(BURNS).is_none() {
         return;

@@ -9,17 +9,17 @@ use ring_segment::Rng;
 pub enum Fault {
     /// SIGKILL. The daemon starts again at the end of the fault.
     Kill { station: usize, forgets: bool },
-    /// SIGKILL. The daemon starts again at once with another heartbeat, which it uses until the end of the fault.
+    /// SIGKILL. The daemon restarts at once with a different heartbeat, and uses it until the end of the fault.
     Constants {
         station: usize,
         /// Heartbeat of the daemon, in percent of the ring's heartbeat.
         percent: u32,
     },
-    /// SIGSTOP, and SIGCONT at the end of the fault.
+    /// The station gets SIGSTOP, and SIGCONT at the end of the fault.
     Stop(usize),
     /// The station loses its carrier, as if its cable were unplugged.
     Carrier(usize),
-    /// The switch forwards no frame from or to the station, which does not notice.
+    /// The switch forwards no frame from or to the station. The station does not notice this.
     Cut(usize),
     /// The segment is split into islands. The list names the island of each port.
     Islands(Vec<usize>),
@@ -134,7 +134,7 @@ impl Fault {
         }
     }
 
-    /// Returns the resource that the fault breaks. Only one fault at a time may break a resource.
+    /// Returns the resource that the fault breaks. Two faults at the same time must not break the same resource.
     pub fn resource(&self) -> String {
         match self {
             // A killed daemon whose disk is full also loses its state file, so both faults break the same resource.

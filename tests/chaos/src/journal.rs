@@ -1,5 +1,5 @@
-//! Journal of a run: the actions and their times, one JSON object per line. The journal is written during the run, so a
-//! run that was aborted can also be checked.
+//! Journal of a run: the actions and their times, one JSON object per line. The journal is written during the run, so
+//! an aborted run can also be checked.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -51,7 +51,7 @@ pub enum Event {
     Undone {
         id: u32,
     },
-    /// All faults have ended, so bounds are judged from this time.
+    /// All faults are over. From this time, bounds are judged.
     Calm {
         starved: bool,
     },
@@ -59,7 +59,7 @@ pub enum Event {
     WantsBegin,
     /// The members no longer want the token.
     WantsEnd,
-    /// A daemon that seemed to own the token was killed.
+    /// The run killed a daemon that seemed to own the token.
     Crash {
         station: usize,
     },
@@ -68,7 +68,7 @@ pub enum Event {
     },
     /// Status of the daemons at the end of a calm.
     Statuses {
-        /// Answers of `ringctl status --json`, by place.
+        /// Answers of `ringctl status --json`, with the place of each daemon.
         statuses: Vec<(usize, serde_json::Value)>,
     },
     CalmEnd,
@@ -78,7 +78,7 @@ pub enum Event {
         /// Delay in nanoseconds.
         by_ns: u64,
     },
-    /// A daemon exited without a command.
+    /// A daemon exited although no command ended it.
     Died {
         station: usize,
         status: String,

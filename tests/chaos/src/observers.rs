@@ -18,7 +18,7 @@ use crate::stranger::Pool;
 const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 const METRONOME_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Recordings of sent frames and of arrived frames.
+/// Recordings of all sent frames and of all arrived frames.
 pub struct Recorder {
     arrivals: Vec<Capture>,
     sent: Recording,

@@ -13,7 +13,7 @@ pub const FAULTS_TIME: Duration = Duration::from_secs(8);
 const PLACEMENT_TRIES: u32 = 14;
 /// Number of faults that last until the calm begins, so that the calm begins in a bad state.
 const FAULTS_TO_THE_END: u32 = 2;
-/// One in this many calms has CPU burners, starting with the second calm.
+/// The interval between calms with CPU burners, in calms. The second calm is the first calm with burners.
 const STARVED_EVERY: u32 = 5;
 
 /// A fault and its period. Times count from the start of the cycle.
@@ -35,7 +35,7 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// Returns the plan of a cycle whose faults together last for `phase`. The plan depends only on the arguments.
+    /// Returns the plan of a cycle whose phase of faults lasts for `phase`. The plan depends only on the arguments.
     pub fn of(seed: u64, number: u32, phase: Duration, daemons: usize, ports: usize) -> Self {
         let mut rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9).wrapping_add(number.into()));
         let mut busy: HashMap<String, Vec<(Duration, Duration)>> = HashMap::new();

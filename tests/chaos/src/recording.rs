@@ -18,9 +18,9 @@ use ring_segment::{Seen, epoch};
 
 use crate::stations::Stations;
 
-/// File of the frames as their stations sent them.
+/// Name of the file with the frames at the time of sending.
 pub const SENT: &str = "sent.pcapng";
-/// File of the frames as they arrived.
+/// Name of the file with the frames at the time of their arrival.
 pub const DELIVERED: &str = "delivered.pcapng";
 /// `if_tsresol`: 10^-9.
 const NANOSECONDS: u8 = 9;

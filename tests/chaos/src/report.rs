@@ -91,7 +91,7 @@ fn measures(text: &mut String, evidence: &Evidence, verdict: &Verdict) -> std::f
     writeln!(text)
 }
 
-/// Returns the sorted values of the samples in which the machine was not late.
+/// Returns the sorted values of the samples during which the machine was not late.
 fn judge_samples(samples: &[Sample]) -> Vec<f64> {
     let judged = samples.iter().filter(|it| !it.disturbed);
     let mut values: Vec<f64> = judged.map(|it| it.value).collect();

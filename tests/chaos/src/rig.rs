@@ -39,7 +39,7 @@ pub struct Rig {
     stranger: Stranger,
     daemons: Vec<Daemon>,
     disks: Vec<SmallDisk>,
-    /// Daemons that are killed and not yet restarted.
+    /// Daemons that were killed and wait for their restart.
     killed: HashSet<usize>,
     pub segment: Arc<Segment>,
     program: PathBuf,
@@ -240,7 +240,7 @@ impl Rig {
             .collect()
     }
 
-    /// Whether the daemons have other clocks than this process, because of time namespaces.
+    /// Whether time namespaces make the daemons' clocks differ from this process's clocks.
     pub fn clocks_differ(&self) -> Result<bool> {
         let own = fs::read_link("/proc/self/ns/time").ok();
         let daemon = self.daemons.last().context("there is a daemon")?;
@@ -248,8 +248,8 @@ impl Rig {
         Ok(theirs.is_some() && own != theirs)
     }
 
-    /// Frees a daemon's disk, and waits until the daemon's state file exists. A daemon that is killed before it has the
-    /// file loses its state.
+    /// Frees a daemon's disk, and waits until the daemon's state file exists. A daemon that is killed before it writes
+    /// the file loses its state.
     fn free_disk(&self, station: usize) -> Result<()> {
         let disk = &self.disks[station];
         disk.free()?;

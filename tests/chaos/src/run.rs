@@ -20,9 +20,9 @@ use crate::stranger::Pool;
 
 /// Time that is added to the protocol's bounds, because processes need time to start and frames need time to arrive.
 const BOUND_MARGIN: Duration = Duration::from_millis(300);
-/// Length of the part of a calm in which the run only observes the ring.
+/// Duration of the first part of a calm. During this part, the run only observes the ring.
 const QUIET_TIME: Duration = Duration::from_millis(700);
-/// Length of the part of a calm in which the members want the token.
+/// Duration of the part of a calm during which the members want the token.
 const WANTS_TIME: Duration = Duration::from_secs(2);
 const BURNERS: u32 = 4;
 /// Longest time of the search for an owner to kill.
@@ -162,7 +162,7 @@ impl RunState<'_> {
         })
     }
 
-    /// Runs the calm of a cycle, in which bounds apply.
+    /// Runs the calm of a cycle. Bounds apply only in a calm.
     fn run_calm(&mut self, rig: &mut Rig, cycle: &Cycle) -> Result<()> {
         let burners = cycle.starved.then_some(Fault::Starve(BURNERS));
         let id = self.next_fault;

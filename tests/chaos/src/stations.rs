@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum StationRole {
     Daemon,
-    /// A member of the second implementation, which often wants the token.
+    /// A member of the second implementation. It often wants the token.
     Member,
     /// A station that sends invalid frames.
     Stranger,

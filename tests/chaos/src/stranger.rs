@@ -55,7 +55,7 @@ pub struct Stranger {
 }
 
 impl Stranger {
-    /// Starts a silent stranger on a node. `macs` are the addresses to which it may send frames.
+    /// Starts a silent stranger on a node. `macs` are the addresses to which the stranger may send frames.
     pub fn start(node: &Node, macs: Vec<MacAddr>, pool: Arc<Pool>, rng: Rng) -> Result<Self> {
         let commands = Arc::new(Commands::default());
         let mut life = StrangerThread {
@@ -126,7 +126,7 @@ impl StrangerThread {
         }
     }
 
-    /// Returns a valid frame with the stranger's address that has no meaning at this time.
+    /// Returns a valid frame from the stranger's address that makes no sense at this time.
     fn untimely_frame(&mut self) -> Vec<u8> {
         let own = self.peer.mac();
         let one = self.macs[self.rng.usize(..self.macs.len())];

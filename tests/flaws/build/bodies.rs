@@ -15,7 +15,7 @@ enum Part<'a> {
 /// default it runs its original body.
 ///
 /// # Errors
-/// If a variant differs from the source in more than bodies of functions, returns the number of the variant.
+/// If a variant differs from the source outside function bodies, returns the number of the variant.
 pub(crate) fn merge(source: &str, variants: &[(usize, String)]) -> Result<String, usize> {
     let lines: Vec<&str> = source.lines().collect();
     let own = parts(&lines);
@@ -84,8 +84,8 @@ fn write_part(text: &mut String, part: &Part<'_>, more: &[(usize, &Part<'_>)]) {
     }
 }
 
-/// Splits a source that `cargo fmt` has formatted. A function ends at the first closing brace with the indentation
-/// of its first line.
+/// Splits a source that `cargo fmt` has formatted. A function ends at the first closing brace with the same indentation
+/// as the function's first line.
 fn parts<'a>(lines: &'a [&'a str]) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     let mut at = 0;

@@ -12,15 +12,15 @@ pub(crate) struct Copy {
     pub from: &'static str,
     /// Folder of the copy within the build directory.
     pub to: &'static str,
-    /// Text replacements, in this order. Items have other paths in the crate of the copy, so the copy needs these
+    /// Text replacements, in this order. Items have different paths in the crate of the copy, so the copy needs these
     /// replacements.
     renames: &'static [(&'static str, &'static str)],
-    /// Modules whose types other crates use. The copy uses the original types of these modules.
+    /// Modules with types that other crates use. The copy uses the original types of these modules.
     shared: &'static [(&'static str, &'static str)],
 }
 
-/// For Lab2 only the state machine is copied, because its driver, simulator and checker accept any state machine. The
-/// simulators of the other systems, and the model of the token service, refer to one state machine by its type. So the
+/// For Lab2, only the state machine is copied. Its driver, simulator and checker accept any state machine. The
+/// simulators and the model of the other systems name the type of one state machine, so they are copied too. So the
 /// build also copies the simulators and the model.
 pub(crate) const COPIES: [Copy; 9] = [
     Copy {
@@ -207,7 +207,7 @@ impl Copy {
         text
     }
 
-    /// Returns the text that replaces a file whose types are shared. Returns `None` if the file is copied.
+    /// Returns the replacement text of a file whose types are shared. Returns `None` if the file is copied.
     pub(crate) fn find_shared(&self, file: &str) -> Option<String> {
         let (_, types) = self.shared.iter().find(|(name, _)| *name == file)?;
         Some(format!("pub use {types};\n"))

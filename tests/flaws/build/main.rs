@@ -1,5 +1,5 @@
-//! Copies the sources of the state machines. A function that a patch changes gets the patch's body as a second body.
-//! The build also copies the simulators that name these state machines.
+//! Copies the sources of the state machines. If a patch changes a function, the function gets the patch's body as a
+//! second body. The build also copies the simulators that name these state machines.
 //!
 //! The copies are in the build directory, so the original sources do not change. A patch that does not apply fails
 //! the build.

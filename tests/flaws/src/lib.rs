@@ -3,10 +3,10 @@
 //!
 //! The state machines are copies of the systems' folders in `proto/src`. Each function that a patch in `patches/`
 //! changes has two bodies: the original body and the patch's body. The first line of a patch names the rule that the
-//! patch breaks. The build makes the copies, so the real sources have no switch for flaws.
+//! patch breaks. The build makes the copies, so the real sources contain no switch for flaws.
 //!
-//! Lab2's simulator can run any state machine. The other simulators, and the model of the token service, each refer to
-//! one state machine by its type. So the build also copies the other simulators and the model.
+//! Lab2's simulator can run any state machine. The simulators of the other systems, and the model of the token service,
+//! name the type of one state machine. So the build also copies the other simulators and the model.
 //!
 //! `tests/caught.rs` checks that the simulator or the model checker detects each flaw.
 
@@ -30,7 +30,7 @@ mod invariants;
 
 include!(concat!(env!("OUT_DIR"), "/flaws.rs"));
 
-/// The number of the broken rule: its place in [`FLAWS`], counted from 1, or 0 if all rules hold.
+/// The number of the broken rule: its position in [`FLAWS`], counted from 1, or 0 if no rule is broken.
 static BROKEN: AtomicUsize = AtomicUsize::new(0);
 
 fn broken_index() -> usize {
@@ -44,8 +44,8 @@ pub struct Flaw(
 );
 
 impl Flaw {
-    /// Breaks the rule of the patch with this name. Returns `None` if there is no such patch. Waits until no other
-    /// rule is broken.
+    /// Breaks the rule of the patch with this name. Returns `None` if there is no such patch. Waits until no other test
+    /// breaks a rule.
     pub fn by_name(name: &str) -> Option<Self> {
         let place = FLAWS.iter().position(|(_, flaw, _)| *flaw == name)?;
         Some(Self::by_number(place + 1))

@@ -46,8 +46,8 @@ fn caught_by_checker(findings: &mut Findings, scenario: &Scenario, says: &str) {
     ));
 }
 
-/// Returns the model checker's report on the real state machine. Many flaws share a scenario, so the function keeps the
-/// reports.
+/// Returns the model checker's report on the real state machine. Many flaws share a scenario, so the function stores
+/// the reports.
 fn report_without_flaw(scenario: &Scenario) -> Report {
     static REPORTS: Mutex<Vec<(Scenario, Arc<OnceLock<Report>>)>> = Mutex::new(Vec::new());
     let known = {
@@ -98,7 +98,8 @@ fn caught_by_both(
     caught_by_simulator(findings, settings, sim::Rule::Quorum);
 }
 
-/// Checks that the model checker and the simulator find an owner that loses its quorum to another token.
+/// Checks that the model checker and the simulator find an owner with a quorum that loses its token to a stronger
+/// token.
 fn caught_losing_a_quorum(
     findings: &mut Findings,
     (scenario, settings): &(Scenario, Settings),
@@ -150,8 +151,8 @@ fn cut_ring(nodes: usize, more: &[FaultKind]) -> Settings {
     }
 }
 
-/// Returns settings of a ring with a permanently slow member. The runs are too short for temporarily slow members,
-/// which would void leases.
+/// Returns settings of a ring with a permanently slow member. The runs are too short for members that are slow for a
+/// while, because such members would make leases void.
 fn slow_ring() -> Settings {
     Settings {
         time: Duration::from_secs(2),
@@ -160,7 +161,7 @@ fn slow_ring() -> Settings {
     }
 }
 
-/// Returns settings of two members, one of which often has other constants. Processes die while their applications
+/// Returns settings with two members. One member often has different constants. Processes die, but their applications
 /// continue.
 fn unequal_pair() -> Settings {
     Settings {
@@ -169,9 +170,9 @@ fn unequal_pair() -> Settings {
     }
 }
 
-/// Returns settings with wrong clocks and long tenures. A live owner would outbid other owners, so an owner must die
-/// while its application continues. After the death of the owner, a member that confirmed this owner may confirm
-/// another owner.
+/// Returns settings with wrong clocks and long tenures. A live owner would outbid other owners. So an owner must die
+/// while its application continues. After the death of the owner, a member that confirmed this owner may confirm a new
+/// owner.
 fn wrong_clocks() -> Settings {
     Settings {
         nodes: 3,

@@ -12,20 +12,20 @@ pub(super) struct Jobs {
     /// The last requested job.
     pub request: Option<OnceRequest>,
     begun: Option<(u64, JobName)>,
-    /// The start of the last run of each job, unless another node has announced runs since then.
+    /// The start of each job's last run. The map is cleared when a node announces runs.
     runs: BTreeMap<JobName, Instant>,
 }
 
 impl Jobs {
-    /// Handles a received frame. After a message STAMPS, the recorded runs no longer count, because the frame's author
-    /// may know of other runs, or invent them.
+    /// Handles a received frame. After a STAMPS message, the recorded runs do not count, because the frame's author may
+    /// know other runs, or invent runs.
     pub(super) fn on_frame(&mut self, frame: &Frame<'_>) {
         if let Message::Stamps { .. } = frame.message {
             self.runs.clear();
         }
     }
 
-    /// Whether a run has begun and not ended.
+    /// Whether a run of a job has begun but not ended.
     pub(super) fn is_at_work(machine: &Lab2) -> bool {
         matches!(machine.once_progress(), Some((_, OnceProgress::Begun)))
     }

@@ -1,5 +1,5 @@
-//! The oracle: the rules of one state machine at every time (`docs/reference/lab2/README.md`). The oracle sees only the
-//! frames and the public interface of the state machine.
+//! The oracle: the rules that one state machine keeps at every time (`docs/reference/lab2/README.md`). The oracle sees
+//! only the frames and the public interface of the state machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use ring_proto::{Machine, SendOutcome};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
-/// A number of handovers that is larger than in any script.
+/// A number of handovers that no script reaches.
 const SCRIPT_HANDOVERS_MAX: u64 = 1 << 32;
 
 #[derive(Debug, Default)]
@@ -39,8 +39,8 @@ impl Output {
 
 pub(super) struct Oracle {
     pub link_up: bool,
-    /// The address that the interface has just lost. Before any other frame, the node may send one more LEAVING from
-    /// this address.
+    /// The address that the interface lost just before. As its next frame, the node may send one more LEAVING from this
+    /// address.
     pub lost_address: Option<MacAddr>,
     pub shutting_down: bool,
     /// The strongest token that the node has received or created.
@@ -50,12 +50,12 @@ pub(super) struct Oracle {
     pub offered: Option<(Token, MacAddr)>,
     /// The number of the last heartbeat that the node broadcast.
     pub last_beat: u32,
-    /// Whether a member has announced a profile. One value in a profile is the time limit of the member's offers.
+    /// Whether any member has announced a profile. One value in a profile is the time limit of the member's offers.
     pub has_profiles: bool,
     /// The number and the digest of the node's last question about jobs.
     pub last_question: (u32, u64),
     pub mtu: usize,
-    /// The members that have promised to help no other holder than the holder of this token.
+    /// The members that promised to help only the holder of this token.
     promised: BTreeSet<MacAddr>,
     longest_promise: Duration,
     expect: Option<usize>,
@@ -98,7 +98,7 @@ impl Oracle {
         }
     }
 
-    /// Sets the expected state of a new process, which follows from the stored state.
+    /// Sets the expected state of a new process from the stored state.
     pub(super) fn on_restart(&mut self, durable: StoredState) {
         self.known = durable.known;
         self.held = None;
@@ -292,8 +292,8 @@ impl Oracle {
         );
     }
 
-    /// Checks that promises of members for this tenure support the grade, and that the grade does not last longer than
-    /// these promises.
+    /// Checks that promises of members for this tenure support the grade, and that the grade ends before these
+    /// promises.
     fn check_grade(&self, machine: &Lab2) {
         let grade = machine.grade();
         let until = machine.grade_until();

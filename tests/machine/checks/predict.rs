@@ -58,7 +58,7 @@ impl Before {
             && !(offer && (broadcast || age > constants.take_timeout))
     }
 
-    /// Checks that a frame that does not count changes nothing, except that an expired lease may end.
+    /// Checks that a frame that does not count changes no state, except that an expired lease may end.
     pub(super) fn assert_untouched(&self, machine: &Lab2, output: &Output) {
         if output.has_lost_lease() {
             return;
@@ -72,8 +72,8 @@ impl Before {
         assert_eq!(machine.poll_timeout(), self.due);
     }
 
-    /// Whether a frame is dropped because of its author's profile. Members ignore an author that hears no other member.
-    /// Members do not accept an offer if its giver has already given up the offer.
+    /// Whether a frame is dropped because of its author's profile. Members ignore an author that receives no frames
+    /// from other members. Members refuse an offer after its giver has given up the offer.
     fn is_dropped(&self, output: &Output) -> bool {
         let is_reason =
             |reason: &DropReason| matches!(reason, DropReason::AuthorDeaf | DropReason::StaleOffer);

@@ -9,7 +9,7 @@ pub(super) struct MachineOptions {
     pub idle_hold: u8,
     /// TAKE_ATTEMPTS minus 1.
     pub attempts: u8,
-    /// Whether the table holds only four members.
+    /// Whether the table has space for only four members.
     pub small_table: bool,
     /// Selects the number of expected members, or leaves this option out.
     pub expect: u8,
@@ -24,7 +24,7 @@ pub(super) enum Step {
     Garbage(Vec<u8>),
     /// Wakes the state machine this many milliseconds after its deadline.
     TimeOut(u8),
-    /// Wakes the state machine when this many microseconds have passed, although its deadline has not been reached.
+    /// Wakes the state machine after this many microseconds, although its deadline is later.
     Pass(u16),
     /// Sets the monotonic clock back by this many milliseconds for one input.
     ClockBack(u8),
@@ -34,7 +34,7 @@ pub(super) enum Step {
     Link(LinkChange),
     /// Gives the state machine a command.
     Command(ScriptedCommand),
-    /// Lets the link refuse this many of the next frames, at most sixteen.
+    /// Makes the link refuse this number of frames, at most sixteen.
     Refuse(u8),
     /// Restarts the node's process with its stored state.
     Restart,
@@ -45,11 +45,11 @@ pub(super) enum Step {
 pub(super) enum LinkChange {
     Down,
     Up,
-    /// Brings the interface up with another IP. The field is the last byte of the IP.
+    /// Brings the interface up with a new IP. The field is the last byte of the IP.
     Ip(u8),
     /// Brings the interface up with one of two MAC addresses.
     Mac(bool),
-    /// Brings the interface up with another MTU, which may be very small or larger than Ethernet's.
+    /// Brings the interface up with a new MTU. The MTU may be very small, or larger than Ethernet's.
     Mtu(u8),
 }
 
@@ -92,14 +92,14 @@ pub(super) struct ScriptedFrame {
     pub what: ScriptedMessage,
     /// The age of the frame: its time in the queue, in milliseconds.
     pub age: u8,
-    /// The profile of the frame's author, if the frame has a profile.
+    /// The profile of the frame's author; `None` if the frame has no profile.
     pub says: Option<ScriptedProfile>,
 }
 
 /// The profile of a member.
 #[derive(Debug, Arbitrary)]
 pub(super) struct ScriptedProfile {
-    /// The flags. One flag means that the member hears no other member.
+    /// The flags. One flag means that the member receives no frames from other members.
     pub flags: u8,
     /// The MTU divided by 8.
     pub mtu: u8,
@@ -126,7 +126,7 @@ pub(super) enum ScriptedMessage {
     TakeToken(TokenChoice),
     /// The last field is the number of the heartbeat, or `None` if the message is no heartbeat.
     TokenIsHere(TokenChoice, bool, Option<u32>),
-    /// The last field is true if the author is paused.
+    /// The last field is `true` if the author is paused.
     Ping(bool, u8, bool),
     Promise(ScriptedPromise),
     TokenWasHereRecently(TokenChoice, u8),
@@ -149,7 +149,7 @@ pub(super) struct ScriptedStamps {
     pub purpose: u8,
     /// The number of the question that the message answers. The number `None` stands for the node's last question.
     pub serial: Option<u8>,
-    /// Whether the digest is equal to the digest in the node's last question.
+    /// Whether the digest is equal to the digest of the node's last question.
     pub same: bool,
     pub stamps: Vec<ScriptedStamp>,
 }
@@ -164,7 +164,7 @@ pub(super) struct ScriptedStamp {
     pub runner: u8,
     pub outcome: u8,
     pub minutes: u8,
-    /// The seconds since the run began, if its start is known.
+    /// The seconds since the start of the run; `None` if the start is unknown.
     pub age: Option<u16>,
     pub before: Option<u16>,
 }
@@ -186,10 +186,10 @@ pub(super) enum TokenChoice {
     Known,
     /// The token that the node holds.
     Held,
-    /// The token of the last offer.
+    /// The token that was offered last.
     Offered,
-    /// A token of the known token's chain or of another chain. `more` is the difference between the progress of this
-    /// token and the known progress.
+    /// A token of the known token's chain or of a different chain. `more` is the difference between the progress of
+    /// this token and the known progress.
     Near { more: i8, author: u8, number: u8 },
     Any {
         progress: u64,

@@ -23,7 +23,7 @@ enum Step {
     Shared(SharedStep),
     Command(ScriptedCommand),
     Down,
-    /// Changes the port although the client has not requested a change.
+    /// Changes the port although the client did not ask for a change.
     Port(u16),
 }
 
@@ -61,7 +61,7 @@ struct ClientHarness {
     clock: Clock,
     refuses: bool,
     port: u16,
-    /// The last id that the client has sent.
+    /// The last id that the client sent.
     id: i32,
     /// The last configuration that the client knew.
     configuration: u64,

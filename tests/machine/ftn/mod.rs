@@ -17,7 +17,7 @@ use ring_proto::{Machine, SendOutcome, StoreOutcome};
 use message::MessageContext;
 
 const SERVERS: usize = 3;
-/// A number of outputs that no input reaches.
+/// A number of outputs that is never reached by one input.
 const OUTPUTS_MAX: usize = 20_000;
 
 /// Runs the script in `data` with a server.
@@ -52,7 +52,7 @@ fn servers() -> Servers {
     Servers::new(servers).expect("three servers")
 }
 
-/// Returns the bytes of a datagram, or `None` if the message cannot be encoded.
+/// Returns the bytes of a datagram, or `None` if the codec cannot encode the message.
 fn encode(from: i32, to: i32, context: &MessageContext) -> Option<Vec<u8>> {
     let ssig = servers().signature();
     let header = Header { from, to, ssig };

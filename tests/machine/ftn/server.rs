@@ -45,12 +45,12 @@ struct ServerHarness {
     server: Server,
     options: Options,
     clock: Clock,
-    /// The latest time that the server's clock has shown, even if the clock was set back later.
+    /// The latest time that the server's clock has ever shown.
     latest: u64,
     durable: Durable,
     disk_full: bool,
     refuses: bool,
-    /// The last id that the server has given to each client's address.
+    /// The last id that the server gave to each client's address.
     ids: BTreeMap<SocketAddr, i32>,
     msgnum: i64,
 }
@@ -297,7 +297,7 @@ impl ServerHarness {
     }
 }
 
-/// Returns the memory that the server's tokens take.
+/// Returns the memory of the server's tokens.
 fn bytes(server: &Server) -> usize {
     let tokens = server.tokens();
     tokens
@@ -305,8 +305,8 @@ fn bytes(server: &Server) -> usize {
         .sum()
 }
 
-/// Checks that each token is exclusive to one session, shared or free, and that ended sessions hold no tokens (promise
-/// 1).
+/// Checks that each token is exclusive to one session, shared, or free. Checks that ended sessions hold no tokens
+/// (promise 1).
 fn check_tokens(server: &Server, sessions: &[(i32, SocketAddr)]) {
     for token in server.tokens() {
         let holders: Vec<i32> = token.holders().collect();

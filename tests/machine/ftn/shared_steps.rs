@@ -79,7 +79,7 @@ pub(super) trait TestedMachine {
         }
     }
 
-    /// Lets time pass, and fires every timeout at its time.
+    /// Advances the clocks, and fires every timeout at its time.
     fn advance(&mut self, time: Duration) {
         let end = self.clock().0.monotonic + time;
         for calls in 0.. {

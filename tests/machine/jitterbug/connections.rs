@@ -1,4 +1,4 @@
-//! The connections of a node, as its driver sees them.
+//! The connections of a node, from the view of its driver.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,11 +9,11 @@ use ring_proto::time::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionState {
     Open,
-    /// The node has closed its side.
+    /// The node closed its side.
     Finished,
     Closed,
     Reset,
-    /// The peer or the kernel has closed the connection.
+    /// The peer or the kernel closed the connection.
     Gone,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Connection {
     pub state: ConnectionState,
     /// Whether the connection to a candidate is established.
     pub is_connected: bool,
-    /// All bytes that have arrived from the peer.
+    /// All bytes that the peer sent and that arrived.
     pub brought: Vec<u8>,
     /// The number of received bytes that the node has used.
     pub used: usize,

@@ -1,4 +1,4 @@
-//! The outputs that one input causes, and counters that follow from the events of the node.
+//! The outputs that one input causes, and counters of the node's events.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

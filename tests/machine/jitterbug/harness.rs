@@ -17,7 +17,7 @@ use super::steps::{self, NetworkChange, NodeOptions, ScriptedCommand, Step};
 use super::wire;
 use crate::script::Clock;
 
-/// A number of outputs that no input reaches.
+/// A number of outputs that is never reached by one input.
 const OUTPUTS_MAX: usize = 2_000;
 /// The maximum time of one step, in milliseconds: more than any timeout of a node without programs.
 const STEP_MILLIS_MAX: u16 = 5_000;
@@ -134,7 +134,7 @@ impl Harness {
         }
     }
 
-    /// Lets time pass, and fires every timeout at its time.
+    /// Advances the clocks, and fires every timeout at its time.
     fn advance(&mut self, time: Duration) {
         let end = self.clock.0.monotonic + time;
         for calls in 0.. {
@@ -303,7 +303,7 @@ impl Harness {
         }
     }
 
-    /// Reports to the node all received bytes that the node has not used yet.
+    /// Reports to the node all received bytes that the node has not used.
     pub(super) fn report_bytes(&mut self, id: StreamId) {
         let Some(connection) = self.connections.get_mut(id).filter(|it| it.is_open()) else {
             return;

@@ -1,5 +1,5 @@
-//! The oracle: the rules of one node at every time (`docs/jitterbug/protocol/`: `passing.md`, `promises.md`), through
-//! the public interface.
+//! The oracle: the rules that one node keeps at every time (`docs/jitterbug/protocol/`: `passing.md`, `promises.md`),
+//! through the public interface.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -19,10 +19,10 @@ use super::wire;
 
 /// The maximum number of inbound connections.
 const INBOUND_MAX: usize = 16;
-/// If a token does not list a node, that node stays in the list until it has left at least this many questions
+/// If a token's list lacks a node, the node stays in the receiver's list until it has left at least this many questions
 /// unanswered.
 const QUESTIONS_MIN: u32 = 3;
-/// The time after which terms no longer count: 20 s, plus one second because the node checks its clock in intervals.
+/// The time after which terms expire: 20 s, plus one second because the node checks its clock only at intervals.
 const TERMS_EXPIRY: Duration = Duration::from_secs(21);
 /// The length of TP1.
 pub(super) const OFFER_LEN: usize = 9;
@@ -30,7 +30,7 @@ pub(super) const OFFER_LEN: usize = 9;
 #[derive(Default)]
 pub(super) struct Oracle {
     event_counts: EventCounts,
-    /// The node's time, which never goes back.
+    /// The node's monotonic time.
     pub now: Instant,
     data: Vec<u8>,
     addresses: BTreeSet<IpAddr>,
@@ -47,7 +47,7 @@ pub(super) struct Oracle {
     refused: u64,
     state: Option<State>,
     token_id: u32,
-    /// The ids of tokens that the node has passed or may have passed, and that have not come back.
+    /// The ids of tokens that the node passed, or may have passed, and that did not come back.
     lost: BTreeSet<u32>,
     /// The token of each current pass, and whether the node has sent all bytes of the pass.
     offered: BTreeMap<StreamId, (u32, bool)>,
@@ -178,8 +178,8 @@ impl Oracle {
         }
     }
 
-    /// Returns the id that the node reports. If a restore needs a second attempt, this attempt has another id, which
-    /// the node does not report.
+    /// Returns the id that the node reports. If a restore needs a second attempt, this attempt has a new id, and the
+    /// node does not report this id.
     fn reported_id(&self, node: &Jitterbug) -> u32 {
         let id = node.summary().token_id;
         if self.state == Some(State::Orphan) {
@@ -195,7 +195,7 @@ impl Oracle {
         assert!((LEASE_MIN..=own).contains(&lease), "a lease of {lease:?}");
     }
 
-    /// Checks after a timeout that another node's lease is used only while that node is heard.
+    /// Checks after a timeout that the node uses another node's lease only while it receives messages of that node.
     fn check_terms(&self, node: &Jitterbug) {
         let (lease, own) = (node.lease(), node.options().own_lease());
         let heard_at = self.heard_at;
@@ -351,7 +351,7 @@ impl Oracle {
     }
 }
 
-/// The node has acknowledged a token on this connection. Returns the absolute id of the token, which must be complete.
+/// Returns the absolute id of the token that the node acknowledged on this connection. The token must be complete.
 pub(super) fn acknowledged_id(connection: &Connection) -> u32 {
     let answer = connection.written.first().copied();
     let exchanged = wire::exchanged_id(&connection.brought, answer.unwrap_or_default());

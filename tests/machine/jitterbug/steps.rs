@@ -5,7 +5,7 @@ use arbitrary::Arbitrary;
 #[derive(Debug, Arbitrary)]
 pub(super) struct NodeOptions {
     pub is_ipv6: bool,
-    /// Whether a leader without work keeps the token for a while.
+    /// Whether a leader that has no work keeps the token for a while.
     pub holds: bool,
     /// Selects the maximum length of the list: only the node's own entry, a few entries, or all entries.
     pub nodes: u8,
@@ -36,7 +36,7 @@ pub(super) enum Step {
         cut: u8,
         end: bool,
     },
-    /// Accepts connections of this many hosts at once.
+    /// Accepts one connection from each of this many hosts at once.
     Crowd(u8),
     /// Passes a token of a host over a new connection, completely or with an error.
     Give {
@@ -59,7 +59,7 @@ pub(super) enum Step {
     Stall(u16),
     /// Sets the monotonic clock back by this many milliseconds.
     ClockBack(u8),
-    /// Ends the last job or an earlier job, even if the end of that job was already reported.
+    /// Ends the last job or an earlier job, even if the script has already ended that job.
     Job(u8, Outcome),
     Command(ScriptedCommand),
     Net(NetworkChange),
@@ -67,16 +67,16 @@ pub(super) enum Step {
     Refuse(bool),
     /// Sets whether connections accept more bytes.
     Jam(bool),
-    /// Sets whether no more connections can be opened.
+    /// Makes the opening of connections fail, or succeed again.
     Full(bool),
 }
 
 /// A token id.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub(super) enum IdChoice {
-    /// An id relative to the node's own id, in the form that a leader sends.
+    /// An id relative to the node's own id, in the form of a leader.
     Near(i8),
-    /// An id relative to the node's own id, in the form that a node sends if it does not lead.
+    /// An id relative to the node's own id, in the form of a node that does not lead.
     Asked(i8),
     /// Any value of an id on the wire.
     Any(i32),
@@ -94,7 +94,7 @@ pub(super) enum ListChoice {
     /// The node's own list.
     Own,
     These(Vec<u8>),
-    /// The number of listed hosts. The node does not know the listed hosts.
+    /// The number of listed hosts. The hosts in this list are unknown to the node.
     Many(u8),
 }
 

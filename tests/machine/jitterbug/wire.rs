@@ -31,8 +31,8 @@ pub(super) fn node(is_ipv6: bool, number: u8) -> Node {
     }
 }
 
-/// Returns the terms of a host. Most hosts have no terms. The terms of some hosts contain a lease that no node may
-/// have.
+/// Returns the terms of a host. Most hosts have no terms. Some hosts have terms with a lease that is forbidden for
+/// every node.
 pub(super) fn terms(number: u8) -> Option<Terms> {
     let micros =
         |time: std::time::Duration| u32::try_from(time.as_micros()).expect("the time is short");

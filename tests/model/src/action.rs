@@ -11,8 +11,8 @@ use crate::state::{FlyingFrame, Ring};
 pub enum Action {
     /// Delivers a frame. The link may refuse the answers.
     Deliver { frame: usize, refused: bool },
-    /// Ends a long stall of a node. The node then reads a frame, which has waited during the whole stall or has just
-    /// arrived.
+    /// A node was stalled for a long time and continues. Then the node reads a frame that waited during the whole
+    /// stall, or that arrived only then.
     Late { frame: usize, waited: bool },
     /// Delivers an offer to every node, with the broadcast address as its destination.
     Mislead { frame: usize },
@@ -36,14 +36,14 @@ pub enum Action {
     Done { node: usize },
     /// Begins a disturbance (`Trouble`) of a node.
     Trouble { node: usize, trouble: Trouble },
-    /// Ends the disturbance of a node. A narrow link stays narrow, but the node learns its MTU.
+    /// Ends the disturbance of a node. A narrow link stays narrow, but the node learns the link's MTU.
     Mend { node: usize },
     /// Changes the split of the segment to another entry of `sides::all`.
     Regroup { into: usize },
 }
 
 impl Action {
-    /// Describes the event, which happens in the state `ring`.
+    /// Describes the event in the state `ring`, in which it happens.
     pub fn describe(self, ring: &Ring) -> String {
         let frame = |at: usize| {
             let flying: &FlyingFrame = &ring.frames[at];

@@ -14,7 +14,7 @@ pub enum Breach {
     /// `docs/reference/lab2/promises.md Q1`: two nodes hold equal tokens.
     #[error("{} both hold {}", both(.nodes), show(.token))]
     EqualTokens { nodes: [usize; 2], token: Token },
-    /// `docs/reference/lab2/states.md T4`: a giver offers its chain to only one successor, and then no longer uses the
+    /// `docs/reference/lab2/states.md T4`: a giver offers its chain to only one successor, and then does not use the
     /// chain.
     #[error("{} may both use the chain of {}", both(.nodes), show(.token))]
     SharedChain { nodes: [usize; 2], token: Token },
@@ -25,7 +25,7 @@ pub enum Breach {
         /// The fencing token of the earlier tenure.
         token: Token,
     },
-    /// `docs/reference/lab2/promises.md Q6`: the fencing tokens of a node only grow.
+    /// `docs/reference/lab2/promises.md Q6`: the fencing tokens of a node never decrease.
     #[error("the fencing tokens of {} go back from {} to {}", name(*.node), show(.before), show(.after))]
     TenureWentBack {
         node: usize,
@@ -34,7 +34,7 @@ pub enum Breach {
         /// The later tenure.
         after: Token,
     },
-    /// `docs/reference/lab2/states.md D1`: a node stores the state on which a frame depends before it sends the frame.
+    /// `docs/reference/lab2/states.md D1`: before a node sends a frame, it stores the state on which the frame depends.
     #[error("{} sends {} before it is stored", name(*.node), show(.token))]
     NotStored { node: usize, token: Token },
     /// `docs/reference/lab2/states.md D2`: a node does not act on a state that it could not store.
@@ -49,16 +49,16 @@ pub enum Breach {
     /// `docs/reference/lab2/promises.md Q7`: a node answers a frame with at most two frames.
     #[error("{} answers one frame with {frames}", name(*.node))]
     TooManyReplies { node: usize, frames: usize },
-    /// `docs/reference/lab2/states.md O6`: an OWNER keeps its token against a weaker token.
+    /// `docs/reference/lab2/states.md O6`: an OWNER keeps its token when it meets a weaker token.
     #[error("{} gives its token up for the weaker {}", name(*.node), show(.to))]
     Yielded { node: usize, to: Token },
-    /// `docs/reference/lab2/states.md O5`: an OWNER gives up its token for a stronger token.
+    /// `docs/reference/lab2/states.md O5`: an OWNER gives up its token when it meets a stronger token.
     #[error("{} keeps its token against the stronger {}", name(*.node), show(.against))]
     Stayed { node: usize, against: Token },
     /// `docs/reference/lab2/states.md C2`: a candidate gives way to a stronger candidate.
     #[error("{} still stands against the stronger {}", name(*.node), show(.candidate))]
     StoodAgainst { node: usize, candidate: Token },
-    /// `docs/reference/lab2/states.md R7`: a node enters an announced state only after it has sent the announcement.
+    /// `docs/reference/lab2/states.md R7`: before a node enters an announced state, it sends the announcement.
     #[error("{} enters a state that no frame has announced", name(*.node))]
     Unannounced { node: usize },
     /// `docs/reference/lab2/states.md O4`: an OWNER that could send no heartbeat for WAITER_TIMEOUT has no token.
@@ -68,7 +68,7 @@ pub enum Breach {
     /// nothing.
     #[error("{} acts on a frame that it must drop", name(*.node))]
     NotDropped { node: usize },
-    /// Two nodes can use a token at the same time, although no fault has happened.
+    /// Two nodes can use a token at the same time, although no fault occurred.
     #[error("{} may both use a token", both(.nodes))]
     TwoOwners { nodes: [usize; 2] },
     /// Section "Grades": two nodes have a quorum at the same time.
@@ -87,10 +87,10 @@ pub enum Breach {
     /// `docs/reference/lab2/promises.md Q5`: the tables of two nodes differ.
     #[error("the tables of {} differ", both(.nodes))]
     TablesDiffer { nodes: [usize; 2] },
-    /// `docs/reference/lab2/promises.md Q2`: the owners hand the token over again and again, and no node can use it.
+    /// `docs/reference/lab2/promises.md Q2`: the owners hand the token over repeatedly, and no node has time to use it.
     #[error("no node can use the token")]
     OutOfUse,
-    /// In an idle ring, frames and timeouts follow each other endlessly while no time passes.
+    /// In an idle ring, frames and timeouts follow each other endlessly at the same time.
     #[error("frames and timeouts at one time are endless")]
     Busy,
 }

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-/// A digest of a node's key, computed at the first use. With 128 bits no two nodes share a digest by chance. The clone
-/// of a node has no digest yet, because the clone is about to change.
+/// A digest of a node's key, computed at the first use. With 128 bits, two different nodes practically never have the
+/// same digest. A cloned node has no digest, because the clone will change.
 #[derive(Default)]
 pub struct Digest(OnceLock<u128>);
 
@@ -23,7 +23,7 @@ impl Digest {
     }
 }
 
-/// A hasher that keeps all bytes that it receives.
+/// A hasher that stores all bytes that it receives.
 #[derive(Default)]
 pub struct Key(pub Vec<u8>);
 
@@ -32,7 +32,7 @@ impl Hasher for Key {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Returns 0. The result of this hasher is not a number, but the bytes that it keeps.
+    /// Returns 0. The result of this hasher is not a number. The result is the stored bytes.
     fn finish(&self) -> u64 {
         0
     }

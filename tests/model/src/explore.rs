@@ -73,7 +73,7 @@ impl RingModel {
         ring.frames.extend(sent);
     }
 
-    /// Whether the next timeout of a node may be the next event of the ring.
+    /// Whether the next event of the ring may be the timeout of this node.
     fn may_time_out(&self, ring: &Ring, at: usize) -> bool {
         let Some(due) = ring.nodes[at].deadline().filter(|_| ring.nodes[at].running) else {
             return false;

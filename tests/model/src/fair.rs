@@ -1,5 +1,6 @@
-//! The run after the faults: the segment is healed, every frame arrives at once, and all clocks run at the same speed.
-//! Crashed nodes stay dead, and links stay down or narrow. From every state the ring must reach one owner in time.
+//! The run after the faults: the split of the segment has ended, every frame arrives at once, and all clocks run at the
+//! same speed. Crashed nodes stay dead, and down or narrow links stay so. The ring must reach the state with one owner
+//! in time, from every state.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::outcome::Outcome;
 use crate::scenario::Scenario;
 use crate::state::{FlyingFrame, Ring};
 
-/// The maximum number of events at one time. No ring of this size needs more events.
+/// The maximum number of events at one time. Rings of this size need fewer events.
 const EVENTS_AT_ONCE_MAX: usize = 1_000;
 
 /// A run without faults that begins in a given state.
@@ -26,7 +27,7 @@ pub struct Fair<'a> {
     /// Each node's clock at the beginning. The clocks may differ.
     began: Vec<Instant>,
     elapsed: Duration,
-    /// The last time at which there was no single owner.
+    /// The last time at which the number of owners was not one.
     unsettled: Duration,
     /// The last time at which a node could use a token.
     usable: Duration,
@@ -51,7 +52,7 @@ impl<'a> Fair<'a> {
         }
     }
 
-    /// Starts every node and lets the ring form, separately on each side of the segment.
+    /// Starts every node and runs until the ring has formed, separately on each side of the segment.
     ///
     /// # Errors
     /// Returns the first broken rule.
@@ -160,7 +161,7 @@ impl<'a> Fair<'a> {
             .min()
     }
 
-    /// Whether there is one token, and all connected nodes know this token.
+    /// Whether exactly one token exists, and all connected nodes know this token.
     fn is_settled(&self) -> bool {
         let mut tokens = self
             .ring
@@ -174,7 +175,7 @@ impl<'a> Fair<'a> {
         one && hearing.all(|node| matches!(node.machine.state(), State::Owner | State::Waiter))
     }
 
-    /// Checks that handovers do not take up all the time of the token.
+    /// Checks that handovers leave time in which a node can use the token.
     fn check_token_used(&self) -> Result<(), Breach> {
         let out_of_use = self.elapsed.saturating_sub(self.usable);
         let in_use = out_of_use <= self.scenario.waiter_timeout();

@@ -1,4 +1,4 @@
-//! The findings of a test. A file keeps the findings, so that developers can read them without another run.
+//! The findings of a test. A file stores the findings, so developers can read them without a new run.
 
 use std::fmt::{Display, Write as _};
 use std::fs;
@@ -41,7 +41,7 @@ impl Findings {
         let _ = writeln!(self.lines, "{finding}");
     }
 
-    /// Writes the findings of a test that has passed.
+    /// Writes the findings of a test that passed.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.

@@ -71,7 +71,7 @@ impl JudgedStep<'_> {
         (asked && frames > REPLIES_MAX).then_some(Breach::TooManyReplies { node, frames })
     }
 
-    /// Checks that the node has stored every token that it sends in a frame, and the number of its own chain.
+    /// Checks that the node has stored the number of its chain and every token that it sends in a frame.
     fn check_stored(&self) -> Option<Breach> {
         let node = self.at;
         self.turn.sent.iter().find_map(|(bytes, stored)| {
@@ -118,7 +118,7 @@ impl JudgedStep<'_> {
         (token.progress < scenario.wall).then_some(Breach::BelowClock { node, token })
     }
 
-    /// Checks that a node whose link refuses frames does not stand for election, win an election or offer its token.
+    /// Checks a node whose link refuses frames: it must not stand for election, win an election, or offer its token.
     fn check_announced(&self, heard: Option<&Frame<'_>>) -> Option<Breach> {
         if !self.refused {
             return None;
@@ -135,8 +135,8 @@ impl JudgedStep<'_> {
         (stands || elected || gives).then_some(Breach::Unannounced { node })
     }
 
-    /// Checks that a node with a quorum does not lose its tenure to another token. If clocks run at any speed, a quorum
-    /// guarantees nothing.
+    /// Checks that a node with a quorum does not lose its tenure to another token. If clocks run at any speed, quorums
+    /// give no guarantee.
     fn check_quorum_kept(&self, scenario: &Scenario) -> Option<Breach> {
         let (before, after) = (&self.before.machine, &self.turn.node.machine);
         let heard = matches!(self.input, Input::Frame(..));
@@ -235,7 +235,7 @@ fn candidate(stored: &StoredState, author: MacAddr) -> Token {
 }
 
 /// Whether the announced token is this node's candidate. If an elected node could not announce its token, the node
-/// announces the same token again later.
+/// later announces the same token.
 fn is_candidate(token: Token, frame: &Frame<'_>, stored: &StoredState) -> bool {
     let most = candidate(stored, frame.author);
     token.author == most.author && token.progress <= most.progress && token.number <= most.number
@@ -253,7 +253,7 @@ fn is(kind: Kind, bytes: &[u8]) -> bool {
 }
 
 /// Checks that two nodes do not rely on a quorum at the same time. Each node reads its own clock. If clocks run at any
-/// speed, a quorum guarantees nothing.
+/// speed, quorums give no guarantee.
 pub(crate) fn find_two_quorums(ring: &Ring) -> Option<Breach> {
     if ring.timing == Timing::Free {
         return None;
@@ -267,7 +267,7 @@ pub(crate) fn find_two_quorums(ring: &Ring) -> Option<Breach> {
     Some(Breach::TwoQuorums { nodes })
 }
 
-/// Returns the first rule that the node at `at` and another node break together.
+/// Returns the first rule that the node at `at` breaks together with a second node.
 pub(crate) fn compare_nodes(scenario: &Scenario, nodes: &[Arc<Node>], at: usize) -> Option<Breach> {
     let mine = &nodes[at].machine;
     let token = mine.held()?;

@@ -1,4 +1,4 @@
-//! State machines behind a trait object, so that the checker is compiled only once for all of them.
+//! State machines behind a trait object. So the checker is compiled only once for all types of state machines.
 
 use std::convert::Infallible;
 
@@ -9,7 +9,7 @@ use ring_proto::{LinkState, Machine};
 
 /// A state machine that the checker can explore.
 pub trait Snapshot: Inspect + Clone + Send + Sync + 'static {
-    /// Returns the part of the state on which the future depends. State machines with equal bytes have equal futures.
+    /// Returns the part of the state that determines the future. State machines with equal bytes have equal futures.
     fn snapshot(&self) -> Vec<u8>;
 }
 
@@ -56,7 +56,7 @@ pub trait AnyMachine:
 /// A function that creates state machines of one type.
 pub(crate) type Start = fn(Constants, StoredState) -> Box<dyn AnyMachine>;
 
-/// Returns a state machine whose link is down, with the stored state of an earlier run.
+/// Returns a state machine with the stored state of an earlier run. Its link is down.
 pub(crate) fn start<M: Snapshot>(
     constants: Constants,
     durable: StoredState,

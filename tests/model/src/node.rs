@@ -16,13 +16,13 @@ use crate::machine::{AnyMachine, Start};
 use crate::notation;
 use crate::scenario::Scenario;
 
-/// The start of every clock, which is so late that no rule computes a time before 0.
+/// The start of every clock. It is so late that no rule computes a time before 0.
 pub(crate) const EPOCH: Instant = Instant::from_nanos(1 << 40);
 
 /// A state machine, its clock and its stored state.
 #[derive(Clone)]
 pub struct Node {
-    /// The state machine. A node that does not run has a new state machine.
+    /// The state machine. If the node does not run, its state machine is new.
     pub machine: Box<dyn AnyMachine>,
     /// The stored state.
     pub durable: StoredState,
@@ -38,7 +38,7 @@ pub struct Node {
     pub trouble: Option<Trouble>,
     /// The MTU that the node knows.
     pub mtu: usize,
-    /// The last tenure that the node has begun, even before a restart.
+    /// The last tenure that the node began, including tenures before a restart.
     pub last_tenure: Option<Token>,
     /// The token for which the node had a quorum, and the time until which the node's application may rely on this
     /// quorum. The time ends earlier only if the node hands the token over.
@@ -49,7 +49,7 @@ pub struct Node {
     digest: Digest,
 }
 
-/// A disturbance of a node that runs and has a link.
+/// A disturbance of a running node with a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Trouble {
     /// The node receives nothing.
@@ -60,7 +60,7 @@ pub enum Trouble {
     Broadcasts,
     /// The node cannot store its state.
     Full,
-    /// The link carries no frame that is longer than a heartbeat without data, and the node does not know this limit.
+    /// The link loses all frames that are longer than a heartbeat without data, and the node does not know this limit.
     Narrow,
 }
 
@@ -105,15 +105,15 @@ impl Hash for Input {
     }
 }
 
-/// A node after an input, and the frames that it has sent.
+/// A node after an input, and the frames that the node sent.
 pub struct Turn {
     pub node: Node,
-    /// The sent frames in order, each with the state that the node had stored before it sent the frame.
+    /// The sent frames in order. Each frame has the state that the node had stored before it sent the frame.
     pub sent: Vec<(Vec<u8>, StoredState)>,
 }
 
 impl Node {
-    /// Returns a node that does not run and has stored nothing.
+    /// Returns a node that does not run and has no stored state.
     pub fn new(scenario: &Scenario, at: usize, start: Start) -> Self {
         let constants = scenario.constants_of(at);
         let waiter_timeout = constants.waiter_timeout();
@@ -139,7 +139,7 @@ impl Node {
         }
     }
 
-    /// Returns the node after its process has died.
+    /// Returns the node after the death of its process.
     pub fn after_crash(&self, scenario: &Scenario, at: usize) -> Self {
         Self {
             machine: self
@@ -165,7 +165,8 @@ impl Node {
         }
     }
 
-    /// Returns the node without its disturbance. A narrow link stays narrow, but the node learns its MTU.
+    /// Returns a copy of the node whose disturbance has ended. A narrow link stays narrow, but the node learns the
+    /// link's MTU.
     pub fn without_trouble(&self) -> Self {
         let narrow = self.trouble == Some(Trouble::Narrow);
         Self {
@@ -180,8 +181,8 @@ impl Node {
         self.running && self.connected && self.trouble != Some(Trouble::Deaf)
     }
 
-    /// Gives the node with index `at` an input at `time`. The link of the node accepts or refuses the frames that the
-    /// node then sends.
+    /// Gives an input to the node with index `at`, at the time `time`. The link of the node accepts or refuses the
+    /// frames that the node then sends.
     pub fn turn(
         &self,
         scenario: &Scenario,
@@ -287,7 +288,7 @@ impl Node {
         sent
     }
 
-    /// Returns bytes that differ for nodes in different states, and that do not depend on the time.
+    /// Returns bytes that identify the state of the node. The bytes do not depend on the time.
     fn key(&self) -> Vec<u8> {
         let mut key = Key(self.machine.snapshot());
         let StoredState {

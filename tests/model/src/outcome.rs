@@ -11,14 +11,14 @@ use crate::judge::JudgedStep;
 use crate::node::{Input, Node, Turn};
 use crate::scenario::Scenario;
 
-/// The outcome of a node's input, independent of the rest of the ring.
+/// The outcome of one input of a node. The rest of the ring has no influence on it.
 pub struct Outcome {
     pub node: Arc<Node>,
     /// The sent frames in order, with their destinations.
     pub sent: Vec<(MacAddr, Arc<[u8]>)>,
-    /// The tenure that the node has begun with the input, if the node has begun a tenure.
+    /// The tenure that the node began with the input; `None` if the node began no tenure.
     pub begun: Option<Token>,
-    /// The rule that the node has broken, if the node has broken a rule.
+    /// The rule that the node broke; `None` if the node broke no rule.
     pub breach: Option<Breach>,
 }
 

@@ -1,4 +1,4 @@
-//! The states from which a recovery without faults begins, and the durations of the recoveries.
+//! The states from which a recovery without faults begins, and how long the recoveries last.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -15,8 +15,8 @@ pub struct Recoveries {
 }
 
 impl Recoveries {
-    /// Runs a recovery from this state if the hash of the state selects it. The hash selects one in `one_in` states. 0
-    /// selects no state. Returns `false` if the recovery fails.
+    /// Runs a recovery from this state if the hash of the state selects it. The hash selects one state in `one_in`
+    /// states. 0 selects no state. Returns `false` if the recovery fails.
     pub fn run<E>(
         &self,
         state: &impl Hash,

@@ -8,7 +8,7 @@ use stateright::{Checker, HasDiscoveries, Model, Path, Property};
 
 use crate::recoveries::Recoveries;
 
-/// The name of the property that every step must have.
+/// The name of the property that holds for every step.
 const SAFE: &str = "no step breaks a rule";
 
 /// A system with a scenario. The checker explores all its runs.
@@ -29,7 +29,7 @@ pub trait System: Send + Sync + 'static {
     fn depth(&self) -> usize;
     /// Returns the maximum duration of a recovery.
     fn recovery_limit(&self) -> Duration;
-    /// Returns the number N: the checker tries a recovery from one in N states. 0 selects no state.
+    /// Returns the number N: the checker tries a recovery from one state in N states. 0 selects no state.
     fn recover_one_in(&self) -> u64;
 
     /// Returns the state at the beginning.
@@ -38,7 +38,7 @@ pub trait System: Send + Sync + 'static {
     fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>);
     /// Changes a state according to an event.
     fn apply(&self, state: &mut Self::State, action: Self::Action);
-    /// Returns the rule that the last event has broken, if the event has broken a rule.
+    /// Returns the rule that the last event broke; `None` if the event broke no rule.
     fn breach(state: &Self::State) -> Option<&Self::Breach>;
     /// Ends the faults, and runs until the system has recovered. Returns the duration of the recovery.
     ///
@@ -49,11 +49,11 @@ pub trait System: Send + Sync + 'static {
     fn is_within_bounds(&self, _state: &Self::State) -> bool {
         true
     }
-    /// Describes an event in the state in which it happens.
+    /// Describes an event in the state `state`, in which it happens.
     fn describe(&self, state: &Self::State, action: Self::Action) -> String;
 }
 
-/// All runs of a system, as the checker explores them.
+/// All runs of a system. The checker explores these runs.
 pub struct Exploration<S> {
     system: S,
     recoveries: Recoveries,
@@ -128,7 +128,7 @@ pub struct Report {
     pub depth: usize,
     /// The duration of the exploration.
     pub duration: Duration,
-    /// The number of states from which the system had to recover.
+    /// The number of states from which the checker tried a recovery.
     pub recoveries: u64,
     /// The duration of the slowest recovery, in the system's time.
     pub slowest: Duration,

@@ -19,7 +19,7 @@ pub struct Scenario {
     pub nodes: usize,
     /// The ring's constants.
     pub constants: Constants,
-    /// The last node has slower constants: its heartbeat and its other times are multiplied by this factor.
+    /// The factor by which the last node is slower: its heartbeat and its other times are multiplied by this factor.
     pub slower: u32,
     /// The state at the beginning.
     pub start: Start,
@@ -37,8 +37,8 @@ pub struct Scenario {
     pub data: usize,
     /// Whether the scenario has no faults. Without faults, two nodes must never use a token at the same time.
     pub calm: bool,
-    /// The number N: the checker tries a recovery without faults from one in N states, selected by their hashes. 0
-    /// selects no state.
+    /// The number N: the checker tries a recovery without faults from one state in N states. Hashes select the states.
+    /// 0 selects no state.
     pub recover_one_in: u64,
 }
 
@@ -49,7 +49,7 @@ pub enum Start {
     Cold,
     /// The ring has formed, and no frame is under way.
     Formed,
-    /// A ring has formed on each side of a split segment. The list contains the side of each node.
+    /// A ring formed on each side of a split segment. The list contains the side of each node.
     Parted(&'static [u8]),
 }
 
@@ -60,7 +60,7 @@ pub enum Timing {
     Free,
     /// All clocks run at the same speed. The clocks differ by at most `skew`, and a frame takes at most `delay`.
     Bounded {
-        /// The maximum time by which a node's clock and timeouts may run late.
+        /// The maximum delay of a node's clock and timeouts.
         skew: Duration,
         /// The maximum travel time of a frame.
         delay: Duration,
@@ -76,18 +76,18 @@ counts! {
         doubled "doubled",
         /// A node crashes, and may start again with its stored state.
         crashes "crashes",
-        /// The link of a node refuses all frames that the node sends because of one input.
+        /// The link of a node refuses all frames that the node sends in response to one input.
         refused "refused",
         /// A node is stalled for longer than WAITER_TIMEOUT. After the stall, the node first reads one frame. This
-        /// frame has waited during the whole stall, or has just arrived.
+        /// frame waited during the whole stall, or arrived only then.
         stalls "stalls",
         /// The segment delivers an offer to all nodes, with the broadcast address as its destination.
         misled "misled",
         /// A node's link goes down, and may come up again.
         cuts "cuts",
-        /// The split of the segment changes, or the segment heals. Frames that are under way still arrive.
+        /// The split of the segment changes, or the segment heals. Frames that are already under way still arrive.
         regroups "regroups",
-        /// An application wants the token. After an application has got the token, its work may end at any time.
+        /// An application wants the token. After an application gets the token, its work may end at any time.
         wants "wants",
         /// A node receives nothing. This fault may end.
         deaf "deaf",
@@ -118,7 +118,8 @@ impl Faults {
 /// The bounds of an exploration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// The maximum growth of the progress, in steps. If a token outbids a rival, its growth counts as one step.
+    /// The maximum growth of the progress, in steps. If a token grows because it outbids a rival, this growth counts as
+    /// one step.
     pub progress: u64,
     /// The maximum number of frames under way.
     pub frames: usize,
@@ -213,8 +214,9 @@ impl Scenario {
         self.constants_of(self.nodes - 1).waiter_timeout()
     }
 
-    /// Returns the time within which the ring must have only one owner after the end of the faults. The time is the
-    /// bound of `docs/reference/lab2/promises.md Q2` for a ring in which handovers to all other nodes are under way.
+    /// Returns the time after the faults within which the ring must reach the state with only one owner. The time is
+    /// the bound of `docs/reference/lab2/promises.md Q2` for a ring in which handovers to all other nodes are under
+    /// way.
     pub fn recovery_limit(&self) -> Duration {
         // The constants of the slowest node limit the duration of the recovery.
         let constants = self.constants_of(self.nodes - 1);
@@ -226,8 +228,8 @@ impl Scenario {
     }
 }
 
-/// Returns constants with small ratios. With small ratios, the times between timeouts have only few different values,
-/// so there are few states.
+/// Returns constants with small ratios. With small ratios, there are only few different times between timeouts, and so
+/// only few states.
 pub fn small_constants() -> Constants {
     Constants {
         heartbeat: Duration::from_millis(20),

@@ -10,7 +10,7 @@ const ONE_CLOCK: Timing = Timing::Bounded {
     delay: Duration::from_millis(2),
 };
 
-/// One lost frame, one duplicate and one crash.
+/// The usual faults: one lost frame, one duplicate and one crash.
 const USUAL: Faults = NONE.lost(1).doubled(1).crashes(1);
 
 const NONE: Faults = Faults::NONE;
@@ -133,9 +133,9 @@ fn disturbed_scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// Returns a scenario in which two of three nodes have a quorum. The split changes, so that the third node can help one
-/// or the other of these two nodes. During one promise, one clock gains as much time on another clock as if each of the
-/// two clocks had a rate error of 1 %.
+/// Returns a scenario in which two of three nodes have a quorum. The split changes, so that the third node can help
+/// each of these two nodes in turn. During one promise, the difference between two clocks grows as if each clock had a
+/// rate error of 1 %.
 pub fn quorums_of_three() -> Scenario {
     let scenario = Scenario::with_split_ring("quorums of three with drifting clocks", &[0, 0, 1]);
     let timing = Timing::Bounded {
@@ -147,20 +147,20 @@ pub fn quorums_of_three() -> Scenario {
     with_long_hold(scenario).faults(regroups)
 }
 
-/// Returns a scenario with two of four nodes on each side. No side has a quorum until the split changes.
+/// Returns a scenario with two of four nodes on each side. No side of the split has a quorum until the split changes.
 pub fn quorums_of_four() -> Scenario {
     let scenario = Scenario::with_split_ring("quorums of four with one clock", &[0, 0, 1, 1]);
     with_long_hold(with_one_clock(scenario)).faults(NONE.regroups(1))
 }
 
-/// Lets an owner keep an unwanted token for the time of a heartbeat, which is the default. So handovers and heartbeats
-/// are due at the same time.
+/// Makes an owner keep an unwanted token for the default time, one heartbeat. So handovers and heartbeats are due at
+/// the same time.
 fn with_default_hold(mut scenario: Scenario) -> Scenario {
     scenario.constants.idle_hold = scenario.constants.heartbeat;
     with_one_clock(scenario)
 }
 
-/// Lets an owner keep an unwanted token for the whole run.
+/// Makes an owner keep an unwanted token for the whole run.
 fn with_long_hold(mut scenario: Scenario) -> Scenario {
     scenario.constants.idle_hold = Duration::from_secs(1);
     scenario
@@ -259,7 +259,7 @@ fn with_one_clock(scenario: Scenario) -> Scenario {
     }
 }
 
-/// Puts more data into the token than fit into a frame of a narrow link.
+/// Gives the token more data than a frame of a narrow link can carry.
 fn with_data(scenario: Scenario) -> Scenario {
     Scenario {
         data: 600,

@@ -35,20 +35,20 @@ pub struct Ring {
     pub nodes: Vec<Arc<Node>>,
     /// The frames under way, sorted.
     pub frames: Vec<FlyingFrame>,
-    /// The side of each node. Frames under way still arrive.
+    /// The side of each node. Frames that are under way still arrive.
     pub sides: Sides,
     /// The faults that may still happen.
     pub left: Faults,
-    /// The earlier tenures. A tenure is left out if it is weaker than the last tenure of every node.
+    /// The earlier tenures. If a tenure is weaker than the last tenure of every node, the list omits this tenure.
     pub tenures: Vec<Token>,
-    /// The rule that the last step has broken, if the step has broken a rule.
+    /// The rule that the last step broke; `None` if the step broke no rule.
     pub breach: Option<Breach>,
     /// The possible orders of events.
     pub timing: Timing,
 }
 
 impl Ring {
-    /// Returns a ring in which no node runs.
+    /// Returns a ring without running nodes.
     pub fn new(scenario: &Scenario, start: Start) -> Self {
         let node = |at| Arc::new(Node::new(scenario, at, start));
         Self {
@@ -103,8 +103,8 @@ impl Ring {
         flying
     }
 
-    /// Records a tenure. Removes a recorded tenure if every node has had a stronger tenure. A repetition of such a
-    /// tenure would already break another rule.
+    /// Records a tenure. Removes a recorded tenure if every node has had a stronger tenure. If such a tenure repeated,
+    /// an earlier check would already report a broken rule.
     fn note_tenure(&mut self, node: usize, token: Token) -> Option<Breach> {
         if self.tenures.contains(&token) {
             return Some(Breach::SecondTenure { node, token });

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! Checks that equal states have equal futures, even if different events and times led to them.
+//! Checks that equal states have equal futures, even if different events and times led to these states.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::{DefaultHasher, Entry, HashMap};
@@ -16,7 +16,7 @@ fn fingerprint(ring: &Ring) -> u64 {
 }
 
 /// Explores a scenario breadth first, and compares the successors of equal states. Returns the number of compared
-/// pairs. Also returns the number of pairs in which the two states have different times.
+/// pairs. Also returns the number of pairs of states with different times.
 fn compare(scenario: Scenario, pairs: usize) -> (usize, usize) {
     let model = exploration::<Lab2>(scenario);
     let mut seen: HashMap<u64, Ring> = HashMap::new();

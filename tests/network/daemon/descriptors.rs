@@ -1,4 +1,5 @@
-//! A daemon at its limit of open files. The daemon's ring must continue, and the daemon must use little CPU time.
+//! A daemon that has reached its limit of open files. The daemon's ring must continue, and the daemon must use little
+//! CPU time.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,13 +23,13 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Returns constants with which the token rests. So the daemon sends few events, and watchers that do not read stay
+/// Returns constants that make the token rest. So the daemon sends few events, and watchers that do not read stay
 /// connected.
 fn timing() -> Timing {
     Timing::tolerant(HEARTBEAT).idle_hold(HEARTBEAT)
 }
 
-/// Connects a client that watches events, because a watcher may stay connected indefinitely.
+/// Connects a client that watches events. A watcher may stay connected for any time.
 fn connect_watcher(daemon: &Daemon) -> Result<UnixStream> {
     let mut stream = UnixStream::connect(daemon.control()).context("no process listens")?;
     stream.set_read_timeout(Some(WAIT_LIMIT))?;
@@ -47,7 +48,7 @@ fn first_line(stream: &UnixStream) -> Result<String> {
     Ok(line)
 }
 
-/// Checks that a daemon uses little CPU time while the ring's heartbeats continue.
+/// Checks that a daemon uses little CPU time while the heartbeats of the ring continue.
 fn check_rests(daemon: &Daemon, segment: &Segment) -> Result<()> {
     let (before, start) = (proc::cpu_time(daemon.pid())?, Instant::now());
     for _ in 0..HEARTBEATS {

@@ -121,15 +121,15 @@ fn files_of_other_users_are_refused_and_not_changed() -> Result<()> {
     Ok(())
 }
 
-/// A file of another user, and its content.
+/// A file that belongs to a different user, and its content.
 struct Foreign {
     path: PathBuf,
     text: Vec<u8>,
     is_covered: bool,
 }
 
-/// Gives a file to another user. In a user namespace without other users, the function covers the file with a file of
-/// the real root instead.
+/// Makes a different user the owner of a file. In a user namespace without other users, the function covers the file
+/// with a file of the real root instead.
 fn give_away(path: &Path) -> Result<Foreign> {
     let is_covered = match chown(path, Some(65534), None) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {

@@ -1,4 +1,4 @@
-//! An interface that disappears, comes back or changes while a daemon runs.
+//! An interface that disappears, returns or changes while a daemon runs.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use ring_segment::{
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Maximum number of times that the test makes the socket fail, until the daemon notices a failure.
+/// Maximum number of times that the test makes the socket fail before the daemon notices a failure.
 const FAILURES_MAX: usize = 20;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -37,7 +37,7 @@ fn ring() -> Result<Ring> {
     Ok(ring)
 }
 
-/// Waits until the daemon logs the reason why it has no link.
+/// Waits until the daemon logs the reason for the loss of its link.
 fn wait_for_link_loss(ring: &Ring, place: usize) -> Result<()> {
     let daemon = &ring.daemons[place];
     daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("waiting for its return"))?;
@@ -84,9 +84,9 @@ fn a_daemon_survives_an_interface_that_flaps() -> Result<()> {
     check_rejoins(&ring, 2, now())
 }
 
-/// The socket fails although the interface works again. If frames wait in the socket, a send may consume the error. If
-/// a send consumes the error, the daemon does not notice the failure. If the daemon does not notice the failure, the
-/// test repeats the failure.
+/// The socket fails although the interface works again. If frames wait in the socket, sending a frame may consume the
+/// error. If sending consumes the error, the daemon does not notice the failure. If the daemon does not notice the
+/// failure, the test repeats the failure.
 fn an_interface_that_was_down_while_the_daemon_did_not_notice_is_opened_again() -> Result<()> {
     let ring = ring()?;
     let daemon = &ring.daemons[1];

@@ -64,7 +64,7 @@ fn ringctl_finds_the_only_daemon_without_its_name() -> Result<()> {
     Ok(())
 }
 
-/// Returns the exit code with which `ringctl` reports whether the node is in a ring.
+/// Returns the exit code of `ringctl` that shows whether the node is in a ring.
 fn in_ring(daemon: &Daemon) -> Result<i32> {
     let output = daemon.ringctl(&["status", "-q"])?;
     ensure!(
@@ -92,7 +92,7 @@ fn monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring() -> Resul
     Ok(())
 }
 
-/// The machine owns a token, but hears none of the other members.
+/// The machine owns a token, but receives no frames from the other members.
 fn monitoring_learns_that_a_machine_is_cut_off() -> Result<()> {
     let timing = Timing::tolerant(HEARTBEAT);
     let mut ring = Ring::start(Segment::bridge(3)?, 3, timing, binaries())?;

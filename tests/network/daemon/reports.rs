@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::locks::Client;
 
-/// Number of events, which exceeds the number of events in a daemon's history.
+/// Number of events. It exceeds the number of events in a daemon's history.
 const EVENT_COUNT: u64 = 1100;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -43,7 +43,7 @@ fn latest_event_number(daemon: &Daemon) -> Result<u64> {
         .context("the event has a number")
 }
 
-/// Whether a line reports a handover. A warning about a token that was taken too late is no such report.
+/// Whether a line reports a handover. A warning about a token that was taken too late does not count as such a report.
 fn is_turn(line: &str) -> bool {
     [": took the token", ": handed the token over"]
         .iter()

@@ -13,8 +13,8 @@ use nix::unistd::ttyname;
 use ring_segment::{Daemon, LONG_IDLE_HOLD, Segment, Test, Timing, WAIT_LIMIT, binaries, tests};
 use serde_json::Value;
 
-/// Period of heartbeats. Two periods are longer than the time for which a stalled daemon is silent. So only the first
-/// election happens.
+/// Period of heartbeats. Two periods are longer than the silence of a stalled daemon. So only the first election
+/// happens.
 const HEARTBEAT: Duration = Duration::from_millis(300);
 
 pub(super) fn tests() -> Vec<Test> {
@@ -28,7 +28,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A terminal like the terminal of a user.
+/// A terminal that behaves like a user's terminal.
 struct Terminal {
     /// When the test closes this descriptor, the terminal hangs up.
     master: OwnedFd,
@@ -50,8 +50,8 @@ impl Terminal {
         })
     }
 
-    /// Returns the arguments of a shell command. The shell first runs `lines`, and then a command as the leader of a
-    /// session on the terminal.
+    /// Returns the arguments of a shell command. The shell first runs `lines`. Then it runs a command as the leader of
+    /// a session on the terminal.
     fn session(&self, lines: &str) -> [String; 4] {
         let name = self.name.display();
         let script = format!("{lines} exec <>{name} setsid --ctty \"$@\"");
@@ -59,8 +59,7 @@ impl Terminal {
     }
 }
 
-/// An owner whose token rests, and a daemon that waits for the token. The owner's process was started through another
-/// command.
+/// An owner whose token rests, and a daemon that waits for the token. Another command started the owner's process.
 struct OwnerAndWaiter {
     owner: Daemon,
     waiter: Daemon,
@@ -169,7 +168,7 @@ fn the_status_is_logged_on_demand() -> Result<()> {
     Ok(())
 }
 
-/// The client that sent the request has already reported to its user that the request failed.
+/// The client that sent the request has already told its user that the request failed.
 fn a_request_whose_client_has_left_is_dropped() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let daemon = segment.node(0).ringd(binaries()).spawn()?;

@@ -108,8 +108,8 @@ fn a_member_that_expects_another_number_of_members_is_named() -> Result<()> {
     Ok(())
 }
 
-/// Each member may expect another number of members. The quorum is a majority of the largest number, even if the member
-/// that expects this number has died.
+/// Each member may expect a different number of members. The quorum is a majority of the largest expected number, even
+/// if the member that expects this number is dead.
 fn two_of_five_expected_members_are_no_quorum_for_a_member_that_expects_three_or_no_number()
 -> Result<()> {
     let segment = Segment::bridge(3)?;

@@ -44,7 +44,7 @@ fn wait_until_all(ring: &Ring, so: impl Fn(&Value) -> bool) -> Result<()> {
     Ok(())
 }
 
-/// Lets a peer announce `count` dead members to all members.
+/// Makes a peer announce `count` dead members to all members.
 fn announce_dead_members(ring: &Ring, peer: &Peer, count: u16) -> Result<()> {
     let member = |number| Member {
         mac: address(number),
@@ -98,7 +98,7 @@ fn two_thousand_dead_members_get_no_offers_and_ringctl_can_remove_one() -> Resul
     Ok(())
 }
 
-/// The owners may never offer the token to this member, because another member may be next. So the report may not
+/// The owners may never offer the token to this member, because a different member may be next. So the report must not
 /// depend on a failed offer.
 fn a_killed_member_is_reported_and_so_is_its_return() -> Result<()> {
     let timing = Timing::stall_tolerant(HEARTBEAT / 4).idle_hold(LONG_IDLE_HOLD);

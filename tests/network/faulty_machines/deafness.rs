@@ -1,4 +1,4 @@
-//! Members that do not hear some or all other members, and members whose unicast frames are lost.
+//! Members that do not receive the frames of some or all other members, and members whose unicast frames are lost.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -162,8 +162,7 @@ fn tc_with(ring: &Ring, place: usize, arguments: &str, more: &[&str]) -> Result<
     Ok(())
 }
 
-/// Calls `lose`, which makes the unicast frames of owner 1 disappear. Later calls `restore`, which lets the frames pass
-/// again.
+/// Calls `lose` to make the unicast frames of owner 1 disappear. Later calls `restore` to let the frames pass again.
 fn check_release_and_return(
     ring: &Ring,
     lose: impl FnOnce() -> Result<()>,
@@ -352,7 +351,7 @@ fn members_ask_a_holder_that_gets_no_broadcasts_with_a_unicast_for_its_resting_t
     Ok(())
 }
 
-/// The holder hears all members except one member, so it does not hear the requests of this member.
+/// The holder hears all members except one, so it does not hear the requests of this one member.
 fn a_holder_that_does_not_hear_one_member_does_not_starve_it() -> Result<()> {
     let ring = form(4)?;
     lose_all_from(&ring, 0, 2)?;

@@ -1,4 +1,4 @@
-//! A node whose disk is full.
+//! A node with a full disk.
 
 use anyhow::{Result, ensure};
 use ring_segment::{Segment, SmallDisk, Test, binaries, tests};

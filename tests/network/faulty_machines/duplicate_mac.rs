@@ -1,4 +1,4 @@
-//! Two stations with one MAC address.
+//! Two stations with the same MAC address.
 
 use anyhow::{Result, ensure};
 use ring_segment::{Daemon, Layout, Test, binaries, now, tests};

@@ -42,7 +42,7 @@ fn form(count: usize) -> Result<Ring> {
     Ok(ring)
 }
 
-/// Returns constants with which the stalls of a busy machine have no effect.
+/// Returns constants that make the stalls of a busy machine harmless.
 fn stall_tolerant_timing() -> Timing {
     Timing::stall_tolerant(HEARTBEAT)
 }

@@ -1,4 +1,4 @@
-//! Interfaces whose MTU is too small for the token's data.
+//! Interfaces whose MTU is too small for a token with data.
 
 use anyhow::{Result, ensure};
 use ring_segment::limit::wait_until;
@@ -46,7 +46,7 @@ fn data_that_are_too_long_for_a_small_mtu_are_refused_with_the_reason() -> Resul
     ring.check()
 }
 
-/// Checks that the ring has reported the loss of the data, and that it has kept the token.
+/// Checks that the ring reported the loss of the data and kept the token.
 fn check_data_were_dropped(ring: &Ring, watchers: Vec<Watcher<'_>>) -> Result<()> {
     let dropped = |daemon: &Daemon| {
         let lines = daemon.output();

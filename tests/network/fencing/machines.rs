@@ -13,10 +13,10 @@ use ring_client::fencing::FencingToken;
 use ring_segment::{Layout, SharedRing, Timing, binaries};
 use tempfile::TempDir;
 
-/// Exit code of `ringctl guard` and of the recipes if a token is stale.
+/// Exit code of `ringctl guard` and of the recipes for a stale token.
 const STALE_CODE: i32 = 76;
 
-/// A ring of two, and a folder that both machines share.
+/// A ring of two, and a folder that both machines can use.
 pub(super) struct Machines {
     ring: SharedRing,
     folder: TempDir,
@@ -117,7 +117,7 @@ pub(super) fn script(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a recipe refuses every token that is older than the last accepted token, and accepts every other token.
+/// Checks that a recipe refuses every token that is older than the last accepted token, and accepts all other tokens.
 /// `write` writes object `n` with a token, and returns whether the recipe accepted the write.
 pub(super) fn check_order(mut write: impl FnMut(usize, &str) -> Result<bool>) -> Result<()> {
     let tokens = [
@@ -142,7 +142,7 @@ pub(super) fn check_order(mut write: impl FnMut(usize, &str) -> Result<bool>) ->
     Ok(())
 }
 
-/// Checks a recipe on two machines. `write` writes a text with the given token. Without a given token, `write` first
+/// Checks a recipe on two machines. `write` writes a text with the given token. If no token is given, `write` first
 /// takes the lock to get a token. `read` returns the stored text. `is_refusal` checks whether this output of a `write`
 /// reports a refusal.
 pub(super) fn check_late_writer(

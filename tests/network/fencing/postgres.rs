@@ -25,7 +25,7 @@ impl Database {
         Ok(Self { server, machines })
     }
 
-    /// Runs a command line with the given token. Without a given token, runs the command line under a new lock of the
+    /// Runs a command line with the given token. If no token is given, runs the command line under a new lock of the
     /// machine.
     fn run(&self, machine: usize, token: Option<&str>, line: &[&str]) -> Result<Output> {
         let mut line = line.to_vec();
@@ -41,7 +41,7 @@ impl Database {
         command.envs(self.server.environment())
     }
 
-    /// Runs statements without a token, and returns their output.
+    /// Runs statements that need no token, and returns their output.
     fn sql(&self, statements: &str) -> Result<Output> {
         let line = ["psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", statements];
         let mut command = self.machines.command(0, &line)?;

@@ -1,5 +1,5 @@
-//! Crashes and stops of `ringctl token run`, its keeper, its granter and the server. In each case the work ends
-//! before another client gets the token.
+//! Crashes and stops of `ringctl token run`, its keeper, its granter and the server. In each case, the work ends before
+//! the next client gets the token.
 
 use std::time::Duration;
 
@@ -101,7 +101,7 @@ fn a_granter_that_is_stopped_loses_its_work_before_another_begins() -> Result<()
     wait_until_gone(granter)
 }
 
-/// A stopped keeper cannot end its work. So the kernel ends the work when the last renewed lease expires.
+/// A stopped keeper cannot end its work. So the kernel ends the work when the last lease expires.
 fn a_keeper_that_is_stopped_loses_its_work_before_another_begins() -> Result<()> {
     let stand = stand()?;
     let mut run = stand.start_work(STUBBORN_COMMAND)?;
@@ -150,7 +150,7 @@ fn a_session_without_servers_ends_with_its_lease() -> Result<()> {
     hold.expect_code(LOST_CODE)
 }
 
-/// The test does not know the first leader, so it kills all servers except the last server, one after the other.
+/// The test does not know the first leader. So it kills the servers one after the other, except the last one.
 fn a_token_outlives_its_leader_and_its_server() -> Result<()> {
     let mut stand = serve(3)?;
     stand.expect_exit(0, &["set", "t", "data"])?;

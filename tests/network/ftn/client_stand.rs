@@ -19,7 +19,7 @@ use crate::locks::program::Running;
 const PORT: u16 = 7300;
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Servers on this sandbox's loopback interface, which are killed on drop.
+/// Servers on this sandbox's loopback interface. They are killed on drop.
 pub(super) struct ClientStand {
     folder: TempDir,
     client_timeout: Duration,
@@ -77,8 +77,8 @@ impl ClientStand {
         self.folder.path().join(name)
     }
 
-    /// Returns the path of a file that stays locked as long as any process of the work lives. All processes of the work
-    /// inherit the lock.
+    /// Returns the path of a file that is locked while any process of the work lives. All processes of the work inherit
+    /// the lock.
     fn lock_file(&self) -> PathBuf {
         self.file("mark")
     }
@@ -88,7 +88,7 @@ impl ClientStand {
         self.token_of(&self.list(), arguments)
     }
 
-    /// Returns `ringctl token` with another list of servers.
+    /// Returns `ringctl token` with a different list of servers.
     pub(super) fn token_of(&self, list: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new("env");
         command
@@ -224,7 +224,7 @@ pub(super) struct NextClient<'a> {
 }
 
 impl NextClient<'_> {
-    /// Checks that this client gets the token, and that no process of the earlier work lives at that moment.
+    /// Checks that this client gets the token, and that all processes of the earlier work have ended at that moment.
     pub(super) fn check_begins_alone(mut self) -> Result<()> {
         let line = self.hold.line();
         let is_alone = self.stand.is_alone()?;
@@ -241,7 +241,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     pairs.concat()
 }
 
-/// Waits until `parent` has a child with this name, and returns the child.
+/// Waits until the process `parent` has a child with this name, and returns the child.
 pub(super) fn child_called(parent: Pid, name: &str) -> Result<Pid> {
     let give_up = Instant::now() + WAIT_LIMIT;
     loop {

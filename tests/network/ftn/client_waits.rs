@@ -83,7 +83,7 @@ fn a_client_without_a_server_gets_no_session_and_names_the_addresses() -> Result
     Ok(())
 }
 
-/// Servers do not answer a client that has another list of servers.
+/// Servers do not answer a client with a different list of servers.
 fn a_client_with_another_list_is_told_to_compare_the_lists() -> Result<()> {
     let stand = serve(1)?;
     stand.expect_exit(0, &["set", "t", "v"])?;

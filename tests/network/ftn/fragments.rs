@@ -1,4 +1,4 @@
-//! Networks that drop fragments, and servers that no longer answer after a grant.
+//! Networks that drop fragments, and servers that become silent after a grant.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -24,7 +24,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Sets the loopback interface's MTU to 1,280 bytes, and lets the kernel drop all fragments.
+/// Sets the loopback interface's MTU to 1,280 bytes, and makes the kernel drop all fragments.
 fn drop_fragments() -> Result<()> {
     let status = Command::new("ip")
         .args(["link", "set", "lo", "mtu", "1280"])
@@ -59,8 +59,8 @@ fn a_client_can_read_and_write_data_in_a_network_that_drops_fragments() -> Resul
     Ok(())
 }
 
-/// Runs a fake server, which grants sessions and tokens but confirms no release. The server sends a notice to
-/// `returned` for each release.
+/// Runs a fake server. It grants sessions and tokens but confirms no release. The server sends a notice to `returned`
+/// for each release.
 fn grant_and_fall_silent(
     socket: &UdpSocket,
     lines: &str,

@@ -37,7 +37,7 @@ struct Grant {
 
 #[derive(Default)]
 struct Judge {
-    /// For each client without a session and each server: the number of datagrams of the client, and the number of
+    /// For each client without a session and each server: the number of datagrams from the client, and the number of
     /// CONFIGs from the server.
     strangers: BTreeMap<(SocketAddr, SocketAddr), (u32, u32)>,
     /// REQUESTs by session and number: the token, and whether the request is exclusive.
@@ -103,7 +103,7 @@ pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
 }
 
 impl Judge {
-    /// Adds a part of a message. Returns the message if all parts have arrived.
+    /// Adds a part of a message. Returns the message when all its parts have arrived.
     fn reassemble(&mut self, sent: &Sent, datagram: &Datagram) -> Result<Option<Vec<u8>>> {
         let Body::Part {
             content,
@@ -304,8 +304,8 @@ impl Judge {
         Ok(())
     }
 
-    /// Checks an exclusive grant. The number of the grant must be larger than the number of the previous grant. The
-    /// session of the previous grant must have released the token, logged out or expired.
+    /// Checks an exclusive grant. The number of the grant must exceed the number of the previous grant. The session of
+    /// the previous grant must have released the token, logged out or expired.
     fn on_granted(&mut self, name: &[u8], grant: Grant) -> Result<()> {
         let Some(before) = self.grants.insert(name.to_vec(), grant) else {
             self.granted += 1;
@@ -339,8 +339,8 @@ impl Judge {
     }
 }
 
-/// Checks that a server sent a message to a receiver that may get the message. `receiver` is the number of the receiver
-/// if the receiver is a server.
+/// Checks that the receiver may get a server's message. `receiver` is the number of the receiving server; `None` for
+/// other receivers.
 fn check_receiver(receiver: Option<i64>, datagram: &Datagram) -> Result<()> {
     let between_servers = matches!(
         datagram.body,

@@ -39,7 +39,7 @@ pub(super) fn tests() -> Vec<Test> {
 /// A stand with clients that repeatedly run a shell line under token `t`.
 struct ClientGroup {
     stand: ServerStand,
-    /// Log of all work, with one line with the fencing number for each begin and each end.
+    /// Log of all work. Each begin and each end of work has one line with the fencing number.
     log: PathBuf,
     clients: Vec<Child>,
     record: Record,
@@ -141,8 +141,7 @@ impl ClientGroup {
         bail!("only {killed} clients exist")
     }
 
-    /// Checks that each client's work ended or was killed before the next work began. Also checks that fencing numbers
-    /// grow.
+    /// Checks that each work ended or was killed before the next work began. Also checks that fencing numbers grow.
     fn judge(&self) -> Result<()> {
         let log = fs::read_to_string(&self.log)?;
         let mut at_work: Option<u64> = None;
@@ -183,12 +182,12 @@ impl Drop for ClientGroup {
     }
 }
 
-/// This test lasts for a grace period, three changes of leader, and another grace period.
+/// This test lasts for a grace period, three changes of leader, and a second grace period.
 fn three_servers_survive_the_loss_of_one_and_a_restart_of_all() -> Result<()> {
     survive_losses(ClientGroup::new(3)?)
 }
 
-/// The last of the three servers may be another program (`docs/token-service/protocol/conformance.md`).
+/// The last of the three servers may be a foreign program (`docs/token-service/protocol/conformance.md`).
 fn conformance_of_a_server() -> Result<()> {
     survive_losses(ClientGroup::on(3, ServerStand::with_judged)?)
 }

@@ -130,8 +130,8 @@ fn a_leader_that_is_cut_off_serves_no_tokens_and_follows_after_its_return() -> R
     Ok(())
 }
 
-/// The test ends before the number that follows from the clock exceeds the old number. So only the state file keeps the
-/// number from becoming smaller.
+/// The test ends while the number that follows from the clock is still smaller than the old number. So only the state
+/// file keeps the number from becoming smaller.
 fn a_server_that_is_started_again_never_counts_configurations_back() -> Result<()> {
     let mut stand = ServerStand::new(1, 1, &[])?;
     let mut last = 0;
@@ -149,8 +149,8 @@ fn a_server_that_is_started_again_never_counts_configurations_back() -> Result<(
     Ok(())
 }
 
-/// During the test no server is silent for as long as the timeout. So if the other servers show a server as DOWN, this
-/// server has announced that it stops.
+/// During the test, every server sends messages within the timeout. So if a server is shown as DOWN, it announced that
+/// it stops.
 fn the_others_do_not_wait_for_a_server_that_leaves_and_watchers_see_it_leave() -> Result<()> {
     let patient = [("--server-timeout", "1h"), ("--quorum", "1")];
     let mut stand = ServerStand::new(2, 2, &patient)?;
@@ -200,7 +200,7 @@ fn a_server_whose_quorum_is_no_majority_warns_of_splits() -> Result<()> {
     Ok(())
 }
 
-/// Checks that a server does not start, and ends with this exit code and this error.
+/// Checks that a server does not start, and that it ends with this exit code and this error.
 fn check_refused(server: Ringd, code: i32, says: &str) -> Result<()> {
     let mut server = server.spawn()?;
     let end = server.wait_exit(WAIT_LIMIT)?;

@@ -18,8 +18,8 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A machine with systemd. The commands of the page have installed the service for one server on this machine. The
-/// server is not started yet.
+/// A machine with systemd. The commands of the page installed the service for one server on this machine. The server is
+/// not started yet.
 struct ServiceScene {
     container: Container,
     /// Commands that start the server and print its status.

@@ -20,7 +20,7 @@ pub(super) struct ServerStand {
     segment: Segment,
     folder: TempDir,
     servers: Vec<Daemon>,
-    /// A server that may be another program. The stand does not use its control socket.
+    /// A server that may be a foreign program. The stand does not use its control socket.
     judged: Option<usize>,
 }
 
@@ -60,7 +60,7 @@ impl ServerStand {
         Ok(())
     }
 
-    /// Makes a segment, and a list of servers for its first nodes.
+    /// Makes a segment, and a list of servers for the segment's first nodes.
     pub(super) fn without_servers(nodes: usize, servers: usize) -> Result<Self> {
         let segment = Layout::new(nodes).addresses().bridge()?;
         // A client on a server's machine needs the loopback interface.

@@ -39,7 +39,7 @@ fn a_command_can_require_a_quorum_and_its_environment_shows_the_grade() -> Resul
 struct TurnWatch(Child, BufReader<std::process::ChildStdout>);
 
 impl TurnWatch {
-    /// Starts a watch, and reads the snapshot with which its output begins.
+    /// Starts a watch, and reads the snapshot at the beginning of its output.
     fn start(daemon: &Daemon) -> Result<Self> {
         let mut command = Command::new(binaries().ringctl);
         command.arg("--socket").arg(daemon.control());

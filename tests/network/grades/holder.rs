@@ -1,4 +1,4 @@
-//! A command under `ringctl run` that continuously writes the current time until it ends.
+//! A command under `ringctl run`. The command continuously writes the current time until it ends.
 
 use std::env;
 use std::fs::{self, File};
@@ -23,13 +23,13 @@ use crate::grades::WAIT_LIMIT;
 const FILE_VARIABLE: &str = "GRADES_SIGNS";
 const WRITE_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Returns the time of CLOCK_BOOTTIME. When daemons report the end of a lease to its holder, they give the time of this
+/// Returns the time of CLOCK_BOOTTIME. When daemons report the end of a lease to its holder, they use the time of this
 /// clock.
 pub(super) fn boottime() -> Result<Duration> {
     Ok(Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME)?))
 }
 
-/// Runs the command of a [`Holder`] if this process was started as such a command. Returns the exit code.
+/// If this process was started as the command of a [`Holder`], runs this command. Returns the exit code.
 pub(crate) fn work_if_asked() -> Option<ExitCode> {
     let file = env::var_os(FILE_VARIABLE)?;
     if let Err(error) = work(Path::new(&file)) {
@@ -39,8 +39,7 @@ pub(crate) fn work_if_asked() -> Option<ExitCode> {
     Some(ExitCode::SUCCESS)
 }
 
-/// Writes the time of its start, and then repeatedly writes the current time until the file is deleted. Ignores
-/// SIGTERM.
+/// Writes the start time, and then repeatedly writes the current time until the file is deleted. Ignores SIGTERM.
 fn work(path: &Path) -> Result<()> {
     SigSet::all().thread_block()?;
     let file = File::options().write(true).open(path)?;
@@ -96,7 +95,7 @@ impl Holder {
         }
     }
 
-    /// Returns the time at which the command began, or `None` if it has not begun.
+    /// Returns the time at which the command began, or `None` if it did not begin.
     pub(super) fn first(&self) -> Result<Option<Duration>> {
         self.sign(0)
     }
@@ -106,7 +105,7 @@ impl Holder {
         self.sign(8)?.context("the command has never worked")
     }
 
-    /// Waits until the command has worked after `time`.
+    /// Waits until the command has written a time after `time`.
     pub(super) fn wait_for_sign(&self, time: Duration) -> Result<()> {
         let deadline = Instant::now() + WAIT_LIMIT;
         while self.sign(8)?.is_none_or(|last| last <= time) {

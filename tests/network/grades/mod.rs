@@ -31,12 +31,12 @@ pub(crate) fn tests() -> Vec<Test> {
     tests
 }
 
-/// Returns constants with which a command survives if its daemon is stalled for half a second.
+/// Returns constants that let a command survive while its daemon is stalled for half a second.
 fn timing() -> Timing {
     Timing::stall_tolerant(HEARTBEAT)
 }
 
-/// Returns shorter constants, which only exclusive tests may use.
+/// Returns shorter constants for exclusive tests only.
 fn exclusive_timing() -> Timing {
     Timing::stall_tolerant(HEARTBEAT / 2)
 }
@@ -95,7 +95,7 @@ fn output_of(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> 
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// Checks that the daemon grants no quorum within the time that a ring with these constants needs to elect its owner.
+/// Checks that the daemon grants no quorum during the time that a ring with these constants needs to elect its owner.
 /// Returns the error.
 fn check_no_quorum(daemon: &Daemon, timing: Timing) -> Result<String> {
     // The status may show the grade of the previous tenure until this grade expires.

@@ -44,8 +44,8 @@ fn penalty_column(daemon: &Daemon, member: &str) -> Result<String> {
     Ok(row.unwrap_or_default().to_owned())
 }
 
-/// Checks that a daemon has claimed no token since `since`, and has got at most one series of offers. One series is
-/// allowed, because a giver may send an offer before it hears of the pause.
+/// Checks that a daemon claims no token from `since` on, and gets at most one series of offers. One series is allowed,
+/// because a giver may send an offer before it learns of the pause.
 fn check_left_out(ring: &Ring, at: usize, since: Duration) -> Result<()> {
     let frames = ring.frames_since(since);
     let claim = frames.iter().find(|seen| seen.port == at && is_claim(seen));

@@ -1,4 +1,4 @@
-//! Checks that two holders never have a quorum at the same time during splits, stalls and deaths.
+//! Checks that at most one holder has a quorum during splits, stalls and deaths.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ fn a_holder_that_loses_its_token_ends_in_time(cut: Wire, heal: Wire) -> Result<(
 }
 
 /// Checks that the next holder waited only for an election and the end of earlier confirmations. Earlier confirmations
-/// end no later than the election.
+/// end at the latest with the election.
 fn check_short_wait(from: Duration, next: &Holder) -> Result<()> {
     let waited = next
         .first()?
@@ -115,7 +115,7 @@ fn each_half_of_a_ring_has_a_view_and_no_half_has_a_quorum() -> Result<()> {
     after.finish()
 }
 
-/// The returning machine has elected itself, and its token is stronger than the holder's.
+/// The returning machine elected itself, and its token is stronger than the holder's token.
 fn a_holder_continues_when_an_isolated_machine_comes_back() -> Result<()> {
     let ring = form::<3>(bridge(3)?)?;
     let holder = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
@@ -135,7 +135,7 @@ fn a_holder_continues_when_an_isolated_machine_comes_back() -> Result<()> {
     output_of(alone, QUORUM_OPTIONS, "true").map(drop)
 }
 
-/// Checks that the holder still works after all earlier confirmations have expired.
+/// Checks that the holder still works after the end of all earlier confirmations.
 fn check_works_on(holder: &Holder, timing: Timing) -> Result<()> {
     holder.wait_for_sign(boottime()? + 3 * timing.waiter_timeout())
 }
@@ -188,8 +188,8 @@ fn check_holder_with_stopped_daemon() -> Result<()> {
     second.finish()
 }
 
-/// A member confirms the holder, dies, and comes back without its memory. In the meantime the third member, which has
-/// not heard the holder for a long time, is elected.
+/// A member confirms the holder, dies, and restarts without its memory. Meanwhile, the third member is elected. It has
+/// received no frames from the holder for a long time.
 fn a_member_that_was_started_again_does_not_help_two_holders() -> Result<()> {
     let segment = Layout::new(3).addresses().switch(3)?;
     // A confirmation lasts longer than an election.

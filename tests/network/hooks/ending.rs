@@ -1,4 +1,4 @@
-//! Hooks that do not end, hooks that leave processes behind, and hooks of daemons that end.
+//! Hooks that run too long, hooks that leave processes behind, and hooks of ending daemons.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -15,8 +15,8 @@ use tempfile::TempDir;
 
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Returns constants with which the token rests and timeouts are long. A stalled owner keeps the token, and a stalled
-/// member still gets it.
+/// Returns constants with long timeouts that make the token rest. A stalled owner keeps the token, and a stalled member
+/// can still get the token.
 pub(super) fn resting_timing() -> Timing {
     Timing::tolerant(Duration::from_secs(1)).idle_hold(LONG_IDLE_HOLD)
 }
@@ -52,7 +52,7 @@ impl HookDir {
         self.path("record")
     }
 
-    /// Adds a hook in one step, so that no daemon runs half a script. `>>$R` in the script writes to the record.
+    /// Adds a hook in one step, so that no daemon runs an incomplete script. `>>$R` in the script writes to the record.
     pub(super) fn hook(&self, name: &str, script: &str) -> Result<PathBuf> {
         let path = self.hooks().join(name);
         self.program(&path, script)?;
@@ -82,7 +82,7 @@ impl HookDir {
             .collect()
     }
 
-    /// Waits until `wanted` returns a value for the lines of the record. Returns the value.
+    /// Waits until `wanted` returns a value for the lines of the hooks' record. Returns the value.
     pub(super) fn wait_for<T>(&self, wanted: impl Fn(&[String]) -> Option<T>) -> Result<T> {
         let deadline = Instant::now() + WAIT_LIMIT;
         loop {
@@ -112,8 +112,8 @@ pub(super) struct EventWatch {
 }
 
 impl EventWatch {
-    /// Starts a watch. A hook must have recorded the number of the start event, because the watch begins with the event
-    /// after it.
+    /// Starts a watch. A hook must have recorded the number of the start event, because the watch begins with the next
+    /// event.
     pub(super) fn start(daemon: &Daemon, place: &HookDir) -> Result<Self> {
         let start = place.wait_for_line(|line| line.contains(" old=none "))?;
         let first = value(&start, "number")?.parse::<u64>()? + 1;
@@ -178,7 +178,7 @@ pub(super) fn wait_until(what: &str, holds: impl Fn() -> bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether a process lives and is not a zombie.
+/// Whether a process is alive and is not a zombie.
 pub(super) fn is_alive(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     let state = stat.rsplit_once(") ").map(|(_, rest)| rest.chars().next());

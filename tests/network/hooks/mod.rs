@@ -1,4 +1,4 @@
-//! Tests of real daemons with hooks. The hooks are scripts like the scripts of operators (`docs/reference/hooks.md`).
+//! Tests of real daemons with hooks. The hooks are scripts, as operators write them (`docs/reference/hooks.md`).
 
 mod ending;
 mod environment;

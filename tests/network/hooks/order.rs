@@ -1,4 +1,4 @@
-//! Events that hooks get, and the order of the hooks.
+//! Events that trigger hooks, and the order of the hooks.
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;

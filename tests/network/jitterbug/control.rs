@@ -28,8 +28,8 @@ pub(super) fn tests() -> Vec<Test> {
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// Options for a lease of two seconds. Other stands use shorter leases. On a busy machine, the keeper may renew such a
-/// lease too late.
+/// Options for a lease of two seconds. Other stands use shorter leases. On a busy machine, the keeper may be too late
+/// to renew such a lease.
 const LONG_LEASE: [(&str, &str); 1] = [("--tr-interval", "400ms")];
 
 struct CommandOutput {

@@ -21,12 +21,12 @@ pub(super) fn tests() -> Vec<Test> {
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// Returns the numbers from 0 to `count` - 1, except `but`.
+/// Returns the numbers from 0 to `count` - 1, without the number `but`.
 fn others(count: usize, but: usize) -> Vec<usize> {
     (0..count).filter(|&index| index != but).collect()
 }
 
-/// Returns the sum of the restores that these nodes have won.
+/// Returns the total number of restores that these nodes won.
 fn restores_won(stand: &mut NodeStand, those: &[usize]) -> Result<u64> {
     let won = those.iter().map(|&index| {
         let status = stand.node(index).wait_for_status(WAIT_LIMIT, |_| true)?;
@@ -61,7 +61,7 @@ fn a_killed_leader_is_replaced_and_the_count_continues() -> Result<()> {
     stand.judge().map(drop)
 }
 
-/// The command of the leader never ends by itself, and must end soon after the leader.
+/// The leader's command runs until it is killed, and must end soon after the leader.
 fn a_leader_that_is_killed_during_its_computation_is_replaced() -> Result<()> {
     // After the ring has counted to 5, the next step of each node hangs.
     let command =
@@ -164,7 +164,7 @@ fn a_restore_succeeds_although_a_third_of_all_datagrams_is_lost() -> Result<()> 
     Ok(())
 }
 
-/// Another leader replaces the stopped leader.
+/// A new leader replaces the stopped leader.
 fn a_leader_that_was_stopped_asks_for_the_token_before_it_leads_again() -> Result<()> {
     let mut stand = NodeStand::new(Kind::Bridge, 3, &[("--hold", "300ms")])?;
     stand.wait_for_ring(&[0, 1, 2])?;
@@ -200,7 +200,7 @@ fn a_leader_that_was_stopped_asks_for_the_token_before_it_leads_again() -> Resul
     stand.judge().map(drop)
 }
 
-/// Checks that the ring continues without a restore when the node ends.
+/// Checks that the ring continues without a restore when a node ends.
 fn a_node_that_gets_sigterm_passes_the_token() -> Result<()> {
     let mut stand = NodeStand::new(
         Kind::Bridge,
@@ -225,8 +225,8 @@ fn a_node_that_gets_sigterm_passes_the_token() -> Result<()> {
     stand.judge().map(drop)
 }
 
-/// The last of the four nodes may be another program (`docs/jitterbug/protocol/conformance.md`). The other three nodes
-/// show whether the ring works, and the judge checks the messages of all nodes.
+/// The last of the four nodes may be a foreign program (`docs/jitterbug/protocol/conformance.md`). The other three
+/// nodes show whether the ring works, and the judge checks the messages of all nodes.
 fn conformance_of_a_node() -> Result<()> {
     const OTHERS: [usize; 3] = [0, 1, 2];
     const JUDGED: usize = 3;

@@ -1,4 +1,4 @@
-//! The example of the page: a ring that computes digits of pi, and loses no digits when leaders die.
+//! The example of the page: a ring computes digits of pi, and loses no digits when leaders die.
 
 use std::path::Path;
 use std::process::Command;
@@ -92,7 +92,7 @@ fn check_shown(digits: &str) -> Result<()> {
     Ok(())
 }
 
-/// Computes this many digits in one run.
+/// Computes this many digits per run.
 fn pi(scripts: &Path, length: usize) -> Result<String> {
     let more = (length - 2).to_string();
     let output = Command::new(scripts.join("pi-digits")).arg(more).output()?;

@@ -11,7 +11,7 @@ use super::stand::UDP_PORT;
 use super::wire::{Datagram, GiverMessages};
 use crate::record::{Record, Sent, Stream};
 
-/// A completed pass: one node passed the token, and another node took it.
+/// A completed pass: one node passed the token, and the next node took it.
 #[derive(Debug, Clone)]
 pub(super) struct Pass {
     pub at: Duration,
@@ -75,7 +75,7 @@ fn check_answers(datagrams: &[(Sent, Datagram)]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the pass over a connection, if the pass was completed.
+/// Returns the pass over a connection, if the pass completed.
 fn completed_pass(stream: &Stream) -> Result<Option<Pass>> {
     let with_list = match stream.candidate.bytes[..] {
         [] => return Ok(None),
@@ -121,7 +121,7 @@ fn describe_ends(streams: &[Stream]) -> String {
     streams.iter().map(line).collect()
 }
 
-/// Checks that the passes of one id form one chain. So each token has at most one holder at any time.
+/// Checks that the passes of one token id form a single chain. So each token has at most one holder at any time.
 fn check_chains(passes: &[Pass]) -> Result<()> {
     let mut holders: BTreeMap<i32, IpAddr> = BTreeMap::new();
     for pass in passes {
@@ -140,7 +140,7 @@ fn check_chains(passes: &[Pass]) -> Result<()> {
 }
 
 impl Seen {
-    /// Checks that the data of each id never goes back. `rank` returns the progress that some data contain.
+    /// Checks that the data of each id never become older. `rank` returns the progress that some data contain.
     pub(super) fn check_data(&self, rank: impl Fn(&[u8]) -> Result<u64>) -> Result<()> {
         let mut ranks: BTreeMap<i32, u64> = BTreeMap::new();
         for pass in &self.passes {
@@ -180,7 +180,7 @@ pub(super) fn tests() -> Vec<Test> {
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// Returns a pass of token 7 between two nodes. `from` and `to` are the last bytes of their addresses.
+/// Returns a pass of token 7 between two nodes. `from` and `to` are the last bytes of the nodes' addresses.
 fn test_pass(at: u64, from: u8, to: u8, data: &[u8]) -> Pass {
     let address = |last| IpAddr::from([10, 77, 0, last]);
     Pass {

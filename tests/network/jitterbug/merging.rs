@@ -1,4 +1,4 @@
-//! Rings that become one ring.
+//! Rings that merge into one ring.
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, WAIT, WAIT_LIMIT, limit, tests};

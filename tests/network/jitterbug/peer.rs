@@ -1,4 +1,4 @@
-//! A peer that sends only the bytes that a test gives it.
+//! A peer that sends only the bytes from a test.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -26,7 +26,7 @@ pub(super) enum Outcome {
 }
 
 impl Peer {
-    /// Makes a peer on a node without a daemon.
+    /// Makes a peer on a node that has no daemon.
     pub(super) fn on(node: &Node) -> Result<Self> {
         let socket = node.ns().run(|| UdpSocket::bind(("0.0.0.0", UDP_PORT)))??;
         socket.set_broadcast(true)?;
@@ -68,7 +68,7 @@ impl Peer {
         offer_with(self.connect(to)?, id, list, data, TcpStream::write_all)
     }
 
-    /// Offers a token, but sends one byte per millisecond.
+    /// Offers a token, and sends one byte per millisecond.
     pub(super) fn offer_slowly(
         &self,
         to: SocketAddr,
@@ -94,7 +94,7 @@ impl Peer {
         Ok(stream)
     }
 
-    /// Connects from another address of this machine. Returns `None` if the node resets the connection at once.
+    /// Connects from a different address of this machine. Returns `None` if the node resets the connection at once.
     pub(super) fn connect_from(&self, from: Ipv4Addr, to: SocketAddr) -> Result<Option<TcpStream>> {
         let connect = || -> io::Result<TcpStream> {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;

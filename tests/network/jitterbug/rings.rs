@@ -80,8 +80,8 @@ fn twelve_nodes_on_ipv6_become_one_ring() -> Result<()> {
     check_ring(Kind::Ipv6, 12)
 }
 
-/// If the kernel chose the source address of a datagram, it would choose the newest address. The node would then
-/// mistake its own message for a message of another node.
+/// If the kernel chose the source address of a datagram, it would choose the newest address. The node would then take
+/// its own message for a message of another node.
 fn a_node_on_ipv6_sends_from_its_own_address_even_if_there_are_others() -> Result<()> {
     let stand = NodeStand::new(Kind::Ipv6, 1, &[])?;
     stand.wait_for_count(0, 3)?;

@@ -15,8 +15,8 @@ use super::judge::{Seen, judge, number};
 use crate::record::Record;
 
 pub(super) const UDP_PORT: u16 = 57_700;
-/// Default times of a stand. With these times a restore takes 180 ms, and a leader that stalls for 150 ms no longer
-/// leads.
+/// Default times of a stand. With these times, a restore takes 180 ms, and a leader that stalls for 150 ms loses its
+/// leadership.
 const DEFAULT_TIMES: [(&str, &str); 3] = [
     ("--tr-interval", "30ms"),
     ("--renew-timeout", "1s"),
@@ -41,7 +41,7 @@ pub(super) struct NodeStand {
     kind: Kind,
     record: Record,
     nodes: Vec<Daemon>,
-    /// A node that may be another program. The stand does not use its control socket.
+    /// A node that may be a foreign program. The stand does not use its control socket.
     judged: Option<usize>,
 }
 
@@ -65,7 +65,7 @@ impl NodeStand {
         Ok(stand)
     }
 
-    /// Makes a segment on which no daemon runs yet.
+    /// Makes a segment without daemons.
     pub(super) fn without_nodes(kind: Kind, nodes: usize) -> Result<Self> {
         let layout = Layout::new(nodes);
         let segment = match kind {
@@ -183,7 +183,7 @@ impl NodeStand {
         }
     }
 
-    /// Waits until each of these nodes has led again and increased the count.
+    /// Waits until each of these nodes has led one more time and increased the count.
     pub(super) fn wait_for_rounds(&self, those: &[usize]) -> Result<()> {
         for &index in those {
             let before = self.count(index)?;
@@ -227,7 +227,7 @@ impl NodeStand {
         }
     }
 
-    /// Checks the messages of the ring, whose data must be a count.
+    /// Checks the messages of the ring. The ring's data must be a count.
     pub(super) fn judge(&self) -> Result<Seen> {
         let seen = judge(&self.record)?;
         seen.check_data(number)?;
@@ -256,7 +256,7 @@ fn link_local(index: usize) -> IpAddr {
     Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last).into()
 }
 
-/// Gives a node only one link-local address, which it can use at once.
+/// Gives a node only one link-local address. The node can use this address at once.
 fn give_ipv6(node: &Node) -> Result<()> {
     node.ns().enable_ipv6()?;
     node.ns()

@@ -13,7 +13,7 @@ pub(super) enum Datagram {
         id: i32,
         port: u16,
     },
-    /// A TR1 that asks for an answer.
+    /// A TR1 that requests an answer.
     Ask {
         id: i32,
     },
@@ -55,18 +55,18 @@ fn id(bytes: &[u8]) -> Result<i32> {
     Ok(id)
 }
 
-/// Messages of a giver on a stream, up to the last message that is complete.
+/// Messages of a giver on a stream, up to the last complete message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct GiverMessages {
     pub id: Option<i32>,
     pub hash: i32,
     pub list: Option<Vec<Entry>>,
-    /// Data after the header of TP5, or `None` if this header did not arrive.
+    /// Data after the header of TP5, or `None` if the header did not arrive.
     pub data: Option<Vec<u8>>,
 }
 
 impl GiverMessages {
-    /// Reads the bytes of a giver, which may end anywhere. `with_list` is true if the candidate requested TP4.
+    /// Reads the bytes of a giver. The bytes may end at any place. `with_list` is true if the candidate requested TP4.
     pub(super) fn read(bytes: &[u8], with_list: bool) -> Result<Self> {
         let mut given = Self::default();
         // TP6 is the first message, or missing.

@@ -21,7 +21,7 @@ use crate::locks::scene::{LockScene, holder};
 use crate::locks::{WAIT_LIMIT, connect, form, shared_ring};
 
 const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
-/// Number of requests that a flooding client sends before it reads answers.
+/// Number of requests that a flooding client sends before it reads the answers.
 const FLOOD_REQUESTS: usize = 64;
 /// Maximum length of a request in bytes, including its newline.
 const REQUEST_LEN_MAX: usize = 4096;
@@ -99,8 +99,8 @@ fn send_half_request(mut stream: UnixStream) -> Result<()> {
     Ok(stream.write_all(&STATUS[..STATUS.len() / 2])?)
 }
 
-/// Locks and unlocks until `is_over` returns true. A lost lock is no failure, because the machine may be too busy to
-/// renew the lease.
+/// Locks and unlocks until `is_over` returns `true`. The loss of a lock is no failure, because a busy machine may renew
+/// the lease too late.
 fn lock_repeatedly(daemon: &Daemon, is_over: impl Fn() -> bool) -> Result<()> {
     let mut client = connect(daemon)?;
     while !is_over() {
@@ -141,7 +141,7 @@ fn clients_that_send_garbage_or_floods_or_do_not_read_disturb_no_other_client() 
     ring.check()
 }
 
-/// Starts a watch whose output the test does not read.
+/// Starts a watch; the test does not read its output.
 fn watcher(socket: &Path) -> Result<UnixStream> {
     let mut stream = open(socket)?;
     stream.write_all(b"{\"request\":\"watch\"}\n")?;
@@ -222,8 +222,8 @@ fn an_invalid_request_is_answered_with_an_error() -> Result<()> {
     Ok(())
 }
 
-/// A holder may pass a descriptor of `cgroup.kill`, a file with which the daemon can end the holder's control group.
-/// The daemon must not write to any other file, because the daemon may have more rights than the client.
+/// A holder may pass a descriptor of `cgroup.kill`. With this file, the daemon can end the holder's control group. The
+/// daemon must not write to any other file, because the daemon may have more permissions than the client.
 fn the_daemon_does_not_write_to_a_file_that_ends_no_control_group() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
@@ -249,7 +249,7 @@ fn the_daemon_does_not_write_to_a_file_that_ends_no_control_group() -> Result<()
     next.unlock()
 }
 
-/// Returns a connection that takes a day to close, and its peer on another machine. The peer never reads.
+/// Returns a connection that takes a day to close, and its peer on a second machine. The peer never reads.
 fn slow_to_close(segment: &Segment) -> Result<(TcpStream, TcpStream)> {
     const A_DAY: i32 = 86_400;
     let ip = segment.node(0).ip().context("the node has an IP")?;
@@ -275,8 +275,8 @@ fn send_with(client: &UnixStream, bytes: &[u8], descriptor: impl AsFd) -> Result
     Ok(())
 }
 
-/// If a receiver reads the bytes of a message but does not take its descriptors, the kernel closes the descriptors. The
-/// receiver waits while the kernel closes the descriptors.
+/// If a receiver reads the bytes of a message but not its descriptors, the kernel closes the descriptors. The receiver
+/// waits until the kernel has closed the descriptors.
 fn a_descriptor_that_closes_slowly_delays_no_client() -> Result<()> {
     let ring = form(2)?;
     let daemon = &ring.daemons[0];

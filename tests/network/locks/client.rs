@@ -46,7 +46,7 @@ impl Client {
         Ok(())
     }
 
-    /// Returns the next line. Returns an error at the end of the connection.
+    /// Returns the next line. Returns an error if the connection ends.
     pub(crate) fn receive(&mut self) -> Result<Value> {
         let mut line = String::new();
         let read = self.reader.read_line(&mut line);
@@ -79,7 +79,7 @@ impl Client {
         self.expect("unlocked").map(drop)
     }
 
-    /// Releases the lock, which may already be lost.
+    /// Releases the lock; the lock may already be lost.
     pub(crate) fn unlock_or_lose(&mut self) -> Result<()> {
         self.send(&json!({"request": "unlock"}))?;
         loop {

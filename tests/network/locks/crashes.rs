@@ -34,7 +34,7 @@ fn the_death_of_ringctl_ends_its_work_before_another_begins() -> Result<()> {
     next.check_begins_alone()
 }
 
-/// The daemon has a connection only to the keeper. The kernel and `ringctl` end the work.
+/// The daemon's only connection goes to the keeper. The kernel and `ringctl` end the work.
 fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     let scene = LockScene::new()?;
     let mut run = scene.start_work(&[], STUBBORN_COMMAND)?;
@@ -108,20 +108,21 @@ fn processes_outside_the_process_group_end_with_ringctl_and_its_keeper() -> Resu
     })
 }
 
-/// Command that prints "ready" and closes all descriptors of `ringctl`. The command keeps only the test's mark open.
+/// Command that prints "ready" and closes all descriptors of `ringctl`. The command keeps only one descriptor open: the
+/// test's mark.
 pub(super) const CLOSES_ALL: &str = "exec python3 -c 'import os, time
 os.closerange(3, 9)
 os.closerange(10, 1000)
 print(\"ready\", flush=True)
 time.sleep(1000)'";
 
-/// Daemonized processes also close their descriptors.
+/// Daemonized processes close their descriptors too.
 fn processes_without_descriptors_end_with_ringctl_and_its_keeper() -> Result<()> {
     check_work_ends_without_both(CLOSES_ALL, |_| Ok(()))
 }
 
-/// The keeper is in its own session. If another session were busy, the keeper could wait for a CPU for seconds, and its
-/// lease would expire.
+/// The keeper is in its own session. If a different session were busy, the keeper could wait for a CPU for seconds, and
+/// its lease would expire.
 fn a_keeper_has_the_priority_of_its_daemon() -> Result<()> {
     let scene = LockScene::new()?;
     let _work = scene.start_work(&[], "echo ready; exec sleep 1000")?;

@@ -71,8 +71,8 @@ fn data_set_under_a_lock_are_read_on_another_node() -> Result<()> {
     next.expect_line("627920697473656c66")
 }
 
-/// `status` does not show the waiting command, because the command has no lock. Without a message the command would
-/// seem to hang.
+/// `status` does not show the waiting command, because the command has no lock. Without a message, users would think
+/// that the command hangs.
 fn a_client_that_waits_to_set_data_reports_the_holder() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;

@@ -50,7 +50,7 @@ fn the_work_ends_when_its_daemon_crashes_and_the_restarted_daemon_shows_no_holde
     next.expect("granted").map(drop)
 }
 
-/// A stopped daemon neither renews the lease nor reports the end of the lease. Two rings run in parallel, so that their
+/// A stopped daemon does not renew the lease, and does not report its end. Two rings run in parallel, so that their
 /// waits overlap.
 fn a_holder_whose_daemon_is_stopped_ends_before_another_begins() -> Result<()> {
     let cases: [Case; 2] = [
@@ -124,14 +124,14 @@ fn boottime() -> Result<Duration> {
     Ok(Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME)?))
 }
 
-/// Returns constants with which a new member hears of the token before WAITER_TIMEOUT ends. A faulty daemon could then
+/// Returns constants that let a new member learn of the token before WAITER_TIMEOUT ends. A faulty daemon could then
 /// grant the lock too early.
 fn short_timing() -> Timing {
     Timing::tolerant(HEARTBEAT).idle_hold(HEARTBEAT)
 }
 
-/// A daemon that has just started may not know an earlier owner. A program that holds a lock on that owner's machine
-/// still relies on its lease.
+/// A daemon may not know an earlier owner just after its start. A lock holder on that owner's machine still relies on
+/// its lease.
 fn no_lock_is_granted_before_an_earlier_owners_lease_ends() -> Result<()> {
     let mut ring = form_with(3, short_timing())?;
     ring.daemons[0].kill()?;
@@ -150,7 +150,7 @@ fn no_lock_is_granted_shortly_after_the_link_came_up() -> Result<()> {
     is_granted_late(&ring, begun)
 }
 
-/// Checks that the first node gets the token not earlier than WAITER_TIMEOUT after `begun`.
+/// Checks that the first node gets the token at the earliest WAITER_TIMEOUT after `begun`.
 fn is_granted_late(ring: &Ring, begun: Duration) -> Result<()> {
     let mut client = connect(&ring.daemons[0])?;
     client.lock("early")?;

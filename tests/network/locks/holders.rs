@@ -1,4 +1,4 @@
-//! Current and former holders in the reports of other machines, of watchers and of the log.
+//! Current and earlier holders in the reports of other machines, of watchers and of the log.
 
 use anyhow::{Result, ensure};
 use ring_segment::{Test, tests};

@@ -20,7 +20,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Returns the example's command, which writes `lines` lines to the file.
+/// Returns the example's command. It writes `lines` lines to the file.
 fn writes(daemon: &Daemon, file: &Path, lines: &str) -> Command {
     let mut command = Command::new(program("examples/lock"));
     command.arg(daemon.control()).arg(file).arg(lines);

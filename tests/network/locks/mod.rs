@@ -1,8 +1,8 @@
 //! Locks of real daemons, used by programs on their machines.
 //!
-//! `scene.rs` has the usual scene: work under the token on one node, and a client on another node that waits for the
-//! token. `program.rs` runs `ringctl`, and `client.rs` uses the protocol of the control socket. `crates/ringctl/tests`
-//! tests `ringctl` without a real daemon.
+//! `scene.rs` contains the usual scene: work under the token on one node, and a client on a second node that waits for
+//! the token. `program.rs` runs `ringctl`, and `client.rs` uses the protocol of the control socket.
+//! `crates/ringctl/tests` tests `ringctl` without a real daemon.
 
 mod bad_clients;
 mod client;
@@ -60,7 +60,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests
 }
 
-/// Returns constants with which a holder keeps its lock during a stall of half a second.
+/// Returns constants that let a holder keep its lock during a stall of half a second.
 fn timing() -> Timing {
     Timing::stall_tolerant(HEARTBEAT).idle_hold(HEARTBEAT)
 }
@@ -86,8 +86,8 @@ fn connect(daemon: &Daemon) -> Result<Client> {
     Client::connect(&daemon.control())
 }
 
-/// Returns `ringctl` for a daemon, with all signals at their defaults. The parent of the tests may ignore some signals,
-/// like a shell that starts a background command. Children would inherit this setting.
+/// Returns `ringctl` for a daemon, with all signals at their defaults. The parent process of the tests may ignore some
+/// signals, like a shell that starts a background command. Children would inherit this setting.
 fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Command {
     let mut command = Command::new("env");
     command.arg("--default-signal").arg(binaries().ringctl);

@@ -1,4 +1,4 @@
-//! Tests of `ringctl once`: every machine calls a job, and only one machine runs it.
+//! Tests of `ringctl once`: every machine calls a job, but only one machine runs the job.
 
 use std::fs;
 use std::path::Path;
@@ -68,7 +68,7 @@ fn check_has_run(mut run: Running) -> Result<()> {
     run.expect_code(0)
 }
 
-/// Checks that the command succeeds without output.
+/// Checks that the command succeeds and prints nothing.
 fn check_silent(mut run: Running) -> Result<()> {
     let (output, errors) = (run.remaining_output(), run.errors());
     ensure!(output.is_empty() && errors.is_empty(), "{output}{errors}");
@@ -85,7 +85,7 @@ fn knows(daemon: &Daemon, name: &str, outcome: &str) -> Result<()> {
     daemon.wait_for_status(WAIT_LIMIT, known).map(drop)
 }
 
-/// Returns the crontab line of `docs/how-to/nightly-job.md` with another program.
+/// Returns the crontab line of `docs/how-to/nightly-job.md`, changed to run `program`.
 fn nightly_command(program: &str) -> Result<Vec<String>> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/nightly-job.md");
     let page = fs::read_to_string(page)?;

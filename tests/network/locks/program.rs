@@ -12,7 +12,7 @@ use rustix::process::{PidfdFlags, pidfd_open};
 
 use ring_segment::limit::{self, TextReader, is_readable};
 
-/// A started process, which is killed on drop.
+/// A started process. It is killed on drop.
 pub(crate) struct Running {
     child: Child,
     output: TextReader<ChildStdout>,

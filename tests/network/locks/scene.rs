@@ -1,4 +1,4 @@
-//! Work under the token on one node, and a client on another node that waits for the token.
+//! Work under the token on one node, and a client on a second node that waits for the token.
 
 use std::fs::File;
 use std::ops::Deref;
@@ -21,7 +21,7 @@ pub(super) struct LockScene {
 }
 
 impl LockScene {
-    /// Makes a scene on a shared ring of two, which the test must not harm.
+    /// Makes a scene on a shared ring of two. The test must not harm this ring.
     pub(super) fn new() -> Result<Self> {
         Self::on(Box::new(shared_ring(2)?))
     }
@@ -50,8 +50,7 @@ impl LockScene {
         self.folder.path().join(name)
     }
 
-    /// Returns the file that stays locked while any process of the work lives. All processes of the work inherit the
-    /// lock.
+    /// Returns the file that is locked while any process of the work lives. All processes of the work inherit the lock.
     fn lock_file(&self) -> PathBuf {
         self.file("mark")
     }
@@ -86,7 +85,7 @@ pub(super) struct NextClient {
 }
 
 impl NextClient {
-    /// Checks that this client gets the token, and that no process of the earlier work lives at that moment.
+    /// Checks that this client gets the token, and that all processes of the earlier work have ended at that moment.
     pub(super) fn check_begins_alone(mut self) -> Result<()> {
         self.client.expect("granted")?;
         ensure!(self.is_alone(), "a process of the work is left");
@@ -103,7 +102,7 @@ pub(super) fn path(path: &Path) -> Result<&str> {
     path.to_str().context("a plain path")
 }
 
-/// Returns the client with this label, which may hold the token or wait for it.
+/// Returns the client with this label. The client may hold the token or wait for it.
 pub(super) fn find<'a>(status: &'a Value, label: &str) -> Option<&'a Value> {
     let mut clients = status["clients"].as_array()?.iter();
     clients.find(|client| client["label"] == label)

@@ -48,8 +48,8 @@ fn lock_for_script(script: &Running, daemon: &Daemon, label: &str) -> Result<Str
     Ok(token)
 }
 
-/// Checks that no lock is held for the script, and that the exit code reports this state. In contrast, etcdctl returns
-/// 0 when a lease is gone (etcd#19261).
+/// Checks that the script holds no lock, and that the exit code reports this state. In contrast, etcdctl returns 0 when
+/// a lease is gone (etcd#19261).
 fn check_none(script: &Running, daemon: &Daemon) -> Result<()> {
     for arguments in [&["lock", "--check"][..], &["unlock"]] {
         let mut without = start_for_script(script, daemon, arguments)?;
@@ -219,7 +219,7 @@ fn a_script_learns_of_the_loss_although_its_keeper_is_killed_or_stopped() -> Res
     Ok(())
 }
 
-/// The script gets no signal at the release, and no signal when its keeper ends.
+/// The script gets no signal when it releases the lock, and no signal when its keeper ends.
 fn a_script_that_released_its_lock_gets_no_signal() -> Result<()> {
     let scene = LockScene::new()?;
     let mut script = start_script()?;
@@ -236,7 +236,7 @@ fn a_script_that_released_its_lock_gets_no_signal() -> Result<()> {
     script.expect_signal(Signal::SIGKILL)
 }
 
-/// Starts a script that uses descriptor 9 like the script in the help.
+/// Starts a script that uses descriptor 9 in the same way as the script in the help.
 fn start_pipe(scene: &LockScene, rest: &str) -> Result<Running> {
     let help = script_of_the_help("Hold the lock until no process has file descriptor 9 open:")?;
     let (begin, _) = help.split_once("...\n").context("the node of the work")?;
@@ -269,7 +269,7 @@ fn a_lock_lasts_as_long_as_a_descriptor_is_open() -> Result<()> {
     script.expect_code(0)
 }
 
-/// If a process has entered a container, its caller has no PID in the container. So `ringctl` requires --pid.
+/// If a process entered a container from outside, its caller has no PID in the container. So `ringctl` requires --pid.
 fn a_call_from_outside_a_container_must_name_a_process() -> Result<()> {
     let ring = shared_ring(2)?;
     for arguments in [&["lock"][..], &["lock", "--check"], &["unlock"]] {

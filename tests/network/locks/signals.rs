@@ -16,8 +16,8 @@ const FATAL: [Signal; 4] = [
     Signal::SIGQUIT,
 ];
 
-/// A shell that waits for its child. The shell prints "ready" after the child has called exec, because an earlier
-/// signal could be lost in the forked shell.
+/// A shell that waits for its child. The shell prints "ready" after the child has called exec, because the forked shell
+/// could lose an earlier signal.
 const TREE: &str = "sleep 1000 & is=sh; \
     while [ $is != sleep ]; do read is </proc/$!/comm; done; echo ready; wait";
 
@@ -79,7 +79,7 @@ fn a_terminated_command_can_clean_up_and_ringctl_returns_its_exit_code() -> Resu
     run.expect_code(7)
 }
 
-/// consul#4439: consul ignored signals until it had acquired the lock.
+/// consul#4439: consul ignored signals until it acquired the lock.
 fn a_signal_ends_the_wait_for_the_token_and_the_command_never_starts() -> Result<()> {
     let scene = LockScene::new()?;
     let began = scene.file("began");
@@ -110,7 +110,7 @@ fn a_signal_ends_the_wait_for_the_token_and_the_command_never_starts() -> Result
     Ok(())
 }
 
-/// consul#9788: consul stopped the child only 90 s after another client had got the lock.
+/// consul#9788: consul stopped the child only 90 s after the next client got the lock.
 fn a_command_that_ignores_the_loss_is_killed_before_another_client_gets_the_token() -> Result<()> {
     let scene = LockScene::new()?;
     let mut run = scene.start_work(&[], &format!("trap '' TERM; {TREE}; sleep 1000"))?;

@@ -1,4 +1,4 @@
-//! Waits for the token: messages to the waiting user, and the end of the wait.
+//! Waits for the token: messages to the waiting user, and how the wait ends.
 
 use std::fs;
 use std::process::Command;
@@ -22,7 +22,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Returns constants with which a member counts as silent after 3.2 s.
+/// Returns constants that make a member count as silent after 3.2 s.
 fn timing() -> Timing {
     Timing::stall_tolerant(Duration::from_millis(25))
 }

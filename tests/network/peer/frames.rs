@@ -8,7 +8,7 @@ use ring_segment::{
     binaries, frame, is_heartbeat, tests,
 };
 
-/// Period of heartbeats, which is so long that the daemon sends nothing by itself during a test.
+/// Period of heartbeats. It is so long that the daemon sends nothing by itself during a test.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const ANSWER_TIME: Duration = Duration::from_millis(150);
 
@@ -23,8 +23,8 @@ fn counter(stand: &Stand, reason: &str) -> Result<u64> {
         .with_context(|| format!("{reason}: {status:#}"))
 }
 
-/// Returns payloads at the limits of the format. Each payload comes with the name of the reason in the counters, and
-/// with its source.
+/// Returns payloads at the limits of the format. Each payload comes with its source and the counter's name of the
+/// reason.
 fn invalid_frames(author: MacAddr) -> Vec<(&'static str, MacAddr, Vec<u8>)> {
     let of = |author| Message::WhereIsToken.payload(author);
     let longest = {

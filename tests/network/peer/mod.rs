@@ -1,5 +1,5 @@
-//! Tests one daemon between two peers that send the test's frames. The tests cover behavior that only a real process
-//! and a real kernel show. `tests/peer` tests the state machine with exact times.
+//! Tests one daemon between two peers that send the test's frames. The tests cover behavior that appears only with a
+//! real process and a real kernel. `tests/peer` tests the state machine with exact times.
 
 mod frames;
 mod processes;

@@ -11,8 +11,7 @@ use ring_segment::{
 };
 use serde_json::Value;
 
-/// Period of heartbeats. The period is so long that a peer has twice the time of a handover before the daemon elects
-/// itself.
+/// Period of heartbeats. The period is so long that a peer has twice the handover time before the daemon elects itself.
 const HEARTBEAT: Duration = Duration::from_millis(300);
 
 pub(super) fn tests() -> Vec<Test> {
@@ -98,8 +97,7 @@ fn the_numbers_of_chains_continue_after_a_restart() -> Result<()> {
     Ok(())
 }
 
-/// The state machine would make the attempts of this handover one after the other. An ending daemon makes the attempts
-/// at once.
+/// The state machine would make the attempts of this handover one by one. An ending daemon makes all attempts at once.
 fn an_ending_owner_with_too_many_dead_members_sends_leaving() -> Result<()> {
     let mut stand = stand()?;
     stand.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;

@@ -7,7 +7,7 @@ use ring_segment::{
     LONG_IDLE_HOLD, Message, Seen, Stand, Test, Timing, WAIT_LIMIT, binaries, take_token, tests,
 };
 
-/// Period of heartbeats. Before the daemon elects itself, a peer has twice the time that it needs for a handover.
+/// Period of heartbeats. Before the daemon elects itself, a peer has twice the time of a handover.
 const HEARTBEAT: Duration = Duration::from_millis(300);
 const SOME_IP: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
 

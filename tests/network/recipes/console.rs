@@ -18,12 +18,12 @@ const TYPING_TIME: Duration = Duration::from_millis(500);
 /// Line in a page that stands for left-out output.
 const LEFT_OUT: &str = "...";
 
-/// A shell that runs the commands of a page like a reader's terminal.
+/// A shell that runs the commands of a page, like a terminal of a reader.
 pub(super) struct Shell {
     bash: Child,
     input: Option<ChildStdin>,
     output: Receiver<String>,
-    /// Output since the last command whose output was compared.
+    /// Output after the last command whose output was compared.
     unread: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ impl Shell {
         })
     }
 
-    /// Types lines, without a look at their output.
+    /// Types lines, and does not check their output.
     pub(super) fn enter(&mut self, lines: &str) -> Result<()> {
         let input = self.input.as_mut().context("the shell has ended")?;
         Ok(input.write_all(format!("{}\n", lines.trim_end()).as_bytes())?)
@@ -82,8 +82,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Waits until all entered commands that run in the foreground have ended, and checks that the last command
-    /// succeeded.
+    /// Waits until all entered foreground commands have ended, and checks that the last command succeeded.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.enter("echo \"exit code $?\"")?;
         self.expect(&["exit code 0"])

@@ -13,7 +13,7 @@ use super::WAIT_LIMIT;
 use super::pages::{DOCKER, block};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// A Docker daemon that changes no firewall, and that needs no network besides the page's one.
+/// A Docker daemon that does not change the firewall, and that needs only the network of the page.
 const START: &str = "systemd-run --quiet --unit=dockerd --property=Type=notify \
     dockerd --iptables=false --bridge=none --ip-forward=false --storage-driver=vfs --log-level=error";
 /// Makes the stand-in for Debian's image: a shell, `sleep`, and all libraries.
@@ -27,7 +27,7 @@ const BASE_IMAGE: &str = "
     done
     cp -L /bin/sh /bin/sleep /tmp/base/bin/
     tar c -C /tmp/base . | docker import - debian:bookworm-slim";
-/// Prints the seconds since the boot while it runs.
+/// Prints the seconds since the boot, as long as it runs.
 const JOB: &str =
     "#!/bin/sh\necho start\nwhile read -r now _ </proc/uptime; do echo $now; sleep 0.02; done\n";
 
@@ -68,7 +68,7 @@ fn install(machine: &Container, at: usize) -> Result<()> {
     Ok(())
 }
 
-/// Returns the begin and the end of each run of the job. A run that printed no time does not count.
+/// Returns the begin and the end of each run of the job. Ignores a run that printed no time.
 fn runs(machine: &Container) -> Result<Vec<(f64, f64)>> {
     let text = machine.sh("docker logs reports 2>/dev/null")?;
     let run = |lines: &str| {
@@ -88,7 +88,7 @@ fn wait_for_run(machine: &Container, before: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether the job's `ringctl` waits for the token, or has it.
+/// Whether the job's `ringctl` waits for the token or holds the token.
 const WAITS: &str = "until docker exec ringd ringctl status --json 2>/dev/null | jq -e '.clients[0]' >/dev/null; \
     do sleep 0.05; done";
 

@@ -9,7 +9,7 @@ use super::pages::{FROM_FLOCK, block};
 /// Reports whether other scripts could take the file's lock while the job runs.
 const JOB: &str = "#!/bin/sh\n\
     if flock -n /run/lock/nightly true; then echo free; else echo taken; fi >>/tmp/nights\n";
-/// Begin of the lines: the time and the user, which cron reads.
+/// Begin of the lines: the time and the user for cron.
 const TIME_AND_USER: &str = "0 2 * * *  root  ";
 
 pub(super) fn tests() -> Vec<Test> {
@@ -22,7 +22,7 @@ fn command(beginning: &str) -> Result<&'static str> {
     Ok(line.trim_start_matches(TIME_AND_USER).trim())
 }
 
-/// Boots a machine with the job, and waits until it is in a ring.
+/// Boots a machine with the job, and waits until the machine is in a ring.
 fn scene_with_job() -> Result<RecipeScene> {
     let scene = RecipeScene::new()?;
     let container = &scene.container;
@@ -34,7 +34,7 @@ fn scene_with_job() -> Result<RecipeScene> {
     Ok(scene)
 }
 
-/// Runs a line like cron, without the PATH of a user's shell.
+/// Runs a line as cron does, without the PATH of a user's shell.
 fn run(container: &Container, line: &str) -> Result<()> {
     let output = container.output(&["env", "-i", "PATH=/usr/bin:/bin", "sh", "-c", line])?;
     ensure!(

@@ -77,8 +77,8 @@ impl ServicePair {
         Ok(())
     }
 
-    /// Waits until the service on a machine waits for the token. If the test continued earlier, the other machine could
-    /// get the token first.
+    /// Waits until the service on a machine waits for the token. If the test continued earlier, the machine without the
+    /// service could get the token first.
     fn wait_for_client(&self, at: usize) -> Result<()> {
         let deadline = Instant::now() + WAIT_LIMIT;
         loop {
@@ -110,7 +110,7 @@ impl ServicePair {
         }
     }
 
-    /// Applies each trouble to the daemon of the machine on which the service runs, and then ends the trouble. The
+    /// For each trouble: applies it to the daemon of the machine on which the service runs, and then ends it. The
     /// service must continue on the other machine.
     fn survive_troubles(&self, troubles: &[(&str, &str)]) -> Result<()> {
         for (trouble, end) in troubles {

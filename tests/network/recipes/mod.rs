@@ -37,7 +37,7 @@ pub(crate) fn tests() -> Vec<Test> {
     readme::tests().into_iter().chain(without_others).collect()
 }
 
-/// A machine with systemd on which the tests run recipes, and another member of its ring.
+/// A machine with systemd on which the tests run recipes, and a second member of its ring.
 struct RecipeScene {
     container: Container,
     other: Daemon,
@@ -69,7 +69,7 @@ impl RecipeScene {
     }
 }
 
-/// Installs a file at the path in its first comment, which may be followed by an explanation.
+/// Installs a file at the path in the file's first comment. An explanation may follow the path.
 fn install(machine: &Container, mode: u32, text: &str) -> Result<()> {
     let mut comments = text.lines().filter_map(|line| line.strip_prefix("# "));
     let comment = comments.next().context("a comment with a path")?;
@@ -77,20 +77,20 @@ fn install(machine: &Container, mode: u32, text: &str) -> Result<()> {
     machine.write(path, mode, text)
 }
 
-/// Adds a `sudo` that only runs its command, because the user in the container is already root.
+/// Adds a `sudo` that only runs its command. The user in the container is already root.
 fn with_sudo(container: &Container) -> Result<()> {
     container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")
 }
 
-/// Adds a program that writes the seconds since the boot to a file while it runs.
+/// Adds a program that writes the seconds since the boot to a file, as long as it runs.
 fn with_reports(container: &Container) -> Result<()> {
     let script = "#!/bin/sh\n\
         while read -r now _ </proc/uptime; do echo \"$now\" >>/run/reports.$$; sleep 0.02; done\n";
     container.write("/usr/local/bin/reports", 0o755, script)
 }
 
-/// Returns the begin and the end of each run of the program from [`with_reports`]. A run that has not written a whole
-/// line does not count. The function reads the files from outside, because a process per query would be slow.
+/// Returns the begin and the end of each run of the program from [`with_reports`]. Ignores a run that has not written a
+/// whole line. The function reads the files from outside, because a process per query would be slow.
 fn runs(container: &Container) -> Result<Vec<(f64, f64)>> {
     let mut runs = Vec::new();
     for entry in fs::read_dir(container.path("/run"))? {
@@ -108,7 +108,7 @@ fn runs(container: &Container) -> Result<Vec<(f64, f64)>> {
     Ok(runs)
 }
 
-/// Checks that no run on one machine overlapped a run on the other machine. The times have a resolution of 10 ms.
+/// Checks that runs on one machine never overlap runs on the second machine. The times have a resolution of 10 ms.
 fn check_disjoint(one: &Container, other: &Container) -> Result<()> {
     for (begun, ended) in runs(one)? {
         for (other_begun, other_ended) in runs(other)? {

@@ -80,12 +80,12 @@ fn add_pages(root: &Path, folder: &str, names: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Languages of the code blocks that readers run, or whose contents they install.
+/// Languages of the code blocks that readers run or install.
 const LANGUAGES: [&str; 7] = ["sh", "console", "ini", "python", "rust", "sql", "service"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TestedBy {
-    /// The tests of this module, which get the text of the recipe from [`block`].
+    /// The tests of this module. They get the text of the recipe from [`block`].
     Test(&'static str),
     Other(&'static str),
 }

@@ -1,5 +1,5 @@
 //! Runs the recipes of README, of the how-to guides, of the pages for operators, and of `docs/reference/hooks.md`. The
-//! machine has only the two programs `ringd` and `ringctl`.
+//! machine has only two programs of this project: `ringd` and `ringctl`.
 
 use std::time::Instant;
 
@@ -110,7 +110,7 @@ fn check_work(scene: &RecipeScene) -> Result<()> {
     Ok(())
 }
 
-/// Runs the line of the nightly job like cron, without the PATH of a user's shell.
+/// Runs the line of the nightly job as cron does, without the PATH of a user's shell.
 fn check_crontab(scene: &RecipeScene) -> Result<()> {
     let container = &scene.container;
     let beginning = "0 2 * * *  root  ";
@@ -192,7 +192,7 @@ fn the_service_runs_the_hook_of_a_leader_and_requires_a_quorum() -> Result<()> {
         .map(drop)
 }
 
-/// A logged-in user starts a daemon with the two lines that the documentation gives to an operator.
+/// A logged-in user starts a daemon with the two lines of the documentation for operators.
 fn an_ordinary_user_runs_a_daemon_with_one_capability() -> Result<()> {
     let scene = RecipeScene::new()?;
     let container = &scene.container;

@@ -55,7 +55,7 @@ impl Backbone {
         Ok(Self { hub })
     }
 
-    /// Gives machine `at` an `eth1` with the address `192.0.2.(at + 1)`.
+    /// Gives machine `at` the interface `eth1` with the address `192.0.2.(at + 1)`.
     fn plug(&self, at: usize, machine: &NetNs) -> Result<()> {
         self.hub.connect(&format!("p{at}"), machine, "eth1")?;
         self.set_up(at, true)?;

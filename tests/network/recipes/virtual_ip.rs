@@ -17,7 +17,7 @@ use super::pages::{FROM_KEEPALIVED, VIRTUAL_IP, block};
 use super::{WAIT_LIMIT, install, with_sudo};
 
 const MACHINES: usize = 3;
-/// The node of the segment that uses the address, without `ringd`.
+/// The node of the segment that connects to the address. It has no `ringd`.
 const CLIENT: usize = MACHINES;
 const ADDRESS: &str = "192.0.2.7";
 /// A closed port: a machine with the address refuses the connection.
@@ -38,7 +38,7 @@ pub(super) fn tests() -> Vec<Test> {
 #[derive(Debug, Default)]
 struct Sightings {
     has: [bool; MACHINES],
-    /// Number of times that a machine without the address got it.
+    /// Number of times that each machine received the address.
     gains: [usize; MACHINES],
     violation: Option<String>,
     log: Vec<String>,
@@ -168,7 +168,7 @@ impl Scene {
         has.iter().position(|has| *has).context("a holder")
     }
 
-    /// Waits until the client reaches the address at the machine that has it.
+    /// Waits until the client reaches the address at the machine that holds it.
     fn reach(&self) -> Result<()> {
         let deadline = Instant::now() + WAIT_LIMIT;
         let to = SocketAddr::new(ADDRESS.parse()?, CLOSED_PORT);
@@ -181,8 +181,8 @@ impl Scene {
         }
     }
 
-    /// Applies a fault to the machine that has the address, waits until another machine has it and the client reaches
-    /// it, and ends the fault.
+    /// Applies a fault to the machine that holds the address. Ends the fault when a second machine holds the address
+    /// and the client reaches it.
     fn survive(
         &self,
         fault: impl FnOnce(usize, &Container) -> Result<()>,
@@ -201,7 +201,8 @@ impl Scene {
         self.watch.check()
     }
 
-    /// Waits until `vip` on every machine has, or waits for, the token. Otherwise the old holder could be the next one.
+    /// Waits until `vip` on every machine holds the token or waits for the token. Otherwise the old holder could be the
+    /// next holder.
     fn wait_for_waiters(&self) -> Result<()> {
         for machine in &self.machines {
             machine.sh(
@@ -221,8 +222,8 @@ impl Drop for Scene {
     }
 }
 
-/// Follows the kernel's messages about addresses of a machine. The monitor runs outside of the machine, so a stall of
-/// the machine does not stall it.
+/// Follows the kernel's messages about addresses of a machine. The monitor runs outside of the machine, so it continues
+/// while the machine stalls.
 fn monitor(node: &Node, at: usize, watch: &Arc<Watch>) -> Result<Child> {
     let mut command = Command::new("ip");
     command.args(["-4", "-o", "-ts", "monitor", "address"]);

@@ -1,4 +1,4 @@
-//! Rings whose members die, stop, are cut off and come back.
+//! Rings whose members die, stop, are cut off and return.
 
 use std::thread;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Returns constants with which a stall of half a second has no effect.
+/// Returns constants that make a stall of half a second harmless.
 fn timing() -> Timing {
     Timing::stall_tolerant(HEARTBEAT)
 }
@@ -57,8 +57,8 @@ fn with_rotating_token(count: usize, timing: Timing) -> Result<Ring> {
     Ok(ring)
 }
 
-/// Waits for a heartbeat of a node other than `former`, and returns the frame. Only an exclusive test may judge the
-/// time of the frame.
+/// Waits for a heartbeat of any node except `former`, and returns the frame. Only an exclusive test may judge the time
+/// of the frame.
 fn wait_for_successor(ring: &Ring, mark: usize, former: usize) -> Result<Seen> {
     ring.segment.capture().wait_from(mark, WAIT_LIMIT, |seen| {
         seen.port != former && is_heartbeat(seen)

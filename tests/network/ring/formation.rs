@@ -110,10 +110,10 @@ fn a_ring_forms_with_a_heartbeat_of_one_millisecond() -> Result<()> {
     check_all(&segment.capture().frames())
 }
 
-/// Lets the ring run for one window after another. Stops after two successive windows in which no token was given up.
-/// Returns all frames, and the number of frames before the second window. If a member is stalled for longer than an
-/// offer lasts, it misses this offer and the next offer. The giver then gives the token up, and continues with a chain
-/// that has another number.
+/// Runs the ring for one window of time after another. Stops after two successive windows in which the ring gave up no
+/// token. Returns all frames, and the number of frames before the second window. If a member stalls longer than an
+/// offer is valid, it misses this offer and the next offer. The giver then gives the token up, and continues with a
+/// chain with a new number.
 fn run_undisturbed(
     ring: &Ring,
     pass_window: impl Fn(usize) -> Result<()>,
@@ -298,7 +298,8 @@ fn a_leaving_member_of_a_rotating_ring_leaves_no_gap() -> Result<()> {
     ring.check()
 }
 
-/// Checks that the token moved without a gap: there was one owner, no election, and no handover to the leaving member.
+/// Checks that the token moved without a gap: there was one owner, no election, and no handover to the member that
+/// left.
 fn check_no_gap(ring: &Ring, left: Duration) -> Result<()> {
     let timing = Timing::stall_tolerant(HEARTBEAT);
     let frames = ring.segment.capture().watch(2 * timing.waiter_timeout());

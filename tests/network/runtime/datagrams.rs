@@ -91,7 +91,7 @@ fn batch(messages: &[(usize, u8, SocketAddr)]) -> Result<TransmitBatch<SocketAdd
     Ok(batch)
 }
 
-/// Makes two stations, each with an address. Returns the stations and the addresses.
+/// Makes two stations. Each station has an address. Returns the stations and the addresses.
 fn ends() -> Result<([End; 2], [SocketAddr; 2])> {
     ends_with(&UdpOptions::default())
 }
@@ -178,7 +178,7 @@ fn a_broadcast_and_a_multicast_reach_the_other_station() -> Result<()> {
     Ok(())
 }
 
-/// Number of datagrams, which exceeds the number that one system call sends or receives.
+/// Number of datagrams. It exceeds the number that one system call sends or receives.
 const DATAGRAM_COUNT: u8 = 150;
 
 fn a_refused_datagram_among_many_does_not_affect_later_datagrams() -> Result<()> {
@@ -336,7 +336,7 @@ fn a_multicast_leaves_only_through_the_named_interface() -> Result<()> {
     Ok(())
 }
 
-/// Connects two stations with another cable, between interfaces with this name.
+/// Connects two stations with a new cable, between interfaces with this name.
 fn join_again([left, right]: &[Node; 2], name: &str) -> Result<()> {
     right.ns().run(|| {
         // The path has the process number, because `ip` would resolve `thread-self` to its own thread.

@@ -1,4 +1,4 @@
-//! Interfaces that fail, and sockets that cannot be opened.
+//! Interfaces that fail, and sockets that the kernel does not open.
 
 use std::slice;
 

@@ -1,4 +1,4 @@
-//! Locks that permit at most one daemon per ring and machine.
+//! Locks that permit at most one daemon for each ring on a machine.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

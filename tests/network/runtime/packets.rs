@@ -34,7 +34,7 @@ pub(super) fn tests() -> Vec<Test> {
 /// Tolerance for the granularity of clocks and for the drift between two clocks during a test.
 const TOLERANCE: Duration = Duration::from_millis(5);
 
-/// Reads both clocks. Reads the clocks again if the process was stopped between the two readings.
+/// Reads both clocks. If the process was stopped between the two readings of the clocks, reads both clocks again.
 fn clocks() -> Now {
     loop {
         let (before, now, after) = (clock::now(), clock::now(), clock::now());
@@ -232,8 +232,8 @@ fn a_late_frame_has_its_age() -> Result<()> {
     Ok(())
 }
 
-/// A process may be stopped after it has read the clocks and before it receives. If an offer arrives in this time, the
-/// process must not mistake the offer for a new offer.
+/// A process may be stopped after it reads the clocks and before it receives. If an offer arrives in this time, the
+/// process must not take it for a newer offer.
 fn a_frame_that_arrived_after_the_clocks_were_read_has_its_age() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;

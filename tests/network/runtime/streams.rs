@@ -24,10 +24,10 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Length of the sent data, which exceeds all buffers between two programs. Some buffers grow to megabytes.
+/// Length of the sent data. It exceeds all buffers between two programs. Some buffers grow to megabytes.
 const DATA_LEN: usize = 32 * 1024 * 1024;
 
-/// Time without a change after which the test expects no further change.
+/// After this time without a change, the test expects no further change.
 const QUIET_TIME: Duration = Duration::from_millis(300);
 
 /// Connections of one station, and the poller that waits for them.
@@ -122,8 +122,7 @@ impl End {
     }
 }
 
-/// Connects two stations. Returns the stations, and the id that the connection has at each
-/// station.
+/// Connects two stations. Returns the stations, and the connection's id at each station.
 fn connect_pair(resets: bool) -> Result<([End; 2], [StreamId; 2])> {
     connected_with(&TcpOptions {
         resets,

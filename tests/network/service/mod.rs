@@ -1,4 +1,4 @@
-//! Tests the systemd unit under a live systemd, because only systemd can carry out the unit's settings.
+//! Tests the systemd unit under a real systemd, because only systemd can apply the unit's settings.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A service, and another member of its ring that is not a service.
+/// A service, and a second member of its ring that is not a service.
 struct UnitScene {
     container: Container,
     other: Daemon,
@@ -102,7 +102,7 @@ impl UnitScene {
         self.container.show(UNIT, property)
     }
 
-    /// Waits until the service runs again and has joined the ring. `why` is systemd's result of the earlier run.
+    /// Waits until the service has restarted and joined the ring. `why` is systemd's result of the earlier run.
     fn wait_for_restart(&self, why: &str) -> Result<()> {
         self.container
             .wait_for(UNIT, "NRestarts", WAIT_LIMIT, |count| count == "1")?;
@@ -115,7 +115,7 @@ impl UnitScene {
     }
 }
 
-/// Returns systemd's own complaints in the journal.
+/// Returns systemd's complaints in the journal.
 fn systemd_complaints(container: &Container) -> Vec<String> {
     let mut lines = container.journal();
     let words = [
@@ -191,7 +191,7 @@ fn the_unit_joins_the_ring_and_hands_the_token_over_when_it_is_stopped() -> Resu
     Ok(())
 }
 
-/// Checks that a compromised process of another unit cannot use the rights of the group, read the state, or replace the
+/// Checks that a compromised process of another unit cannot use the group's permissions, read the state, or replace the
 /// socket.
 fn check_other_units_are_kept_out(container: &Container) -> Result<()> {
     for user in ["ringd-ftn", "ringd-jitterbug", "ringd-board"] {
@@ -429,7 +429,7 @@ fn files_of_a_daemon_of_root_do_not_keep_the_unit_from_starting() -> Result<()> 
     Ok(())
 }
 
-/// The unit can see the control groups. To end these processes, the unit must write to a group that is not its own.
+/// The unit can see the control groups. To end these processes, the unit must write to the group of another unit.
 fn the_unit_ends_processes_outside_the_group_of_a_killed_holder() -> Result<()> {
     let scene = UnitScene::new("")?;
     let container = &scene.container;

@@ -1,4 +1,4 @@
-//! The daemon under test, as its operator sees it.
+//! The daemon under test, from the view of its operator.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use ring_segment::{Digest, MacAddr};
 use super::host::{Disk, Process};
 use super::simulation::Simulation;
 
-/// Handle of the daemon, which is already running when the handle is made.
+/// Handle of a running daemon.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     simulation: Simulation,
@@ -23,7 +23,7 @@ impl Daemon {
         Self { simulation }
     }
 
-    /// Ends the process like SIGKILL.
+    /// Ends the process, as SIGKILL does.
     pub(crate) fn kill(&self) {
         self.simulation.with(|inner| inner.host.process = None);
     }
@@ -39,23 +39,23 @@ impl Daemon {
             .with(|inner| inner.host.disk = Disk::default());
     }
 
-    /// Stops the process like SIGSTOP. Frames wait in the queue, and timeouts of the daemon pass.
+    /// Stops the process, as SIGSTOP does. Frames wait in the queue, and timeouts of the daemon pass.
     pub(crate) fn stop(&self) {
         self.process(|process| process.is_stopped = true);
     }
 
-    /// Continues the process like SIGCONT.
+    /// Continues the process, as SIGCONT does.
     pub(crate) fn resume(&self) {
         self.process(|process| process.is_stopped = false);
     }
 
-    /// Asks the daemon to shut down, like SIGTERM.
+    /// Asks the daemon to shut down, as SIGTERM does.
     pub(crate) fn shut_down(&self) {
         self.simulation
             .with(|inner| inner.host.shut_down(&mut inner.segment));
     }
 
-    /// Waits until the process ends. Returns the time of its end.
+    /// Waits until the process ends. Returns the time at which the process ended.
     pub(crate) fn wait_exit(&self, timeout: Duration) -> Result<Duration> {
         let ended = self
             .simulation
@@ -85,7 +85,7 @@ impl Daemon {
         self.machine(|machine| machine.members().len())
     }
 
-    /// Returns the number of turns for which the daemon will skip a member.
+    /// Returns the number of turns during which the daemon will skip a member.
     pub(crate) fn penalty(&self, member: MacAddr) -> Result<u32> {
         let penalty = self.machine(|machine| {
             let mut members = machine.members();

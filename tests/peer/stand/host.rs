@@ -40,7 +40,7 @@ pub(crate) struct Host {
     constants: Constants,
     ip: [u8; 16],
     pub disk: Disk,
-    /// The process is `None` if it was killed or has ended.
+    /// The process is `None` if it was killed or ended.
     pub process: Option<Process>,
     /// Whether the last process ended without a kill.
     pub has_ended: bool,
@@ -98,7 +98,7 @@ impl Host {
         });
     }
 
-    /// Asks the process to end, like SIGTERM.
+    /// Asks the process to end, as SIGTERM does.
     pub(crate) fn shut_down(&mut self, segment: &mut Segment) {
         assert!(self.is_running(), "a stopped process handles no signal");
         let at = segment.now();

@@ -1,4 +1,5 @@
-//! A daemon between two peers in virtual time. This stand replaces the stand of `ring_segment`, which needs a kernel.
+//! A daemon between two peers in virtual time. This stand replaces the stand of `ring_segment`. That stand needs a
+//! kernel.
 
 mod clock;
 mod daemon;
@@ -34,11 +35,11 @@ pub(crate) const NO_IP: [u8; 16] = [0; 16];
 pub(crate) struct Stand {
     /// Daemon under test.
     pub daemon: Daemon,
-    /// `02:00:00:00:00:01`. If the progress is equal, the tokens and candidates of this peer beat the tokens and
-    /// candidates of the daemon.
+    /// `02:00:00:00:00:01`. If the progress is equal, this peer's tokens and candidates beat the daemon's tokens and
+    /// candidates.
     pub low: Peer,
-    /// `02:00:00:00:00:03`. If the progress is equal, the tokens of the daemon beat the tokens of this peer. This peer
-    /// follows the daemon in ring order.
+    /// `02:00:00:00:00:03`. If the progress is equal, the daemon's tokens beat this peer's tokens. This peer follows
+    /// the daemon in ring order.
     pub high: Peer,
     /// Constants of the daemon.
     pub timing: Timing,
@@ -47,7 +48,7 @@ pub(crate) struct Stand {
 }
 
 impl Stand {
-    /// Starts the daemon, after the peers have begun to listen.
+    /// Starts the daemon after the peers have begun to listen.
     pub(crate) fn new(timing: Timing) -> Self {
         Self::with(timing, NO_IP, |constants| constants)
     }
@@ -124,8 +125,8 @@ impl Stand {
             .context("the daemon did not answer the offer")
     }
 
-    /// Waits until the frames under way have arrived. Checks that the daemon is in this state after the frames have
-    /// arrived.
+    /// Waits until the frames that are under way have arrived. Checks that the daemon is in this state after the frames
+    /// have arrived.
     pub(crate) fn wait_for_state(&self, state: &str) -> Result<()> {
         self.pass(FLIGHT);
         self.daemon.expect_state(state)
@@ -140,7 +141,7 @@ impl Stand {
         digest_of(&[others, &[own]].concat())
     }
 
-    /// Waits until the frames under way have arrived. Checks that the daemon's table then has this digest.
+    /// Waits until the frames that are under way have arrived. Then checks that the daemon's table has this digest.
     pub(crate) fn wait_for_digest(&self, digest: Digest) -> Result<()> {
         self.pass(FLIGHT);
         let found = self.daemon.digest();
@@ -183,7 +184,7 @@ impl Stand {
             .with(|inner| inner.segment.recording().len())
     }
 
-    /// Returns the frames that the daemon has sent after a mark.
+    /// Returns the frames that the daemon sent after a mark.
     pub(crate) fn sent_from(&self, mark: usize) -> Vec<Seen> {
         self.simulation.with(|inner| {
             let recording = &inner.segment.recording()[mark..];

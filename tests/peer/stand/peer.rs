@@ -8,7 +8,7 @@ use ring_segment::{ETHERTYPE, MacAddr, Message, Seen, Token, frame};
 use super::segment::mac;
 use super::simulation::Simulation;
 
-/// A station of the test, which sends no answers by itself.
+/// A station of the test. It sends no answers by itself.
 #[derive(Debug)]
 pub(crate) struct Peer {
     port: usize,
@@ -25,7 +25,7 @@ impl Peer {
         mac(self.port)
     }
 
-    /// Returns a token of the peer's first chain. The token has this progress.
+    /// Returns a token of the peer's first chain. The token's progress is `progress`.
     pub(crate) fn token(&self, progress: u64) -> Token {
         Token {
             progress,
@@ -44,7 +44,7 @@ impl Peer {
         self.send(MacAddr::broadcast(), message)
     }
 
-    /// Sends a message as another station, with forged source and author.
+    /// Sends a message with the source and author of a different station.
     pub(crate) fn send_as(&self, src: MacAddr, dst: MacAddr, message: &Message) -> Duration {
         self.send_payload(src, dst, &message.payload(src))
     }
@@ -61,7 +61,7 @@ impl Peer {
     /// Waits for a frame that `wanted` accepts, and drops other frames.
     ///
     /// # Errors
-    /// Fails if no such frame arrives in time. The error lists the frames that arrived.
+    /// Fails if such a frame does not arrive in time. The error lists the frames that arrived.
     pub(crate) fn expect(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         let mut others = Vec::new();
         let found = self.simulation.wait(timeout, |inner| {

@@ -24,7 +24,7 @@ pub(super) fn mac(port: usize) -> MacAddr {
     MacAddr::new(2, 0, 0, 0, 0, LAST_OCTETS[port])
 }
 
-/// The wire, the frames under way, and the frames that have arrived at each station.
+/// The wire, the frames under way, and the frames that arrived at each station.
 #[derive(Debug, Default)]
 pub(crate) struct Segment {
     now: Duration,

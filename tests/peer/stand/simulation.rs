@@ -1,4 +1,4 @@
-//! The segment and the daemon's machine in virtual time, which passes only while a test waits.
+//! The segment and the daemon's machine in virtual time. Virtual time passes only while a test waits.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::host::Host;
 use super::segment::{DAEMON, Segment};
 
-/// Maximum number of turns while the time does not advance. A daemon needs fewer.
+/// Maximum number of turns at the same virtual time. A daemon needs fewer.
 const TURNS_MAX: u32 = 100;
 
 /// State that all handles of a test share.

@@ -16,9 +16,9 @@ use crate::netns::NetNs;
 use crate::packet_socket::{RawSocket, Received};
 use crate::wire::Seen;
 
-/// Longest time until the capture's thread notices that it should end.
+/// Longest time until the capture's thread notices its end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Change of the thread's nice value: a little more than daemons request.
+/// Change of the thread's nice value: a little larger than the change that daemons request.
 const NICE_CHANGE: i32 = -11;
 
 #[derive(Debug, Default)]
@@ -33,9 +33,9 @@ pub(crate) struct Recording {
     over: AtomicBool,
 }
 
-/// A recording of the segment at the hub's end of every node's link. The recording has each frame in the form in which
-/// the node sent it, before the bridge or the switch handles the frame. The recording also has the frames of a node
-/// that is cut off.
+/// A recording of each node's link, at the hub's end of the link. The recording has each frame in the form in which the
+/// node sent it, before the bridge or the switch handles the frame. The recording also has the frames of a node that is
+/// cut off.
 #[derive(Debug)]
 pub struct Capture {
     recording: Arc<Recording>,
@@ -61,8 +61,8 @@ impl Recording {
         Seen::read(received.at, port, received.bytes)
     }
 
-    /// Records all frames that the kernel has received. A test calls this function before it reads the frames, so the
-    /// test does not depend on the progress of the capture's thread.
+    /// Records all frames that the kernel has already received. A test calls this function before it reads the frames,
+    /// so the test does not depend on the progress of the capture's thread.
     ///
     /// The function locks the inbox for one frame at a time. If the function locked the inbox for longer, a test that
     /// waits for a CPU would block the capture's thread.
@@ -153,7 +153,7 @@ impl Capture {
         self.accept(Destinations::All, &ignored)
     }
 
-    /// Stops recording all nodes. A stopped capture takes no CPU time.
+    /// Stops recording all nodes. A stopped capture uses no CPU time.
     pub fn stop(&self) -> Result<()> {
         let ports = Recording::lock(&self.recording.ports).clone();
         let interfaces: Vec<usize> = ports.into_keys().collect();
@@ -194,8 +194,8 @@ impl Capture {
         self.recording.lost.load(Ordering::Relaxed)
     }
 
-    /// Returns the frames since the last call and removes them from the recording, so marks become invalid. Without
-    /// regular calls of this function, a long recording would not fit into memory.
+    /// Returns the frames since the last call and removes them from the recording. Earlier marks become invalid.
+    /// Without regular calls of this function, a long recording would fill the memory.
     pub fn drain(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.develop())
     }

@@ -1,4 +1,4 @@
-//! Clock of the tests. The kernel's timestamps of frames are times of this clock too.
+//! Clock of the tests. The kernel's timestamps of frames are also times of this clock.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub fn now() -> Duration {
     since_start(wall())
 }
 
-/// Converts the kernel's timestamp of a frame to a time of this clock.
+/// Converts the kernel's timestamp of a frame to this clock.
 pub(crate) fn of_stamp(stamp: TimeSpec) -> Duration {
     since_start(Duration::from(stamp))
 }

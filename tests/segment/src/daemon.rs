@@ -87,15 +87,15 @@ impl Ringd {
         self
     }
 
-    /// Starts the daemon through another command, which gets the daemon's command line as arguments.
+    /// Starts the daemon through a wrapper command. The wrapper gets the daemon's command line as arguments.
     pub fn through<T: Into<OsString>>(mut self, wrapper: impl IntoIterator<Item = T>) -> Self {
         self.wrapper = wrapper.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Starts another program instead of the daemon, if the environment variable `CONFORM` has its command line. The
-    /// program gets the daemon's command line as arguments. A test that judges programs calls this function for the
-    /// judged node, and does not use the control socket of that node.
+    /// If the environment variable `CONFORM` contains the command line of a program, starts this program instead of the
+    /// daemon. The program gets the daemon's command line as arguments. A test that judges programs calls this function
+    /// for the judged node, and does not use the control socket of that node.
     pub fn conform(self) -> Self {
         match std::env::var_os(CONFORM) {
             Some(_) => self.through(["sh", "-c", &format!("exec ${CONFORM} \"$@\""), CONFORM]),
@@ -109,7 +109,7 @@ impl Ringd {
         self
     }
 
-    /// Omits `--state-dir`. A system that stores nothing does not have this option.
+    /// Omits `--state-dir`. A program that stores nothing has no such option.
     pub fn without_state(mut self) -> Self {
         self.has_state = false;
         self
@@ -157,7 +157,7 @@ impl Ringd {
         Ok(command)
     }
 
-    /// Returns the target of one output stream of the daemon.
+    /// Returns the destination of one output stream of the daemon.
     fn output_target(&self) -> Result<Stdio> {
         let Some(path) = &self.log else {
             return Ok(Stdio::piped());
@@ -168,7 +168,8 @@ impl Ringd {
     }
 }
 
-/// Sends one request to a control socket (`docs/reference/control.md`). Returns the answer, which must be of this kind.
+/// Sends one request to a control socket (`docs/reference/control.md`). Returns the answer. The answer must be of this
+/// kind.
 pub fn ask(control: &Path, request: &Value, kind: &str) -> Result<Value> {
     let mut stream = UnixStream::connect(control).context("no process listens")?;
     stream.set_read_timeout(Some(WAIT_LIMIT))?;
@@ -182,7 +183,7 @@ pub fn ask(control: &Path, request: &Value, kind: &str) -> Result<Value> {
     value.with_context(|| format!("{answer} instead of {kind}"))
 }
 
-/// A started daemon, which is killed on drop.
+/// A started daemon. It is killed on drop.
 #[derive(Debug)]
 pub struct Daemon {
     options: Ringd,
@@ -225,7 +226,7 @@ impl Daemon {
         Pid::from_raw(i32::try_from(id).expect("the kernel's process numbers are positive"))
     }
 
-    /// Returns one of the daemon's sets of capabilities. `set` is its name in `/proc`, such as `CapPrm`.
+    /// Returns one of the daemon's capability sets. `set` is its name in `/proc`, such as `CapPrm`.
     pub fn capabilities(&self, set: &str) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
         let bits = status.lines().find_map(|line| line.strip_prefix(set));
@@ -284,7 +285,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Kills the daemon with SIGKILL, and waits for its end.
+    /// Kills the daemon with SIGKILL, and waits until it has ended.
     pub fn kill(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
             stalls::unregister(child.id());
@@ -295,7 +296,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Waits until the daemon exits without a signal of this test.
+    /// Waits until the daemon exits by itself.
     pub fn wait_exit(&mut self, timeout: Duration) -> Result<ExitStatus> {
         let child = self
             .child
@@ -378,14 +379,14 @@ impl Daemon {
         serde_json::from_slice(&output.stdout).context("ringctl's status is not JSON")
     }
 
-    /// Sends one request to the daemon's control socket (`docs/reference/control.md`). Returns the answer, which must
-    /// be of this kind.
+    /// Sends one request to the daemon's control socket (`docs/reference/control.md`). Returns the answer. The answer
+    /// must be of this kind.
     pub fn ask(&self, request: &Value, kind: &str) -> Result<Value> {
         ask(&self.control(), request, kind)
     }
 
     /// Requests the daemon's status until `wanted` accepts it. The status is the same as from `ringctl status --json`,
-    /// but a request does not cost a process.
+    /// but a request needs no process.
     pub fn wait_for_status(
         &self,
         timeout: Duration,

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Mounts a disk at a path that does not exist yet.
+    /// Mounts a disk at a new path.
     pub fn new(path: &Path) -> Result<Self> {
         fs::create_dir(path).context("cannot make the mount point of a disk")?;
         let mut mount = Command::new("mount");

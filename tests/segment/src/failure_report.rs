@@ -28,7 +28,7 @@ pub(crate) fn show_log(name: String, lines: Arc<Lines>) {
     lock().push(TestRecording::Log(name, lines));
 }
 
-/// Forgets all recordings, after the test has passed or its failure was reported.
+/// Forgets all recordings after the test passes or its failure is reported.
 pub(crate) fn clear() {
     lock().clear();
 }

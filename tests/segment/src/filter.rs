@@ -1,5 +1,5 @@
-//! Packet filter of a recording's socket. Because of the filter, frames that are not recorded take no space in the
-//! socket's buffer.
+//! Packet filter of a recording's socket. Because of the filter, frames that the test does not record take no space in
+//! the socket's buffer.
 
 use socket2::SockFilter;
 
@@ -7,7 +7,7 @@ use socket2::SockFilter;
 const BROADCAST: u32 = 1;
 /// `sll_pkttype` of a frame that this machine sends.
 const OUTGOING: u32 = 4;
-/// Address of the values outside of the frame (`SKF_AD_OFF`). The constants below add an offset to this address.
+/// Base address of the values outside of the frame (`SKF_AD_OFF`). The constants below add an offset to this address.
 const ANCILLARY_OFFSET: u32 = 0xffff_f000;
 const PACKET_TYPE: u32 = ANCILLARY_OFFSET + 4;
 const INTERFACE: u32 = ANCILLARY_OFFSET + 8;

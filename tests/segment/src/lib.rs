@@ -14,8 +14,8 @@
 //!
 //! A test program (`harness = false`) passes its tests to [`main`], which runs them in sandboxes. A sandbox consists of
 //! new namespaces, so it has no access to the machine's network and leaves nothing behind. The tests need root or
-//! unprivileged user namespaces, and `ip` of iproute2. A [`Container`] needs root and systemd. If something is missing,
-//! the tests fail and name the missing thing.
+//! unprivileged user namespaces, and the program `ip` of iproute2. A [`Container`] needs root and systemd. If a
+//! requirement is missing, the tests fail and name it.
 //!
 //! Start reading at [`Segment`], [`Ring`] (a daemon on every node) and [`Stand`] (one daemon between two peers).
 //!
@@ -45,8 +45,8 @@
 //! }
 //! ```
 //!
-//! A benchmark passes no tests to [`main`]. A benchmark calls [`enter`] as the first line of its own `main`. The
-//! benchmark may use [`Segment::pair`] and [`NetNs::run`] to open its own sockets on a node:
+//! A benchmark passes no tests to [`main`]. A benchmark calls [`enter`] in the first line of its `main`. The benchmark
+//! may use [`Segment::pair`] and [`NetNs::run`] to open its own sockets on a node:
 //!
 //! ```no_run
 //! fn main() -> anyhow::Result<()> {

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// Longest wait for an expected event. No test judges this time, because a machine and all its processes may stall for
-/// ten seconds.
+/// Longest wait for an expected event. Tests never judge this time, because a machine and all its processes may stall
+/// for ten seconds.
 pub const WAIT_LIMIT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// [`WAIT_LIMIT`] for `ringctl`'s `-w`.
 pub const WAIT: &str = "60";
 
-/// Waits until `fd` is readable or at its end. Returns false if `fd` is in neither state by the time `by`.
+/// Waits until `fd` is readable or has reached its end. Returns `false` if `fd` is in neither state at the time `by`.
 ///
 /// # Panics
 /// Panics if `fd` is closed, or if `by` is more than 24 days in the future.
@@ -30,10 +30,10 @@ pub fn is_readable(fd: impl AsFd, by: Instant) -> bool {
     }
 }
 
-/// Calls `is_so` repeatedly until it returns true.
+/// Calls `is_so` repeatedly until it returns `true`.
 ///
 /// # Panics
-/// Panics if `is_so` does not return true within [`WAIT_LIMIT`].
+/// Panics if `is_so` does not return `true` within [`WAIT_LIMIT`].
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let by = Instant::now() + WAIT_LIMIT;
     while !is_so() {
@@ -50,7 +50,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 #[derive(Debug)]
 pub struct TextReader<R> {
     source: R,
-    /// Text that has arrived, and that the test has not taken yet.
+    /// Text that arrived and that the test has not taken.
     seen: String,
     has_ended: bool,
 }
@@ -108,7 +108,7 @@ impl<R: Read + AsFd> TextReader<R> {
         std::mem::take(&mut self.seen)
     }
 
-    /// Returns the text that has arrived and was not taken yet.
+    /// Returns the text that arrived and that the test has not taken.
     pub fn so_far(&mut self) -> &str {
         while !self.has_ended && self.fill(Instant::now()) {}
         &self.seen

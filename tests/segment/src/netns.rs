@@ -13,7 +13,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use crate::ip;
 use crate::sandbox::INSIDE_VARIABLE;
 
-/// A network namespace, which exists while a clone of this value or a process in the namespace exists.
+/// A network namespace. It exists while a clone of this value or a process in the namespace exists.
 #[derive(Debug, Clone)]
 pub struct NetNs {
     handle: Arc<OwnedFd>,
@@ -70,7 +70,7 @@ impl NetNs {
         self.run(|| ip::query(arguments))?
     }
 
-    /// Connects the namespace with another one by a cable: `name` here, and `other_name` there.
+    /// Connects two namespaces by a cable: `name` here, and `other_name` there.
     pub fn connect(&self, name: &str, other: &Self, other_name: &str) -> Result<()> {
         self.ip(&format!(
             "link add {name} type veth peer name {other_name} netns {}\nlink set {name} up\n",

@@ -42,7 +42,7 @@ impl Node {
         self.index
     }
 
-    /// Returns the MAC that the node had when the segment was made.
+    /// Returns the MAC address that the node had when the segment was made.
     pub fn mac(&self) -> MacAddr {
         self.mac
     }
@@ -71,7 +71,7 @@ impl Node {
         Capture::of_arrivals(self.index, &self.ns, self.ethertype)
     }
 
-    /// Makes a peer, which sends only the test's frames.
+    /// Makes a peer. The peer sends only the test's frames.
     pub fn peer(&self) -> Result<Peer> {
         self.ns
             .run(|| Peer::new(self.index, self.mac, self.ethertype))?

@@ -37,7 +37,7 @@ pub(crate) struct Received {
     pub at: Duration,
     pub interface: usize,
     pub bytes: Vec<u8>,
-    /// Number of frames that the socket has dropped up to now because its buffer was full.
+    /// Number of frames that the socket has already dropped because its buffer was full.
     pub lost: u32,
 }
 
@@ -139,7 +139,7 @@ impl RawSocket {
         }
     }
 
-    /// Waits for a frame without receiving it.
+    /// Waits for a frame, but does not receive it.
     pub(crate) fn wait(&self, timeout: Duration) -> Result<()> {
         wait_for(self.fd.as_fd(), PollFlags::POLLIN, timeout)
     }

@@ -1,4 +1,4 @@
-//! A station that sends only the test's frames.
+//! A station that sends only frames from a test.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::wire::{self, ETHERTYPE, Message, Seen};
 
 const INTERFACE: &str = "eth0";
 
-/// A station of the test, which sends no answers by itself.
+/// A station of the test. It sends no answers by itself.
 #[derive(Debug)]
 pub struct Peer {
     index: usize,
@@ -54,7 +54,7 @@ impl Peer {
         self.send(MacAddr::broadcast(), message)
     }
 
-    /// Sends a message as another station, with forged source and author.
+    /// Sends a message with the source and author of a different station.
     pub fn send_as(&self, src: MacAddr, dst: MacAddr, message: &Message) -> Result<Duration> {
         self.send_frame(&wire::frame(
             dst,

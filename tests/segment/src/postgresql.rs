@@ -21,9 +21,9 @@ const NOBODY_UID: u32 = 65534;
 pub struct PostgreSql {
     programs: PathBuf,
     folder: TempDir,
-    /// Command that runs other commands as the unprivileged user.
+    /// Command that runs a given command as the unprivileged user.
     as_nobody: Vec<String>,
-    /// Options of the server, except for the socket.
+    /// Options of the server, without the option for the socket.
     options: String,
     /// Network namespace of the server, or `None` for the test's namespace.
     ns: Option<NetNs>,
@@ -31,8 +31,8 @@ pub struct PostgreSql {
 }
 
 impl PostgreSql {
-    /// Starts a server with its files in `folder`. Tests use a folder in memory, such as the sandbox's `/run`: on a
-    /// busy disk a server may take a minute.
+    /// Starts a server with its files in `folder`. Tests use a folder in memory, such as the sandbox's `/run`, because
+    /// a server may need a minute on a busy disk.
     pub fn start(folder: TempDir) -> Result<Self> {
         let programs = programs()?;
         let as_nobody = as_nobody(folder.path())?;
@@ -92,8 +92,8 @@ impl PostgreSql {
         self.launch()
     }
 
-    /// Starts the server again in another network namespace. There the server listens at `address` too, and trusts each
-    /// client.
+    /// Starts the server again in a different network namespace. There the server listens at `address` too, and trusts
+    /// each client.
     pub fn move_to(&mut self, ns: &NetNs, address: &str) -> Result<()> {
         self.crash()?;
         let trust = format!("echo host all all all trust >>{}/pg_hba.conf", self.data());
@@ -103,7 +103,7 @@ impl PostgreSql {
         self.launch()
     }
 
-    /// Ends the server at once like a crash: clients lose their connections and uncommitted data.
+    /// Ends the server at once, like a crash: clients lose their connections and uncommitted data.
     pub fn crash(&mut self) -> Result<()> {
         self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "stop"])?;
         self.runs = false;
@@ -190,7 +190,7 @@ fn programs() -> Result<PathBuf> {
         .context("there is no PostgreSQL server: install it, for example with apt-get install postgresql")
 }
 
-/// Gives the folder to an unprivileged user. Returns the command that runs other commands as this user.
+/// Makes an unprivileged user the owner of the folder. Returns the command that runs a given command as this user.
 fn as_nobody(folder: &Path) -> Result<Vec<String>> {
     let other = format!("--reuid={NOBODY_UID} --regid={NOBODY_UID} --clear-groups");
     // In a user namespace with a single user, a nested namespace provides the second user.

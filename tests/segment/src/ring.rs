@@ -34,9 +34,9 @@ impl fmt::Debug for Options {
 pub struct Ring {
     /// Daemons in the order of the nodes. The last nodes may have no daemon.
     pub daemons: Vec<Daemon>,
-    /// Segment of the daemons, which is dropped last.
+    /// Segment of the daemons. It is dropped last.
     pub segment: Segment,
-    /// Frames that were recorded before the recording was restarted.
+    /// Frames that were recorded before the recording restarted.
     earlier: Vec<Seen>,
     timing: Timing,
     binaries: Binaries,
@@ -110,7 +110,7 @@ impl Ring {
         digest_of(&members.collect::<Vec<_>>())
     }
 
-    /// Returns the frames that the daemons have sent since a time.
+    /// Returns the frames that the daemons sent after a time.
     pub fn frames_since(&self, from: Duration) -> Vec<Seen> {
         let since = |frames: &[Seen]| {
             let recent = frames.iter().filter(|seen| seen.at >= from);
@@ -119,7 +119,8 @@ impl Ring {
         self.segment.capture().look(since)
     }
 
-    /// Waits until the ring has had exactly one owner for a WAITER_TIMEOUT. Returns the start of this period.
+    /// Waits until the ring has exactly one owner for the duration of a WAITER_TIMEOUT. Returns the start of this
+    /// period.
     pub fn wait_for_one_owner(&self, since: Duration) -> Result<Duration> {
         self.one_owner_by(since, clock::now() + WAIT_LIMIT)
     }
@@ -154,13 +155,13 @@ impl Ring {
         }
     }
 
-    /// Waits until all daemons have the same table, with exactly the daemons' nodes. If the token rests, frames need
-    /// not show the tables, so the function asks `ringctl` too.
+    /// Waits until all daemons have the same table, and until this table contains exactly the daemons' nodes. If the
+    /// token rests, there may be no frames with digests, so the function also asks `ringctl`.
     pub fn wait_for_equal_tables(&self) -> Result<()> {
         self.equal_tables_within(WAIT_LIMIT)
     }
 
-    /// Waits for equal tables within four heartbeats: every member sends its digest once per rotation. Only exclusive
+    /// Waits for equal tables, at most four heartbeats. Every member sends its digest once per rotation. Only exclusive
     /// tests may call this function.
     pub fn wait_for_equal_tables_in_time(&self) -> Result<()> {
         self.equal_tables_within(4 * self.timing.heartbeat + SLACK)

@@ -29,7 +29,7 @@ pub(crate) const INSIDE_VARIABLE: &str = "RING_SEGMENT_INSIDE";
 ///
 /// Call the function first in `main`, because the process must have only one thread. The function starts the same
 /// program again as process 1 of the sandbox, and exits with the exit code of that process. So the function returns
-/// only inside the sandbox. When process 1 dies, the kernel ends every process in the sandbox, and deletes its
+/// only inside the sandbox. When process 1 dies, the kernel ends all processes in the sandbox, and deletes its
 /// namespaces, bridges and interfaces.
 pub fn enter() -> Result<()> {
     enter_in(Turn::alone)
@@ -118,7 +118,7 @@ fn explain(errno: Errno) -> anyhow::Error {
 }
 
 /// Runs this program inside, and returns its exit code. `stdin` must be a stream that ends when this process dies, or
-/// when the process at the other end of the stream dies.
+/// when the process at the stream's other end dies.
 fn run_inside(stdin: Stdio) -> Result<i32> {
     let program = env::current_exe().context("cannot find the running program")?;
     let mut arguments = env::args_os();

@@ -71,7 +71,7 @@ impl Layout {
         self
     }
 
-    /// Records no frames, for measurements: a recording costs time.
+    /// Records no frames. Measurements use such a segment, because a recording costs time.
     pub fn without_capture(mut self) -> Self {
         self.is_captured = false;
         self
@@ -139,12 +139,12 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Makes nodes on a bridge, as in [`Layout::new`].
+    /// Makes nodes on a bridge, like [`Layout::new`].
     pub fn bridge(nodes: usize) -> Result<Self> {
         Layout::new(nodes).bridge()
     }
 
-    /// Makes nodes on the tests' switch, as in [`Layout::new`].
+    /// Makes nodes on the tests' switch, like [`Layout::new`].
     pub fn switch(nodes: usize, seed: u64) -> Result<Self> {
         Layout::new(nodes).switch(seed)
     }
@@ -171,7 +171,7 @@ impl Segment {
         Ok(nodes)
     }
 
-    /// Restarts the recording before another test begins. Returns the earlier frames.
+    /// Restarts the recording before the next test begins. Returns the earlier frames.
     pub(crate) fn restart_recording(&self) -> Vec<Seen> {
         failure_report::show_capture(self.capture().recording());
         self.capture().drain()
@@ -212,7 +212,7 @@ impl Segment {
         }
     }
 
-    /// Cuts a node off so that the node does not notice: its link stays up, but no frame passes.
+    /// Cuts a node off without a sign: the link of the node stays up, but no frame passes.
     pub fn cut(&self, index: usize) -> Result<()> {
         match &self.fabric {
             Fabric::Bridge => self.hub.ip(&format!("link set p{index} nomaster\n")),
@@ -236,7 +236,7 @@ impl Segment {
         }
     }
 
-    /// Takes the carrier away from a node's link, like an unplugged cable.
+    /// Takes the carrier away from a node's link, as if the cable were unplugged.
     pub fn lose_carrier(&self, index: usize) -> Result<()> {
         self.hub.ip(&format!("link set p{index} down\n"))
     }

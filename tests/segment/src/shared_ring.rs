@@ -1,4 +1,4 @@
-//! Formed rings that several tests can use one after the other, if no test harms a daemon.
+//! Formed rings that several tests can use in turn, if no test harms a daemon.
 
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::timing::Timing;
 
 /// Maximum number of unused rings in a sandbox: idle daemons cost CPU time too.
 const POOLED_RINGS_MAX: usize = 2;
-/// Longest time until a ring has recovered from the last test.
+/// Longest time that a ring takes to recover from the last test.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -31,7 +31,7 @@ struct RingKind {
     options: Vec<(&'static str, String)>,
 }
 
-/// A formed ring, and the processes of its daemons when it was formed.
+/// A formed ring, and the processes that its daemons had directly after the ring formed.
 #[derive(Debug)]
 struct PooledRing {
     kind: RingKind,
@@ -39,13 +39,13 @@ struct PooledRing {
     processes: Vec<Pid>,
 }
 
-/// A formed ring with a daemon on every node, which the test only observes and queries. The recording and the logs
+/// A formed ring with a daemon on every node. The test only observes and queries this ring. The recording and the logs
 /// begin with this test. A test that stops, kills or cuts off a daemon forms its own [`Ring`].
 #[derive(Debug)]
 pub struct SharedRing(Option<PooledRing>);
 
 impl SharedRing {
-    /// Returns an intact ring that an earlier test of this sandbox has left, or a new ring on a bridge.
+    /// Returns an intact ring of an earlier test in this sandbox, or a new ring on a bridge.
     pub fn on(
         layout: Layout,
         timing: Timing,
@@ -103,8 +103,8 @@ impl PooledRing {
         })
     }
 
-    /// Waits until the ring looks as if it had just been formed. Returns false if the ring does not recover in time.
-    /// The daemons may still count clients that have just disconnected, so the function waits.
+    /// Waits until the ring looks like a new ring. Returns `false` if the ring does not recover in time. The daemons
+    /// may still count clients that disconnected just before, so the function waits.
     fn wait_for_recovery(&mut self) -> bool {
         let deadline = Instant::now() + RECOVERY_TIMEOUT;
         while self.check_state().is_err() {
@@ -143,8 +143,8 @@ impl PooledRing {
     }
 }
 
-/// Takes an intact ring of a kind from the pool, and ends the other rings of the kind. The ring looks as if it had just
-/// been formed.
+/// Takes an intact ring of this kind from the pool, and ends all other rings of this kind. The ring looks like a new
+/// ring.
 fn take(kind: &RingKind) -> Option<PooledRing> {
     loop {
         let at = pool().iter().rposition(|pooled| pooled.kind == *kind)?;

@@ -1,4 +1,4 @@
-//! Stalls daemons for a moment, like a busy machine. A test that fails with stalls would fail on a busy machine.
+//! Stalls daemons for a moment, as a busy machine does. A test that fails with stalls would fail on a busy machine.
 //!
 //! With the environment variable `RING_SEGMENT_STALLS=SEED` a test program stalls daemons in all tests that are not
 //! exclusive. With `RING_SEGMENT_STALLS=SEED:COUNT` the program selects COUNT tests at random with the seed, and stalls
@@ -24,7 +24,7 @@ const STALLS_VARIABLE: &str = "RING_SEGMENT_STALLS";
 const STALL_MS: std::ops::RangeInclusive<u64> = 20..=500;
 const PAUSE_MS: std::ops::RangeInclusive<u64> = 100..=1500;
 
-/// Tests whose daemons are stalled.
+/// Tests during which daemons are stalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub seed: u64,
@@ -74,7 +74,7 @@ fn candidates() -> MutexGuard<'static, Vec<Candidate>> {
     CANDIDATES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds a started daemon to the daemons that may be stalled.
+/// Registers a started daemon for stalls.
 pub(crate) fn register(child: &Child) -> Result<()> {
     let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty());
     candidates().push(Candidate {
@@ -85,12 +85,12 @@ pub(crate) fn register(child: &Child) -> Result<()> {
     Ok(())
 }
 
-/// Removes a daemon that has ended or is about to end from the daemons that may be stalled.
+/// Excludes a daemon from stalls because it has ended or will soon end.
 pub(crate) fn unregister(id: u32) {
     candidates().retain(|candidate| candidate.id != id);
 }
 
-/// Records that the test itself stops or continues a daemon. A stopped daemon is not stalled.
+/// Records that the test itself stops or continues a daemon. A daemon that is already stopped is not stalled.
 pub(crate) fn set_stopped(id: u32, is_stopped: bool) {
     for candidate in candidates().iter_mut() {
         if candidate.id == id {
@@ -107,8 +107,7 @@ pub(crate) struct Stalls {
 }
 
 impl Stalls {
-    /// Begins the stalls of a test. The stalls depend only on the seed and the test, as far as the test itself is
-    /// deterministic.
+    /// Begins the stalls of a test. The stalls depend only on the seed and the test, if the test is deterministic.
     pub(crate) fn begin(plan: Plan, test: &str) -> Self {
         let dice = Rng::with_seed(xxh3_64_with_seed(test.as_bytes(), plan.seed));
         let (over, until) = channel();

@@ -83,7 +83,7 @@ impl Stand {
     }
 
     /// Offers a token to the daemon, and waits for a frame that `answered` accepts. Repeats the offer after
-    /// TAKE_TIMEOUT like any giver, because a delayed daemon drops old offers.
+    /// TAKE_TIMEOUT as every giver does, because a delayed daemon drops old offers.
     fn offer_until(
         &self,
         giver: &Peer,
@@ -111,7 +111,7 @@ impl Stand {
         Ok(())
     }
 
-    /// Returns a token of a peer's first chain. The token has this progress.
+    /// Returns a token of a peer's first chain. The token's progress is `progress`.
     pub fn token_of(&self, peer: &Peer, progress: u64) -> Token {
         Token {
             progress,
@@ -167,5 +167,5 @@ pub fn take_token(token: Token) -> Message {
     }
 }
 
-/// A digest that no table has.
+/// A digest that differs from the digest of every table.
 pub const OTHER_DIGEST: Digest = Digest { size: 1, hash: 0 };

@@ -17,7 +17,7 @@ use pnet::util::MacAddr;
 use crate::checksum;
 use crate::packet_socket::RawSocket;
 
-/// Longest time until the switch's thread notices that it should end.
+/// Longest time until the switch's thread notices its end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Faults of the switch, set with [`Switch::set`]. The default rules cause no faults.
@@ -27,7 +27,7 @@ pub struct Rules {
     pub up: Vec<bool>,
     /// Partition of each port. Frames stay in their partition.
     pub partition: Vec<usize>,
-    /// Pairs of ports: no frame passes from the first port to the second port.
+    /// Pairs of ports. No frame passes from the first port to the second port.
     pub blocked: HashSet<(usize, usize)>,
     /// Ports from which the switch forwards only broadcasts.
     pub broadcasts_only: HashSet<usize>,
@@ -42,7 +42,7 @@ pub struct Rules {
 }
 
 /// The switch. The random numbers of the switch come from a seed. If the seed and the order of frames are the same, the
-/// switch treats the frames alike.
+/// switch treats the frames in the same way.
 #[derive(Debug)]
 pub struct Switch {
     rules: Arc<Mutex<Rules>>,

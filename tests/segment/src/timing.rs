@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Delay that an exclusive test permits when it judges a timeout. Other tests wait for
 /// [`WAIT_LIMIT`](crate::WAIT_LIMIT).
 pub const SLACK: Duration = Duration::from_millis(1200);
-/// IDLE_HOLD that is longer than any test, so that an idle token rests.
+/// An IDLE_HOLD longer than any test. With this value, an idle token rests.
 pub const LONG_IDLE_HOLD: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Returns constants with which handovers succeed on a busy machine: TAKE_TIMEOUT is a quarter of the heartbeat
+    /// Returns constants that make handovers succeed on a busy machine: TAKE_TIMEOUT is a quarter of the heartbeat
     /// instead of a twentieth of it. IDLE_HOLD is a tenth of the heartbeat instead of the whole heartbeat, so the token
     /// soon visits all members.
     pub fn tolerant(heartbeat: Duration) -> Self {
@@ -31,8 +31,8 @@ impl Timing {
         }
     }
 
-    /// Returns constants with which a stall of half a second has no effect at a heartbeat of 100 ms. An owner's
-    /// timeout is twelve heartbeats, and a member has six heartbeats to take the token.
+    /// Returns constants that make a stall of half a second harmless, with a heartbeat of 100 ms. An owner's timeout is
+    /// twelve heartbeats, and a member has six heartbeats to take the token.
     pub fn stall_tolerant(heartbeat: Duration) -> Self {
         Self {
             take_timeout: 2 * heartbeat,
@@ -57,12 +57,12 @@ impl Timing {
         self.heartbeat
     }
 
-    /// Returns the time for which a giver tries to hand the token over to one member.
+    /// Returns the time during which a giver tries to hand the token over to one member.
     pub fn hand_over_timeout(&self) -> Duration {
         self.take_timeout * 3 + self.take_timeout / 2
     }
 
-    /// Returns the longest time from the last lost frame until only one owner remains, handovers included
+    /// Returns the longest time from the last lost frame until only one owner remains. This time includes handovers
     /// (`docs/reference/lab2/promises.md Q2`).
     pub fn one_owner_bound(&self) -> Duration {
         let hand_overs = 2 * self.hand_over_timeout();

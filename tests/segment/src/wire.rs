@@ -1,4 +1,4 @@
-//! Decoder and encoder of Lab2 frames, which use byte offsets. Tests compare the codec with this decoder and encoder.
+//! Decoder and encoder of Lab2 frames. They use byte offsets. Tests compare the codec with this decoder and encoder.
 //!
 //! This module shares no code with `ring-codec`. The layouts are the layouts of `docs/reference/lab2/frames.md`.
 
@@ -95,7 +95,7 @@ pub enum Message {
     },
     /// Kind 4.
     TokenWasHereRecently {
-        /// Strongest token that the author knows.
+        /// Strongest token that the author knows of.
         token: Token,
         holder: MacAddr,
     },
@@ -191,7 +191,7 @@ pub struct Stamp {
     pub runner: MacAddr,
     /// 0: begun, 1: done, 2: failed, 3: void.
     pub outcome: u8,
-    /// Time for which the run counts, in nanoseconds.
+    /// Time during which the run counts, in nanoseconds.
     pub period: u64,
 }
 
@@ -218,7 +218,7 @@ pub struct Confirmation {
 pub struct Seen {
     /// Time of the frame, on the clock of [`crate::now`].
     pub at: Duration,
-    /// Node that sent the frame, even if the frame names another author.
+    /// Node that sent the frame, even if the frame names a different author.
     pub port: usize,
     pub dst: MacAddr,
     pub src: MacAddr,
@@ -245,7 +245,8 @@ impl Seen {
         })
     }
 
-    /// Whether the frame's author reports that it hears no member. The result is `None` if the frame has no profile.
+    /// Whether the frame's author reports that it receives no frames from other members. The result is `None` if the
+    /// frame has no profile.
     pub fn author_is_deaf(&self) -> Option<bool> {
         Some(self.profile()?.flags & 1 != 0)
     }

@@ -129,7 +129,7 @@ fn the_capture_sees_every_frame_once_and_in_order() -> Result<()> {
     Ok(())
 }
 
-/// The capture already has a frame when the node's socket delivers the frame.
+/// When the node's socket delivers the frame, the capture already contains it.
 fn the_capture_is_not_behind_the_nodes() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let [a, b] = peers(&segment)?;
@@ -230,11 +230,12 @@ fn the_switch_learns_and_floods() -> Result<()> {
     Ok(())
 }
 
-/// Number of the last frame. The frames before it have the numbers from 0.
+/// Number of the last frame. The earlier frames have the numbers from 0.
 const LAST: u64 = 1000;
 
-/// Returns the numbers of the frames that passed the switch, which keeps their order. The last frame shows that the
-/// switch has handled all frames. The function sends the last frame repeatedly, because the switch may lose a frame.
+/// Returns the numbers of the frames that passed the switch. The switch keeps their order. The last frame shows that
+/// the switch has handled all frames. The function sends the last frame repeatedly, because the switch may lose a
+/// frame.
 fn received_before_the_last(from: &Peer, to: &Peer) -> Result<Vec<u64>> {
     let mut received = Vec::new();
     let until = Instant::now() + ARRIVAL_TIMEOUT;

@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
 //! Tests of the runner. Tests run in parallel except exclusive tests, the report of a failure shows the test's output,
-//! and no process outlives a killed runner.
+//! and all processes end with a killed runner.
 
 use std::env;
 use std::fs::{self, File};
@@ -14,8 +14,8 @@ use nix::fcntl::{Flock, FlockArg};
 use ring_segment::{Test, tests};
 use tempfile::TempDir;
 
-/// Environment variable of the program that these tests run. The variable names the folder in which the program's tests
-/// find each other.
+/// Environment variable of the program that these tests run. The variable names a folder. In this folder, the program's
+/// tests find each other.
 const FOLDER: &str = "RUNNER_TEST_FOLDER";
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -55,7 +55,7 @@ fn shared_path(name: &str) -> Result<PathBuf> {
     Ok(PathBuf::from(folder).join(name))
 }
 
-/// Returns a lock on a shared file. Each test of the program holds this lock while the test runs.
+/// Returns a lock on a shared file. Each test of the program holds this lock during its run.
 fn take_part() -> Result<Flock<File>> {
     let file = File::create(shared_path("present")?)?;
     Flock::lock(file, FlockArg::LockShared).map_err(|(_, errno)| errno.into())
@@ -149,7 +149,7 @@ fn wait_until(is_so: impl Fn() -> bool) -> Result<()> {
     Ok(())
 }
 
-/// Copy of this program in another folder, so that its tests do not wait for the tests of this program.
+/// Copy of this program in a different folder, so that the copy's tests do not wait for the tests of this program.
 struct Program {
     folder: TempDir,
 }
@@ -222,7 +222,7 @@ fn a_failure_is_reported_with_the_output() -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests with these names, which must pass.
+/// Runs the tests with these names. The tests must pass.
 fn all_pass(names: &[&str], threads: &str, passed: &str) -> Result<()> {
     let (output, output_text) = Program::new()?.run(names, threads)?;
     let is_so = output.status.success() && output_text.contains(passed);
@@ -242,7 +242,7 @@ fn one_thread_is_one_sandbox() -> Result<()> {
     all_pass(&["marks", "sees_the_mark"], "1", "2 passed")
 }
 
-/// Whether no process holds the lock.
+/// Whether the lock is free.
 fn is_deserted(present: &Path) -> bool {
     let file = File::open(present);
     file.is_ok_and(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok())

@@ -22,7 +22,7 @@ fn encode(frame: &Frame<'_>) -> Vec<u8> {
     encode_checked(frame.encoded_len(), |buf| frame.encode(buf))
 }
 
-/// Tells whether these bytes are exactly one message.
+/// Whether these bytes are exactly one message.
 pub(crate) fn decodes(input: &[u8]) -> bool {
     Frame::decode_datagram(input).is_ok()
 }

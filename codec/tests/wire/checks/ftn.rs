@@ -63,7 +63,7 @@ fn encode(datagram: &Datagram<'_>) -> Vec<u8> {
     encode_checked(datagram.encoded_len(), |buf| datagram.encode(buf))
 }
 
-/// Tells whether these bytes are exactly one message.
+/// Whether these bytes are exactly one message.
 pub(crate) fn decodes(input: &[u8]) -> bool {
     Datagram::decode(input).is_ok()
 }

@@ -38,7 +38,7 @@ fn encode(message: &Message<'_>) -> Vec<u8> {
     encode_checked(message.encoded_len(), |buf| message.encode(buf))
 }
 
-/// Tells whether these bytes are exactly one message.
+/// Whether these bytes are exactly one message.
 pub(crate) fn decodes(input: &[u8]) -> bool {
     let is_whole = |decoded| match decoded {
         Ok(Streamed::Message { consumed, .. }) => consumed == input.len(),

@@ -25,7 +25,7 @@ pub(crate) fn bytes(input: &[u8]) {
     }
 }
 
-/// Tells whether these bytes are exactly one message.
+/// Whether these bytes are exactly one message.
 pub(crate) fn decodes(input: &[u8]) -> bool {
     Frame::decode(input).is_ok_and(|frame| frame.encoded_len() == input.len())
 }

@@ -10,7 +10,8 @@ use std::fmt::Debug;
 
 use ring_codec::{DecodeError, EncodeError, Problem, StreamState, Streamed};
 
-/// The value of all bytes of an output buffer before encoding. A byte with another value was written by the encoder.
+/// The value of all bytes of an output buffer before encoding. A byte with a different value was written by the
+/// encoder.
 const FILL: u8 = 0xa5;
 
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +23,7 @@ pub(crate) struct Format {
     /// If the bytes decode, checks that the result encodes to the same bytes. If the bytes do not decode, checks that
     /// the error has a correct offset.
     pub bytes: fn(&[u8]),
-    /// Tells whether these bytes are exactly one message.
+    /// Whether these bytes are exactly one message.
     pub decodes: fn(&[u8]) -> bool,
     /// Checks that a legal value, built from these bytes, survives encoding and decoding.
     pub value: fn(&[u8]),
@@ -59,7 +60,7 @@ pub(crate) const FORMATS: [Format; 4] = [
     },
 ];
 
-/// Returns the output of `encode`, which must write exactly `len` bytes.
+/// Returns the output of `encode`. The function must write exactly `len` bytes.
 fn encode_checked(len: usize, encode: impl Fn(&mut [u8]) -> Result<usize, EncodeError>) -> Vec<u8> {
     let mut buf = vec![FILL; len + 16];
     assert_eq!(

@@ -1,10 +1,10 @@
 //! Fencing: a resource refuses the work of a holder if a newer token than the holder's token exists.
 //!
 //! A holder can be late. A holder that was paused or cut off may still act when another holder already has the token.
-//! No lock service can prevent such late actions. Only the resource can prevent late actions: the resource stores the
-//! newest token that it has seen, and refuses older tokens. The type [`FencingToken`] is the token of a Lab2 ring
-//! (`RINGD_TOKEN`). The order of this type shows which of two tokens is newer. A [`Record`] is a file that stores the
-//! newest token. A record can also store tokens of any other type with the trait [`Fence`].
+//! No lock service can prevent such late actions. Only the resource can prevent late actions: it stores the newest
+//! token so far, and refuses older tokens. The type [`FencingToken`] is the token of a Lab2 ring (`RINGD_TOKEN`). The
+//! order of this type shows which of two tokens is newer. A [`Record`] is a file that stores the newest token. A record
+//! can also store tokens of any other type with the trait [`Fence`].
 //!
 //! ```
 //! use ring_client::fencing::{FencingToken, Record};
@@ -30,8 +30,8 @@ pub use token::{FencingToken, ParseTokenError};
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// A token that a [`Record`] can store. Of two tokens, the greater one is newer. The text of a token has at most 78
-/// bytes and no space, and parses to the same token.
+/// A token that a [`Record`] can store. The greater token is newer. The text of a token has at most 78 bytes and no
+/// space, and parses to the same token.
 pub trait Fence: Copy + Ord + Display + FromStr {}
 
 impl<T: Copy + Ord + Display + FromStr> Fence for T {}

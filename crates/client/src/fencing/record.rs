@@ -21,7 +21,7 @@ const RECORD_LEN: usize = 2 * slots::SLOT_LEN;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FencingError {
-    /// The record has a newer token.
+    /// The record contains a newer token.
     #[error(
         "the token {offered} is stale: {} records the newer token {newest} of another holder",
         path.display()
@@ -60,7 +60,7 @@ pub enum FencingError {
     },
 }
 
-/// A file that stores the newest token. The file is locked while this value lives.
+/// A file that stores the newest token. The file stays locked until this value is dropped.
 ///
 /// The lock is a `flock` lock: only one process of the machine can hold it. On NFS, only one process of all machines
 /// can hold it. The lock belongs to the open file, so every process that inherits the file holds the lock too.
@@ -83,10 +83,10 @@ impl<T: Fence> Record<T> {
         Self::open(path, false)
     }
 
-    /// Locks the file as [`lock`](Self::lock) does, but repairs a damaged record: the newest readable token becomes its
+    /// Locks the file as [`lock`](Self::lock) does, but repairs a damaged record: its newest readable token becomes the
     /// newest token. If the damage destroyed a newer token, the repaired record admits tokens that are older than the
-    /// destroyed token. So call this function only if no older holder is still at work. This function also refuses a
-    /// file that is longer than a record.
+    /// destroyed token. So call this function only if all older holders have ended their work. This function also
+    /// refuses a file that is longer than a record.
     ///
     /// # Errors
     /// Fails with the errors of [`lock`](Self::lock).
@@ -129,18 +129,18 @@ impl<T: Fence> Record<T> {
         })
     }
 
-    /// Whether the record was damaged, and was repaired.
+    /// Whether the record was damaged and is now repaired.
     pub const fn was_damaged(&self) -> bool {
         self.was_damaged
     }
 
-    /// Returns the newest token that the record has admitted.
+    /// Returns the newest token that the record admitted.
     pub const fn newest(&self) -> Option<T> {
         self.newest
     }
 
-    /// Admits `token` if the record has no newer token. When this function returns, the token is on disk. The caller
-    /// may work under the token only while the record is locked.
+    /// Admits `token` if the record contains no newer token. When this function returns, the token is on disk. The
+    /// caller may work under the token only while the record is locked.
     ///
     /// # Errors
     /// Fails with [`FencingError::Stale`] or [`FencingError::Io`]. If this function fails, do not work under the token.
@@ -226,8 +226,8 @@ fn lock_exclusive(mut file: File) -> io::Result<Flock<File>> {
     }
 }
 
-/// Creates a blank record at `path`, completely or not at all. Does nothing if another process has created the file in
-/// the meantime.
+/// Creates a blank record at `path`, completely or not at all. If another process created the file before, does
+/// nothing.
 fn create_blank(path: &Path) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -249,7 +249,7 @@ fn create_blank(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Overwrites a damaged record with a new record that has this newest token.
+/// Overwrites a damaged record with a new record that contains this newest token.
 fn repair_file<T: Fence>(file: &File, newest: Option<T>) -> io::Result<Slots<T>> {
     let bytes = slots::record_bytes(newest);
     file.write_all_at(&bytes, 0)?;

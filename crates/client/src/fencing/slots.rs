@@ -1,14 +1,14 @@
 //! The bytes of a record: two slots. Each write changes only one of the two slots.
 //!
-//! Each slot is one line of [`SLOT_LEN`] bytes: a token (or `none`), a checksum, and spaces. A new token is written
-//! over the older of the two tokens, so a failed write leaves the slot with the newer token unchanged. A damaged slot
-//! may have contained the newest token. A slot can be damaged for two reasons. Either a crash interrupted the write
-//! before any program acted under the token, or the slot was damaged later. The record does not show the reason for the
-//! damage, so a record with a damaged slot is refused.
+//! Each slot is one line of [`SLOT_LEN`] bytes: a token (or `none`), a checksum, and spaces. A new token overwrites the
+//! older of the two tokens, so a failed write leaves the slot with the newer token unchanged. A damaged slot may have
+//! contained the newest token. A slot can be damaged for two reasons. A crash interrupted the write before any program
+//! acted with the token, or the slot was damaged later. The record does not show the reason for the damage, so a record
+//! with a damaged slot is refused.
 //!
-//! The state files of nodes have two slots too, but share no code with records (`crates/host/src/two_slots.rs`). In a
+//! The state files of nodes also have two slots, but share no code with records (`crates/host/src/two_slots.rs`). In a
 //! state file, each slot has a sequence number, and if one slot is damaged, the other slot is valid. If one slot of a
-//! record is damaged, the other slot may have the older token, and would admit a stale holder.
+//! record is damaged, the other slot may contain the older token, and would admit a stale holder.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -21,7 +21,7 @@ const NONE: &str = "none";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slots<T> {
-    /// The newest token, if the record has a token.
+    /// The newest token; `None` if the record contains no token.
     pub newest: Option<T>,
     /// The offset of the next write, in bytes.
     pub next: usize,
@@ -53,7 +53,7 @@ fn line(token: &str) -> Vec<u8> {
 /// The readable part of a damaged record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Damage<T> {
-    /// The newest readable token, if a token is readable.
+    /// The newest readable token; `None` if no token is readable.
     pub readable: Option<T>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn read<T: Fence>(bytes: &[u8]) -> Result<Slots<T>, Damage<T>> {
     }
 }
 
-/// The contents of a valid slot. A slot without a token is less than every slot with a token.
+/// The contents of a valid slot. A slot without a token compares as less than every slot with a token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct SlotContents<T>(Option<T>);
 

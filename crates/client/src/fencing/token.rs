@@ -9,12 +9,12 @@ use ring_codec::lab2::Token;
 use ring_text::parse_mac;
 use thiserror::Error;
 
-/// A fencing token, which a holder shows to a resource. The text of a token is progress-author-number, as in
+/// A fencing token. A holder shows it to a resource. The text of a token is progress-author-number, as in
 /// `1795-02:00:00:00:00:01-7`.
 ///
-/// Of two tokens, the greater one is newer, by the order of `docs/reference/lab2/states.md T1`: first the larger
-/// progress, then the smaller author, then the smaller number. A comparison of the progress does not suffice, because
-/// the two sides of a split can reach the same progress.
+/// The greater of two tokens is newer, by the order of `docs/reference/lab2/states.md T1`: first the larger progress,
+/// then the smaller author, then the smaller number. A comparison of the progress does not suffice, because the two
+/// sides of a split can reach the same progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FencingToken(Token);
 

@@ -18,7 +18,7 @@ const LOGOUT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A granted token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The fencing number, which is larger than the fencing number of every earlier grant of the token.
+    /// The fencing number. It is larger than the fencing number of every earlier grant of the token.
     pub fence: u128,
     /// The token's data.
     pub data: Vec<u8>,
@@ -34,7 +34,7 @@ impl Session {
     /// Waits until the session is live, but at most `timeout`.
     ///
     /// # Errors
-    /// Fails if there is no session in time, or the wait is interrupted.
+    /// Fails if the session is not live in time, or if the wait is interrupted.
     pub fn log_in(&mut self, timeout: Duration) -> Result<(), Error> {
         let by = clock::now().monotonic + timeout;
         while self.live_since().is_none() {
@@ -61,7 +61,7 @@ impl Session {
     ///
     /// # Errors
     /// Fails if the token is not granted in time, or if the wait is interrupted. If the token is not granted, the
-    /// client withdraws the request. Also fails if there is no session in time, or if the name is not valid.
+    /// client withdraws the request. Also fails if no session is live in time, or if the name is invalid.
     pub fn acquire(
         &mut self,
         name: &[u8],
@@ -95,12 +95,11 @@ impl Session {
         }
     }
 
-    /// Releases a token and waits for the confirmation. Also sets the token's data if `data` is given. The wait also
+    /// Releases a token and waits for the confirmation. If `data` is given, also sets the token's data. The wait also
     /// ends when the lease ends.
     ///
     /// # Errors
-    /// Fails if the session is lost; in this case it is unknown whether the data were set. Also fails if the token is
-    /// not held.
+    /// Fails if the session is lost. Then it is unknown whether the data were set. Also fails if the token is not held.
     pub fn release(&mut self, name: &[u8], data: Option<&[u8]>) -> Result<(), Error> {
         let id = self.id();
         self.command(release_command(name, data))?;
@@ -112,9 +111,9 @@ impl Session {
     /// watched descriptor becomes readable.
     ///
     /// # Errors
-    /// Fails with the errors of [`release`](Self::release). Also fails if the confirmation does not come in time, or if
-    /// the wait is interrupted. If the confirmation does not come, the client gives up the token, and it is unknown
-    /// whether the data were set.
+    /// Fails with the errors of [`release`](Self::release). Also fails if the confirmation is late, or if the wait is
+    /// interrupted. If the confirmation is late, the client gives up the token, and it is unknown whether the data were
+    /// set.
     pub fn release_by(
         &mut self,
         name: &[u8],
@@ -137,7 +136,7 @@ impl Session {
         }
     }
 
-    /// Gives up a token that is held or requested, and waits up to a second for the confirmation.
+    /// Gives up a held or requested token, and waits up to a second for the confirmation.
     ///
     /// # Errors
     /// Fails only if a system call fails.
@@ -157,7 +156,7 @@ impl Session {
     }
 
     /// Requests a page of a server's list of tokens, and waits for the page until `by`. The page begins with the first
-    /// token whose name follows `after`. Returns `None` if the server is DOWN or does not answer in time.
+    /// token after the name `after`. Returns `None` if the server is DOWN or does not answer in time.
     ///
     /// # Errors
     /// Fails if the session is lost, or the wait is interrupted.
@@ -179,8 +178,8 @@ impl Session {
         page.unwrap_or(Ok(None))
     }
 
-    /// Ends the session, and with it all its tokens and requests. Waits for the leader's answer, and returns whether
-    /// the answer came. If no answer came, the servers may end the session only after the client timeout.
+    /// Ends the session, together with all its tokens and requests. Waits for the leader's answer, and returns whether
+    /// it arrived. If no answer arrived, the servers may end the session only after the client timeout.
     ///
     /// # Errors
     /// Fails only if a system call fails.
@@ -197,7 +196,7 @@ impl Session {
         Ok(confirmed.unwrap_or(false))
     }
 
-    /// Waits until `by` for an event. The wait does not end when the watched descriptor becomes readable.
+    /// Waits until `by` for an event. Even if the watched descriptor becomes readable, the wait continues.
     fn wait_for_unwatched<T>(
         &mut self,
         by: Option<Instant>,
@@ -211,7 +210,7 @@ impl Session {
         outcome
     }
 
-    /// Waits until `by` for an event that `wanted` accepts. Returns `None` if no such event has come. Other events stay
+    /// Waits until `by` for an event that `wanted` accepts. Returns `None` if no such event arrived. Other events stay
     /// in the queue.
     fn wait_for<T>(
         &mut self,
@@ -232,7 +231,7 @@ impl Session {
     }
 }
 
-/// Returns the command that releases a token, and sets its data if `data` is given.
+/// Returns the command that releases a token. If `data` is given, the command also sets the token's data.
 fn release_command(name: &[u8], data: Option<&[u8]>) -> Command {
     let name = name.into();
     match data {

@@ -21,7 +21,7 @@ pub enum Error {
     /// No session was live in time.
     #[error("no session with the token servers within {}: {obstacle}", format_duration(*.after))]
     NoSession {
-        /// The time for which the client waited for a session.
+        /// The time that the client waited for a session.
         after: Duration,
         /// The obstacle.
         obstacle: Obstacle,
@@ -31,7 +31,7 @@ pub enum Error {
         "the token is not granted in time: other clients hold the token, or the token's server does not answer"
     )]
     NotGranted,
-    /// The token's server did not confirm the release in time. The client no longer holds the token.
+    /// The token's server did not confirm the release in time. The client does not hold the token.
     #[error(
         "the release of the token is not confirmed in time: check that the token's server runs, and that UDP \
          reaches this server"
@@ -51,10 +51,10 @@ pub enum Error {
 /// The reason why the client has no session.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Obstacle {
-    /// No server's name is resolved.
+    /// The resolver found no address for any server.
     #[error("no server's name is resolved yet: the resolver of this machine does not answer")]
     NoAddress,
-    /// No server answers. Servers with another list do not answer.
+    /// No server answers. Servers with a different list do not answer.
     #[error(
         "no answer from {} ({}): check that the servers run, that UDP reaches them, and that their list has the same \
          lines. The signature of this list is {signature}; ringctl status shows a server's signature as ssig",
@@ -67,7 +67,7 @@ pub enum Obstacle {
         /// The signature of this program's list.
         signature: i32,
     },
-    /// A server has another list.
+    /// A server has a different list.
     #[error(
         "{from} has another list of servers: its list has the signature {theirs}, and this list has {signature}; give \
          all servers and clients the same list"
@@ -80,7 +80,7 @@ pub enum Obstacle {
         /// The signature of this program's list.
         signature: i32,
     },
-    /// A server would end sessions before they are confirmed.
+    /// A server would end sessions before their confirmation.
     #[error(
         "the client timeout of {} is {}, which is too short to confirm a session: give all servers the same \
          --client-timeout of 200 ms or more",
@@ -92,7 +92,7 @@ pub enum Obstacle {
         /// The client timeout that the server announces.
         timeout: Duration,
     },
-    /// Servers answer, but no leader starts a session.
+    /// Servers answer, but the leader starts no session.
     #[error(
         "servers answer, but start no session: they are electing a leader, this machine cannot reach the leader, or \
          the leader has its maximum number of clients (--max-clients)"

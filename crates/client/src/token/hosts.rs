@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Time between two resolutions of the names.
 pub const RESOLVE_INTERVAL: Duration = Duration::from_secs(10);
-/// Maximum number of names that are resolved at the same time. Names are resolved in parallel so that one name without
-/// an answer does not delay the other names.
+/// Maximum number of names that are resolved in parallel. Names are resolved in parallel, so that a name without an
+/// answer does not delay the other names.
 const PARALLEL_MAX: usize = 8;
 
 /// The host and port of each server, in the order of the list.
@@ -26,13 +26,13 @@ pub(super) struct Host {
     pub port: u16,
 }
 
-/// The addresses of the servers, as they were resolved.
+/// The addresses of the servers from the resolver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
-    /// The addresses, by the index of the server. The address is `None` if a server has no address. A server without an
+    /// The addresses, by the index of the server. The address is `None` if a server has no address. A server with no
     /// address counts as DOWN.
     pub addresses: Box<[Option<SocketAddr>]>,
-    /// Whether the resolver has answered for each name.
+    /// Whether the resolver answered for each name.
     pub is_complete: bool,
     /// Warnings for operators, as sentences. The warnings are about names without an address, and about addresses that
     /// other machines cannot reach.
@@ -87,13 +87,13 @@ impl Hosts {
         self.evaluate(found.into_iter().map(Some).collect())
     }
 
-    /// Resolves all hosts, but waits at most for `limit`. A name that is not resolved within `limit` has no address in
-    /// the result.
+    /// Resolves all hosts, but waits at most for `limit`. A name that is unresolved after `limit` has no address in the
+    /// result.
     pub fn resolve_within(&self, limit: Duration) -> Resolution {
         self.resolve_by(limit, Host::resolve)
     }
 
-    /// Returns a resolution with these addresses. Returns `None` if there is not exactly one entry per host.
+    /// Returns a resolution with these addresses. Returns `None` unless there is exactly one entry for each host.
     pub(super) fn with_addresses(
         &self,
         addresses: Box<[Option<SocketAddr>]>,
@@ -135,7 +135,8 @@ impl Hosts {
         self.evaluate(found)
     }
 
-    /// Collects addresses and warnings. An entry of `found` is `None` if its name was not resolved in time.
+    /// Collects addresses and warnings. An entry of `found` is `None` if the resolver did not answer for the name in
+    /// time.
     fn evaluate(&self, found: Vec<Option<io::Result<SocketAddr>>>) -> Resolution {
         let is_complete = found.iter().all(Option::is_some);
         let mut doubts = Vec::new();
@@ -177,7 +178,7 @@ impl Hosts {
     }
 }
 
-/// Returns the address from which this machine sends to `remote`, combined with the port of `own`.
+/// Returns the address from which this machine sends to `remote`, with the port of `own`.
 fn source_towards(remote: SocketAddr, own: SocketAddr) -> io::Result<SocketAddr> {
     let any: IpAddr = if remote.is_ipv4() {
         Ipv4Addr::UNSPECIFIED.into()

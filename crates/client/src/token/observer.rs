@@ -8,19 +8,18 @@ use ring_proto::ftn::client::{Event, LoginFailure, Loss};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-/// A queue of the events that the program has not taken yet. The remaining fields hold facts from events that do not
-/// enter the queue.
+/// A queue of the events that the program has not taken. The remaining fields hold facts from events that do not enter
+/// the queue.
 #[derive(Debug, Default)]
 pub(super) struct SessionObserver {
     pub events: VecDeque<Event>,
-    /// Whether the state machine needs another socket.
+    /// Whether the state machine needs a new socket.
     pub needs_socket: bool,
-    /// The last reason why a session could not start. The reason is `None` once a session is live.
+    /// The last reason why a session could not start. The reason is `None` after a session becomes live.
     pub trouble: Option<LoginFailure>,
-    /// The last server with another list, and that list's signature.
+    /// The last server with a different list, and the signature of this list.
     pub other_list: Option<(SocketAddr, i32)>,
-    /// The last server that announced a client timeout that is too short for any session: the server's index, and the
-    /// timeout.
+    /// The last server whose client timeout is too short for any session: the server's index, and the timeout.
     pub short_timeout: Option<(usize, Duration)>,
 }
 
@@ -58,8 +57,8 @@ impl Observe<Event> for SessionObserver {
 }
 
 impl SessionObserver {
-    /// Drops the grants of a lost session. If these grants stayed in the queue, the program would mistake them for
-    /// grants of the next session.
+    /// Drops the grants of a lost session. If these grants stayed in the queue, the program would take them for grants
+    /// of the next session.
     pub(super) fn drop_grants(&mut self) {
         let is_of_session = |event: &Event| {
             matches!(

@@ -22,7 +22,7 @@ pub enum ServersError {
         /// The system's error.
         source: io::Error,
     },
-    /// The file lists no servers, or too many servers.
+    /// The file lists no servers or too many servers.
     #[error(
         "{} lists {count} servers: give 1 to {SERVERS_MAX}, each on a line HOST:PORT", path.display()
     )]
@@ -97,7 +97,7 @@ pub struct ServerList {
     pub warnings: Vec<String>,
 }
 
-/// Reads a list of servers and resolves each server, as [`read_list`] does.
+/// Reads a list of servers and resolves the servers, as [`read_list`] does.
 ///
 /// # Errors
 /// Fails with a [`ServersError`].
@@ -118,7 +118,7 @@ pub fn read_list(path: &Path) -> Result<ServerList, ServersError> {
     resolve_list(path, &text)
 }
 
-/// Resolves the servers of a list whose text was read before. Error messages name `path`.
+/// Resolves the servers of a list whose text the caller already read. Error messages name `path`.
 ///
 /// # Errors
 /// Fails with a [`ServersError`].
@@ -126,8 +126,8 @@ pub fn resolve_list(path: &Path, text: &str) -> Result<ServerList, ServersError>
     parse_list(path, text, |hosts| Some(hosts.resolve()))
 }
 
-/// Resolves the servers of a list as [`resolve_list`] does, but waits at most for `limit`. A name that is not resolved
-/// within `limit` has no address yet.
+/// Resolves the servers of a list as [`resolve_list`] does, but waits at most for `limit`. A name that is unresolved
+/// after `limit` has no address at first.
 ///
 /// # Errors
 /// Fails with a [`ServersError`].
@@ -139,7 +139,7 @@ pub fn resolve_list_within(
     parse_list(path, text, |hosts| Some(hosts.resolve_within(limit)))
 }
 
-/// Parses a list as [`resolve_list`] does, but uses addresses that were resolved before.
+/// Parses a list as [`resolve_list`] does, but uses already resolved addresses.
 ///
 /// # Errors
 /// Fails with a [`ServersError`].

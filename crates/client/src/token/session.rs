@@ -26,10 +26,10 @@ use super::{Error, Obstacle};
 /// The key under which the watched descriptor is registered with the poller.
 const WATCHED: u8 = 0;
 
-/// The reason why a wait has ended.
+/// The reason for the end of a wait.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// An event. A [grant](Event::Granted) is returned only if the lease has not ended.
+    /// An event. A [grant](Event::Granted) is returned only before the end of the lease.
     Event(Event),
     /// The [lease](Session::lease) lasts longer.
     Renewed,
@@ -49,7 +49,7 @@ pub enum Wake {
 pub struct Session {
     machine_runner: MachineRunner<Client, UdpLink, NoStore, SessionObserver>,
     watched: Option<OwnedFd>,
-    /// The end of the lease that the last [`Wake::Renewed`] reported.
+    /// The end of the lease in the last [`Wake::Renewed`].
     reported_lease: Option<Instant>,
     resolver: Option<Resolver>,
     socket_is_v4: bool,
@@ -98,7 +98,7 @@ impl Session {
     }
 
     /// Resolves the servers' names repeatedly during the session. So the session can reach a server even after the
-    /// address of the server has changed. A server without an address gets an address as soon as its name is resolved.
+    /// server's address changes. A server without an address gets its address when its name is resolved.
     pub fn resolving(mut self, hosts: Hosts) -> Self {
         let servers = self.servers();
         let has_all = (0..servers.len()).all(|index| servers.address(index).is_some());
@@ -138,14 +138,14 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the servers have IPv4 addresses; also true if no server has an address yet.
+    /// Whether the servers have IPv4 addresses; also `true` if no server has an address.
     fn is_v4(&self) -> bool {
         let servers = self.servers();
         let mut known = (0..servers.len()).filter_map(|index| servers.address(index));
         known.next().is_none_or(|to| to.is_ipv4())
     }
 
-    /// Replaces the socket. The new socket is bound before the old socket is closed, so the new socket gets another
+    /// Replaces the socket. The new socket is bound before the old socket is closed, so the new socket gets a different
     /// port.
     fn replace_socket(&mut self) -> Result<(), Error> {
         self.socket_is_v4 = self.is_v4();
@@ -172,7 +172,7 @@ impl Session {
     }
 
     /// Watches a descriptor. When the descriptor becomes readable, a wait of this session ends. A session watches only
-    /// one descriptor, so the new descriptor replaces an earlier descriptor.
+    /// one descriptor, so a new descriptor replaces the earlier descriptor.
     ///
     /// # Errors
     /// Fails if too many files are open.
@@ -223,7 +223,8 @@ impl Session {
         })
     }
 
-    /// Waits for the next event, at most until `until`. Returns the event, or another reason for the end of the wait.
+    /// Waits for the next event, at most until `until`. Returns the event, or a different reason for the end of the
+    /// wait.
     ///
     /// # Errors
     /// Fails if a system call fails, or if no new socket can be created after the loss of a session.
@@ -274,7 +275,7 @@ impl Session {
     }
 
     /// Returns the end of the lease on `CLOCK_BOOTTIME`. Before the end of the lease, all held tokens are safe. Work
-    /// under the tokens must end before this time. Returns `None` without a live session.
+    /// with the tokens must end before this time. Returns `None` if there is no live session.
     pub fn lease(&self) -> Option<Instant> {
         let now = clock::now().monotonic;
         self.machine_runner
@@ -283,8 +284,8 @@ impl Session {
             .filter(|&end| now < end)
     }
 
-    /// Returns a token that is held and is not being released. Returns `None` if there is no such token, or after the
-    /// end of the lease.
+    /// Returns a token that is held and is not being released. Returns `None` if the client does not hold the token, or
+    /// after the end of the lease.
     pub fn holding(&self, name: &[u8]) -> Option<HeldToken<'_>> {
         self.lease()?;
         self.machine_runner.machine().held_token(name)
@@ -296,7 +297,7 @@ impl Session {
         self.machine_runner.machine().live_since()
     }
 
-    /// Returns the session's id in the form in which servers show it. Returns `None` without a live session.
+    /// Returns the session's id in the form in which servers show it. Returns `None` if there is no live session.
     pub fn id(&self) -> Option<i32> {
         match self.standing() {
             ClientState::Live { session } => Some(session),

@@ -18,7 +18,7 @@ pub struct WaitLimits {
 }
 
 impl WaitLimits {
-    /// Returns limits that wait for the token without a limit, and for a session for 10 s.
+    /// Returns limits without an end for the token, and 10 s for a session.
     pub const fn endless() -> Self {
         Self {
             session: SESSION_DEFAULT,
@@ -26,9 +26,9 @@ impl WaitLimits {
         }
     }
 
-    /// Returns limits for a request that does not wait for other holders. The session must be live within 10 s. When
-    /// the session is live, the token must be granted within four times RETRY. Four times RETRY suffice to repeat a
-    /// lost datagram twice.
+    /// Returns limits for a request that does not wait for other holders. The session must be live within 10 s. After
+    /// the session becomes live, the token must be granted within four times RETRY. Four times RETRY suffice to repeat
+    /// a lost datagram twice.
     pub const fn none() -> Self {
         Self {
             session: SESSION_DEFAULT,
@@ -36,8 +36,8 @@ impl WaitLimits {
         }
     }
 
-    /// Returns limits for a wait that ends after `wait`, including the wait for the session. The limit for the session
-    /// is at least 0.5 s. When the session is live, the limit for the grant is at least the limit of
+    /// Returns limits for a wait that ends after `wait`. This time includes the wait for the session. The limit for the
+    /// session is at least 0.5 s. After the session becomes live, the limit for the grant is at least the limit of
     /// [`none`](Self::none).
     pub fn limited(wait: Duration) -> Self {
         Self {
@@ -58,8 +58,8 @@ impl WaitLimits {
         Some(grant.max(self.session + RETRY * 4))
     }
 
-    /// Returns the time at which the client gives up waiting for a token. The token was requested at `began`, and the
-    /// session has been live since `live`.
+    /// Returns the time at which the client gives up waiting for a token. The client requested the token at `began`,
+    /// and the session became live at `live`.
     pub(super) fn grant_deadline(&self, began: Instant, live: Instant) -> Option<Instant> {
         let grant = self.grant?;
         Some((began + grant).max(live + RETRY * 4))

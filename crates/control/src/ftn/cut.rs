@@ -1,8 +1,8 @@
-//! The warning about a quorum that is smaller than a majority. Servers and clients use the same warning.
+//! The warning about a quorum below a majority. Servers and clients use the same warning.
 
 use ring_proto::ftn::server::majority;
 
-/// Returns a warning if the quorum is so small that both sides of a split network can grant the same token. Returns
+/// If the quorum is so small that both sides of a split network can grant the same token, returns a warning. Returns
 /// `None` if `quorum` is a majority of `servers`.
 pub fn split_warning(quorum: usize, servers: usize) -> Option<String> {
     (quorum < majority(servers)).then(|| {

@@ -29,20 +29,19 @@ pub struct Status {
     pub role: String,
     /// The state of this server: `DOWN`, `BOOTING` or `READY`.
     pub state: String,
-    /// The index of the leader, if the server knows a leader.
+    /// The index of the leader; `null` if the server knows no leader.
     pub leader: Option<usize>,
     /// The number of the configuration; 0 if the server knows no configuration.
     pub configuration: u64,
-    /// The round of the last STATE that the server has sent, or that it has followed. The sequence number of a STATE
-    /// contains the round.
+    /// The round of the last STATE that the server sent or followed. The sequence number of a STATE contains the round.
     pub round: u32,
     /// Whether the server may serve and change tokens. A leader may serve and change tokens while it has a quorum. A
-    /// follower may serve and change tokens while it hears its leader.
+    /// follower may serve and change tokens while it receives messages from its leader.
     pub authority: bool,
     /// The remaining grace time, in nanoseconds. During the grace time, clients may continue sessions of an earlier run
     /// of the servers.
     pub grace_ns: u64,
-    /// The sessions whose answers a survey still awaits. The list of sessions is `null` if no survey runs.
+    /// The sessions whose answers a survey waits for. The list of sessions is `null` if no survey runs.
     pub survey: Option<Vec<i32>>,
     /// The sessions of all clients.
     pub sessions: Vec<SessionStatus>,
@@ -54,7 +53,7 @@ pub struct Status {
     pub waiting: usize,
     /// The memory that the tokens use, in bytes. The maximum is `max_memory_bytes`.
     pub memory_bytes: usize,
-    /// The memory, in bytes, of incomplete messages, of which only some parts have arrived.
+    /// The memory of incomplete messages, in bytes. Only some parts of these messages have arrived.
     #[serde(default)]
     pub parts_bytes: usize,
     /// The memory that the tokens may use.

@@ -6,7 +6,7 @@ use strum::IntoStaticStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum RefusalReason {
-    /// The request has waited for its maximum time.
+    /// The request waited for its maximum time.
     Timeout,
     /// A client of this machine holds the lock, and the request asked not to wait.
     Busy,
@@ -35,13 +35,13 @@ pub enum LossReason {
     MaxHold,
     /// The daemon shuts down.
     Shutdown,
-    /// Another leader has a stronger token.
+    /// A different leader has a stronger token.
     StrongerToken,
     /// The daemon was stalled, and the stall was so long that another node may lead now.
     Lease,
     /// The interface lost or changed its address.
     Link,
-    /// The client ended without a release, so it gets no message.
+    /// The client ended without a release, so there is no receiver for the message.
     Gone,
 }
 

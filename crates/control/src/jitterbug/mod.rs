@@ -15,7 +15,7 @@ pub const SYSTEM: &str = "jitterbug";
 pub const LEADER: &str = "leader";
 /// The state of a node that waits for the token.
 pub const WAITER: &str = "waiter";
-/// The state of a node without a ring.
+/// The state of a node outside of a ring.
 pub const ORPHAN: &str = "orphan";
 
 /// A request for a lock. The type of a required grade is a text, so that the node can parse a request with any grade

@@ -16,8 +16,8 @@ pub enum JitterbugRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
-    /// The request for a job that runs once in a period. The node refuses this request, because Jitterbug has no such
-    /// jobs.
+    /// The request for a job that runs once in a period. The node refuses this request, because such jobs do not exist
+    /// in Jitterbug.
     Once {},
     /// The request for a pause. The node refuses this request, because every node that takes part in a Jitterbug ring
     /// leads at times.

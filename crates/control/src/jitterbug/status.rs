@@ -37,7 +37,7 @@ pub struct Status {
     pub data_hex: String,
     /// The length of the token's data in bytes.
     pub data_len: usize,
-    /// A maximum, in milliseconds: if the event loop was stalled for at most this long, a leading node still leads.
+    /// A duration in milliseconds: after a stall of at most this duration, a leading node still leads.
     #[serde(default)]
     pub lease_ms: u64,
     /// The health of the node and its ring.
@@ -76,14 +76,14 @@ pub struct NodeEntry {
 pub struct Penalty {
     /// The number of failed attempts minus the number of successful attempts.
     pub threshold: u32,
-    /// The number of turns in which leaders have skipped the node.
+    /// The number of turns in which leaders skipped the node.
     pub count: u32,
 }
 
 /// The counters of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountersStatus {
-    /// All counters other than the counters of dropped messages.
+    /// All counters except the counters of dropped messages.
     #[serde(flatten)]
     pub plain: BTreeMap<String, u64>,
     /// Dropped messages by reason.

@@ -7,7 +7,7 @@ use super::TokenStatus;
 /// The keys of a ring's event. In addition to its own keys, each event has a number, a time and a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingEvent {
-    /// The state before the event, which only `state_changed` has.
+    /// The state before the event. Only `state_changed` has this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The state after the event.
@@ -17,15 +17,14 @@ pub struct RingEvent {
     pub reason: Option<String>,
     /// The token that the node holds. If the node holds no token, this is the strongest token that it knows.
     pub token: Option<TokenStatus>,
-    /// The owner, as far as the node knows.
+    /// The owner, as the node knows it.
     pub owner: Option<String>,
     /// The grade of a lock.
     pub grade: String,
     /// The member that the event concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
-    /// The number of other members to which the same event happened. Only `member_silent` and `member_alive` have this
-    /// number.
+    /// The number of other members with the same event. Only `member_silent` and `member_alive` have this number.
     #[serde(default, skip_serializing_if = "is_none")]
     pub others: usize,
     /// The label of the lock that the event concerns.

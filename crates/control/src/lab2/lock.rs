@@ -22,13 +22,13 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Grade {
-    /// No member is known to have confirmed the lock.
+    /// No known confirmation of the lock exists.
     Alone,
-    /// All members that were heard lately have confirmed the lock.
+    /// All members from which frames arrived lately confirmed the lock.
     #[serde(rename = "all-heard", alias = "view")]
     #[strum(to_string = "all-heard", serialize = "view")]
     AllHeard,
-    /// More than half of the ring's members have confirmed the lock.
+    /// More than half of the ring's members confirmed the lock.
     Quorum,
 }
 
@@ -36,7 +36,7 @@ impl Grade {
     /// All grades, from the least safe grade to the safest.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// Returns the members that have confirmed the lock, as a short sentence.
+    /// Returns a short sentence about the members that confirmed the lock.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Alone => "No member is known to have confirmed it",
@@ -55,7 +55,7 @@ impl Grade {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum RefusalReason {
-    /// The request has waited for its maximum time.
+    /// The request waited for its maximum time.
     Timeout,
     /// A client of this machine holds the lock, and the request does not wait.
     Busy,
@@ -63,9 +63,9 @@ pub enum RefusalReason {
     Grade,
     /// The node is paused, and the request does not wait.
     Paused,
-    /// The job has run in its period, or runs now.
+    /// The job already ran in its period, or runs now.
     AlreadyRan,
-    /// The table of jobs is full. The table has room for a new job when the period of another job ends.
+    /// The table of jobs is full. The table has space for a new job when the period of another job ends.
     JobTableFull,
     /// The frames of this interface are too short to contain the stamps of jobs.
     Mtu,
@@ -99,11 +99,11 @@ pub enum LossReason {
     Shutdown,
     /// Another node has a stronger token.
     StrongerToken,
-    /// The node could send no heartbeat for so long that other members may have elected another owner.
+    /// The node could send no heartbeat for so long that other members may have elected a new owner.
     Lease,
     /// The state file could not be written.
     NotStored,
-    /// No other member takes the token from this node, so this node has given the token up.
+    /// No member takes the token from this node, so this node gave the token up.
     NobodyTakes,
     /// The constants of this node differ too much from the constants of the other members.
     Apart,
@@ -113,7 +113,7 @@ pub enum LossReason {
     Grade,
     /// The node was paused.
     Paused,
-    /// The client ended without a release, so it gets no message.
+    /// The client ended without a release, so there is no receiver for the message.
     Gone,
 }
 

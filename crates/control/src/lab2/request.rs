@@ -10,18 +10,19 @@ use crate::SystemRequest;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum RingRequest {
-    /// Requests the token for a job, if the job has not yet run in the current period.
+    /// If the job did not run in the current period, requests the token for it.
     Once(OnceRequest),
     /// Reports that the job has ended. The connection that sends this request holds the lock for the job.
     Ran {
-        /// Whether the job has succeeded.
+        /// Whether the job succeeded.
         done: bool,
     },
-    /// Reports that the job has not begun, and will not begin under the lock that this connection holds.
+    /// Reports that the job did not begin, and will not begin under this connection's lock.
     NotRun,
     /// Hands the token over to another member at once.
     Yield {
-        /// The MAC or IP address of the next owner. If no address is given, the next member of the ring becomes owner.
+        /// The MAC or IP address of the next owner. If the address is absent, the next member of the ring becomes
+        /// owner.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
@@ -29,7 +30,7 @@ pub enum RingRequest {
     Pause(PauseRequest),
     /// Ends a pause.
     Resume,
-    /// Removes a silent member, or a member that has left, from all tables.
+    /// Removes a member that is silent or left, from all tables.
     Forget {
         /// The member's address.
         member: String,
@@ -56,7 +57,7 @@ impl SystemRequest for RingRequest {
 pub struct OnceRequest {
     /// The job's name: 1 to 32 printable ASCII characters without blanks.
     pub name: String,
-    /// The period in milliseconds. After a run has begun, no other run begins within this time.
+    /// The period in milliseconds: the minimum time between the starts of two runs.
     pub every_ms: u64,
     /// Whether the job may run a second time in the same period if a run has failed or was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -69,7 +70,7 @@ pub struct OnceRequest {
 /// A request for a pause.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseRequest {
-    /// Whether the current holder of the lock may finish its work. A holder that may not finish its work loses the
+    /// Whether the current holder of the lock may finish its work. If the holder may not finish its work, it loses the
     /// lock.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drain: bool,
@@ -86,14 +87,14 @@ pub struct PauseRequest {
     pub under: Option<String>,
 }
 
-/// The reason why a pause is not complete yet.
+/// The reason why a pause is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum PendingReason {
     /// A program still uses the token.
     Holder,
-    /// No other member has taken the token yet.
+    /// No other member has taken the token.
     Token,
 }
 

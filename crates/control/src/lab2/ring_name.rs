@@ -21,7 +21,7 @@ pub fn parse_ethertype(text: &str) -> Result<u16, String> {
 }
 
 /// Returns the name of a ring, as in `eth0` and `eth0:0x88b6`. The kernel allows no colon in an interface's name, so
-/// the names of two rings differ.
+/// the names of two different rings differ.
 pub fn ring_name(interface: &str, ethertype: u16) -> NodeName {
     match ethertype {
         ETHERTYPE => NodeName::new(interface),
@@ -32,7 +32,7 @@ pub fn ring_name(interface: &str, ethertype: u16) -> NodeName {
 /// Parses a ring's name. The EtherType may have any spelling that [`parse_ethertype`] accepts.
 ///
 /// # Errors
-/// If the name has a colon and no EtherType follows it, returns the reason as a sentence.
+/// If the name contains a colon and no EtherType follows it, returns the reason as a sentence.
 pub fn parse_ring_name(name: &str) -> Result<NodeName, String> {
     let Some((interface, ethertype)) = name.split_once(':') else {
         return Ok(ring_name(name, ETHERTYPE));

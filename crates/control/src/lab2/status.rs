@@ -14,7 +14,7 @@ pub struct Status {
     /// The daemon's version.
     #[serde(default)]
     pub ringd: String,
-    /// The time that the machine's clock showed when the daemon started, in milliseconds since 1970.
+    /// The start of the daemon by the machine's clock, in milliseconds since 1970.
     #[serde(default)]
     pub started_ms: u64,
     /// Time since the start, in nanoseconds.
@@ -38,12 +38,12 @@ pub struct Status {
     /// Whether the node is paused. A paused node takes part in the ring, but does not own the token.
     #[serde(default)]
     pub paused: bool,
-    /// Whether the node is deaf: it hears no other member, though other members may exist. Other members do not accept
-    /// a deaf node as owner.
+    /// Whether the node is deaf: it receives no frames from members, though other members may exist. Other members do
+    /// not accept a deaf node as owner.
     #[serde(default)]
     pub deaf: bool,
-    /// Whether the node is unfit: no member has taken the token from it. An unfit node does not own the token until it
-    /// receives frames that are addressed to it.
+    /// Whether the node is unfit: no member took the token from it. An unfit node does not own the token until frames
+    /// arrive that are addressed to it.
     #[serde(default)]
     pub unfit: bool,
     /// Whether the node is apart: its times differ too much from the times of the ring. A node that is apart takes no
@@ -62,24 +62,24 @@ pub struct Status {
     /// Whether the node can write its state file. A node that cannot write its state file does not own the token.
     #[serde(default = "yes")]
     pub stored: bool,
-    /// The reason why a pause is not complete yet. The reason is `null` if the node is not paused, or if the pause is
+    /// The reason why a pause is incomplete. The reason is `null` if the node is not paused, or if the pause is
     /// complete.
     #[serde(default)]
     pub pausing: Option<PendingReason>,
-    /// The owner, as far as the node knows.
+    /// The owner, as the node knows it.
     pub owner: Option<String>,
     /// The program that holds the token on the owner's machine. The program is `null` if no program holds the token, or
-    /// if the owner has not announced the program.
+    /// if the owner did not announce the program.
     #[serde(default)]
     pub holder: Option<HolderStatus>,
-    /// Nanoseconds since the node received the last frame about the token. The time is `null` if the node has received
-    /// no frame about the token.
+    /// Nanoseconds since the node received the last frame about the token. The time is `null` if no such frame ever
+    /// arrived.
     pub heard_about_token_ns: Option<u64>,
     /// The member table, sorted by MAC address, including this node.
     pub members: Vec<MemberStatus>,
     /// The XXH3-64 hash of the member table, as 16 hexadecimal digits.
     pub ring_hash: String,
-    /// The clients of this machine that hold the token or wait for it, in the order in which they get the token.
+    /// The clients of this machine that hold the token or wait for it, in the order of their turns.
     #[serde(default)]
     pub clients: Vec<ClientStatus>,
     /// The last run of each job that runs once in a period.
@@ -99,7 +99,7 @@ const fn yes() -> bool {
 }
 
 impl From<&Status> for NodeStatus {
-    /// Creates a status without the key `system`. Lab2 was the first system, and its status never had the key `system`.
+    /// Creates a status without the key `system`. Lab2 was the first system, so its status never had the key `system`.
     fn from(status: &Status) -> Self {
         Self::of_keys(status)
     }
@@ -107,14 +107,14 @@ impl From<&Status> for NodeStatus {
 
 impl Status {
     /// Whether the node is in a ring, possibly as the only member. A node is in a ring if three conditions hold. It has
-    /// a link. The node owns the token or knows an owner. If the node knows other members that have not left, it hears
-    /// at least one of them.
+    /// a link. The node owns the token or knows an owner. If the node knows other members that did not leave, it
+    /// receives frames from at least one of them.
     pub fn is_in_ring(&self) -> bool {
         let is_member = self.link == "up" && matches!(self.state.as_str(), "OWNER" | "WAITER");
         is_member && !self.is_cut_off()
     }
 
-    /// Whether the node hears no other member, although it knows at least one member that has not left.
+    /// Whether no frames from members arrive, although the node knows at least one member that did not leave.
     pub fn is_cut_off(&self) -> bool {
         self.deaf && self.others().any(|member| member.state != "left")
     }
@@ -154,7 +154,7 @@ impl Status {
 /// The three numbers of members that show whether the ring has a quorum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuorumStatus {
-    /// The number of members that this node knows to be present. This node is included.
+    /// The number of members that are present, as this node knows it. This node is included.
     pub present: usize,
     /// The number of members that a quorum needs.
     pub needed: usize,
@@ -176,7 +176,7 @@ pub struct TokenStatus {
     pub fencing: String,
 }
 
-/// The program that holds the token. The program may run on another machine.
+/// The program that holds the token. The program may run on a different machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HolderStatus {
     /// The program's label, or the program's process if the program has no label.
@@ -196,7 +196,7 @@ pub struct ClientStatus {
     pub holds: bool,
     /// Nanoseconds since the grant, or since the request.
     pub since_ns: u64,
-    /// The required grade; absent if the client requires no grade.
+    /// The required grade; absent if the client requires none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require: Option<Grade>,
 }
@@ -211,7 +211,7 @@ pub struct RunStatus {
     /// The outcome of the run: `begun` (the end of the run is unknown), `done`, `failed`, or `void` (the run never
     /// began).
     pub outcome: String,
-    /// Whether the run was lost: the run had begun, and its machine lost the token before the run ended.
+    /// Whether the run was lost: the run began, and its machine lost the token before the end of the run.
     #[serde(default)]
     pub lost: bool,
     /// Nanoseconds since the run began.
@@ -243,20 +243,20 @@ pub struct MemberStatus {
     /// The member's IP address (`10.0.0.1`, `fe80::1`). The address is `null` if the node knows no address of the
     /// member.
     pub ip: Option<String>,
-    /// The state of the member: `alive`, `silent` (not heard for long), `left` (the member said goodbye), `deaf` (the
-    /// member announces that it hears no other member) or `paused`.
+    /// The state of the member: `alive`, `silent` (no frame for a long time), `left` (the member said goodbye), `deaf`
+    /// (the member announces that it hears no other member) or `paused`.
     #[serde(default)]
     pub state: String,
-    /// The number of further turns in which owners skip the member.
+    /// The number of turns in which owners will skip the member.
     pub penalty: u32,
     /// Whether the member is paused.
     #[serde(default)]
     pub paused: bool,
-    /// Nanoseconds since the member's last frame; 0 for this node. The time is `null` if this node has never heard the
-    /// member, and knows it only because other members named it.
+    /// Nanoseconds since the member's last frame; 0 for this node. The time is `null` if no frame of the member ever
+    /// arrived. Then this node knows the member only because other members named it.
     pub last_seen_ns: Option<u64>,
-    /// A text that lists the constants of the member that differ from this node's constants. Only constants that should
-    /// be equal are compared. The text is `null` if all compared constants are equal.
+    /// A text with the constants of the member that differ from this node's constants. Only constants that should be
+    /// equal are compared. The text is `null` if all compared constants are equal.
     #[serde(default)]
     pub differs: Option<String>,
     /// The version of the member's ringd; `null` if unknown.
@@ -289,7 +289,7 @@ pub struct ConstantsStatus {
     /// all members.
     #[serde(default)]
     pub expect: Option<usize>,
-    /// The time for which a silent member stays in the table. The time is `null` if it is unlimited.
+    /// The time after which the table forgets a silent member. The time is `null` if it is unlimited.
     #[serde(default)]
     pub forget_after_ns: Option<u64>,
 }

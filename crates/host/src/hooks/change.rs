@@ -8,7 +8,7 @@ use ring_proto::time::Now;
 pub mod event {
     /// The daemon has started.
     pub const STARTED: &str = "started";
-    /// The state of the node has changed.
+    /// The state of the node changed.
     pub const STATE: &str = "state_changed";
     /// The daemon is ending.
     pub const STOPPED: &str = "stopped";
@@ -74,7 +74,7 @@ pub trait Changes {
     /// Returns the number of the latest event.
     fn latest(&self) -> u64;
 
-    /// Returns the change of an event; `None` if the history no longer retains the event, or if hooks do not get this
+    /// Returns the change of an event; `None` if the history no longer stores the event, or if hooks do not get this
     /// kind of event.
     fn change(&self, number: u64) -> Option<Self::Change>;
 

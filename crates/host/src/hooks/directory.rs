@@ -36,12 +36,12 @@ const NOT_EXECUTABLE: &str = "is skipped: it is not executable; make it executab
 pub(super) struct HookFiles {
     /// Hooks, ordered by the bytes of their names.
     pub(super) hooks: Vec<PathBuf>,
-    /// Skipped files that an operator may have meant as hooks, each with the reason why it is skipped.
+    /// Skipped files that an operator may have meant as hooks, with the reason for skipping each file.
     pub(super) problems: Vec<(PathBuf, String)>,
 }
 
-/// Searches a directory for hooks. A missing directory has no hooks. Hooks of a directory that other users may change
-/// are skipped.
+/// Searches a directory for hooks. A missing directory counts as a directory without hooks. Hooks of a directory that
+/// other users may change are skipped.
 pub(super) fn find_hooks(directory: &Path) -> HookFiles {
     let mut found = HookFiles::default();
     let entries = match fs::read_dir(directory) {

@@ -18,9 +18,9 @@ pub use queue::{Queue, WAITING_CHANGES_MAX};
 use ring_runtime::worker::Worker;
 use runner::Runner;
 
-/// Maximum delay of new events while there is no hook.
+/// Maximum delay of new events while no hook exists.
 const POSTPONE_MAX: Duration = Duration::from_secs(1);
-/// At this number of new events, the loop stops postponing the events, because the history retains only a few more.
+/// At this number of new events, the loop stops postponing events, because the history stores only a few more.
 const POSTPONED_EVENTS_MAX: u64 = 256;
 /// Maximum number of changes that hooks get as separate changes. If there are more changes, they are merged into one
 /// change.
@@ -48,7 +48,7 @@ pub struct Hooks<C: Change> {
     worker: Worker<Queue<C>>,
     /// Number of the next event to pass on.
     next: u64,
-    /// Time at which postponed events are passed on.
+    /// Time at which hooks get the postponed events.
     postponed_until: Option<Instant>,
 }
 
@@ -75,8 +75,8 @@ impl<C: Change> Hooks<C> {
         Ok(hooks)
     }
 
-    /// Passes all new events to hooks. Never waits. While there is no hook, postpones the events, because a fast ring
-    /// has a change at each hop.
+    /// Passes all new events to hooks. Never waits. While no hook exists, postpones the events, because a fast ring has
+    /// a change at each hop.
     pub fn notify(&mut self, now: Instant, history: &impl Changes<Change = C>) {
         let unseen = history.latest() + 1 - self.next;
         let is_due = self.deadline().is_some_and(|at| at <= now);
@@ -115,8 +115,8 @@ impl<C: Change> Hooks<C> {
             .min()
     }
 
-    /// Passes all remaining events and the daemon's end to hooks, and waits a bounded time for the hooks. Ends the
-    /// hooks as soon as `is_over` returns `true`.
+    /// Passes all remaining events and the daemon's end to hooks, and waits a bounded time for the hooks. If `is_over`
+    /// returns `true`, ends the hooks immediately.
     pub fn finish(
         &mut self,
         now: Now,

@@ -20,8 +20,8 @@ use crate::observe::RateLimit;
 use crate::observe::events;
 use crate::program::{self, End, RunOptions};
 
-/// Interval at which the runner searches for hooks while there is no hook. The runner drops events that happen while
-/// there is no hook.
+/// Interval at which the runner searches for hooks while no hook exists. The runner drops events that happen while no
+/// hook exists.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Rate limit of the lines that hooks print, and of the lines about hooks.
 const LINES_LIMIT: RateLimit = RateLimit::new(100, Duration::from_millis(100));

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tracing::Level;
 
-/// The line of an event. `K` has the keys that only the event's system has.
+/// The line of an event. `K` contains the keys that exist only in the event's system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line<K> {
     /// Name of the event, in `snake_case`.

@@ -37,19 +37,19 @@ impl RateLimit {
         true
     }
 
-    /// Takes back the permission for a line. The line was allowed, but was not printed. The line counts as refused.
+    /// Takes back the permission for a line. The line was allowed, but not printed. The line counts as refused.
     pub fn refuse(&mut self) {
         self.available += 1;
         self.refused += 1;
     }
 
-    /// Adds the permissions that have become due. Returns whether a whole burst is allowed again.
+    /// Adds the permissions that are due. Returns whether a whole burst is allowed again.
     pub fn refill(&mut self, now: Instant) -> bool {
         self.top_up(now);
         self.available == self.burst
     }
 
-    /// Returns the number of lines that were refused since the last call.
+    /// Returns the number of refused lines since the last call.
     pub fn take_refused(&mut self) -> u64 {
         std::mem::take(&mut self.refused)
     }

@@ -17,7 +17,7 @@ use tracing_subscriber::layer::Context;
 use super::{HiddenLines, RateLimit};
 
 const KIND_LIMIT: RateLimit = RateLimit::new(20, Duration::from_secs(60));
-/// The limit for lines of all kinds together. There are two limits of this kind: one for warnings, and one for lines of
+/// The limit for lines of all kinds together. Two such limits exist: one limit for warnings, and one limit for lines of
 /// lower levels. Errors have no limit.
 const TOTAL_LIMIT: RateLimit = RateLimit::new(200, Duration::from_millis(50));
 /// Maximum number of kinds that the filter distinguishes. Kinds contain names of machines, and any sender can invent
@@ -60,7 +60,7 @@ pub(super) struct RepeatFilter {
 }
 
 impl RepeatFilter {
-    /// Makes a limiter that has seen no lines.
+    /// Makes a limiter before its first line.
     pub(super) fn new() -> Self {
         Self {
             began: std::time::Instant::now(),
@@ -167,8 +167,8 @@ impl Limits {
         }
     }
 
-    /// Handles a line. If the line may be shown, returns the number of lines of the same kind that were hidden since
-    /// the last shown line. If the line must be hidden, returns `None`.
+    /// Handles a line. If the line may be shown, returns the number of hidden lines of the same kind since the last
+    /// shown line. If the line must be hidden, returns `None`.
     fn admit(&mut self, now: Instant, hashes: &Hashes, level: Level) -> Option<u64> {
         let &Hashes {
             mut kind,

@@ -120,7 +120,7 @@ impl LogOutput {
         })
     }
 
-    /// Returns the number of lines lost since the start because the output was too slow.
+    /// Returns the number of lines that were lost since the start because the output was too slow.
     pub fn lost_lines(&self) -> usize {
         self.lost.dropped_lines()
     }

@@ -46,9 +46,9 @@ pub struct RunOptions<'a> {
     /// Maximum number of bytes of standard output to capture. If the maximum is `None`, lines of standard output are
     /// handled like lines of standard error.
     pub capture: Option<usize>,
-    /// Time at which the program is ended.
+    /// Time limit of the program: at this time, it is ended.
     pub until: Instant,
-    /// Bell that rings if the program has to end before `until`.
+    /// Bell that rings if the program must end before `until`.
     pub bell: &'a WakeUp,
 }
 
@@ -64,19 +64,19 @@ pub struct Outcome {
 /// The way in which a program ended.
 #[derive(Debug)]
 pub enum End {
-    /// The program ended by itself, together with all processes that it had started in its process group.
+    /// The program ended by itself, together with all processes that it started in its process group.
     Exit(ExitStatus),
-    /// The program ended by itself, but other processes of its process group had to be ended.
+    /// The program ended by itself, but this module had to end other processes of its process group.
     LeftBehind(ExitStatus),
     /// The program was ended at its deadline.
     Late,
-    /// The program was ended early or was not started, because it was cancelled or the daemon ends.
+    /// The program was ended early or was not started, because it was cancelled or because the daemon ends.
     Cancelled,
-    /// The program was killed, but still exists.
+    /// SIGKILL was sent to the program, but the program still exists.
     Stuck,
 }
 
-/// Runs a program until it ends or has to end. Calls `say` for each line of output that is not captured.
+/// Runs a program until it ends or must end. Calls `say` for each line of output that is not captured.
 ///
 /// # Errors
 /// Fails if the program cannot be started.
@@ -172,7 +172,7 @@ impl OutputPipe {
     }
 }
 
-/// The input that the program has not read.
+/// The input that the program has not yet read.
 #[derive(Debug)]
 struct InputPipe<'a> {
     pipe: fs::File,
@@ -199,12 +199,12 @@ impl InputPipe<'_> {
 struct Process<'a> {
     child: Child,
     tree: Tree,
-    /// Descriptor that is readable when the program has ended. The descriptor stays open for the poller.
+    /// Descriptor that becomes readable at the end of the program. The descriptor stays open for the poller.
     _exit: OwnedFd,
     poller: Poller,
     input: Option<InputPipe<'a>>,
     outputs: Vec<Option<OutputPipe>>,
-    /// Captured output of a stream that has ended.
+    /// Captured output of an ended stream.
     captured: Option<Captured>,
 }
 
@@ -284,7 +284,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Waits for an event, but at most for `timeout`. Returns whether the program has ended.
+    /// Waits for an event, but at most for `timeout`. Returns whether the program ended.
     fn wait(&mut self, timeout: Duration, bell: &WakeUp, say: &mut dyn FnMut(&str)) -> bool {
         // The wait does not fail on a healthy system. A failure counts as a wake-up.
         let _ = self.poller.wait(Some(timeout));
@@ -369,8 +369,7 @@ fn raise_oom_score(program: u32) {
     let _ = fs::write(format!("/proc/{program}/oom_score_adj"), more);
 }
 
-/// Ends all processes that an ended program has left in its group. Returns whether the program has left any process in
-/// its group.
+/// Ends all processes in the group of an ended program. Returns whether any process was left in the program's group.
 fn end_process_group(tree: &Tree, bell: &WakeUp) -> bool {
     if tree.is_empty() {
         return false;

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 
 /// Maximum length of a line, in bytes. The rest of a longer line is dropped.
 const LINE_LEN_MAX: usize = 1000;
-/// Maximum number of bytes that are read from one stream before the next stream is read.
+/// Maximum number of bytes that are read from one stream before the next stream gets its turn.
 pub(super) const READ_BYTES_MAX: usize = 64 << 10;
 
 /// Whether a stream may have more output.
@@ -89,7 +89,7 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Reads at most `share` bytes, without waiting. Keeps up to `limit` bytes in all and drops the rest.
+    /// Reads at most `share` bytes, without waiting. Keeps up to `limit` bytes in total and drops the remaining bytes.
     pub(super) fn read(
         &mut self,
         stream: &mut impl Read,

@@ -1,7 +1,7 @@
 //! The server of the control socket. Clients can neither delay the loop nor use unlimited memory.
 //!
-//! The server's descriptors have a separate poller. For the loop, this poller is a single descriptor. When clients have
-//! used their share of the time, the loop stops waiting for the poller. Start with [`Server::serve`].
+//! The server's descriptors have a separate poller. For the loop, this poller is a single descriptor. If clients have
+//! used up their share of the time, the loop stops waiting for the poller. Start with [`Server::serve`].
 
 #[cfg(test)]
 mod tests;
@@ -29,8 +29,8 @@ use ring_process::{Client, ClientId};
 
 /// Maximum number of clients that the server accepts in one round.
 const ACCEPTS_PER_ROUND: usize = 16;
-/// Length of the pause that the server makes if the system has no descriptor for a client. The server accepts clients
-/// again after the pause.
+/// Length of the server's pause if the system has no descriptor for a client. The server accepts clients again after
+/// the pause.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Interval of the warnings about missing descriptors.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
@@ -49,14 +49,14 @@ pub struct Server {
     /// Maximum number of clients. The server sends an error to each further client, and closes that client's
     /// connection.
     clients_max: usize,
-    /// Time at which the server accepts clients again; `None` if it accepts clients now.
+    /// End of the server's pause; `None` if the server accepts clients now.
     accepts_at: Option<Instant>,
     last_failure: RateLimit,
     /// Last logged reason why the socket cannot be made again.
     missing_socket: LastFailure,
     /// Number of all clients since the server's start.
     clients_total: u64,
-    /// Disconnected clients. The system does not yet know that these clients have disconnected.
+    /// Disconnected clients that were not yet reported to the system.
     gone: Vec<ClientId>,
     /// Earliest deadline of all clients.
     expiry: Option<Instant>,
@@ -67,7 +67,7 @@ impl Server {
     /// Listens at `path` for at most `clients_max` clients. Replaces an existing socket if no process listens at it.
     ///
     /// # Errors
-    /// Fails if the path cannot be used, or if another process listens at the path.
+    /// Fails if the path cannot be used, or if a different process listens at the path.
     pub fn listen(program: Program, path: &Path, clients_max: usize) -> Result<Self, Error> {
         let endpoint = Endpoint::bind(path)?;
         let poller = Poller::new().map_err(Error::system("make a poller"))?;
@@ -157,8 +157,8 @@ impl Server {
     /// Does a limited step for each client that is ready. Does nothing if the clients have used up their share of the
     /// time. `ready` tells whether the poller is readable.
     ///
-    /// `answer` gets a request and its descriptors, takes the descriptors that it keeps, and returns the reply.
-    /// `answer` returns `None` if the reply follows later, through [`send`](Self::send). All clients that ask for the
+    /// `answer` gets a request with its descriptors, takes the descriptors that it keeps, and returns the reply.
+    /// `answer` returns `None` if the reply follows later through [`send`](Self::send). All clients that ask for the
     /// status in one round get the same reply. This function measures the cost of the round with `clock`. `now` is an
     /// earlier reading of this clock.
     pub fn serve<O: SystemRequest>(
@@ -210,7 +210,7 @@ impl Server {
         self.budget.charge(start, clock());
     }
 
-    /// Sends a client an unsolicited message or a late reply. Does nothing if the client has disconnected.
+    /// Sends a client an unsolicited message or a late reply. If the client disconnected, does nothing.
     pub fn send(&mut self, now: Instant, client: ClientId, reply: &Reply) {
         self.serve_client(client, |client| {
             if matches!(reply, Reply::Granted(_)) {
@@ -228,12 +228,12 @@ impl Server {
         self.find_expiry();
     }
 
-    /// Returns the next client that has disconnected. Each client is returned once.
+    /// Returns the next client that disconnected. Each client is returned only once.
     pub fn take_gone(&mut self) -> Option<ClientId> {
         self.gone.pop()
     }
 
-    /// Returns a client's process and user, unless it has disconnected.
+    /// Returns a client's process and user, unless the client disconnected.
     pub fn client(&self, client: ClientId) -> Option<Client> {
         let (id, found) = self.clients.get(slot(client))?.as_ref()?;
         (*id == client).then(|| found.client(client))

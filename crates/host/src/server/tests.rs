@@ -15,7 +15,7 @@ use tempfile::TempDir;
 type Request = ring_control::Request<NoRequest>;
 
 const MAX_CLIENTS: usize = 64;
-/// More bytes than a socket takes while its peer does not read.
+/// A number of bytes that a socket cannot take while its peer does not read.
 const LONG_REPLY_LEN: usize = 400_000;
 const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
 
@@ -23,7 +23,7 @@ const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
 struct Rig {
     server: Server,
     path: PathBuf,
-    /// Time of the clock. Only the test, and answers that cost time, change this time.
+    /// Time of the clock. Only the test, and answers that cost time, advance this time.
     now: Cell<Instant>,
     /// Number of status requests.
     answers: usize,
@@ -51,7 +51,8 @@ impl Rig {
         client
     }
 
-    /// Serves one round. The round begins `later` after the previous round, but not before the server may work again.
+    /// Serves one round. The round begins `later` after the previous round, but not before the end of the server's
+    /// pause.
     fn run_round(&mut self, later: Duration) {
         let due = self.server.resume().unwrap_or_default();
         self.now.set((self.now.get() + later).max(due));
@@ -81,7 +82,7 @@ impl Rig {
     }
 }
 
-/// Returns the received text, and whether the server has closed the connection.
+/// Returns the received text, and whether the server closed the connection.
 fn take(mut client: &UnixStream) -> (String, bool) {
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
@@ -100,7 +101,7 @@ fn take(mut client: &UnixStream) -> (String, bool) {
     }
 }
 
-/// Closes a client's connection in all processes. A test must not only drop the connection. Another test may start a
+/// Closes a client's connection in all processes. It is not enough to drop the connection. Another test may start a
 /// process at this moment, and this process may get a copy of the descriptor.
 fn close_for_good(client: &UnixStream) {
     client.shutdown(Shutdown::Both).unwrap();
@@ -396,7 +397,7 @@ fn a_holders_descriptors_come_with_the_request_that_they_were_sent_with() {
     assert_eq!(came, [(bind, 1), (status.clone(), 0), (status, 0)]);
 }
 
-/// Sends a request for a lock, whose answer comes later.
+/// Sends a request for a lock. Its answer comes later.
 fn ask_for_lock(rig: &mut Rig, client: &mut UnixStream) -> u64 {
     client.write_all(b"{\"request\":\"lock\"}\n").unwrap();
     let mut asked = None;

@@ -1,4 +1,4 @@
-//! Acquires a token for a subcommand that needs no keeper.
+//! Acquires a token for a subcommand that uses no keeper.
 
 use ring_client::token::{self, Session};
 

@@ -12,14 +12,14 @@ use ring_client::token::{
 use super::super::Error;
 use super::stop_signals::StopSignals;
 
-/// The default client timeout, which equals the servers' default.
+/// The default client timeout. It equals the servers' default.
 pub(super) const CLIENT_TIMEOUT: &str = "15s";
 
 /// The environment variable with the path of the list of servers.
 pub(super) const SERVERS_VARIABLE: &str = "RINGD_SERVERS";
 
 /// Maximum time for resolving names. After this time limit, the session begins without the missing addresses, and adds
-/// these addresses later. The user's time limits begin with the session.
+/// them later. The user's time limits begin with the session.
 const RESOLVE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A list of servers, with the text that it was read from.

@@ -15,7 +15,7 @@ use super::list::fetch_all;
 
 /// Maximum time until the session is live.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum time between two pages. If one server is silent, the names from the other servers are still useful.
+/// Maximum time between two pages. If one server is silent, the names from other servers are still useful.
 const PAGE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum time for the whole completion, including the resolution of names: a person waits at a prompt.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(2);
@@ -55,7 +55,7 @@ fn list_candidates() -> Option<Vec<CompletionCandidate>> {
     }
 }
 
-/// Returns a candidate for a name; `None` if no command line can contain the name.
+/// Returns a candidate for a name; `None` if the name cannot occur in a command line.
 fn candidate(name: &[u8]) -> Option<CompletionCandidate> {
     let name = str::from_utf8(name).ok()?;
     (!name.contains(char::is_control)).then(|| CompletionCandidate::new(name))

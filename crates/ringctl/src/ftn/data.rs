@@ -101,7 +101,7 @@ pub(super) fn set(
     })
 }
 
-/// Returns the deadline of a command that began at `began`. After the deadline, the command may still need time to end.
+/// Returns the deadline of a command that began at `began`. After the deadline, the command may still need some time.
 fn deadline(options: &AcquireOptions, began: Instant) -> Option<Instant> {
     let longest = options.wait_limits().total_max();
     longest.map(|longest| began + longest)

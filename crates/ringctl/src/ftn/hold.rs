@@ -13,7 +13,7 @@ use super::options::AcquireOptions;
 pub(super) struct HoldOptions<'a> {
     pub(super) name: &'a TokenName,
     pub(super) access: Access,
-    /// Whether a client that waits for the token ends the hold. A signal always ends the hold.
+    /// Whether the hold ends when a client waits for the token. A signal always ends the hold.
     pub(super) until_revoked: bool,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn hold(
     })
 }
 
-/// Waits for a signal, or for another client that waits for the token.
+/// Waits for a signal, or for a client that waits for the token.
 fn wait_for_end(session: &mut Session, hold: &HoldOptions) -> Result<(), token::Error> {
     let id = session.id();
     loop {

@@ -30,9 +30,10 @@ enum ListState {
 
 pub(super) struct AllTokens {
     states: Vec<ListState>,
-    /// For each token: its server, the JSON object from the server, and the part of the object that `ringctl` knows.
+    /// For each token: its server, the JSON object from the server, and the part of the object that `ringctl`
+    /// understands.
     tokens: Vec<(usize, Map<String, Value>, Option<ListedToken>)>,
-    /// The smallest quorum that any server uses, if this quorum is less than a majority.
+    /// The smallest quorum of any server; `None` if all quorums are majorities.
     quorum: Option<usize>,
 }
 
@@ -155,7 +156,7 @@ impl AllTokens {
         }
     }
 
-    /// Adds a page, and returns the name after which the next page begins.
+    /// Adds a page, and returns the name before the next page.
     fn add_page(&mut self, server: usize, page: &[u8]) -> Option<TokenName> {
         let page = Page::parse(page)?;
         self.quorum = self.quorum.into_iter().chain(page.quorum).min();

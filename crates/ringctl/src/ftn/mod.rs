@@ -1,7 +1,7 @@
 //! `ringctl token`: the client of the token service.
 //!
 //! Each of `get`, `set`, `hold` and `list` uses one [`Session`]. The session ends with a logout. `run` uses a keeper,
-//! as `ringctl run` does. The keeper starts its own granter (`granter`). The granter has the session and does the work
+//! as `ringctl run` does. The keeper starts its own granter (`granter`). The granter owns the session and does the work
 //! of a daemon. Start reading with `options.rs`.
 
 mod acquire;

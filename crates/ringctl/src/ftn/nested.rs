@@ -7,12 +7,11 @@ use ring_client::token::{Access, Servers};
 use super::super::Error;
 use super::name::TokenName;
 
-/// The environment variable of programs that run under tokens: one `SIGNATURE:NAME:HOW` per token, separated by spaces.
-/// NAME is in hexadecimal digits, and HOW is `s` (shared) or `x` (exclusive).
+/// The environment variable of programs that run under tokens: one `SIGNATURE:NAME:HOW` for each token, separated by
+/// spaces. NAME is in hexadecimal digits, and HOW is `s` (shared) or `x` (exclusive).
 pub(super) const TOKENS_VARIABLE: &str = "RINGD_TOKENS";
 
-/// Refuses a token that this program runs under. But a program that shares the token may request another share of the
-/// token.
+/// Refuses a token that this program runs under. But a program that shares the token may request a further share of it.
 pub(super) fn refuse_nested(
     servers: &Servers,
     name: &TokenName,
@@ -29,7 +28,7 @@ pub(super) fn refuse_nested(
     Ok(())
 }
 
-/// Returns the variable's value for a command that runs under one more token.
+/// Returns the variable's value for a command that runs under an additional token.
 pub(super) fn with_token(servers: &Servers, name: &TokenName, access: Access) -> String {
     let held = env::var(TOKENS_VARIABLE).unwrap_or_default();
     let one_more = entry(servers.signature(), name, access);

@@ -11,7 +11,7 @@ use super::name::TokenName;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Page {
-    /// The name after which the next page begins, in hexadecimal digits. The last page has `None`.
+    /// The name before the next page, in hexadecimal digits. In the last page, the value is `None`.
     pub(super) next: Option<String>,
     pub(super) tokens: Vec<Map<String, Value>>,
     /// The server's quorum, if it is less than a majority.
@@ -26,7 +26,7 @@ pub(super) struct ListedToken {
     pub(super) holders: Vec<i64>,
     pub(super) waiting: Vec<i64>,
     pub(super) bytes: u64,
-    /// The programs that hold the token, as far as the server knows them.
+    /// The programs that hold the token, as the server knows them.
     pub(super) programs: Vec<Program>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct ListedToken {
 pub(super) struct Program {
     session: i64,
     address: SocketAddr,
-    /// The text with which the program introduces itself.
+    /// The text in which the program introduces itself.
     #[serde(rename = "program")]
     introduction: Option<String>,
 }
@@ -78,7 +78,7 @@ impl ListedToken {
         })
     }
 
-    /// Describes a holder: the name that the program gives itself, and its machine.
+    /// Describes a holder: the name that the program gave itself, and its machine.
     pub(super) fn holder_text(&self, session: i64, names: &Names) -> String {
         let Some(known) = self.programs.iter().find(|it| it.session == session) else {
             return format!("session {session}");

@@ -1,4 +1,4 @@
-//! `ringctl token run`: runs a command while a token is held.
+//! `ringctl token run`: runs a command while holding a token.
 
 use std::time::Duration;
 
@@ -48,11 +48,11 @@ pub(super) fn run(client: &ServiceClient, options: &TokenRunOptions) -> Result<u
 }
 
 /// Returns the margins of a lease. A lease lasts three quarters of the client timeout, and is renewed every fifth of
-/// the timeout. The servers may have a shorter timeout than the client, so each margin is a share of the lease. The
-/// margin for the warning is an eighth of the timeout, and the margin for the kill is a thirty-second of the timeout.
-/// If a renewal is lost, the client sends it again within an eighth of the timeout. So a warning comes only if the
-/// servers are silent for more than a third of the timeout. The servers free the token a quarter of the timeout after
-/// the end of the lease. When the servers free the token, even the last killed processes have ended.
+/// the client timeout. The servers may have a shorter timeout than the client, so each margin is a share of the lease.
+/// The margin for the warning is an eighth of the timeout, and the margin for the kill is a thirty-second of the
+/// timeout. If a renewal is lost, the client repeats it within an eighth of the timeout. So a warning occurs only if
+/// the servers are silent for more than a third of the timeout. The servers free the token a quarter of the timeout
+/// after the end of the lease. At that time, even the last killed processes have ended.
 const MARGINS: Margins = Margins {
     warning: Margin::share(6, WARNING_MAX),
     kill: Margin::share(24, KILL_MAX),

@@ -12,7 +12,7 @@ use super::super::Error;
 pub(super) struct StopSignals(SignalFd);
 
 impl StopSignals {
-    /// Catches the signals. After this call, the signals do not end the process.
+    /// Catches the signals. After this call, these signals do not end the process.
     pub(super) fn new() -> Result<Self, Error> {
         let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
@@ -24,7 +24,7 @@ impl StopSignals {
             .map_err(|error| Error::System(error.into()))
     }
 
-    /// Returns the exit code that shells use for the signal that has arrived.
+    /// Returns the exit code that shells use for the received signal.
     pub(super) fn exit_code(&self) -> u8 {
         let arrived = self.0.read_signal().ok().flatten();
         let number = arrived.and_then(|arrived| u8::try_from(arrived.ssi_signo).ok());

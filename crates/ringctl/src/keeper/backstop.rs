@@ -1,6 +1,6 @@
-//! Backstops signal the work if the keeper is killed before it could end the work. The kernel sends this signal only
-//! while some process has the tied end of the life line open. `ringctl` and the command may have ended, or may have
-//! closed the tied end. So the daemon has a copy of the tied end.
+//! Backstops signal the work if the keeper is killed before it ends the work. The kernel sends this signal only while
+//! some process holds the tied end of the life line open. `ringctl` and the command may end, or may close the tied end.
+//! So the daemon gets a copy of the tied end.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use ring_process::{Lifeline, SignalTarget, freezer};
 use super::super::client::CommonRequest;
 use ring_client::held_lock::HeldLock;
 
-/// Work that the kernel signals when this process ends, even if it is killed.
+/// Work that the kernel signals when this process ends, even after SIGKILL.
 pub(super) struct Backstop {
     line: Lifeline,
     _end: OwnedFd,
@@ -20,7 +20,7 @@ pub(super) struct Backstop {
 }
 
 /// A second life line to the work. The daemon also has the other end of this line. So the daemon can signal the work at
-/// the end of the lease, while the keeper still lives.
+/// the end of the lease, even if the keeper still exists.
 struct Trigger {
     line: Lifeline,
     end: OwnedFd,
@@ -50,10 +50,10 @@ impl Backstop {
     }
 
     /// Passes the life lines to the daemon, with the kill file of a control group. The daemon writes to the kill file
-    /// if the keeper ends without a release. The daemon's answer shows whether it has accepted all descriptors.
+    /// if the keeper ends without a release. The daemon's answer shows whether it accepted all descriptors.
     ///
     /// # Errors
-    /// Fails if the daemon has ended, or if the system passes no more descriptors. After a failure, no answer comes.
+    /// Fails if the daemon ended, or if the system passes no more descriptors. After a failure, no answer arrives.
     pub(super) fn hand_over(&self, lock: &mut HeldLock, kill: Option<&File>) -> io::Result<()> {
         let line = Some(self.line.as_fd());
         let kill = kill.map(AsFd::as_fd);

@@ -46,8 +46,8 @@ pub(crate) fn run_keeper() -> io::Result<()> {
     }
 }
 
-/// Requests the lock. The keeper needs no prober, because the parent probes a daemon that does not answer. The user
-/// waits for the parent.
+/// Requests the lock. The keeper needs no prober, because its parent probes a silent daemon. The user waits for the
+/// parent.
 fn request_lock(assignment: &Assignment) -> Result<(HeldLock, Option<Child>), Error> {
     let answer_deadline = client::answer_deadline(assignment.wait_ms);
     let (lines, granter) = assignment.granter.connect()?;

@@ -49,7 +49,7 @@ impl BoundProcess {
         })
     }
 
-    /// Sends the process SIGTERM after a loss, if `--kill` was given.
+    /// If `--kill` was given, sends the process SIGTERM after a loss.
     pub(super) fn signal_loss(&self) {
         if self.kill {
             // The signal fails only if the process has ended.
@@ -57,8 +57,8 @@ impl BoundProcess {
         }
     }
 
-    /// Ties the process to a backstop, so that the process gets SIGTERM even if the keeper is killed. Returns `None` if
-    /// `ringctl` must not signal the process, or if the process has ended.
+    /// Ties the process to a backstop. Then the process gets SIGTERM even if the keeper is killed. Returns `None` if
+    /// `ringctl` must not signal the process, or if the process ended.
     pub(super) fn tie_backstop(&self) -> Option<io::Result<Backstop>> {
         if !self.kill {
             return None;

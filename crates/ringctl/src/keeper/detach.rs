@@ -9,7 +9,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{close, setsid};
 use ring_runtime::nice;
 
-/// Gives this process another name and its own session, and closes all descriptors except standard input, output and
+/// Gives this process a new name and its own session, and closes all descriptors except standard input, output and
 /// error.
 pub(crate) fn detach(name: &CStr) -> io::Result<()> {
     prctl::set_name(name)?;

@@ -33,7 +33,7 @@ pub(super) struct EventLoop {
     grace: Duration,
     caller: Lines,
     granter: Granter,
-    /// The lock, as the messages of the granter describe it.
+    /// The lock, according to the messages of the granter.
     lock: HeldLock,
     poller: Poller,
     alarm: Alarm,
@@ -44,11 +44,11 @@ pub(super) struct EventLoop {
     unlocker: Option<Lines>,
     token: String,
     termination: Option<Termination>,
-    /// The kernel timer that kills the keeper at the end of the lease. The timer is armed while some work must end or
-    /// get a signal before the end of the lease.
+    /// The kernel timer that kills the keeper at the end of the lease. The timer is armed while there is work that must
+    /// end or get a signal before the end of the lease.
     kill_timer: Option<KillTimer>,
     backstop: Option<Backstop>,
-    /// The note that the keeper sends after the daemon has accepted or refused the backstop.
+    /// The note that the keeper sends after the daemon accepts or refuses the backstop.
     note_after_backstop: Option<Note>,
     command_ended: bool,
     exit_code: Option<u8>,
@@ -60,9 +60,9 @@ pub(super) struct EventLoop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum JobState {
     NotBegun,
-    /// The job has begun, and has not ended under the lock.
+    /// The job began, and has not ended under the lock.
     Begun,
-    /// The job has ended under the lock. `done` shows whether the job succeeded.
+    /// The job ended under the lock. `done` shows whether the job succeeded.
     Ended {
         done: bool,
     },
@@ -197,13 +197,13 @@ impl EventLoop {
         }
     }
 
-    /// Whether the lease was not renewed in time, according to the messages that the keeper has read.
+    /// Whether the lease was not renewed in time, according to the messages so far.
     fn is_overdue(&self, now: Instant) -> bool {
         self.termination.is_none() && self.lock.is_overdue(now)
     }
 
-    /// Reads once more before the lock counts as lost. On a busy machine, a renewal may wait in the socket while the
-    /// keeper waits for a processor.
+    /// Reads one more time before the lock counts as lost. On a busy machine, a renewal may wait in the socket while
+    /// the keeper waits for a processor.
     fn read_late_messages(&mut self, now: Instant) -> io::Result<Flow> {
         if self.lock.fill_by(Some(now))? {
             return Ok(self.handle_daemon_messages());
@@ -304,8 +304,8 @@ impl EventLoop {
         Ok(Flow::Continue)
     }
 
-    /// Handles the end of the command. If the whole machine was stopped for a while, another machine may have got the
-    /// lock before the command ended.
+    /// Handles the end of the command. If the whole machine was stopped for a while, another machine may have received
+    /// the lock before the command ended.
     fn on_command_ended(&mut self) {
         let now = clock::now().monotonic;
         let is_over = self.lock.lease().is_some_and(|lease| lease.is_over(now));
@@ -373,7 +373,7 @@ impl EventLoop {
         self.begin_termination();
     }
 
-    /// Starts to end the command and all processes that the command has left behind.
+    /// Starts to end the command and all processes that it left behind.
     fn begin_termination(&mut self) {
         if self.termination.is_none() {
             let now = clock::now().monotonic;
@@ -401,7 +401,7 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Sends the caller a note. Ignores errors, because a caller that has ended needs no note.
+    /// Sends the caller a note. Ignores errors, because an ended caller needs no note.
     fn send_note(&mut self, note: &Note) {
         let _ = self.caller.send(note);
     }

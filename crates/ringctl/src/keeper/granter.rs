@@ -14,12 +14,12 @@ use ring_client::daemon;
 use ring_client::lease::OVERDUE_TEXT;
 use ring_client::lines::Lines;
 
-/// A granter, which sends the replies that `docs/reference/control.md` describes.
+/// A granter. It sends the replies that `docs/reference/control.md` describes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Granter {
     Daemon(PathBuf),
-    /// Another process of this program, which the keeper starts for this lock. The standard input of this process is a
-    /// Unix socket. The process answers over this socket as a daemon does, and ends when the keeper closes the socket.
+    /// A second process of this program, which the keeper starts for this lock. The standard input of this process is a
+    /// Unix socket. Like a daemon, the process answers over this socket. It ends when the keeper closes the socket.
     Process {
         name: String,
         arguments: Vec<String>,
@@ -72,7 +72,7 @@ impl Granter {
         }
     }
 
-    /// Returns the reason for a loss that the end of the granter has caused.
+    /// Returns the reason for a loss that the granter's end caused.
     pub(super) fn ended_text(&self) -> String {
         match self {
             Self::Daemon(_) => "ringd has ended".to_owned(),
@@ -82,7 +82,7 @@ impl Granter {
         }
     }
 
-    /// Returns the reason for a loss that a late renewal of the lease has caused.
+    /// Returns the reason for a loss that a late renewal of the lease caused.
     pub(super) fn overdue_text(&self) -> String {
         match self {
             Self::Daemon(_) => OVERDUE_TEXT.to_owned(),

@@ -12,9 +12,9 @@ use ring_client::lease::Margins;
 pub(crate) struct Assignment {
     pub granter: Granter,
     pub request: RawJson,
-    /// Maximum time that the request waits for the lock, in milliseconds; `None` is unlimited.
+    /// Maximum time that the request waits for the lock, in milliseconds; `None` means no limit.
     pub wait_ms: Option<u64>,
-    /// The reports that the keeper sends after a job; `None` if the lock is for no job.
+    /// The reports that the keeper sends after a job; `None` if the lock is not for a job.
     pub reports: Option<JobReports>,
     pub margins: Margins,
     /// Maximum time between SIGTERM and SIGKILL, in milliseconds.
@@ -29,10 +29,10 @@ pub(crate) struct JobReports {
     pub failed: RawJson,
 }
 
-/// The command or process that a lock is bound to. When this command or process ends, the lock ends too.
+/// The command or process that a lock is bound to. The end of this command or process also ends the lock.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Binding {
-    /// A command that the keeper's parent has started, and the parent itself.
+    /// A command that the keeper's parent started, and the parent itself.
     Command,
     Process {
         pid: i32,
@@ -46,13 +46,13 @@ pub(crate) enum Binding {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     Begin(Box<Assignment>),
-    /// The leader of the command's process group has started, and waits at the gate.
+    /// The leader of the command's process group started, and waits at the gate.
     Started {
         pid: i32,
     },
     /// The outcome of the lock's job. The order comes before [`Order::Exited`].
     Ran {
-        /// Whether the job has succeeded; `None` if it never began.
+        /// Whether the job succeeded; `None` if the job never began.
         done: Option<bool>,
     },
     Ended,
@@ -68,7 +68,7 @@ pub(crate) enum Order {
 pub(crate) enum Note {
     Granted {
         grant: Grant,
-        /// The path of the command's control group, if the command has a control group.
+        /// The path of the command's control group; `None` if there is none.
         cgroup: Option<PathBuf>,
     },
     /// The lock was not granted. No other note follows this note.
@@ -82,10 +82,10 @@ pub(crate) enum Note {
     Held(String),
     /// The lock is lost, and the keeper ends the command. The note contains the reason of the loss.
     Lost(String),
-    /// The keeper cannot end a process of the command, which still runs. The note contains a sentence that names the
-    /// process and the reason.
+    /// The keeper cannot end a process of the command. This process still runs. The note contains a sentence that names
+    /// the process and the reason.
     Outlived(String),
-    /// All processes of the command have ended, and the lock is released. No other note follows this note.
+    /// All processes of the command ended, and the lock is released. No other note follows this note.
     Released,
 }
 

@@ -1,4 +1,4 @@
-//! Paths of keepers' files in directories where no other user can create files.
+//! Paths of keepers' files in directories where other users cannot create files.
 
 use std::io;
 use std::path::{Path, PathBuf};

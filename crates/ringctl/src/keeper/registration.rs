@@ -1,4 +1,4 @@
-//! The registration of a keeper without a parent: a socket in a directory where no other user can create files.
+//! The registration of a keeper without a parent: a socket in a directory where other users cannot create files.
 //!
 //! The socket's name contains the number of the process that the lock is bound to. A lock file next to the socket
 //! allows only one keeper per process. If a keeper is killed, the next keeper replaces the socket of the killed keeper.
@@ -28,11 +28,11 @@ use super::{Note, Order};
 use ring_client::daemon::{STEP_TIMEOUT, connect_untrusted};
 use ring_client::lines::Lines;
 
-/// Time without an answer after which a warning is printed.
+/// Time without an answer before a warning is printed.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
-/// Maximum number of connections without an order. When another connection comes, the registration closes the oldest of
-/// these connections.
+/// Maximum number of connections without an order. When a further connection arrives, the registration closes the
+/// oldest of these connections.
 const CONNECTIONS_MAX: usize = 16;
 
 /// A keeper's registration. A registration does not block if a connection sends no order.
@@ -44,7 +44,7 @@ pub(super) struct Registration {
 }
 
 impl Registration {
-    /// Opens the registration for a process. Returns `None` if another keeper has registered for this process.
+    /// Opens the registration for a process. Returns `None` if a different keeper is registered for this process.
     pub(super) fn open(pid: i32, daemon: &Path) -> io::Result<Option<Self>> {
         let path = registration_path(pid, daemon)?;
         let lock = match FileLock::acquire(&path.with_extension("lock")) {
@@ -66,8 +66,7 @@ impl Registration {
         }))
     }
 
-    /// Accepts the next connection if it comes from this user or root. When the connection sends an order, `poller`
-    /// reports `key`.
+    /// Accepts the next connection from this user or root. When the connection sends an order, `poller` reports `key`.
     pub(super) fn accept(&mut self, poller: &Poller, key: u64) {
         let Ok((stream, _)) = self.listener.accept() else {
             return;
@@ -127,7 +126,7 @@ pub(crate) struct KeeperConnection {
     keeper: i32,
 }
 
-/// Connects to the keeper of the lock that is bound to a process, if the process has such a keeper.
+/// If a process has a lock with a keeper, connects to this keeper.
 pub(crate) fn connect_keeper(pid: i32, daemon: &Path) -> io::Result<Option<KeeperConnection>> {
     let stream = match connect_untrusted(&registration_path(pid, daemon)?) {
         Ok(stream) => stream,
@@ -197,7 +196,7 @@ fn is_trusted(stream: &UnixStream) -> bool {
     peer.is_ok_and(|peer| peer.uid() == getuid().as_raw() || peer.uid() == 0)
 }
 
-/// Returns the registration's path. The path contains the PID namespace, because containers that share files may have
+/// Returns the registration's path. The path contains the PID namespace, because containers with shared files may have
 /// processes with the same number.
 fn registration_path(pid: i32, daemon: &Path) -> io::Result<PathBuf> {
     let namespace = fs::metadata("/proc/self/ns/pid")?.ino();

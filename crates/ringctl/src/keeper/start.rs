@@ -15,15 +15,15 @@ use super::super::prober::Prober;
 use super::{Assignment, NAME, Note, Order, warned_once};
 use ring_client::lines::Lines;
 
-/// The executable of this process, even if another file has replaced it meanwhile.
+/// The executable of this process, even after its file was replaced.
 pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
 
 pub(crate) struct Keeper {
     lines: Lines,
-    /// The other end of this life line is the keeper's standard output.
+    /// The opposite end of this life line is the keeper's standard output.
     lifeline: Lifeline,
     child: Child,
-    /// The control socket of the granter, if the granter is a daemon.
+    /// The granter's control socket; `None` if the granter is no daemon.
     daemon: Option<PathBuf>,
 }
 
@@ -49,8 +49,8 @@ impl Keeper {
         })
     }
 
-    /// Prints a warning of the keeper, but prints the same warning only once per boot, because every run has the same
-    /// problem. The keeper itself prints no warning, because it renews leases and must not wait for a disk.
+    /// Prints a warning of the keeper, but each warning only once per boot, because every run has the same problem. The
+    /// keeper itself prints no warning, because it renews leases and must not wait for a disk.
     pub(crate) fn warn(&self, text: &str) {
         if warned_once::record_warning(self.daemon.as_deref(), text) {
             // If standard error is closed, the lock is still held.
@@ -58,7 +58,7 @@ impl Keeper {
         }
     }
 
-    /// Sends the keeper an order. Ignores errors: if the keeper has ended, the next read shows the end.
+    /// Sends the keeper an order. Ignores errors: after the keeper's end, the next read detects it.
     pub(crate) fn send(&mut self, order: &Order) {
         let _ = self.lines.send(order);
     }
@@ -67,15 +67,15 @@ impl Keeper {
         self.lifeline.make_inheritable()
     }
 
-    /// Lets the kernel kill a process group when the keeper ends. Ignores errors: if the keeper has already ended, the
-    /// next read shows the end.
+    /// Makes the kernel kill a process group when the keeper ends. Ignores errors: after the keeper's end, the next
+    /// read detects it.
     pub(crate) fn tie(&self, group: Pid) {
         let _ = self
             .lifeline
             .tie(SignalTarget::Group(group), Signal::SIGKILL);
     }
 
-    /// Waits for the keeper's next note; `None` if the keeper has ended.
+    /// Waits for the keeper's next note; `None` if the keeper ended.
     pub(crate) fn wait_for_note(&mut self) -> Option<Note> {
         let note = self.lines.wait_for_message();
         if note.is_none() {

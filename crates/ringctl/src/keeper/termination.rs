@@ -9,19 +9,18 @@ use super::tree::{Killed, Survivor, Tree};
 use ring_client::lease::Lease;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Time between two checks while a process cannot be ended.
+/// Time between two checks of a process that cannot be ended.
 const SLOW_POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Maximum time to wait until killed processes have disappeared. A killed process that hangs in the kernel runs no
-/// further instruction of its program. But if the process had begun a write, for example on NFS, this write may still
-/// take effect after the release of the lock. Only the resource can refuse such a late write
-/// (`docs/explanation/why-fencing.md`).
+/// Maximum time to wait for killed processes to disappear. A killed process that hangs in the kernel runs no more
+/// instructions of its program. But a write that it had begun, for example on NFS, may take effect after the release of
+/// the lock. Only the resource can refuse such a late write (`docs/explanation/why-fencing.md`).
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct Termination {
     terminated_at: Instant,
     kill_at: Option<Instant>,
-    /// The time when all processes had been killed.
+    /// The time at which all processes were killed.
     killed_at: Option<Instant>,
     /// The time at which it became unknown whether all processes were killed.
     unknown_since: Option<Instant>,
@@ -57,9 +56,9 @@ impl Termination {
         tree.is_empty() || self.killed_at.is_some_and(is_given_up)
     }
 
-    /// Records the outcome of a kill. A process that cannot be killed delays the end until it ends by itself. Once all
-    /// processes were killed, later outcomes do not count. A killed process that can no longer be reached is about to
-    /// disappear.
+    /// Records the outcome of a kill. A process that cannot be killed delays the end until the process ends by itself.
+    /// After all processes are killed, later outcomes do not count. A killed process that can no longer be reached will
+    /// soon disappear.
     fn record_kill(&mut self, outcome: Killed, now: Instant) {
         self.survivor = None;
         if self.killed_at.is_some() {

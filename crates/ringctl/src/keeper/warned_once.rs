@@ -10,8 +10,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::private_path::private_path;
 
-/// Records a warning. Returns whether to print the warning. A warning is printed if it is new since the boot, or if it
-/// cannot be recorded.
+/// Records a warning. Returns whether to print the warning. A warning is printed if it is new since the boot, or if the
+/// module cannot record it.
 pub(super) fn record_warning(daemon: Option<&Path>, warning: &str) -> bool {
     try_record(daemon, warning).unwrap_or(true)
 }

@@ -68,7 +68,7 @@ fn check(socket: &Path, pid: i32, output: &mut impl Write) -> Result<(), Error> 
     }
 }
 
-/// Sends an order to the keeper of a process's lock. Returns the keeper's answer; `None` if the keeper has ended.
+/// Sends an order to the keeper of a process's lock. Returns the keeper's answer; `None` if the keeper ended.
 fn ask_keeper(socket: &Path, pid: i32, order: &Order) -> Result<Option<Note>, Error> {
     let failed = |error: io::Error| match error.kind() {
         ErrorKind::TimedOut => Error::Gone(error.to_string()),

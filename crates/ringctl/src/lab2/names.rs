@@ -11,8 +11,8 @@ use super::super::Error;
 use super::super::client::{self, CommonRequest};
 use super::super::render::members;
 
-/// Returns a text with the member's name after each MAC address. Asks the daemon at `socket` for the members, but only
-/// if the text has an address.
+/// Returns a text with the member's name after each MAC address. If the text contains an address, asks the daemon at
+/// `socket` for the members.
 pub(crate) fn add_names(socket: &Path, text: String) -> String {
     if !has_mac(&text) {
         return text;

@@ -14,10 +14,10 @@ use super::super::values::duration_ms;
 use super::super::{Error, client, fence};
 use super::options::PauseOptions;
 
-/// Time after which the obstacle of a pause is printed. A holder needs up to one second to end its work.
+/// Time before the obstacle of a pause is printed. A holder needs up to one second to end its work.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// Pauses the node, and waits until the node does not own the token. The options of the command limit the wait.
+/// Pauses the node, and waits until it no longer owns the token. The options of the command limit the wait.
 pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Result<(), Error> {
     let wait = match options.wait {
         None => EXPLAIN_AFTER,

@@ -24,8 +24,8 @@ pub(super) fn run(socket: &Path, options: &RunOptions) -> Result<u8, Error> {
     run_under_lock(socket, assignment, options, &command)
 }
 
-/// Runs the command unless the job has already run in its period. Returns the command's exit code, or 0 if the command
-/// was not run.
+/// Runs the command unless the job already ran in its period. Returns the command's exit code, or 0 if the command did
+/// not run.
 pub(super) fn once(socket: &Path, options: &OnceOptions, quiet: bool) -> Result<u8, Error> {
     let run = &options.run;
     let lock = run.acquire.request(&options.name.to_string());

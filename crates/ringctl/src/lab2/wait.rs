@@ -1,5 +1,5 @@
-//! `ringctl wait`: waits until a node is in a state. The command works for every system whose status and events have a
-//! key `state`.
+//! `ringctl wait`: waits until a node is in a state. The command works for every system with a key `state` in its
+//! status and events.
 
 use std::path::Path;
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
     Err(Error::Gone(client::HUNG_UP_TEXT.to_owned()))
 }
 
-/// Refuses a state that nodes of this system do not have.
+/// Refuses a state that does not exist in this system.
 fn check_target(target: Target, status: &NodeStatus) -> Result<(), Error> {
     let system = status.system();
     if has_waitable_state(system.as_deref(), &target.name()) {

@@ -1,4 +1,4 @@
-//! The page for systems without a special page: shows any JSON object as a table.
+//! The page for systems that have no special page: shows any JSON object as a table.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::text::{ROWS_MAX, new_table, short_duration, write_more};
 use super::view::View;
 
-/// The column in which values begin, unless a key is longer.
+/// The column in which values begin. Longer keys move their value to the right.
 const VALUE_COLUMN: usize = 13;
 /// The key of the object with counters. Counters that are 0 are not shown.
 const COUNTERS_KEY: &str = "counters";

@@ -1,4 +1,4 @@
-//! The pages and lines about a node, for people. Each folder has the name of a system and contains the page of this
+//! The pages and lines about a node, for people. Each folder is named after a system and contains the page of this
 //! system. The module `common` shows the status of any other system.
 
 mod common;

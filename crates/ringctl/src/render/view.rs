@@ -1,10 +1,10 @@
-//! The view of a node, which every system implements.
+//! The view of a node. Every system implements this trait.
 
 use std::io::{self, Write};
 
 use ring_control::NodeStatus;
 
-/// A node's status, which `ringctl` shows in the form of the node's system.
+/// A node's status, shown by `ringctl` in the form of the node's system.
 pub(crate) trait View {
     /// Returns the status. The status includes the names that `ringctl` adds.
     fn node(&self) -> &NodeStatus;
@@ -19,17 +19,17 @@ pub(crate) trait View {
         text
     }
 
-    /// Returns the reason for which this node does not grant a lock at once; `None` if the node grants no locks.
+    /// Returns the reason why this node does not grant a lock at once; `None` if nodes of its system grant no locks.
     fn obstacle(&self, _requires_quorum: bool) -> Option<Obstacle> {
         None
     }
 }
 
-/// The reason for which a lock is not granted at once.
+/// The reason why a lock is not granted at once.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Obstacle {
     pub text: String,
-    /// The time for which the reason has existed, as a text that follows the text of the reason.
+    /// The age of the reason, as a text for the end of the reason's text.
     pub since: String,
     /// Whether the reason lasts until a person acts.
     pub is_lasting: bool,

@@ -1,4 +1,4 @@
-//! `ringctl run`: runs a command while the token is held.
+//! `ringctl run`: runs a command while holding the token.
 //!
 //! There are three processes. `ringctl` stands between the caller and the command: it handles the terminal, signals and
 //! the exit code. The keeper holds the lock and ends the command when the lock is lost (`super::keeper` describes the
@@ -18,11 +18,11 @@ use ring_control::Grant;
 use signals::Signals;
 use supervisor::Supervisor;
 
-/// Runs the command while the lock is held, and returns its exit code. The prober probes the daemon while the request
-/// for the lock waits. `environment` returns the environment variables that describe the lock.
+/// Runs the command while holding the lock, and returns the command's exit code. The prober probes the daemon while the
+/// request for the lock waits. `environment` returns the environment variables that describe the lock.
 ///
 /// # Errors
-/// Fails with the error that `not_acquired` returns if the lock is not granted. Also fails if the lock is lost.
+/// If the lock is not granted, fails with the error that `not_acquired` returns. Also fails if the lock is lost.
 pub(super) fn run(
     assignment: Assignment,
     prober: Option<Prober<'_>>,

@@ -23,10 +23,10 @@ const FATAL: [Signal; 4] = [
 /// Signals that only a running command can use.
 const COMMAND_ONLY: [Signal; 3] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH];
 
-/// The caught signals, with a descriptor that becomes readable.
+/// The caught signals. A descriptor of this value becomes readable when a signal arrives.
 ///
-/// If the process ignored a signal from its start (`nohup`), the signal stays ignored. So the command ignores the
-/// signal too, as it would without `ringctl`.
+/// If the process ignored a signal from its start (`nohup`), the signal stays ignored. So the command also ignores the
+/// signal, as it would without `ringctl`.
 pub(super) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
     arrived: VecDeque<Signal>,
@@ -106,7 +106,7 @@ impl Signals {
             .extend(pending.filter_map(|signal| Signal::try_from(signal).ok()));
     }
 
-    /// Returns signals that have arrived. One call returns only a limited number of signals.
+    /// Returns received signals. One call returns only a limited number of signals.
     pub(super) fn take_pending(&mut self) -> VecDeque<Signal> {
         self.drain();
         mem::take(&mut self.arrived)
@@ -119,7 +119,7 @@ impl Signals {
 
     /// Stops this process with `signal`, as the terminal does. With `with_group`, stops the whole process group,
     /// because a shell considers a job stopped only when all processes of the job are stopped. Returns when the process
-    /// continues, or at once if a SIGCONT came after the command had stopped. Returns false if the process was not
+    /// continues, or at once if a SIGCONT came after the command had stopped. Returns `false` if the process was not
     /// stopped, because no shell exists that could continue it.
     pub(super) fn stop_self(&mut self, signal: Signal, with_group: bool) -> io::Result<bool> {
         // A shell waits only for the processes that it has started. It may see all of them stopped, and continue them,
@@ -146,7 +146,7 @@ impl Signals {
         Ok(self.take_continue() || continued_already)
     }
 
-    /// Removes all SIGCONT signals that have arrived. Returns whether it has removed a signal.
+    /// Removes all received SIGCONT signals. Returns whether it removed a signal.
     fn take_continue(&mut self) -> bool {
         self.drain_caught();
         let before = self.arrived.len();

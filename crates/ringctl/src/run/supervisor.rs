@@ -22,7 +22,7 @@ use super::terminal::Terminal;
 const KEEPER: u64 = 0;
 const SIGNALS: u64 = 1;
 
-/// Maximum number of checks for killed processes that have not disappeared, and the time between two checks.
+/// Maximum number of checks whether killed processes have disappeared, and the time between two checks.
 const HIDDEN_CHECKS_MAX: u32 = 200;
 const HIDDEN_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -36,7 +36,7 @@ pub(super) struct Supervisor {
     has_terminal: bool,
     /// Whether this process and its whole process group got SIGTSTP.
     group_got_stop: bool,
-    /// The command's processes, if `ringctl` had to end them without the keeper.
+    /// The command's processes, if `ringctl` had to end these processes without the keeper.
     tree: Option<Tree>,
     ended_by: Option<i32>,
     /// The reason for the loss of the lock, as a sentence.
@@ -196,7 +196,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Kills the processes that the keeper would have ended.
+    /// Kills the processes that the keeper should have ended.
     fn kill_tree_without_keeper(&mut self) {
         let tree = Tree::existing(self.gate.pid(), self.cgroup.take());
         if let Killed::AllBut(survivor) = self.tree.insert(tree).kill() {
@@ -204,8 +204,8 @@ impl Supervisor {
         }
     }
 
-    /// Checks whether a process still runs that `/proc` does not show. The answer is certain only when the killed
-    /// processes have disappeared. The command's own process has already ended.
+    /// Checks whether a process still runs that is hidden in `/proc`. The answer is certain only after the killed
+    /// processes disappear. The command's own process has already ended.
     fn check_hidden(&mut self) {
         let Some(tree) = self.tree.as_ref().filter(|_| !self.has_survivor) else {
             return;
@@ -260,7 +260,7 @@ impl Supervisor {
         self.has_survivor = true;
     }
 
-    /// Returns the exit code if the command has ended. Stops this process too if the command was stopped.
+    /// If the command ended, returns its exit code. If the command was stopped, stops this process too.
     fn check_command(&mut self) -> io::Result<Option<u8>> {
         let pid = Pid::from_raw(self.gate.pid().as_raw());
         let status = waitpid(pid, WaitOptions::NOHANG | WaitOptions::UNTRACED)?;

@@ -1,4 +1,4 @@
-//! A fake daemon, which a test controls.
+//! A fake daemon. The test controls it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -65,7 +65,7 @@ impl FakeDaemon {
         self.path.with_file_name(name)
     }
 
-    /// Accepts the next client that is not a probe. Answers probes that come before this client.
+    /// Accepts the next client that is not a probe. Answers probes that arrive before this client.
     pub(crate) fn next_client(&self) -> Client {
         loop {
             let mut client = self.next_connection();
@@ -94,7 +94,7 @@ impl FakeDaemon {
         });
     }
 
-    /// Accepts the next client, which must request the lock, and grants the lock for `lease`.
+    /// Accepts the next client. This client must request the lock. Grants the lock for `lease`.
     pub(crate) fn accept_and_grant(&self, lease: Duration) -> Client {
         let mut client = self.next_client();
         assert_eq!(client.request()["request"], "lock");
@@ -106,7 +106,7 @@ impl FakeDaemon {
 /// A client of the fake daemon.
 pub(crate) struct Client {
     stream: UnixStream,
-    /// The first request, if it was read but not yet returned.
+    /// A request that was read but not returned.
     first: Option<Value>,
     requests: Receiver<Value>,
 }
@@ -124,7 +124,7 @@ impl Client {
         }
     }
 
-    /// Returns the next request; `null` if the client has closed the connection.
+    /// Returns the next request; `null` if the client closed the connection.
     pub(crate) fn request(&mut self) -> Value {
         if let Some(first) = self.first.take() {
             return first;
@@ -136,7 +136,7 @@ impl Client {
         }
     }
 
-    /// Answers a probe, which must be the next request.
+    /// Answers a probe. The next request must be a probe.
     pub(crate) fn answer_probe(&mut self) {
         assert_eq!(self.request(), json!({"request": "version"}));
         self.send_version();
@@ -167,7 +167,7 @@ impl Client {
         until
     }
 
-    /// Grants the lock for `lease`, like a daemon that cannot identify its clock.
+    /// Grants the lock for `lease`, as a daemon does that cannot identify its clock.
     pub(crate) fn grant_by_unknown_clock(&mut self, lease: Duration) {
         let mut reply = grant_message(boot_time() + lease);
         reply["granted"]["clock"].take();
@@ -212,7 +212,7 @@ impl Drop for Client {
     }
 }
 
-/// Passes all requests except `bind` to the test, until the client closes the connection. A plain read of the socket
+/// Passes all requests except `bind` to the test until the client closes the connection. A plain read of the socket
 /// closes passed descriptors.
 fn read_requests(
     mut reader: BufReader<UnixStream>,
@@ -236,7 +236,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).expect("not that late")
 }
 
-/// Describes this process's clock as a daemon does that cannot read the kernel's boot id.
+/// Describes this process's clock, as a daemon does that cannot read the kernel's boot id.
 fn clock() -> Value {
     let offsets = fs::read_to_string("/proc/self/timens_offsets").expect("it is there");
     let line = offsets.lines().find(|line| line.starts_with("boottime"));

@@ -1,5 +1,5 @@
 //! A holder ends before its lease ends, even if `ringctl` is stopped or killed. The cases run in parallel, because each
-//! case does little except wait for the end of its lease.
+//! case mostly waits for the end of its lease.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ fn runs_until_lease_ends(
     runs_until_lease_ends_with(Running::shell, line, then)
 }
 
-/// Does the same as `runs_until_lease_ends` for a command that `start` starts.
+/// Like `runs_until_lease_ends`, but `start` starts the command.
 fn runs_until_lease_ends_with(
     start: impl FnOnce(&FakeDaemon, &str) -> Running,
     line: &str,

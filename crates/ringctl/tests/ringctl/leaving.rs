@@ -35,8 +35,8 @@ pub(crate) fn need_groups() {
     }
 }
 
-/// Returns a line for a shell that leaves its control group, as `su -` and `systemd-run --scope` do. The shell stays in
-/// its group if `ringctl` could not create one for it.
+/// Returns a line for a shell. The shell leaves its control group, as `su -` and `systemd-run --scope` do. If `ringctl`
+/// could not create a group for the shell, the shell stays in its group.
 pub(crate) fn moving(line: &str) -> String {
     let out = own_group().join("cgroup.procs");
     let out = out.display();

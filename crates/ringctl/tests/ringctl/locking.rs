@@ -34,7 +34,7 @@ tests! {
 
 pub(crate) const TOKEN: &str = "1795-02:00:00:00:00:01-7";
 
-/// A script that only sleeps, and ends when the test ends.
+/// A script that only sleeps. It ends when the test ends.
 struct Script(Child);
 
 impl Script {
@@ -106,7 +106,7 @@ fn connection(fake: &FakeDaemon, script: &Script) -> UnixStream {
     UnixStream::connect(registration(fake, script).expect("it has one")).unwrap()
 }
 
-/// Returns the socket of the keeper that holds the script's lock, if there is such a keeper.
+/// If a keeper holds the script's lock, returns this keeper's socket.
 fn registration(fake: &FakeDaemon, script: &Script) -> Option<PathBuf> {
     let space = fs::metadata("/proc/self/ns/pid").unwrap().ino();
     let start = format!("keeper-{space}-{}-", script.pid());

@@ -36,10 +36,10 @@ tests! {
     a_command_runs_only_after_the_daemon_has_confirmed_the_backstop,
 }
 
-/// A lease that is long enough for a command to end at SIGTERM on an idle machine.
+/// A lease in which a command has time to end after SIGTERM on an idle machine.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
-/// Returns a line for a shell that prints `told` and ends at SIGTERM.
+/// Returns a line for a shell. The shell prints `told` and ends when SIGTERM arrives.
 pub(crate) fn polite() -> String {
     format!("trap 'echo told; exit 0' TERM; {SLEEP}; echo ready; wait")
 }
@@ -86,7 +86,7 @@ fn the_outcome_of_a_job_is_reported() {
     }
 }
 
-/// At SIGTERM, the job ends with code 0 although it has not done its work.
+/// After SIGTERM, the job ends with code 0 although its work is incomplete.
 fn no_outcome_is_reported_of_a_job_that_the_loss_has_ended() {
     let fake = FakeDaemon::new();
     let (mut run, mut client) = job(&fake, &polite());
@@ -210,7 +210,8 @@ fn a_grant_with_a_past_lease_starts_no_command() {
     assert_eq!(run.code(), Some(75));
 }
 
-/// The kernel closes the keeper's connection with `ringctl` last, because it is the keeper's first descriptor.
+/// The kernel closes the keeper's connection with `ringctl` last, because this connection is the keeper's first
+/// descriptor.
 fn the_death_of_the_keeper_is_a_loss_even_if_the_command_dies_first() {
     let (_fake, mut run, client) = Running::ready(&stubborn());
     let keeper = rustix::process::Pid::from_raw(client.pid().as_raw()).unwrap();

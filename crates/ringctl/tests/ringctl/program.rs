@@ -23,11 +23,11 @@ use ring_segment::limit::{TextReader, WAIT_LIMIT, is_readable};
 
 pub(crate) const RINGCTL: &str = env!("CARGO_BIN_EXE_ringctl");
 
-/// A shell line that starts `sleep` and waits until it runs. A signal that comes before `sleep` runs may get lost.
+/// A shell line that starts `sleep` and waits until it runs. A signal that arrives before `sleep` runs may get lost.
 pub(crate) const SLEEP: &str = "sleep 1000 & is=sh; \
     while [ $is != sleep ]; do read is </proc/$!/comm; done";
 
-/// Lets children get all signals. The process that starts the tests may ignore some signals, as shells do for
+/// Makes children get all signals. The process that starts the tests may ignore some signals, as shells do for
 /// background jobs, and children inherit ignored signals. Children do not inherit caught signals. So this function
 /// catches the signals, and does nothing when a signal arrives.
 pub(crate) fn unignore_signals() {
@@ -88,7 +88,7 @@ impl Running {
         Self::run(fake, &["-c", line])
     }
 
-    /// Starts `ringctl run` with a shell line at a new fake daemon, which grants the lock.
+    /// Starts `ringctl run` with a shell line at a new fake daemon. The daemon grants the lock.
     pub(crate) fn spawn_granted(line: &str) -> (FakeDaemon, Self, Client) {
         let fake = FakeDaemon::new();
         let run = Self::shell(&fake, line);
@@ -96,7 +96,7 @@ impl Running {
         (fake, run, client)
     }
 
-    /// Does the same as `granted`, and waits until the command prints `ready`.
+    /// Like `granted`, but waits until the command prints `ready`.
     pub(crate) fn ready(line: &str) -> (FakeDaemon, Self, Client) {
         let (fake, mut run, client) = Self::spawn_granted(line);
         assert_eq!(run.line(), "ready");
@@ -127,7 +127,7 @@ impl Running {
         self.output().take_to("\n").trim_end().to_owned()
     }
 
-    /// Returns the rest of the output of `ringctl`. When the output ends, all processes that `ringctl` has started have
+    /// Returns the rest of the output of `ringctl`. When the output ends, all processes that `ringctl` started have
     /// ended.
     pub(crate) fn rest(&mut self) -> String {
         self.output().take_rest()
@@ -161,7 +161,7 @@ impl Running {
         is_readable(&process, by)
     }
 
-    /// Waits for the end of `ringctl`. Returns the exit status, and the rest of the standard error.
+    /// Waits until `ringctl` has ended. Returns the exit status, and the rest of the standard error.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         assert!(self.ends_by(Instant::now() + WAIT_LIMIT), "it does not end");
         // `wait` would close its input.
@@ -194,7 +194,7 @@ impl Drop for Running {
     }
 }
 
-/// A pipe that only a command and its processes have open for writing.
+/// A pipe. Only a command and its processes have it open for writing.
 pub(crate) struct Witness {
     path: PathBuf,
     pipe: File,
@@ -230,7 +230,7 @@ impl Witness {
         format!("exec 8> {}; {line}", self.path.display())
     }
 
-    /// Waits until all processes of the command, which have the pipe open, have ended.
+    /// Waits until all processes of the command have ended. These processes have the pipe open.
     pub(crate) fn wait_for_end(&mut self) {
         let ends = is_readable(&self.pipe, Instant::now() + WAIT_LIMIT);
         assert!(ends, "a process of the command still runs");

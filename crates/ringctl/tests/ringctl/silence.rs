@@ -68,7 +68,7 @@ fn a_daemon_that_answers_probes_is_not_reported() {
     assert_eq!(stderr, "");
 }
 
-/// The warning comes after 2 s, or later on a busy machine.
+/// The warning is printed after 2 s, or later on a busy machine.
 fn a_daemon_that_stops_during_the_wait_is_reported_soon() {
     const BOUND: Duration = Duration::from_secs(2 + 15);
     let waits: [&[&str]; 4] = [

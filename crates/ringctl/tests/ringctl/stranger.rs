@@ -15,7 +15,7 @@ tests! {
     a_listener_of_another_user_is_not_trusted,
 }
 
-/// A program that becomes a user without permissions, and grants every client the lock.
+/// A program that switches to a user without permissions, and then grants the lock to every client.
 const GRANTING: &str = r#"
 import os, socket, sys
 os.setgroups([])

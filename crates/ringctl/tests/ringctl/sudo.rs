@@ -1,5 +1,4 @@
-//! Tests with commands that become root. So `ringctl`, which runs as an ordinary user, cannot signal commands that
-//! become root.
+//! Tests with commands that become root. So `ringctl`, which runs as an ordinary user, cannot signal such commands.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -32,7 +31,7 @@ tests! {
 const NOBODY: u32 = 65534;
 const LEASE: Duration = Duration::from_secs(2);
 
-/// A directory with programs that let another user become root.
+/// A directory with programs that make another user root.
 struct Stage {
     fake: FakeDaemon,
     ringctl: PathBuf,
@@ -69,7 +68,7 @@ impl Stage {
         }
     }
 
-    /// Returns a directory of the user without permissions.
+    /// Returns a directory that belongs to the user without permissions.
     fn own_directory(&self) -> PathBuf {
         let path = self.fake.file("own");
         if !path.exists() {
@@ -84,7 +83,7 @@ impl Stage {
         format!("{} --reuid 0 sh -c '{line}'", self.sudo.display())
     }
 
-    /// Returns a line for a shell that starts a root process and then ends.
+    /// Returns a line for a shell. The shell starts a root process and then ends.
     fn leave_root_process(&self) -> String {
         let started = self.fake.file("started");
         let started = started.display();
@@ -98,15 +97,15 @@ impl Stage {
         self.run_in(&mut Command::new("sh"), cgroup, line)
     }
 
-    /// Does the same as `run`, but with the `/proc` of another PID namespace. In the `/proc` of another PID namespace,
-    /// processes have other numbers.
+    /// Like `run`, but with the `/proc` of a different PID namespace. In the `/proc` of a different PID namespace,
+    /// processes have different numbers.
     fn run_with_foreign_proc(&self, line: &str) -> Running {
         let mut unshare = Command::new("unshare");
         unshare.args(["--pid", "--fork", "--kill-child", "sh"]);
         self.run_in(&mut unshare, &own_group(), line)
     }
 
-    /// Does the same as `run`, but with a `/proc` that hides the processes of other users.
+    /// Like `run`, but with a `/proc` that hides the processes of other users.
     fn run_with_hiding_proc(&self, line: &str) -> Running {
         let mut unshare = Command::new("unshare");
         let hide = "mount -t proc -o hidepid=invisible proc /proc && exec sh \"$@\"";

@@ -31,7 +31,7 @@ struct Shell {
 }
 
 impl Shell {
-    /// Starts the shell, in which `run` is `ringctl run` with the socket of the fake daemon.
+    /// Starts the shell. In this shell, `run` is `ringctl run` with the socket of the fake daemon.
     fn start(fake: &FakeDaemon) -> Self {
         unignore_signals();
         let pty = openpty(None, None).expect("a terminal");
@@ -77,7 +77,7 @@ impl Shell {
         shown
     }
 
-    /// Waits until the shell has reported the stopped job and shows its prompt.
+    /// Waits until the shell reports the stopped job and shows its prompt.
     fn wait_for_stop(&mut self) {
         self.wait_for_text("Stopped");
         self.wait_for_text("\r\n$ ");

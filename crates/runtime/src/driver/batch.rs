@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_proto::time::{Instant, Now};
 
-/// Messages that a link has received.
+/// Messages that a link received.
 #[derive(Debug)]
 pub struct ReceiveBatch<P = ()> {
     buffers: Buffers,
@@ -73,13 +73,13 @@ impl<P: Copy> ReceiveBatch<P> {
         self.buffers.get_mut(self.used_count)
     }
 
-    /// Returns the buffers for the next messages, in order. The caller then calls [`push`](Self::push) or
+    /// Returns the buffers for the next messages, in order. Then the caller calls [`push`](Self::push) or
     /// [`skip`](Self::skip) once for each used buffer.
     pub fn free_buffers(&mut self) -> impl ExactSizeIterator<Item = &mut [u8]> {
         self.buffers.from(self.used_count)
     }
 
-    /// Marks [`next_buffer`](Self::next_buffer) as used, without a message.
+    /// Marks [`next_buffer`](Self::next_buffer) as used, but adds no message.
     pub fn skip(&mut self) {
         self.used_count += 1;
     }
@@ -174,12 +174,12 @@ impl<P: Copy> TransmitBatch<P> {
         self.done = 0;
     }
 
-    /// Forgets the first `count` messages. The caller still has to send the remaining messages.
+    /// Forgets the first `count` messages. The caller must still send the remaining messages.
     pub fn drop_first(&mut self, count: usize) {
         self.done = (self.done + count).min(self.messages.len());
     }
 
-    /// Returns the number of messages that are not sent yet.
+    /// Returns the number of unsent messages.
     pub fn len(&self) -> usize {
         self.messages.len() - self.done
     }
@@ -189,7 +189,7 @@ impl<P: Copy> TransmitBatch<P> {
         self.len() == 0
     }
 
-    /// Returns the messages that are not sent yet, in order, each with its destination.
+    /// Returns the unsent messages in order, each with its destination.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], P)> {
         let messages = self.messages.iter().enumerate().skip(self.done);
         messages.map(|(at, &(len, to))| (self.buffers.get(at, len), to))

@@ -1,8 +1,8 @@
 //! One connection: its buffers and its state.
 //!
-//! The network only announces that a connection may have changed. Only a read or a write shows whether the connection
-//! is ready. If the machine does not consume bytes, this node reads no more bytes from the connection, so the peer has
-//! to wait.
+//! The network only reports that a connection may have changed. Only a read or a write shows whether the connection is
+//! ready. If the machine leaves bytes unconsumed, this node reads no more bytes from the connection, so the peer must
+//! wait.
 
 use std::io::{self, ErrorKind};
 use std::mem;
@@ -30,20 +30,20 @@ static ZEROS: [u8; RECEIVE_BUFFER_MAX] = [0; RECEIVE_BUFFER_MAX];
 pub(super) struct Stream<C, P> {
     pub(super) connection: C,
     phase: ConnectionPhase<P>,
-    /// Failure that the state machine does not know yet.
+    /// Failure that is still unknown to the state machine.
     failed: Option<CloseReason>,
-    /// Whether the network has announced a change since this node last checked for a reset.
+    /// Whether the network reported a change after this node's last check for a reset.
     must_check: bool,
     /// Whether a read may return bytes, an end or an error.
     readable: bool,
     /// Whether the connection took only a part of the bytes of the last write.
     is_blocked: bool,
     received: Vec<u8>,
-    /// Whether the peer has closed its side.
+    /// Whether the peer closed its side.
     end: bool,
-    /// Whether the connection has received bytes or an end that the machine has not seen.
+    /// Whether bytes or an end arrived that the machine has not seen.
     has_news: bool,
-    /// Bytes that were taken from the machine and are not written yet.
+    /// Bytes that the driver took from the machine but did not write.
     unwritten_bytes: Vec<u8>,
     /// Whether the machine may have more bytes to write.
     has_more: bool,
@@ -54,7 +54,7 @@ pub(super) struct Stream<C, P> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ConnectionPhase<P> {
     Connecting,
-    /// The machine does not know of the connection yet.
+    /// The connection is unknown to the machine.
     Accepted(P),
     Up,
 }
@@ -121,7 +121,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         self.received.drain(..count.min(self.received.len()));
     }
 
-    /// Closes this node's side after all bytes are written. Returns whether this node can close the side at once.
+    /// Closes this node's side after all bytes are written. Returns whether this node can close its side at once.
     pub(super) fn finish(&mut self) -> bool {
         if self.close_state == CloseState::Open {
             self.close_state = CloseState::Finish;
@@ -175,8 +175,8 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         (!self.is_blocked && is_wanted).then_some(IoEvent::Writable)
     }
 
-    /// Reads available bytes until the receive buffer is full. The check for a reset comes last: bytes that a peer sent
-    /// before it reset the connection must not count.
+    /// Reads available bytes until the receive buffer is full. The check for a reset comes last: if a peer resets the
+    /// connection, the bytes that it sent before must not count.
     fn read(&mut self) -> io::Result<()> {
         let mut has_read = false;
         while self.readable && !self.end && self.received.len() < RECEIVE_BUFFER_MAX {
@@ -200,7 +200,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         Ok(())
     }
 
-    /// Writes until the connection takes no more bytes, or all bytes are written.
+    /// Writes until the connection takes no more bytes or all bytes are written.
     pub(super) fn write(
         &mut self,
         fill: &mut dyn FnMut(&mut [u8]) -> usize,

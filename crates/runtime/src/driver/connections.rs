@@ -8,8 +8,8 @@ use ring_proto::{CloseReason, StreamId};
 use super::connection::{ConnectionPhase, Stream, WriteOutcome};
 use super::{IoEvent, Streams};
 
-/// Maximum number of failed `accept` calls in a row. After these failures, this node ignores the listener until the
-/// listener's next change. The maximum is larger than the number of peers that can wait to be accepted.
+/// Maximum number of failed `accept` calls in a row. After this number of failures, this node ignores the listener
+/// until the listener's next change. The maximum is larger than the number of peers that can wait to be accepted.
 const FAILED_ACCEPTS_MAX: usize = 4096;
 /// The ratio between the number of slots and the maximum number of closing connections.
 const SLOTS_PER_CLOSING: usize = 2;
@@ -32,7 +32,7 @@ pub trait Network<P> {
     /// error: this connection failed, but another peer may wait.
     fn accept(&mut self) -> io::Result<(Self::Connection, P)>;
 
-    /// Watches `connection`. After this call, [`next_changed`](Self::next_changed) returns each change of the
+    /// Watches `connection`. After this call, [`next_changed`](Self::next_changed) reports each change of the
     /// connection once.
     ///
     /// # Errors
@@ -60,13 +60,13 @@ pub trait Connection {
     /// `WouldBlock`: the connection is not established yet. Any other error: the connection cannot be established.
     fn check_established(&mut self) -> io::Result<()>;
 
-    /// Reads bytes and returns their number. 0 means that the peer has closed its side.
+    /// Reads bytes and returns their number. 0 means that the peer closed its side.
     ///
     /// # Errors
     /// `WouldBlock`: there are no bytes to read. Any other error: the connection has failed.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Checks whether the peer has reset the connection, perhaps after it closed its side.
+    /// Checks whether the peer reset the connection, perhaps after it closed its side.
     ///
     /// # Errors
     /// Fails if the connection has failed.
@@ -100,7 +100,7 @@ pub struct Connections<N: Network<P>, P> {
     free_slots: Vec<u16>,
     /// Slots that may have work to do. Each slot is in the queue at most once.
     due: VecDeque<u16>,
-    /// Connections that the machine has closed, but whose last bytes are not written yet. The oldest is first.
+    /// Connections that the machine closed, but whose last bytes are unwritten. The oldest is first.
     closing: VecDeque<StreamId>,
     /// Connections that failed before they had a socket.
     failed: VecDeque<(StreamId, CloseReason)>,
@@ -164,7 +164,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// Puts a connection into a free slot. The caller makes sure that there is a free slot.
+    /// Puts a connection into a free slot. The caller ensures that a slot is free.
     fn add(&mut self, connection: io::Result<N::Connection>, phase: ConnectionPhase<P>) {
         let Some(slot) = self.free_slots.pop() else {
             return;
@@ -187,7 +187,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// Frees a slot. The slot's generation increases, so that no later connection gets the id of the old connection.
+    /// Frees a slot. The slot's generation increases, so later connections never get the id of the old connection.
     fn vacate(&mut self, slot: u16) -> Option<N::Connection> {
         let id = self.id(slot);
         self.closing.retain(|&closing| closing != id);
@@ -220,7 +220,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// Forgets a failure that the machine has not seen, because the machine no longer uses the connection.
+    /// Forgets a failure that the machine did not see, because the machine no longer uses the connection.
     fn forget_failure(&mut self, id: StreamId) {
         self.failed.retain(|&(failed, _)| failed != id);
     }
@@ -240,7 +240,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// Returns the next event of this slot, which the caller has taken from `due`.
+    /// Returns the next event of this slot. The caller has already removed the slot from `due`.
     fn poll_slot(&mut self, slot: u16) -> Option<IoEvent<P>> {
         let stream = self.slots[usize::from(slot)].stream.as_mut()?;
         if stream.is_closing() {
@@ -388,7 +388,7 @@ fn id_of(key: u64) -> StreamId {
     }
 }
 
-/// Converts an error into the reason why a connection has closed.
+/// Converts an error into the reason for the end of a connection.
 pub(super) fn reason(error: &io::Error) -> CloseReason {
     match error.kind() {
         ErrorKind::ConnectionRefused => CloseReason::Refused,

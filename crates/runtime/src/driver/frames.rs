@@ -1,13 +1,13 @@
-//! Links that carry Ethernet frames, which contain their addresses.
+//! Links that carry Ethernet frames. The frames contain the addresses.
 
 use super::{Quota, ReceiveBatch, TransmitBatch};
 
-/// The size of a frame's buffer in bytes. Longer frames are truncated, which does no harm because no message is that
+/// The size of a frame's buffer in bytes. Longer frames are truncated. This is harmless, because no message is that
 /// long.
 pub const MAX_FRAME: usize = 1536;
-/// Maximum number of frames that one receive call returns.
+/// Maximum number of frames of one receive call.
 pub const RECEIVE_BATCH: usize = 32;
-/// Maximum number of frames that one send call takes.
+/// Maximum number of frames of one send call.
 pub const TRANSMIT_BATCH: usize = 8;
 
 /// The quota of frame links: a few batches per loop iteration. If the machine's deadline has passed, one iteration

@@ -121,7 +121,7 @@ impl Observe<String> for LatenessEvents {
     }
 }
 
-/// The process stalls for 5,000 ns after it has read the clock. The driver reports the lateness before it handles
+/// After the process reads the clock, it stalls for 5,000 ns. The driver reports the lateness before it handles
 /// messages and timeouts. The driver still passes each message with its time of arrival, and each timeout with the time
 /// before the stall.
 #[test]

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::{ReceiveBatch, Streams, TransmitBatch, frames, streams};
 
-/// The amount of a link's input that one loop iteration handles.
+/// The amount of a link's input for one loop iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Maximum number of messages, rounded up to whole batches.
@@ -32,34 +32,34 @@ impl Quota {
     }
 }
 
-/// A link that carries whole messages: [frames](super::frames), which contain their addresses (`P` is `()`), or
+/// A link that carries whole messages: [frames](super::frames), which contain their addresses (then `P` is `()`), or
 /// [datagrams](super::datagrams) between peers with addresses of type `P`.
 pub trait Link<P = ()> {
-    /// The amount of the link's input that one loop iteration handles. The default is the quota of frames.
+    /// The amount of the link's input for one loop iteration. The default is the quota of frames.
     const QUOTA: Quota = frames::QUOTA;
 
-    /// Receives up to a batch of messages without waiting. The batch is empty if no message has arrived. Each message
-    /// comes with a time and with its age at this time. The time is `now`, or a later time if the message arrived after
-    /// `now`. So the machine never handles a message at a time before its arrival.
+    /// Receives up to a batch of messages without waiting. If no message arrived, the batch is empty. Each message has
+    /// a time, and its age at this time. The time is `now`, or a later time if the message arrived after `now`. So the
+    /// machine never handles a message at a time before its arrival.
     ///
     /// # Errors
     /// Fails if the link is broken (`ENETDOWN`, `ENXIO`, …). The error is never `EAGAIN` or `EINTR`.
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<P>) -> io::Result<()>;
 
-    /// Sends the messages in order, without waiting. Returns the number of messages that the link accepted. If the link
-    /// accepted fewer than all, it refused the next message (queue full, …).
+    /// Sends the messages in order, without waiting. Returns the number of messages that the link accepted. If the
+    /// number is smaller than the number of messages, the link refused the next message (queue full, …).
     ///
     /// # Errors
     /// Returns the reason why the link refused the first message.
     fn send(&mut self, batch: &TransmitBatch<P>) -> Result<usize, Refused>;
 
-    /// Returns a time by which the link has sent all messages of the last [`send`](Self::send). The default, `now`, is
-    /// right only if no time passes within a loop iteration.
+    /// Returns a time at which the link has already sent all messages of the last [`send`](Self::send). The default,
+    /// `now`, is right only if no time passes within a loop iteration.
     fn sent_by(&self, now: Now) -> Now {
         now
     }
 
-    /// Returns the link's connections, if the link has connections.
+    /// Returns the link's connections, if the link supports them.
     fn streams(&mut self) -> Option<&mut dyn Streams<P>> {
         None
     }
@@ -97,10 +97,10 @@ impl<P: Copy, L: Link<P>> Link<P> for Option<L> {
 /// The reason why a link refused a message.
 #[derive(Debug, Error)]
 pub enum Refused {
-    /// The message is longer than the link can carry. Another attempt will also fail.
+    /// The message is longer than the link can carry. A second attempt would also fail.
     #[error("a message is longer than the link can carry")]
     TooLong,
-    /// There is another reason (queue full, link down, …).
+    /// A different reason (queue full, link down, …).
     #[error(transparent)]
     Other(#[from] io::Error),
 }

@@ -7,20 +7,20 @@ use std::rc::Rc;
 
 use super::{Changed, Connection, Network};
 
-/// The other end of a connection, and the network's behavior for the connection.
+/// The opposite end of a connection, and the network's behavior for the connection.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Default)]
 pub(super) struct Peer {
-    /// Bytes that the peer has sent and this node has not read.
+    /// Bytes that the peer sent and that this node has not read.
     pub sent: VecDeque<u8>,
     pub has_closed: bool,
     pub has_reset: bool,
     pub read: Vec<u8>,
-    /// Number of further bytes that the peer is willing to take.
+    /// Number of bytes that the peer will still take.
     pub takes: usize,
-    /// Whether the peer has read the end of the stream.
+    /// Whether the peer read the end of the stream.
     pub end: bool,
-    /// The way in which this node has ended the connection; `None` if this node has not ended the connection.
+    /// The way in which this node ended the connection; `None` while the connection exists.
     pub over: Option<&'static str>,
     /// Whether the peer leaves the connection attempt unanswered.
     pub silent: bool,

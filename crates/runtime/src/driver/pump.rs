@@ -11,7 +11,8 @@ use ring_proto::{
 
 use super::{IoEvent, Link, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
 
-/// Maximum number of timeouts that one loop iteration handles. One timeout may cause another timeout at the same time.
+/// Maximum number of timeouts that one loop iteration handles. One timeout may cause a further timeout at the same
+/// time.
 const TIMEOUTS_PER_TURN: usize = 4;
 
 /// A store for the data that must survive a restart.
@@ -63,14 +64,14 @@ struct Pump<M: Machine> {
 }
 
 impl<M: Machine<Peer = ()>> Driver<M> {
-    /// Makes a driver for `machine`, on a link that carries frames.
+    /// Makes a driver for `machine`. The driver uses a link that carries frames.
     pub fn new(machine: M) -> Self {
         Self::with_batches(machine, frames::receive_batch(), frames::transmit_batch())
     }
 }
 
 impl<M: Machine> Driver<M> {
-    /// Makes a driver for `machine` that receives and sends in batches of the caller's size.
+    /// Makes a driver for `machine` with batches of the caller's size.
     pub fn with_batches(
         machine: M,
         received: ReceiveBatch<M::Peer>,
@@ -97,11 +98,11 @@ impl<M: Machine> Driver<M> {
         self.pump.machine.poll_timeout()
     }
 
-    /// Runs one loop iteration, which began at `now`. Handles messages if messages have `arrived`, and then the
+    /// Runs one loop iteration that began at `now`. If messages have `arrived`, handles them first. Then handles the
     /// timeouts.
     ///
-    /// If the machine's deadline has passed, this function first handles all messages that arrived before `now`, even
-    /// if the caller does not know of them. A message that is unread because this process was late must not cause a
+    /// If the machine's deadline has passed, this function first handles all messages from before `now`, even if the
+    /// caller does not know about them. A message that is unread because this process was late must not cause a
     /// timeout. This function always handles events of connections that are [due](Streams::is_due).
     ///
     /// # Errors
@@ -218,7 +219,7 @@ impl<M: Machine> Driver<M> {
         }
     }
 
-    /// Reports the current time to the machine, if the machine needs to know how late its process is.
+    /// If the machine needs to know how late its process is, reports the current time to the machine.
     fn report_lateness<L, S, O>(
         &mut self,
         clock: &mut impl FnMut() -> Now,
@@ -358,7 +359,7 @@ impl<M: Machine> Pump<M> {
         self.machine.handle_stream(now, id, event);
     }
 
-    /// Performs the machine's next operation on connections. Returns whether there was such an operation.
+    /// Performs the machine's next operation on connections. Returns whether such an operation existed.
     fn apply_stream_op<L: Link<M::Peer>>(&mut self, link: Option<&mut L>) -> bool {
         let Some(streams) = link.and_then(Link::streams) else {
             return self.machine.poll_stream(None).is_some();

@@ -20,7 +20,7 @@ impl Rig {
         Self { lan, streams }
     }
 
-    /// Lets a peer connect. `takes` is the number of bytes that the peer is willing to take.
+    /// Lets a peer connect. `takes` is the number of bytes that the peer will take.
     fn call(&mut self, from: u32, takes: usize) -> MemoryConnection {
         let wire = MemoryConnection::default();
         wire.0.borrow_mut().takes = takes;
@@ -31,12 +31,12 @@ impl Rig {
         wire
     }
 
-    /// Lets the next `accept` calls fail.
+    /// Makes the next `accept` calls fail.
     fn refuse(&self, reasons: impl IntoIterator<Item = ErrorKind>) {
         self.lan.0.borrow_mut().refusals.extend(reasons);
     }
 
-    /// Makes an established connection. Returns the connection and its other end.
+    /// Makes an established connection. Returns the connection and its opposite end.
     fn accept_connection(&mut self, takes: usize) -> (StreamId, MemoryConnection) {
         let wire = self.call(7, takes);
         let (id, what) = self
@@ -48,7 +48,7 @@ impl Rig {
         (id, wire)
     }
 
-    /// Changes the other end, and announces the change.
+    /// Changes the opposite end, and announces the change.
     fn change(&mut self, wire: &MemoryConnection, change: impl FnOnce(&mut Peer)) {
         change(&mut wire.0.borrow_mut());
         let key = wire.0.borrow().key;
@@ -64,7 +64,7 @@ impl Rig {
         std::iter::from_fn(|| self.streams.next_event()).collect()
     }
 
-    /// Writes as many of `bytes` as the connection takes. Bytes that are not written stay in `bytes`.
+    /// Writes as many of `bytes` as the connection takes. Unwritten bytes stay in `bytes`.
     fn write(&mut self, id: StreamId, bytes: &mut Vec<u8>) {
         self.streams.write(id, &mut |room| {
             let count = room.len().min(bytes.len());

@@ -1,4 +1,4 @@
-//! The connections of a link, in the form in which the driver uses them.
+//! The connections of a link, as the driver uses them.
 
 use ring_proto::{CloseReason, StreamId};
 
@@ -16,9 +16,9 @@ pub enum IoEvent<P> {
     Connected,
     /// The machine can [receive](Streams::received) bytes or the end of the stream.
     Received,
-    /// The connection takes bytes again.
+    /// The connection can take bytes again.
     Writable,
-    /// The connection has closed or failed.
+    /// The connection closed or failed.
     Closed(CloseReason),
 }
 
@@ -31,9 +31,9 @@ pub trait Streams<P> {
     /// reports whether the attempt succeeded.
     fn open(&mut self, to: P);
 
-    /// Writes bytes from `fill`, which puts bytes into the given buffer and returns their number. Stops when `fill`
-    /// returns 0 or the connection takes no more bytes. When the connection takes bytes again, [`IoEvent::Writable`]
-    /// follows.
+    /// Writes bytes from `fill`. This function puts bytes into the given buffer and returns their number. Stops when
+    /// `fill` returns 0 or the connection takes no more bytes. When the connection takes bytes again,
+    /// [`IoEvent::Writable`] follows.
     fn write(&mut self, id: StreamId, fill: &mut dyn FnMut(&mut [u8]) -> usize);
 
     /// Closes this node's side after all bytes are written.
@@ -48,14 +48,13 @@ pub trait Streams<P> {
     /// Returns the next event, without waiting.
     fn next_event(&mut self) -> Option<(StreamId, IoEvent<P>)>;
 
-    /// Whether there may be more events although the network announces no new change.
+    /// Whether there may be more events, although the network reports no new change.
     fn is_due(&self) -> bool;
 
-    /// Returns all received bytes that are not consumed yet, and whether the peer has closed its side after these
-    /// bytes.
+    /// Returns all unconsumed received bytes, and whether the peer closed its side after these bytes.
     fn received(&self, id: StreamId) -> Option<(&[u8], bool)>;
 
-    /// Causes another [`IoEvent::Received`] event for the same bytes.
+    /// Causes a further [`IoEvent::Received`] event for the same bytes.
     fn receive_again(&mut self, id: StreamId);
 
     /// Drops the first `count` of the received bytes.

@@ -42,10 +42,10 @@ pub fn send(
     Ok(sent?)
 }
 
-/// Returns how many bytes a read would return, and whether descriptors come with these bytes. Leaves the bytes in the
-/// socket.
+/// Returns the number of bytes that a read would return, and whether these bytes have descriptors. Leaves the bytes in
+/// the socket.
 ///
-/// If a process reads such bytes without taking the descriptors, the process waits until the kernel has closed the
+/// If a process reads such bytes but does not take the descriptors, it waits until the kernel has closed the
 /// descriptors. The sender can make this wait long.
 ///
 /// # Errors
@@ -57,7 +57,7 @@ pub fn peek(stream: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, bool)> 
     Ok((seen.bytes, seen.flags.contains(ReturnFlags::CTRUNC)))
 }
 
-/// Receives bytes as a read does. Adds all descriptors that come with the bytes to `descriptors`.
+/// Receives bytes, as a read does. Adds all descriptors of these bytes to `descriptors`.
 ///
 /// # Errors
 /// Fails with the errors of a read.

@@ -9,7 +9,7 @@ use crate::clock;
 /// A lower bound for the arrival times of all messages in a socket's queue.
 #[derive(Debug)]
 pub(super) struct Arrivals {
-    /// Time at which the queue was last empty. Every message in the queue has arrived since the queue was last empty.
+    /// Time at which the queue was last empty. Every message in the queue arrived after the queue was last empty.
     emptied: Instant,
 }
 
@@ -25,7 +25,7 @@ impl Arrivals {
     }
 
     /// Returns a time and the age of a message at that time. The kernel received the message at the time `since`,
-    /// measured from the start of 1970.
+    /// counted from the start of 1970.
     pub(super) fn age(&self, now: Now, since: Duration) -> (Now, Duration) {
         // The process may have been stalled after it read the clocks. A message that arrived in that time may already
         // be old, but a member's promise must not count from before the message's arrival.

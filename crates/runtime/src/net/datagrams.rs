@@ -1,4 +1,4 @@
-//! Sends or receives several datagrams in one system call, without an allocation.
+//! Sends or receives several datagrams in one system call, and allocates no memory.
 #![allow(
     unsafe_code,
     reason = "no library receives several datagrams with their arrival times without an allocation"
@@ -124,7 +124,7 @@ impl Receiver {
     }
 }
 
-/// Decodes a sender's address, as the kernel writes it.
+/// Decodes a sender's address in the kernel's format.
 fn sender(name: &[u8; ADDRESS_LEN]) -> Option<SocketAddr> {
     let [f0, f1, p0, p1, rest @ ..] = *name;
     let family = c_int::from(u16::from_ne_bytes([f0, f1]));
@@ -253,7 +253,8 @@ fn send_one_from(
     .map(drop)
 }
 
-/// Sends the next messages. Returns how many messages the kernel accepted, and how many this function tried to send.
+/// Sends the next messages. Returns two numbers of messages: the number that the kernel accepted, and the number that
+/// this function tried to send.
 fn send_some<'a>(
     socket: BorrowedFd<'_>,
     messages: &mut impl Iterator<Item = (&'a [u8], SocketAddr)>,

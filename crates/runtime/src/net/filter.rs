@@ -1,5 +1,5 @@
-//! The kernel's filter for a packet socket. The filter drops frames that are not for this process, so that such frames
-//! do not wake the process.
+//! The kernel's filter for a packet socket. The filter drops frames for other processes, so that such frames do not
+//! wake this process.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -16,9 +16,9 @@ const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 /// - The frame arrived at the interface itself. A frame of a VLAN or macvlan on top of the interface reaches the
 ///   sockets of both interfaces, but belongs to another network segment. A frame of an upper interface has the index of
 ///   the upper interface.
-/// - The frame is for this host or is a broadcast. The filter drops multicast frames, and unicast frames for other
-///   hosts, which a bridge may flood. The filter also drops frames of a VLAN that this host does not use: the kernel
-///   marks them as frames for another host.
+/// - The frame is for this host or is a broadcast. The filter drops multicast frames. It also drops unicast frames for
+///   other hosts, which a bridge may flood. The filter also drops frames of a VLAN that this host does not use: the
+///   kernel marks them as frames for another host.
 ///
 /// The filter does not check the EtherType. The socket is bound to one EtherType, so the filter sees no frames of other
 /// types.

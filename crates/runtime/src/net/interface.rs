@@ -17,7 +17,7 @@ use ring_proto::LinkState;
 
 use super::altname;
 
-/// A network interface, as it was at the time of the lookup.
+/// A network interface, in its state at the time of the lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -37,7 +37,7 @@ pub struct Interface {
     pub ip: [u8; 16],
     /// All addresses of the interface, in the system's order.
     pub addresses: Vec<Address>,
-    /// Whether the administrator has set the interface up.
+    /// Whether the administrator set the interface up.
     pub up: bool,
     /// Whether the interface has a carrier and the kernel sends frames through the interface.
     pub carrier: bool,
@@ -45,7 +45,7 @@ pub struct Interface {
     pub mtu: usize,
     /// Whether the interface carries Ethernet frames.
     pub ethernet: bool,
-    /// Whether the interface is a port of a bridge, as the system files of this network namespace show. If the
+    /// Whether the interface is a port of a bridge, according to the system files of this network namespace. If the
     /// interface is such a port, the bridge takes all frames that arrive.
     pub bridge_port: bool,
 }
@@ -187,7 +187,7 @@ fn is_bridge_port(name: &str, index: u32) -> bool {
 }
 
 /// Returns the hardware address and the flags from an entry about an interface; `None` if the entry is about an IP
-/// address of the interface. Some interfaces, such as tunnels, have no hardware address.
+/// address. Some interfaces, such as tunnels, have no hardware address.
 fn link(known: &InterfaceAddress) -> Option<(Option<&LinkAddr>, InterfaceFlags)> {
     let link = match &known.address {
         None => None,

@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-/// Makes a non-blocking socket for an address of this family. If `interface` is given, the socket uses only that
-/// interface.
+/// Makes a non-blocking socket for this address's family. If `interface` is given, the socket uses only that interface.
 pub(super) fn open_socket(
     address: SocketAddr,
     kind: Type,

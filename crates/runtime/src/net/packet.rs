@@ -29,7 +29,7 @@ const CONTROL_PRIORITY: i32 = 7;
 /// privilege.
 const INTERACTIVE_PRIORITY: i32 = 6;
 
-/// Socket options that nix does not have.
+/// Socket options that are missing in nix.
 mod options {
     // The macro refers to the other two macros by their bare names.
     use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
@@ -68,7 +68,7 @@ pub enum OpenError {
         /// Name of the interface.
         interface: String,
     },
-    /// The socket cannot be opened for another reason.
+    /// The socket cannot be opened for a different reason.
     #[error("cannot open a packet socket on {interface}: {source}")]
     Io {
         /// Name of the interface.
@@ -80,7 +80,7 @@ pub enum OpenError {
 
 /// A packet socket for frames of one EtherType on one interface. The frames are for this host or are broadcasts.
 ///
-/// The socket still works after the interface went down and came up again, but not after the interface was removed.
+/// The socket works again after the interface went down and came up, but not after the interface was removed.
 #[derive(Debug)]
 pub struct PacketSocket {
     // This field stands before the socket, so that the ring is unmapped before the socket is closed.
@@ -120,7 +120,7 @@ impl PacketSocket {
         }
     }
 
-    /// Returns the number of frames that the kernel has dropped since the socket was opened. The kernel drops frames if
+    /// Returns the number of frames that the kernel dropped since the opening of the socket. The kernel drops frames if
     /// this process takes them too late.
     ///
     /// # Errors

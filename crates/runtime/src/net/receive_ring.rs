@@ -1,4 +1,4 @@
-//! A ring of received frames, in memory to which the kernel writes directly.
+//! A ring of received frames in memory. The kernel writes directly to this memory.
 //!
 //! Taking a frame needs no system call, and each frame has its time of arrival. Without a ring, a frame has a time of
 //! arrival only if the kernel stamps every packet of the host.
@@ -28,7 +28,7 @@ const ALIGNMENT: usize = 16;
 /// the Ethernet header.
 const FRAME_OFFSET: usize =
     (size_of::<tpacket2_hdr>() + size_of::<sockaddr_ll>() + 16).next_multiple_of(ALIGNMENT) - 14;
-/// Number of bytes of a slot. A slot is only as large as the longest frame needs, because the whole ring is in memory.
+/// Number of bytes of a slot. A slot is just large enough for the longest frame, because the whole ring is in memory.
 const SLOT_LEN: usize = (FRAME_OFFSET + MAX_FRAME).next_multiple_of(ALIGNMENT);
 /// Number of bytes that the kernel allocates in one piece. The number is a multiple of the page size of every
 /// architecture.
@@ -50,7 +50,7 @@ const SLOT_WORDS: usize = SLOT_LEN / size_of::<AtomicU32>();
 type Block = [AtomicU32; BLOCK_LEN / size_of::<AtomicU32>()];
 type Blocks = [Block; BLOCKS];
 
-/// Socket options that nix does not have.
+/// Socket options that are missing in nix.
 mod options {
     // The macro refers to the other macro by its bare name.
     use nix::{setsockopt_impl, sockopt_impl};
@@ -128,13 +128,13 @@ impl ReceiveRing {
     }
 }
 
-/// Returns the slot with this number. Each block has as many whole slots as fit.
+/// Returns the slot with this number. Each block contains as many whole slots as fit into it.
 fn slot(blocks: &Blocks, at: usize) -> &Slot {
     let (slots, _) = blocks[at / SLOTS_PER_BLOCK].as_chunks();
     &slots[at % SLOTS_PER_BLOCK]
 }
 
-/// Splits a word into two numbers of 16 bits, which the kernel has stored in this order.
+/// Splits a word into two numbers of 16 bits in the kernel's order.
 fn halves(word: u32) -> [u16; 2] {
     let [a, b, c, d] = word.to_ne_bytes();
     [[a, b], [c, d]].map(u16::from_ne_bytes)

@@ -25,7 +25,7 @@ const NO_WAIT: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-/// Socket options that no library has.
+/// Socket options that are missing in all libraries.
 mod options {
     // The macro refers to the other macro by its bare name.
     use nix::{setsockopt_impl, sockopt_impl};
@@ -41,15 +41,15 @@ mod options {
 pub struct TcpOptions {
     /// Name of the only interface to use; `None` for any interface.
     pub interface: Option<String>,
-    /// Whether the system resets a connection that this node does not close explicitly, even if the process is killed.
-    /// So a peer reads an end of the stream only if this node has closed the connection.
+    /// Whether the system resets each connection that this node does not close explicitly, for example if the process
+    /// is killed. So a peer reads an end of the stream only after this node has closed the connection.
     pub resets: bool,
     /// Whether connections to peers use the network's listening address as their source address. If connections do not
     /// use this address, the system chooses their source address. The source port may be any port.
     pub own_address: bool,
-    /// Time after which the kernel gives up a connection to a silent peer, even if there are no bytes to send to the
-    /// peer. Within this time, the kernel probes the peer three times, at intervals of whole seconds. If the time is
-    /// `None`, the kernel gives up after many minutes, or never.
+    /// Time after which the kernel closes a connection to a silent peer, even if there are no bytes to send. Within
+    /// this time, the kernel probes the peer three times, at intervals of whole seconds. If the time is `None`, the
+    /// kernel closes such a connection after many minutes, or never.
     pub liveness: Option<Duration>,
 }
 
@@ -61,7 +61,7 @@ pub struct TcpNetwork {
     source: Option<SocketAddr>,
     listener: Socket,
     epoll: OwnedFd,
-    /// Keys of changed sources that the network has not returned yet.
+    /// Keys of changed sources that the network has not returned.
     changes: Vec<u64>,
     /// Whether the last fetch returned all changes.
     are_all_fetched: bool,
@@ -305,7 +305,7 @@ mod tests {
     }
 
     /// A new connection has the option `resets` from the beginning. If a process is killed in the middle of a message,
-    /// the peer must not believe that the process has sent the whole message.
+    /// the peer must not assume that the message is complete.
     #[test]
     fn a_connection_to_a_peer_is_reset_unless_it_is_closed() {
         let mut rig = Rig::new();

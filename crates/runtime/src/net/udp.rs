@@ -15,12 +15,12 @@ use super::internet;
 use crate::clock;
 use crate::driver::{Link, Quota, ReceiveBatch, Refused, TransmitBatch, datagrams as kind};
 
-/// Socket options that nix does not have.
+/// Socket options that are missing in nix.
 mod options {
     // The macro refers to the other macro by its bare name.
     use nix::{getsockopt_impl, sockopt_impl};
 
-    /// `SO_MEMINFO`, which libc does not have.
+    /// `SO_MEMINFO`. It is missing in libc.
     const MEMINFO: libc::c_int = 55;
     /// The values of `SO_MEMINFO`, among them the number of dropped datagrams.
     pub(super) type Memory = [u32; libc::SK_MEMINFO_DROPS as usize + 1];
@@ -40,7 +40,7 @@ pub struct UdpLink {
     receiver: Receiver,
     /// Number of datagrams that were longer than their buffers.
     cut: u64,
-    /// Number of datagrams that the kernel has dropped, up to the last query.
+    /// Number of datagrams that the kernel dropped, up to the last query.
     drops: u64,
 }
 
@@ -55,8 +55,8 @@ pub struct UdpOptions {
     /// Whether other sockets of this machine may use the same port.
     pub shared: bool,
     /// Multicast groups from which the socket receives. The groups have the family of the bound address. The socket
-    /// joins the groups on the given interface. If there are groups, the bound address must be the unspecified address:
-    /// a socket with another address does not receive datagrams to a group.
+    /// joins the groups on the given interface. If there are groups, the bound address must be the unspecified address.
+    /// A socket with a different address receives no datagrams to a group.
     pub groups: Vec<IpAddr>,
     /// Requested size of the receive buffer in bytes, as the kernel counts them: each datagram needs some hundred bytes
     /// more than its length. If the process may not exceed the system's limit (`net.core.rmem_max`), a larger request
@@ -107,7 +107,8 @@ impl UdpLink {
         internet::address(&self.socket.local_addr()?)
     }
 
-    /// Returns how many datagrams the kernel has dropped since the socket was bound, because its buffer was full.
+    /// Returns the number of datagrams that the kernel dropped since the socket was bound, because the socket's buffer
+    /// was full.
     ///
     /// # Errors
     /// Fails if the system call fails.
@@ -119,7 +120,7 @@ impl UdpLink {
         Ok(self.drops)
     }
 
-    /// Returns how many datagrams were dropped because they were longer than the batch's buffers.
+    /// Returns the number of datagrams that were dropped because they were longer than the batch's buffers.
     pub const fn cut(&self) -> u64 {
         self.cut
     }

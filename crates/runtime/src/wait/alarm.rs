@@ -8,27 +8,27 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use ring_proto::time::Instant;
 
-/// A timer whose descriptor is readable after a deadline has passed. The descriptor may also be readable because an
-/// earlier deadline has passed, although the deadline was moved to a later time.
+/// A timer. Its descriptor is readable after a deadline has passed. The descriptor may also be readable because an
+/// earlier deadline passed, although the deadline was moved to a later time.
 ///
 /// Deadlines usually move to a later time, because every frame extends the timeouts of the members. On a virtual
-/// machine, setting the hardware timer costs more time than the rest of a hop. So if waits are frequent, a set alarm
-/// stays unchanged until it goes off. After the alarm goes off, it is set to the current deadline. If waits are rare,
-/// an unchanged alarm saves less time than an unnecessary wake-up costs. So during the first waits after the alarm went
+/// machine, setting the hardware timer takes longer than the rest of a hop. So if waits are frequent, a set alarm stays
+/// unchanged until it goes off. After the alarm goes off, it is set to the current deadline. If waits are rare, an
+/// unchanged alarm saves less time than an unnecessary wake-up costs. So during the first waits after the alarm went
 /// off, the alarm follows every change of the deadline.
 #[derive(Debug)]
 pub struct Alarm {
     timer: TimerFd,
-    /// Time at which the alarm goes off; `None` if it is not set or has gone off.
+    /// Time at which the alarm goes off; `None` if it is not set or already went off.
     set: Option<Instant>,
-    /// Whether the alarm has gone off. The descriptor is then readable until the alarm is set again.
+    /// Whether the alarm went off. Then the descriptor is readable until the alarm is set again.
     has_gone_off: bool,
     /// Number of waits since the alarm went off.
     wait_count: u32,
 }
 
-/// The alarm follows every change of the deadline during this number of waits after it went off. An idle rotation needs
-/// fewer waits than this number, and a rotation without a pause needs more.
+/// Number of waits after the alarm went off during which the alarm follows every change of the deadline. An idle
+/// rotation needs fewer waits than this number, and a rotation without a pause needs more.
 const FOLLOWED_WAITS: u32 = 8;
 
 impl Alarm {
@@ -46,7 +46,7 @@ impl Alarm {
         })
     }
 
-    /// Makes the alarm go off at `deadline` or earlier. A deadline of `None` stands for no deadline.
+    /// Makes the alarm go off at `deadline` or earlier. The deadline `None` means no deadline.
     ///
     /// # Errors
     /// Fails if the system call fails, which does not happen on a healthy system.
@@ -70,7 +70,7 @@ impl Alarm {
         Ok(())
     }
 
-    /// Records that a wait has found the alarm readable.
+    /// Records that a wait found the alarm readable.
     pub fn on_went_off(&mut self) {
         self.set = None;
         self.has_gone_off = true;

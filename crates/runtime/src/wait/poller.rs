@@ -38,13 +38,13 @@ impl Interest {
 /// A descriptor that is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadyDescriptor {
-    /// Key with which the descriptor was added.
+    /// Key from the addition of the descriptor.
     pub key: u64,
     /// Whether there are data, an end or an error to read.
     pub readable: bool,
     /// Whether the descriptor is writable.
     pub writable: bool,
-    /// Whether the peer has closed its end, or the descriptor has an error to report.
+    /// Whether the peer closed its end, or the descriptor has an error to report.
     pub hangup: bool,
 }
 

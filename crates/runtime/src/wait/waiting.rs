@@ -27,7 +27,7 @@ impl SystemCallError {
     }
 }
 
-/// The keys of all descriptors that a wait has found ready. Each key is below 64.
+/// The keys of all descriptors that a wait found ready. Each key is below 64.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadyKeys(u64);
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// The time by which a thread has to stop.
+/// The time by which a thread must stop.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum StopRequest {
     No,
@@ -19,19 +19,19 @@ pub(super) enum StopRequest {
     Now,
 }
 
-/// A bell that wakes a thread. The bell also holds the time by which the thread has to stop.
+/// A bell that wakes a thread. The bell also contains the time by which the thread must stop.
 #[derive(Debug)]
 pub struct WakeUp {
     event: EventFd,
     stop_request: Mutex<StopRequest>,
-    /// Number of the current work, if this work has a number.
+    /// Number of the current work, if it has a number.
     current_work: AtomicU64,
     /// Number below which all work is cancelled.
     cancelled_below: AtomicU64,
 }
 
 impl WakeUp {
-    /// Makes a bell that does not ring and sets no time to stop.
+    /// Makes a bell that is silent and sets no time to stop.
     ///
     /// # Errors
     /// Fails if the process has too many files open.
@@ -80,7 +80,7 @@ impl WakeUp {
         self.current_work.load(Ordering::Relaxed) < self.cancelled_below.load(Ordering::Relaxed)
     }
 
-    /// Returns the time at which the current work must stop: normally `until`. If the work was cancelled or the daemon
+    /// Returns the time at which the current work must stop: normally `until`. If the work is cancelled or the daemon
     /// ends, this time is earlier.
     pub fn limit(&self, until: Instant, now: Instant) -> Instant {
         if self.is_cancelled() {

@@ -19,7 +19,7 @@ pub trait Inbox: Default + Send + 'static {
     /// Drops all items.
     fn clear(&mut self);
 
-    /// Merges items that the worker can do together. The caller adds no more items after this call.
+    /// Merges items that the worker can do together. The caller adds no items after this call.
     fn merge(&mut self) {}
 }
 

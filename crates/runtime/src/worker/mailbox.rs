@@ -90,7 +90,7 @@ impl<Q: Inbox> Mailbox<Q> {
         self.bell.ring();
     }
 
-    /// Waits for the next item and returns it; `None` if there will be no more items.
+    /// Waits for the next item and returns it; `None` if no more items will arrive.
     pub fn next(&self, poller: &mut Poller) -> Option<Q::Item> {
         loop {
             {
@@ -110,8 +110,8 @@ impl<Q: Inbox> Mailbox<Q> {
         }
     }
 
-    /// Drops all items, because the thread cannot do them at the moment. Afterwards, waits until the time `pause` has
-    /// passed or the bell rings.
+    /// Drops all items, because the thread cannot do them at the moment. Then waits until the time `pause` has passed
+    /// or the bell rings.
     pub fn rest(&self, poller: &mut Poller, pause: Duration) {
         let mut shared = self.lock_state();
         shared.inbox.clear();

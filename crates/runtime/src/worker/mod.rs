@@ -24,12 +24,12 @@ pub use inbox::Inbox;
 pub use mailbox::Mailbox;
 pub use repeated::PeriodicValue;
 
-/// Delay before the loop tries a locked mailbox again.
+/// Delay before the loop retries a locked mailbox.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 /// Interval at which the loop checks `is_over` while the thread finishes.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Maximum time to wait for the thread's end. The last items, including the time to kill their programs, take less time
-/// than this maximum.
+/// Maximum time to wait for the thread's end. The last items, including the time for killing their programs, take less
+/// time than this maximum.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
 const DEFAULT_NICE: i32 = 0;
 /// The default timer slack, in nanoseconds.
@@ -39,10 +39,10 @@ const DEFAULT_TIMER_SLACK: u32 = 50_000;
 #[derive(Debug)]
 pub struct Worker<Q: Inbox> {
     mailbox: Arc<Mailbox<Q>>,
-    /// Items that are not yet in the mailbox.
+    /// Items that still have to be moved to the mailbox.
     held: Q,
     retry: Option<Instant>,
-    /// Channel that closes when the thread has ended.
+    /// Channel that closes when the thread ends.
     ended: Receiver<()>,
 }
 
@@ -80,8 +80,8 @@ impl<Q: Inbox> Worker<Q> {
         self.held.push(item);
     }
 
-    /// Moves all held items to the mailbox, without waiting. If the thread has locked the mailbox, the caller must call
-    /// this function again at [`deadline`](Self::deadline).
+    /// Moves all held items to the mailbox, without waiting. If the thread locks the mailbox, the caller must call this
+    /// function again at [`deadline`](Self::deadline).
     pub fn post(&mut self, now: Instant) {
         if self.held.is_empty() {
             self.retry = None;
@@ -106,7 +106,7 @@ impl<Q: Inbox> Worker<Q> {
         self.mailbox.is_resting()
     }
 
-    /// Lets the thread do all remaining items, and waits a bounded time for the thread. As soon as `is_over` returns
+    /// Makes the thread do all remaining items, and waits a bounded time for the thread. As soon as `is_over` returns
     /// `true`, drops the remaining items and ends the current item.
     pub fn finish(&mut self, mut is_over: impl FnMut() -> bool) {
         self.mailbox.close(&mut self.held);

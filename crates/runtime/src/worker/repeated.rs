@@ -1,5 +1,5 @@
-//! A value that a separate thread determines again and again. A separate thread is necessary, because each time may
-//! take long.
+//! A value that a separate thread determines repeatedly. A separate thread is necessary, because each time may take
+//! long.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +30,7 @@ impl Inbox for NoItems {
     fn clear(&mut self) {}
 }
 
-/// The latest value, which a thread determines again and again.
+/// The latest value. A thread determines it repeatedly.
 #[derive(Debug)]
 pub struct PeriodicValue<T> {
     latest: Arc<Mutex<Option<T>>>,
@@ -66,8 +66,8 @@ impl<T: Send + 'static> PeriodicValue<T> {
         Ok(Self { latest, worker })
     }
 
-    /// Takes the latest value. Returns `None` if the value was taken before. The function never waits. If the thread is
-    /// writing the value, the function also returns `None`.
+    /// Takes the latest value. Returns `None` if the value was already taken. The function never waits. If the thread
+    /// is writing the value, the function also returns `None`.
     pub fn take(&self) -> Option<T> {
         self.latest.try_lock().ok()?.take()
     }

@@ -1,9 +1,9 @@
 //! Simulations of the coordinated ring: its nodes, with datagrams and connections, and their database.
 //!
 //! [`run`] makes a whole run: first the faults, then the recovery. The nodes run their real state machine in the
-//! [`Driver`](ring_runtime::driver::Driver) of the daemon. The database is a model, whose transactions keep the rules
-//! of `docs/board/protocol/database.md`, rules D. An answer of the database may be late, missing, repeated or unknown.
-//! The checks verify the promises (`promises.md`).
+//! [`Driver`](ring_runtime::driver::Driver) of the daemon. A model replaces the database. Its transactions follow the
+//! rules of `docs/board/protocol/database.md`, rules D. An answer of the database may be late, missing, repeated or
+//! unknown. The checks verify the promises (`promises.md`).
 
 mod apply;
 mod bounds;

@@ -36,19 +36,19 @@ pub(super) struct Process {
     pub(super) is_leaving: bool,
     /// Whether the process has the token and may use it.
     pub(super) holds: bool,
-    /// The largest sequence of a token that the process has held.
+    /// The largest sequence among the tokens that the process has held.
     pub(super) highest: u64,
-    /// The sequence of the token that the process has passed on, if no token has come since then.
+    /// The sequence of the token that the process passed on; `None` after the process receives a token.
     pub(super) passed: Option<u64>,
     /// The last job that a read-only database has refused.
     pub(super) refused: Option<u64>,
-    /// Whether the process has got a refusal of the read-only database, and no write has succeeded since then.
+    /// Whether the read-only database refused a write of the process, and no later write succeeded.
     pub(super) is_refused: bool,
     /// The last time at which the database or its host was slow or failed.
     pub(super) troubled_at: Option<u64>,
-    /// The time since which the process has no link.
+    /// The time at which the process's link went down; `None` if the link is up.
     pub(super) alone_since: Option<u64>,
-    /// The time since which the process has lost its successor or tries to join.
+    /// The time at which the process first reported a missing successor; `None` if the process has a successor.
     pub(super) lost_at: Option<u64>,
     /// The last time at which a stranger connected in a node's name.
     pub(super) forged_at: Option<u64>,

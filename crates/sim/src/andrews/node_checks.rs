@@ -9,7 +9,7 @@ use super::system::World;
 
 /// The maximum number of waiting requests, including the requests that a node serves now.
 const WAITING_REQUESTS_MAX: usize = 256;
-/// The maximum time for which bytes of a stranger are on their way, in nanoseconds.
+/// The maximum travel time of a stranger's bytes, in nanoseconds.
 const FORGED_BYTES_NANOS: u64 = 2_000_000_000;
 
 impl World {
@@ -76,9 +76,9 @@ impl World {
         beats.push_back(now);
     }
 
-    /// Checks a claim that was committed. A node may claim only if it has evidence that the network works. A node
-    /// without a link that loses its successor has no such evidence. If a node had no link for token-loss-timeout, and
-    /// then claims because the token is missing, it has no such evidence either.
+    /// Checks a claim that was committed. A node may claim only if it has evidence that the network works. If a node
+    /// has no link and loses its successor, the node has no such evidence. If a node had no link for
+    /// token-loss-timeout, and then claims because the token is missing, it has no such evidence either.
     pub(super) fn check_claim(&mut self, at: usize, work: &Work) {
         let Work::Write(Write::Claim { seen, change }) = work else {
             return;

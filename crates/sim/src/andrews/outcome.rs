@@ -37,7 +37,7 @@ texts! {
     Excuse {
         /// A client does not learn whether its post was written.
         Unknown "answered unknown",
-        /// A node died with a client's request.
+        /// A node died before it answered a client's request.
         Died "node died before its answer",
         /// Two nodes held a token at the same time, during faults.
         TwoTokens "two tokens at a time",
@@ -84,9 +84,9 @@ counters! {
     }
     most {}
     longest {
-        /// The time from the end of the faults until there was one ring that lasted.
+        /// The time from the end of the faults until one stable ring existed.
         ring_after,
-        /// The time from the end of the faults until there was one token that lasted.
+        /// The time from the end of the faults until one stable token existed.
         token_after,
         /// The time until the largest node was the elected coordinator, not only the acting coordinator.
         led_after,

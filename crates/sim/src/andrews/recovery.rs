@@ -69,8 +69,8 @@ impl World {
         topology.seat.id == largest && !topology.acting
     }
 
-    /// Whether exactly one node has a usable token. If no node has a usable token, a node must have had one within the
-    /// last hop.
+    /// Whether exactly one node has a usable token. If no node has a usable token now, some node had a usable token at
+    /// most one hop ago.
     fn is_one_token(&self) -> bool {
         let options = self.system.schedule.options(0);
         match self.system.holders {

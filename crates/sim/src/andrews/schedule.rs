@@ -1,4 +1,4 @@
-//! A run as data: its faults, their times, and the seed of everything else.
+//! A run as data: the faults, their times, and the seed for all other random values.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -97,7 +97,7 @@ pub enum DatabaseBehavior {
     Silent,
     /// The database answers reads soon, and fails writes.
     ReadOnly,
-    /// The database answers soon, and gives each answer twice.
+    /// The database answers soon, and sends each answer twice.
     Twice,
 }
 
@@ -163,7 +163,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the list of all nodes without the node `lacks`. Returns `None` if an id is invalid.
+    /// Returns the list of all nodes except the node `lacks`. Returns `None` if an id is invalid.
     pub fn list(&self, lacks: Option<usize>) -> Option<NodeList> {
         let nodes = self.ids.iter().enumerate();
         let nodes = nodes.filter(|(at, _)| Some(*at) != lacks);

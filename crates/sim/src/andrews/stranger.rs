@@ -1,4 +1,4 @@
-//! The datagrams and connections of strangers, which use their own names or names of nodes.
+//! The datagrams and connections of strangers. A stranger uses its own name or the name of a node.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use crate::kernel::stranger::{Ending, Stranger};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000 * US;
-/// An id that no list has.
+/// An id that is in no list.
 const UNKNOWN_ID: u32 = 999_999_999;
 
 impl World {

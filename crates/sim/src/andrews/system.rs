@@ -30,7 +30,7 @@ use crate::kernel::trace::Trace;
 /// connections that the state machine has given up. The remaining half is enough: the state machine needs 22
 /// connections, and one more to refuse other peers.
 const CONNECTIONS_MAX: u16 = 64;
-/// A length that no sent datagram reaches.
+/// A length that is greater than the length of each sent datagram.
 const DATAGRAM_LEN_MAX: usize = 64;
 
 pub(super) type World = simulation::Simulation<AndrewsSystem>;
@@ -53,7 +53,7 @@ pub(super) enum AndrewsEvent {
         outcome: Outcome,
         is_last: bool,
     },
-    /// An input that has waited for a busy process.
+    /// An input that waited while the process was busy.
     Input { node: usize, what: HostInput },
     /// A process has ended by itself.
     End { node: usize },
@@ -73,13 +73,13 @@ pub(super) struct AndrewsSystem {
     pub(super) request_timeout: u64,
     pub(super) tables: Tables,
     pub(super) clients: Clients,
-    /// The recent times at which the coordinator's beat or the coordinator's row has changed.
+    /// The times of the latest changes of the coordinator's beat or of the coordinator's row.
     pub(super) beats: VecDeque<u64>,
-    /// The number of nodes with a token, and the time since which no node has a token.
+    /// The number of nodes with a token, and the time at which the last of these nodes lost its token.
     pub(super) holders: usize,
     pub(super) idle_since: u64,
     pub(super) trace: Trace,
-    /// Whether the faults have ended, so that an ended process starts again.
+    /// Whether the faults are over. After the faults, a process that ends starts again.
     pub(super) faults_have_ended: bool,
 }
 

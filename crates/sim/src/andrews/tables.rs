@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ring_proto::andrews::{Change, CoordinatorRow, Outcome, Rows, Work, Write};
 
-/// The first term whose sequences do not fit into the tables.
+/// The first term with sequences that are too large for the tables.
 const MAX_TERM: u64 = 1 << 31;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -52,7 +52,7 @@ impl World {
         }
     }
 
-    /// Gives a node another list, which it reads after a restart.
+    /// Gives a node a different list. The node reads this list after a restart.
     pub(super) fn set_list(&mut self, at: usize, lacks: Option<usize>) {
         if std::mem::replace(&mut self.nodes[at].own.lacks, lacks) == lacks {
             return;
@@ -87,7 +87,7 @@ impl World {
         });
     }
 
-    /// Continues a stalled process, whose answers may be late.
+    /// Continues a stalled process. Its answers may be late.
     pub(super) fn resume_late(&mut self, at: usize) {
         if self.nodes[at].paused.is_some() {
             self.nodes[at].own.process.troubled_at = Some(self.now);

@@ -84,7 +84,7 @@ struct Open {
     directory: PathBuf,
     frames: PcapNgWriter<BufWriter<File>>,
     events: BufWriter<File>,
-    /// Sent frames that are not written yet. Frames of slow nodes leave some time after they are created.
+    /// Frames that are sent but not written to the file. Frames of slow nodes leave some time after they are created.
     waiting: BTreeMap<(Duration, u64), (Option<usize>, Vec<u8>)>,
     sent: u64,
     /// The first failed write. After this error, the recorder stops writing.
@@ -132,7 +132,7 @@ impl Files {
     /// Writes the remaining frames and flushes the files.
     ///
     /// # Errors
-    /// Returns the first error of any write, including earlier writes.
+    /// Returns the first error of all writes, including earlier writes.
     pub(super) fn finish(&self) -> Result<(), Error> {
         let open = &mut *self.0.borrow_mut();
         open.write_sent_by(Duration::MAX);
@@ -174,7 +174,7 @@ impl Open {
         self.write(|open| writeln!(open.events, "{record}"));
     }
 
-    /// Writes the frames that have left by `now`.
+    /// Writes the frames that nodes sent until `now`.
     fn write_sent_by(&mut self, now: Duration) {
         while let Some(first) = self.waiting.first_entry().filter(|f| f.key().0 <= now) {
             let ((at, _), (from, frame)) = first.remove_entry();

@@ -10,7 +10,7 @@ use super::outcome::{Excuse, Rule};
 use super::update_log::{DataError, UpdateLog, update_of};
 use crate::kernel::checks::Findings;
 
-/// A grant that a client has got.
+/// A grant that a client received.
 #[derive(Debug, Clone)]
 pub(super) struct Grant<'a> {
     pub(super) token: usize,
@@ -83,8 +83,8 @@ impl Checks {
             .report_unless_excused(at, None, excuse, Rule::Granted, what);
     }
 
-    /// Excuses the loss of a leader without a fault, if there is an excuse. Returns whether there is an excuse for the
-    /// loss.
+    /// If the leader is lost without a fault, looks for an excuse and counts it. Returns whether there is an excuse for
+    /// the loss.
     pub(super) fn excuse_leader_loss(&mut self) -> bool {
         let excuse = self.exemptions.leader_loss_excuse();
         if let Some(excuse) = excuse {
@@ -116,7 +116,7 @@ impl Checks {
         self.fences.insert(token, (all.max(fence), exclusive));
     }
 
-    /// Reports two live clients that hold one token although they may not share the token.
+    /// Reports two live clients that hold one token although only one of them may hold it.
     pub(super) fn check_clash(&mut self, at: u64, nodes: (usize, usize), token: usize, since: u64) {
         if self.clashes.insert((nodes.0, nodes.1, token)) {
             let excuse = self.exemptions.grant_excuse(since);

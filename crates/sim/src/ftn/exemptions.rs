@@ -1,4 +1,5 @@
-//! The excuses for broken promises. Only this module excuses broken promises, and only as far as the document allows.
+//! The excuses for broken promises. Only this module excuses broken promises. It follows the document's list of
+//! exceptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +16,8 @@ pub(super) struct Exemptions {
     quorum: usize,
     /// The duration of CT on the slowest clock.
     timeout: u64,
-    /// The duration of ST on the slowest clock. After a leader has given way, its followers may rely on its messages
-    /// for ST, and continue to serve clients.
+    /// The duration of ST on the slowest clock. After a leader gives way, its followers may rely on its messages for
+    /// ST, and continue to serve clients.
     settling: u64,
     /// The number of a dead leader; used only with a quorum of one server (Q = 1). A later leader with a lower number
     /// has never met the dead leader.
@@ -25,13 +26,13 @@ pub(super) struct Exemptions {
     unmet: Option<u64>,
     /// The servers that run and lead.
     leading: Vec<bool>,
-    /// The time since which two servers lead.
+    /// The time at which a second server began to lead; `None` if at most one server leads.
     two_since: Option<u64>,
     /// The last time at which two servers counted as leaders. A leader that was cut off counts, even if the other
     /// leader was already dead.
     two_until: Option<u64>,
-    /// For each server that leads in a split: a number in use that the server does not know. Until the server knows
-    /// this number, the server counts as one of two leaders.
+    /// For each server that leads in a split: a number that other servers use and that this server does not know. Until
+    /// the server knows this number, the server counts as one of two leaders.
     unknown: Vec<Option<u64>>,
     /// The time at which each server last lost its memory.
     memory: Vec<Option<u64>>,
@@ -49,15 +50,15 @@ pub(super) struct Exemptions {
     /// For each server: the states of all servers in the last configuration that this server knows.
     states: Vec<Vec<ServerState>>,
     known_configuration: Vec<u64>,
-    /// For each server: the number of the configuration that marked the server DOWN, if the server does not know this
-    /// configuration.
+    /// For each server: the number of the configuration that marked the server DOWN, as long as the server does not
+    /// know this configuration.
     marked: Vec<Option<u64>>,
-    /// The servers that leave and have handed all their tokens over.
+    /// Whether each leaving server has handed over all its tokens.
     handed_over: Vec<bool>,
     /// The tokens that servers handed over before they left.
     left: Vec<u64>,
-    /// The last time at which a leader needed fewer servers for its quorum than other servers do. A leader with a
-    /// smaller quorum did not know all servers yet.
+    /// The last time at which a leader needed a smaller quorum than other servers. A leader with a smaller quorum does
+    /// not know all servers.
     unaware: Option<u64>,
     /// The tokens that each server knows.
     pub(super) known: Vec<u64>,
@@ -133,7 +134,7 @@ impl Exemptions {
         self.note_server_lost(now, server);
     }
 
-    /// Records that a server has lost what it knew of its tokens, so that only the clients' memory remains.
+    /// Records that a server lost its knowledge of its tokens. Then only the clients know who holds them.
     pub(super) fn note_server_lost(&mut self, now: u64, server: usize) {
         self.note_tokens_lost(now, self.known[server]);
     }
@@ -147,7 +148,7 @@ impl Exemptions {
     /// Records that a server leads with this number. With Q = 1, the server perhaps never met leaders with larger
     /// numbers. A cold leader has not met those leaders because it was dead. A warm leader has not met those leaders
     /// because it was cut off. The warm leader was marked DOWN, and does not know of this mark. The warm leader counts
-    /// as one of two leaders, even if the other leader is dead.
+    /// as one of two leaders, even if the second leader is dead.
     pub(super) fn note_take_over(&mut self, now: u64, server: usize, number: u64, is_warm: bool) {
         if self.quorum > 1 {
             return;
@@ -161,8 +162,8 @@ impl Exemptions {
         }
     }
 
-    /// Records the loss of a leader. With Q = 1, another leader may continue with a smaller number than the lost leader
-    /// had.
+    /// Records the loss of a leader. With Q = 1, a new leader may continue with a smaller number than the lost leader's
+    /// number.
     fn note_leader_lost(&mut self, server: usize) {
         let number = self.known_configuration[server];
         let mut others = (0..self.leading.len()).filter(|other| *other != server);
@@ -172,8 +173,8 @@ impl Exemptions {
         }
     }
 
-    /// Records that a server knows a number. If a leader that was cut off did not know this number before, it no longer
-    /// counts as one of two leaders.
+    /// Records that a server knows a number. If a leader was cut off and now learns this number, it no longer counts as
+    /// one of two leaders.
     fn on_number_known(&mut self, now: u64, server: usize, number: u64) {
         if self.unknown[server].is_some_and(|unknown| unknown <= number) {
             self.unknown[server] = None;
@@ -236,8 +237,8 @@ impl Exemptions {
         }
     }
 
-    /// Whether a server that has this token was marked DOWN. The mark counts only while Q servers know of it and the
-    /// marked server does not. Updates at the marked server are lost until this server knows of the mark.
+    /// Whether a server that has this token was marked DOWN. The mark counts only while Q servers know the mark and the
+    /// marked server does not know it. Updates at the marked server are lost until this server learns of the mark.
     fn is_update_lost(&self, token: usize) -> bool {
         let mut marked = self.marked.iter().zip(&self.known);
         marked.any(|(number, known)| {
@@ -288,16 +289,16 @@ impl Exemptions {
         self.grant_excuse(since).or(lost).or(unmet).or(unaware)
     }
 
-    /// Returns the excuse for a token that a server holds for no client. A server without its state file may give its
-    /// survey a number that clients have already seen. Clients that have already answered a survey with this number do
-    /// not answer again.
+    /// Returns the excuse for a token that a server counts as held although no client holds it. A server without its
+    /// state file may give its survey a number that clients have already seen. Clients that have already answered a
+    /// survey with this number do not answer again.
     pub(super) fn unheld_token_excuse(&self) -> Option<Excuse> {
         self.file_lost.map(|_| Excuse::StateFileLost)
     }
 
-    /// Returns the excuse for a leader that gives way although there is no better leader. A leader that gives way
-    /// without a better leader has read a STATE that was sent before the loss of a state file. The number in the STATE
-    /// is larger than the leader's number. The sender of the STATE has begun again with a lower number.
+    /// Returns the excuse for a leader that gives way although there is no better leader. If a leader gives way without
+    /// a better leader, it read a STATE that was sent before a state file was lost. The number in the STATE is larger
+    /// than the leader's number. The sender of the STATE started again with a lower number.
     pub(super) fn leader_loss_excuse(&self) -> Option<Excuse> {
         self.uses_again
             .contains(&true)

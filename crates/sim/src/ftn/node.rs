@@ -19,7 +19,7 @@ pub(super) struct NodeData {
 pub(super) enum CrashAfterSend {
     #[default]
     None,
-    /// The process will die after a message of this type, and start again after this number of nanoseconds.
+    /// The process will die after it sends a message of this type, and start again after this number of nanoseconds.
     Armed(usize, u64),
     /// The process died while it handled the current input. The run notices the death at the end of the input.
     Dead(u64),
@@ -47,7 +47,7 @@ pub(super) struct ServerData {
 pub(super) struct ClientData {
     /// The program's use of each token.
     pub(super) jobs: BTreeMap<usize, Job>,
-    /// The actions that the program takes after this input.
+    /// The program's next actions after this input.
     pub(super) todo: Vec<ProgramAct>,
     pub(super) numbered: u32,
     /// The configuration of the session; `None` without a session.
@@ -59,7 +59,7 @@ pub(super) struct ClientData {
 pub(super) struct Job {
     /// The number of this job within the process.
     pub(super) number: u32,
-    /// The simulated time at which the token was requested.
+    /// The simulated time of the client's request for the token.
     pub(super) requested: u64,
     /// The time of the grant; `None` if the token is not held.
     pub(super) granted: Option<u64>,
@@ -67,8 +67,7 @@ pub(super) struct Job {
     /// The duration of a command, in nanoseconds. If the duration is `None`, the command lasts until another client
     /// requests the token.
     pub(super) lasts: Option<u64>,
-    /// Whether the client returns the token only to request it again with the other kind of access: exclusive or
-    /// shared.
+    /// Whether the client returns the token in order to request it with the other kind of access: exclusive or shared.
     pub(super) anew: bool,
     /// The update that is not confirmed yet.
     pub(super) pending: Option<u64>,

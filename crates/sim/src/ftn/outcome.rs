@@ -43,7 +43,7 @@ texts! {
         /// Q = 1, and a leader that started without any knowledge never met the previous leader
         /// (`docs/appendix/decisions/token-service/094-leader-that-never-met-another.md`).
         Unmet "leader that never met the leader before it",
-        /// A server with a smaller quorum than the other servers led before it knew the other servers.
+        /// A server led before it knew all servers, so its quorum was smaller than the quorum of the other servers.
         Unaware "leader with a smaller quorum that has heard no other server",
     }
 }
@@ -69,7 +69,7 @@ counters! {
         updates,
         /// Changes to a leader that knew the sessions of its predecessor.
         warm,
-        /// Changes to a leader that did not know the sessions of its predecessor.
+        /// Changes to a leader that did not know the sessions of the previous leader.
         cold,
         /// Surveys that ended.
         surveys,

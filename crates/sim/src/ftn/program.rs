@@ -12,9 +12,9 @@ use super::system::{FtnEvent, FtnSystem, World};
 use super::update_log::data;
 use ring_proto::ftn::endpoint::Command;
 
-/// The lengths of updates. Most updates are short, and some are longer than a datagram. The longest update has as many
-/// parts as one window holds. A longer update would need another exchange, and the time limit of a grant is too short
-/// for another exchange.
+/// The lengths of updates. Most updates are short, and some are longer than a datagram. The longest update has the same
+/// number of parts as a window. A longer update needs a second exchange, and the time limit of a grant is too short for
+/// a second exchange.
 pub(super) const UPDATE_LENGTHS: [usize; 5] = [0, 0, 40, 1_500, 16_000];
 
 impl FtnSystem {
@@ -171,7 +171,7 @@ impl World {
         true
     }
 
-    /// Returns a client's access to a token if the client's lease has not ended by the client's clock.
+    /// Returns a client's access to a token, if the lease has not ended by the client's clock.
     pub(super) fn holding(&self, at: usize, token: usize) -> Option<Access> {
         let local = self.nodes[at].clock.monotonic(self.now);
         let client = self.machine(at)?.client()?;
@@ -179,7 +179,7 @@ impl World {
         Some(client.held_token(&token_name(token))?.access)
     }
 
-    /// Begins an update of a token, unless another update of this client is unconfirmed.
+    /// Begins an update of a token. Does nothing if an earlier update of this client is unconfirmed.
     fn next_update(&mut self, at: usize, token: usize) -> Option<Box<[u8]>> {
         let now = self.now;
         let update = self.system.updates + 1;
@@ -290,7 +290,7 @@ impl World {
         self.check_exclusion(at);
     }
 
-    /// Checks that the configuration of a session never goes back.
+    /// Checks that the configuration number of a session never decreases.
     fn check_configuration(&mut self, at: usize) {
         let client = self.machine(at).and_then(|station| station.client());
         let number = client.and_then(|client| Some(client.configuration()?.number()));

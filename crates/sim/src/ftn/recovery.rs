@@ -144,7 +144,7 @@ impl World {
 
     /// Checks that one leader stays and all servers become READY. A late STATE from before a lost state file may have a
     /// larger number than the leader. If the leader receives such a STATE, the leader gives way. After the last such
-    /// STATE, the service must recover once more.
+    /// STATE, the service must recover one more time.
     fn check_one_leader(
         &mut self,
         options: &Options,
@@ -232,8 +232,8 @@ impl World {
         elapsed.is_some()
     }
 
-    /// Cancels the work of all programs, and waits for the end of dead clients' sessions, whose last datagrams may be
-    /// late.
+    /// Cancels the work of all programs, and waits for the end of dead clients' sessions. The last datagrams of dead
+    /// clients may be late.
     fn cancel_programs(&mut self, timeout: Duration) {
         for at in self.system.servers..self.len() {
             let own = self.nodes[at].own.client();

@@ -1,4 +1,4 @@
-//! A run as data: its faults, their times, and the seed of everything else.
+//! A run as data: the faults, their times, and the seed for all other random values.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ declare_faults! {
         Pause[node] => Self::Resume { node },
         /// Continues the process.
         Resume[node],
-        /// Makes writes to the disk fail, or succeed again.
+        /// Makes writes to the disk fail, or makes them succeed again.
         Disk[node] { full: bool },
         /// Sets the wall clock forward, or back.
         Wall[node] { seconds: i64 },
@@ -133,7 +133,7 @@ impl Schedule {
         }
     }
 
-    /// Returns CT of clients that have heard of all servers.
+    /// Returns the CT of clients that know all servers.
     pub fn client_timeout(&self) -> Duration {
         let deviant = self
             .deviant

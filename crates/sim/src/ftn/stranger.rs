@@ -1,4 +1,4 @@
-//! The datagrams of stations without a session.
+//! The datagrams of stations that have no session.
 
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
 
@@ -9,8 +9,8 @@ use crate::kernel::queue::Bytes;
 const STRANGERS: usize = 4;
 
 impl World {
-    /// Sends a server a datagram of a stranger. Either a client's name is on the datagram, or the datagram was captured
-    /// earlier, or it is nonsense.
+    /// Sends a server a datagram of a stranger. The datagram has a client's name, or repeats a captured datagram, or is
+    /// nonsense.
     pub(super) fn send_from_stranger(&mut self, server: usize) {
         let stranger = stranger_address(self.rng.index(STRANGERS));
         let bytes = self.draw_strange_bytes(server);

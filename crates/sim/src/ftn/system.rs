@@ -50,7 +50,7 @@ pub(super) struct FtnSystem {
     pub(super) servers: usize,
     pub(super) updates: u64,
     pub(super) trace: Trace,
-    /// Whether the faults have ended, so that an ended process starts again.
+    /// Whether the faults are over. After the faults, a process that ends starts again.
     pub(super) faults_have_ended: bool,
     /// The values with which processes are started.
     pub(super) process_options: Option<ProcessOptions>,

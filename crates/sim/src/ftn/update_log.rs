@@ -1,8 +1,8 @@
 //! The updates of one token, to find an acknowledged update that is lost.
 //!
-//! A grant shows the data of an update. Consider another update that was begun after the shown update was confirmed. If
-//! the other update had certainly taken effect before the token was requested, the shown data are stale. The reason: in
-//! every possible order of events, the other update comes after the shown update and before the grant.
+//! A grant shows the data of an update. Consider a second update that began after the shown update was confirmed. If
+//! this second update certainly took effect before the client requested the token, the shown data are stale. The
+//! reason: in every possible order of events, the second update comes between the shown update and the grant.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ struct UpdateRecord {
     begun: u64,
     /// The time at which the client of the update got the confirmation.
     confirmed: Option<u64>,
-    /// The first time at which the update had certainly taken effect: it was confirmed, or a grant has shown its data.
+    /// The first time at which the update had certainly taken effect: a client got its confirmation, or a grant showed
+    /// its data.
     certain: Option<u64>,
 }
 

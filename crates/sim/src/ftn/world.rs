@@ -19,8 +19,8 @@ use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
 use ring_proto::ftn::endpoint::{Command, Endpoint, Net};
 
-/// The offset of the wall clocks. The wall clocks then start in 2026, because cold leaders take their numbers from
-/// these clocks.
+/// The offset of the wall clocks. The wall clocks then start in 2026, because a cold leader reads its number from its
+/// wall clock.
 const WALL_OFFSET: i64 = 90_000_000_000_000_000;
 /// A server must not refuse the tokens of a survey or TRANSFER. The tokens of a survey or TRANSFER may exceed the limit
 /// by this number of bytes.
@@ -94,7 +94,7 @@ impl World {
         }
     }
 
-    /// Starts a dead process. A client gets a new port. With its old port, the client would get its former session
+    /// Starts a dead process. A client gets a new port. With the old port, the client would get its earlier session
     /// back, and late datagrams of this session.
     pub(super) fn start(&mut self, at: usize) {
         let Some(process_options) = self.system.process_options.clone() else {
@@ -143,7 +143,7 @@ impl World {
         });
     }
 
-    /// Gives a client's next socket another port.
+    /// Gives a client's next socket a different port.
     fn next_port(&mut self, at: usize) {
         let address = &mut self.nodes[at].own.address;
         address.set_port(address.port().wrapping_add(1).max(FIRST_PORT));
@@ -154,7 +154,7 @@ impl World {
         self.report_link(at, Net::Client(client::SocketState::Up { port }));
     }
 
-    /// Opens another socket of a client. The datagrams in the old socket are lost.
+    /// Opens a new socket of a client, with a different port. The datagrams in the old socket are lost.
     pub(super) fn open_socket(&mut self, at: usize) {
         self.next_port(at);
         self.nodes[at].inbox.clear();
@@ -183,7 +183,7 @@ impl World {
         }
     }
 
-    /// Kills a process that has sent its last message, and schedules its start.
+    /// If a process has sent its last message, kills the process and schedules its next start.
     pub(super) fn end_if_crashed(&mut self, at: usize) {
         if let CrashAfterSend::Dead(for_so_long) = self.nodes[at].own.crash_after_send {
             self.system.count_fault(FaultKind::Doom);
@@ -203,8 +203,8 @@ impl World {
         });
     }
 
-    /// Checks that at most one leader has authority if the quorum is a majority. The leader's own clock decides whether
-    /// it has authority.
+    /// Checks that at most one leader has authority if the quorum is a majority. The leader's clock decides whether the
+    /// leader has authority.
     fn check_authority(&mut self, at: usize) {
         let leads = |other: usize| {
             let server = self.machine(other)?.server()?;

@@ -11,28 +11,28 @@ use super::system::World;
 
 /// The maximum duration of a program that works correctly.
 const PROGRAM_TIME_MAX: Duration = Duration::from_millis(3);
-/// The minimum restore time of a node that has had no token.
+/// The minimum restore time of a node that never had a token.
 const FIRST_RESTORE_MIN: Duration = Duration::from_millis(600);
-/// The maximum number of bytes of a connection that are on their way at one time.
+/// The maximum number of bytes in flight on a connection.
 const WINDOW_BYTES: usize = 4096;
-/// A message that a split has held up is sent again after this time.
+/// If a split delays a message, the sender repeats it after this time.
 pub(super) const RESEND_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     /// The maximum latency of a datagram.
     pub(super) latency: Duration,
-    /// The maximum duration of one node's tenure if nothing fails.
+    /// The maximum duration of a node's tenure without faults.
     pub(super) turn: Duration,
     /// The longest restore of a node.
     restore: Duration,
-    /// The longest restore of a node that has had no token.
+    /// The longest restore time of a node that never had a token.
     first: Duration,
     options: Options,
 }
 
 impl Bounds {
-    /// Returns the bounds of a schedule. `heard` is the longest lease of which the nodes may have heard.
+    /// Returns the bounds of a schedule. `heard` is the longest lease that the nodes may know.
     pub(super) fn of(schedule: &Schedule, heard: Duration) -> Self {
         let options = schedule.options();
         let (least, more) = schedule.latency_us;
@@ -61,7 +61,7 @@ impl Bounds {
         self.options.renew_timeout + self.restore + 4 * self.latency
     }
 
-    /// Returns the additional duration of a restore if the node has had no token.
+    /// Returns the additional restore time of a node that never had a token.
     pub(super) fn first(&self) -> Duration {
         self.first.saturating_sub(self.restore)
     }
@@ -74,7 +74,7 @@ impl Bounds {
             + RESEND_INTERVAL
     }
 
-    /// Returns the duration of a rotation of `live` nodes, each of which fails to pass to `failing` candidates.
+    /// Returns the duration of a rotation of `live` nodes, if each node fails to pass to `failing` candidates.
     pub(super) fn rotation_time(&self, live: usize, failing: usize) -> Duration {
         let failing = u32::try_from(failing).unwrap_or(u32::MAX);
         let live = u32::try_from(live).unwrap_or(u32::MAX);

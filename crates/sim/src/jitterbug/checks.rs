@@ -46,12 +46,12 @@ impl Checks {
             .report_unless_excused(at, Some(node), excuse, Rule::OneLeader, what);
     }
 
-    /// Records that the programs of a dead process may use a token until a time.
+    /// Records that the programs of a dead process may use a token until a certain time.
     pub(super) fn leave_behind(&mut self, node: usize, id: u32, until: u64) {
         self.left.push((node, id, until));
     }
 
-    /// Checks that no dead process's lease lasts while a node uses a token.
+    /// Checks that no node uses a token during the lease of a dead process.
     pub(super) fn check_left_programs(&mut self, at: u64, (node, id): (usize, u32)) {
         self.left.retain(|(_, _, until)| *until > at);
         let left = self.left.iter().find(|(other, _, _)| *other != node);
@@ -60,7 +60,7 @@ impl Checks {
         }
     }
 
-    /// Reports that a node uses a token while the lease of another, dead node still lasts.
+    /// Reports that a node uses a token while a dead node's lease lasts.
     pub(super) fn report_lasting_lease(
         &mut self,
         at: u64,

@@ -14,7 +14,7 @@ use crate::kernel::schedule::FaultFields as _;
 const PASS: Duration = Duration::from_secs(1);
 /// The maximum time in which a ring forms, or continues after a failed pass.
 const RING_TIMEOUT: Duration = Duration::from_secs(10);
-/// The bytes of a pass between two nodes that know each other, without padding. These bytes are the messages TP6, TP1,
+/// The bytes of a pass without padding, between two nodes that know each other. These bytes are the messages TP6, TP1,
 /// TP3 and TP5, and the data after TP5.
 const PASS_BYTES: u64 = 34 + 9 + 1 + 5 + 14;
 
@@ -58,7 +58,7 @@ fn ring(nodes: usize, seed: u64, padding: usize) -> World {
     sim
 }
 
-/// Runs until each node has led again. Returns the duration of this run.
+/// Runs until each node has led one more time. Returns the duration of this run.
 fn await_all_lead(sim: &mut World) -> Option<Duration> {
     let led = |sim: &World| -> Vec<u64> { sim.nodes.iter().map(|node| node.own.led).collect() };
     let before = led(sim);
@@ -115,7 +115,7 @@ fn a_reset_after_any_byte_costs_a_pass_and_nothing_else() {
     }
 }
 
-/// Bytes that a split has delayed arrive before bytes that were sent later.
+/// Bytes that a split delays arrive before bytes that are sent later.
 #[test]
 fn short_cuts_exchange_no_bytes() {
     for seed in 0..20 {

@@ -105,8 +105,8 @@ impl JitterbugSystem {
         }
     }
 
-    /// Checks a leader that gives up its token in favor of another token. If the leader has followers, it must not give
-    /// way to a token that only one node has had.
+    /// Checks a leader that gives up its token because of a stronger token. If the leader has followers, it must not
+    /// give way to a token that has been at only one node.
     fn check_giving_way(&mut self, at: u64, own: &NodeData, node: usize, rival: u32) {
         let renew_timeout = nanos(self.options.renew_timeout);
         let is_followed = own
@@ -125,7 +125,7 @@ impl JitterbugSystem {
         }
     }
 
-    /// Handles a pass that the giver does not count as done. If the candidate has the token, the giver must not
+    /// Handles a pass that the giver counts as failed or unknown. If the candidate has the token, the giver must not
     /// continue with this token.
     fn on_not_passed(&mut self, own: &mut NodeData, node: usize, to: IpAddr) {
         if self.end_pass(own.id, node, to) {
@@ -133,7 +133,7 @@ impl JitterbugSystem {
         }
     }
 
-    /// Ends a pass. Returns whether the candidate has accepted the token.
+    /// Ends a pass. Returns whether the candidate accepted the token.
     fn end_pass(&mut self, id: u32, giver: usize, to: IpAddr) -> bool {
         owner_of(to).is_some_and(|by| self.checks.tokens.on_pass_ended(id, giver, by))
     }

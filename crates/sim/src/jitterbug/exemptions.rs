@@ -1,4 +1,4 @@
-//! The only module that excuses broken promises, as far as the document allows.
+//! The only module that excuses broken promises. It follows the document's list of exceptions.
 
 use super::outcome::Excuse;
 
@@ -9,20 +9,21 @@ use super::outcome::Excuse;
 )]
 #[derive(Debug, Default)]
 pub(super) struct Exemptions {
-    /// Whether any of these faults has occurred since the network last worked: lost messages, delayed messages, a
-    /// split, or a token that a stranger gave. After one of these faults, the fourth promise does not hold.
+    /// Whether any of these faults occurred since the network last worked: lost messages, delayed messages, a split, or
+    /// a token from a stranger. After one of these faults, the fourth promise does not hold.
     pub(super) is_disturbed: bool,
     /// Whether a node found its list full.
     pub(super) is_full: bool,
-    /// Whether a stranger has invented an id that leaves too few larger ids for the restores of a run.
+    /// Whether a stranger invented such a large id that the ids above it are too few for the restores of a run.
     pub(super) is_wrapped: bool,
     /// Whether a stranger has announced a longer lease than the nodes have. A new node waits for the duration of such a
     /// lease.
     pub(super) has_long_lease: bool,
-    /// Whether a node has forgotten a node that it never heard. The forgotten node may still be in the lists of other
-    /// nodes.
+    /// Whether a node forgot a node from which it never received a message. The forgotten node may still be in the
+    /// lists of other nodes.
     pub(super) has_forgotten: bool,
-    /// The reason why two nodes use tokens with the same id. Each of these tokens moves in the order of its own list.
+    /// The reason for which two nodes use tokens with the same id. Each of these tokens moves in the order of its own
+    /// list.
     pub(super) doubled: Option<Excuse>,
 }
 
@@ -30,7 +31,7 @@ pub(super) struct Exemptions {
 const ROOMY_ID_MAX: u32 = i32::MAX as u32 - (1 << 28);
 
 impl Exemptions {
-    /// Records an id that a stranger has invented.
+    /// Records an id that a stranger invented.
     pub(super) const fn note_forged(&mut self, id: u32) {
         self.is_wrapped |= id > ROOMY_ID_MAX;
     }

@@ -110,7 +110,7 @@ fn options(rng: &mut Rng, nodes: usize, data: &DataPlan) -> NodeOptions {
     }
 }
 
-/// Returns the shortest interval with which the lease is long enough.
+/// Returns the shortest interval for which the lease is long enough.
 fn least_interval(count: u32) -> u64 {
     (nanos(LEASE_MIN) / 1_000).div_ceil(u64::from(2 * count - 1))
 }
@@ -124,7 +124,7 @@ fn disturbs_network(kind: FaultKind) -> bool {
     disturbs(kind) || kind == FaultKind::Forge
 }
 
-/// The values on which Jitterbug's faults depend.
+/// The values that determine Jitterbug's faults.
 struct FaultOptions {
     options: NodeOptions,
     /// The number of address changes.

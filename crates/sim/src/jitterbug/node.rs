@@ -29,16 +29,16 @@ pub(super) struct NodeData {
     pub(super) uses: bool,
     /// The end of the node's lease, by the node's clock.
     pub(super) lease_until: Instant,
-    /// The simulated time at which the node last got a token from another node.
+    /// The simulated time at which the node last got a token from a giver.
     pub(super) received: Option<u64>,
-    /// The number of times that this process has become leader.
+    /// The number of times that this process became leader.
     pub(super) led: u64,
-    /// The number of stalls that the node has noticed.
+    /// The number of stalls that the node noticed.
     pub(super) stalls: u64,
     /// The end of the last loop iteration, by the node's clock.
     pub(super) busy_until: Instant,
     pub(super) stall: Option<LeaderStall>,
-    /// The node's list after the last input. `to_add` has the entries that the node still has to add to the list.
+    /// The node's list after the last input. The node still has to add the entries of `to_add` to the list.
     pub(super) list: Vec<Node>,
     pub(super) to_add: Vec<Node>,
     /// The node's data after the last input.
@@ -49,17 +49,17 @@ pub(super) struct NodeData {
 
 #[derive(Debug, Default)]
 pub(super) struct InputEvents {
-    /// Nodes that a full list did not take.
+    /// Nodes for which a full list had no space.
     pub(super) refused: Vec<IpAddr>,
     /// Forgotten nodes that never answered.
     pub(super) forgotten: Vec<IpAddr>,
     pub(super) has_won: bool,
-    /// Whether the node has accepted a token whose list has another order.
+    /// Whether the node accepted a token whose list had a different order than the node's list.
     pub(super) has_taken: bool,
-    /// Whether a decision failed or did not take place.
+    /// Whether a decision failed or was not made.
     pub(super) is_undecided: bool,
-    /// A token and a candidate's address. The candidate has accepted the token, but the giver does not count the pass
-    /// as done.
+    /// A token and a candidate's address. The candidate accepted the token, but the giver does not count the pass as
+    /// done.
     pub(super) is_gone: Option<(u32, IpAddr)>,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct InputEvents {
 pub(super) struct LeaderStall {
     /// The start of the stall, by the node's clock.
     pub(super) since: Instant,
-    /// The number of stalls that the node had noticed before this stall.
+    /// The number of stalls that the node noticed before this stall.
     pub(super) stalls: u64,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Returns the programs of a process in which no program runs.
+    /// Returns the programs of a process; no program is running.
     pub(super) fn of(behavior: ProgramBehavior) -> Self {
         Self {
             behavior,

@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// Checks that a node does not continue with a token that another node has accepted.
+    /// Checks that a node gives up a token after a candidate has accepted it.
     fn check_token(&mut self, at: usize, input: &InputEvents) {
         let now = self.now;
         let own = &self.nodes[at].own;
@@ -201,7 +201,7 @@ impl World {
     }
 }
 
-/// Whether a list begins with all entries of another list in the same order. Ports may differ.
+/// Whether a list begins with all entries of the list `before`, in the same order. Ports may differ.
 fn is_prefix(before: &[Node], list: &[Node]) -> bool {
     let pairs = before.iter().zip(list);
     list.len() >= before.len() && pairs.into_iter().all(|(one, other)| one.ip == other.ip)

@@ -13,7 +13,7 @@ pub(super) const STRANGERS: usize = 4;
 /// The third byte of a stranger's address.
 const STRANGE: u8 = 200;
 
-/// Returns a node's address after the address has changed `changes` times.
+/// Returns a node's address after `changes` changes of its address.
 pub(super) fn address(node: usize, changes: u8) -> IpAddr {
     // The simulator has fewer nodes than 255.
     let last = u8::try_from(node + 1).unwrap_or(u8::MAX);

@@ -35,22 +35,22 @@ texts! {
     Excuse {
         /// Two leaders after loss, a split or a stall of the network.
         Network "two leaders because of the network's faults",
-        /// Two restores drew the same id.
+        /// Two restores drew the same random id.
         EqualIds "id drawn twice",
         /// A stranger gave a token with this id.
         Forged "id forged",
         /// A decision failed, so the node continues with the received data.
         Undecided "data went back without a decision",
-        /// A full list did not take a node.
+        /// A full list had no space for a node.
         Full "list full",
         /// Ids began again at 1, because a stranger forged an id near the maximum.
         Wrapped "ids began again",
-        /// When the split healed, a live node was skipped because it had penalties.
+        /// A live node was skipped after the end of a split because it had penalties.
         Skipped "node skipped for its penalties",
         /// A node that never answered was removed from a list.
         Forgotten "node forgotten that never answered",
-        /// The split held up a pass, and the outcome of this pass is unknown. The stronger token may be lost after it
-        /// has absorbed the weaker token.
+        /// The split held up a pass, and the outcome of this pass is unknown. The stronger token may be lost after the
+        /// merge with the weaker token.
         Lost "token lost at the end of a split",
     }
 }
@@ -77,20 +77,20 @@ counters! {
         passes_aborted,
         /// Stalls that ended a leadership or a restore.
         stalls,
-        /// Computations and decisions that programs have done.
+        /// The number of successful computations and decisions.
         programs_done,
-        /// Computations and decisions that have failed.
+        /// The number of failed computations and decisions.
         programs_failed,
     }
     most {}
     longest {
-        /// The time from the end of the faults until only one token was left.
+        /// The time from the end of the faults until one token was left.
         settled_after,
         /// The time from the death of a leader to the next leader.
         replaced_after,
-        /// The time from the end of a split until only one token was left.
+        /// The time from the end of a split until one token was left.
         merged_after,
-        /// The time until all lists were equal, after only one token was left.
+        /// The time from the moment when one token was left until all lists were equal.
         equal_after,
         /// The time until every node had led.
         led_after,

@@ -14,8 +14,8 @@ use crate::kernel::streams::StreamConditions;
 
 /// The maximum number of merges and restores until one token is left after the faults.
 const MERGES_MAX: u32 = 3;
-/// The time after which leases that strangers announced no longer count. After this time, leases of nodes that heard
-/// the strangers do not count either.
+/// The time after which the leases that strangers announced expire. After this time, the leases of nodes that received
+/// the strangers' messages expire too.
 const TERMS_EXPIRY: Duration = Duration::from_secs(44);
 
 impl World {
@@ -129,8 +129,8 @@ impl World {
         elapsed <= limit
     }
 
-    /// Returns the additional time that the nodes need if ids began again at 1. Until a node has drawn a new id, it
-    /// blocks the other nodes.
+    /// Returns the additional time that the nodes need if ids began again at 1. A node blocks the other nodes until it
+    /// draws a new id.
     fn extra_time_for_ids(&mut self, replaced: Duration) -> Duration {
         if !self.system.checks.exemptions.is_wrapped {
             return Duration::ZERO;
@@ -191,7 +191,7 @@ impl World {
         live.all(|at| list(at) == first)
     }
 
-    /// Checks that another node leads in time after the leader's death, and starts the dead node again.
+    /// Checks that a new leader leads in time after the leader's death, and restarts the dead node.
     fn check_leader_replacement(&mut self, bounds: &Bounds) -> bool {
         let leads = |sim: &Self| sim.live().find(|&at| sim.nodes[at].own.uses);
         let found = self.run_until(bounds.rotation_time(2, self.dead_entries()), |sim| {

@@ -1,4 +1,4 @@
-//! A run as data: its faults, their times, and the seed of everything else.
+//! A run as data: the faults, their times, and the seed for all other random values.
 
 use std::time::Duration;
 
@@ -68,13 +68,13 @@ pub struct Deviant {
 pub struct DataPlan {
     /// Whether a program computes the data. Otherwise the nodes count.
     pub computes: bool,
-    /// The component that decides which data continue.
+    /// The component that decides whether a node keeps its data or takes the received data.
     pub decides: Decider,
     /// The length of a program's data in addition to the number, in bytes.
     pub padding: usize,
 }
 
-/// The component that decides which data continue.
+/// The component that decides whether a node keeps its data or takes the received data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decider {
@@ -99,7 +99,7 @@ pub enum ProgramBehavior {
     Fail,
     /// The programs run until they are killed.
     Hang,
-    /// The programs hang, and die only some time after they are killed.
+    /// The programs hang. After a kill, they take some time to die.
     Linger,
 }
 
@@ -110,7 +110,7 @@ declare_faults! {
     /// A fault or user action of Jitterbug.
     #[serde(tag = "fault", rename_all = "kebab-case")]
     SystemFault {
-        /// Keeps broadcasts from the node, or lets them reach it again.
+        /// Makes the network lose broadcasts to the node, or deliver them again.
         Unreached[node] { unreached: bool },
         /// Kills the process.
         End[node] => Self::Start { node },
@@ -132,11 +132,11 @@ declare_faults! {
         Flood[node] { count: u16 },
         /// Announces a stranger's token to all nodes.
         Announce[] { claim: ForgedId },
-        /// Gives a stranger's token to the node.
+        /// A stranger passes a forged token to the node.
         Give[node] { claim: ForgedId },
         /// Changes the behavior of the node's programs.
         Jobs[node] { #[serde(rename = "mood")] behavior: ProgramBehavior },
-        /// Makes local work request the node's token, or ends the request.
+        /// Begins or ends local work that needs the token of the node.
         Work[node] { wants: bool },
         /// Makes a leader pass its token.
         Yield[node],
@@ -170,7 +170,7 @@ impl Schedule {
         options
     }
 
-    /// Returns the options of the nodes, except for the deviant node.
+    /// Returns the options of all nodes except the deviant node.
     pub fn options(&self) -> Options {
         let NodeOptions {
             interval_us,

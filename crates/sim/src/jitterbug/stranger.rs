@@ -18,8 +18,8 @@ const MS: u64 = 1_000 * US;
 const STRANGE_PORT: u16 = 9;
 
 impl World {
-    /// Broadcasts a datagram of a stranger. Either the datagram is malformed, or its only effect is that lists add its
-    /// sender.
+    /// Broadcasts a datagram of a stranger. The datagram is malformed, or only makes nodes add its sender to their
+    /// lists.
     pub(super) fn send_strange_datagram(&mut self, node: usize) {
         let from = self.draw_source(node);
         let mut bytes = match self.rng.below(8) {
@@ -80,7 +80,7 @@ impl World {
         terms.map_or_else(Vec::new, |terms| encode(&Message::Tp6 { terms }))
     }
 
-    /// Returns invented terms of a node that has the token of this id, or no terms.
+    /// Returns invented terms of a node whose token has this id, or returns no terms.
     fn terms(&mut self, id: u32) -> Option<Terms> {
         if self.rng.chance(400) {
             return None;
@@ -117,7 +117,7 @@ impl World {
         Some(terms)
     }
 
-    /// Draws a lease. In most cases, the lease is one that no node may have.
+    /// Draws a lease. In most cases, no node may have such a lease.
     fn draw_lease(&mut self) -> u32 {
         if self.rng.chance(30) {
             return micros(LEASE_MAX);
@@ -274,7 +274,7 @@ impl World {
     }
 }
 
-/// Returns the token id for this number, which is limited to 31 bits and at least 1.
+/// Returns the token id for this number, reduced to 31 bits and at least 1.
 fn token(id: u32, leads: bool) -> TokenId {
     let most = i32::MAX.unsigned_abs();
     TokenId::new(id.clamp(1, most), leads).expect("1 to 2^31 - 1 is within 31 bits")

@@ -23,10 +23,10 @@ use crate::kernel::streams::{ConnectionTable, Tcp};
 use crate::kernel::system::{Listens, Moment, Route, System};
 use crate::kernel::trace::Trace;
 
-/// The maximum number of connections of a node: 16 incoming connections, the connection that the node makes, and some
-/// connections that the node refuses.
+/// The maximum number of connections of a node: 16 incoming connections, one outgoing connection, and some connections
+/// that the node refuses.
 const CONNECTIONS_MAX: u16 = 24;
-/// A length that is larger than every datagram.
+/// A length that is greater than the length of each datagram.
 const DATAGRAM_LEN_MAX: usize = 64;
 
 pub(super) type World = simulation::Simulation<JitterbugSystem>;
@@ -34,13 +34,13 @@ pub(super) type World = simulation::Simulation<JitterbugSystem>;
 /// An event of Jitterbug for a node's process.
 #[derive(Debug)]
 pub(super) enum JitterbugEvent {
-    /// The program with this number has ended.
+    /// The program with this number ended.
     Job {
         node: usize,
         serial: u64,
         succeeds: bool,
     },
-    /// An input that has waited for a busy process.
+    /// An input that waited while the process was busy.
     Input { node: usize, what: HostInput },
     /// A process has ended by itself.
     End { node: usize },
@@ -51,7 +51,7 @@ pub(super) enum JitterbugEvent {
 pub(super) struct JitterbugSystem {
     pub(super) checks: Checks,
     pub(super) stats: Stats,
-    /// The options of the processes, except for the deviant process.
+    /// The options of all processes except the deviant process.
     pub(super) options: Options,
     /// The options of each process.
     each: Vec<Options>,
@@ -60,12 +60,12 @@ pub(super) struct JitterbugSystem {
     /// The maximum number of entries of a list.
     pub(super) max_nodes: usize,
     pub(super) data: DataPlan,
-    /// The number of read datagrams whose answers were checked.
+    /// The number of read datagrams after which the answers were checked.
     pub(super) checked_datagrams: u64,
     /// The number of datagrams to one node in this input.
     pub(super) answers: u64,
     pub(super) trace: Trace,
-    /// Whether the faults have ended, so that an ended process starts again.
+    /// Whether the faults are over. After the faults, a process that ends starts again.
     pub(super) faults_have_ended: bool,
 }
 
@@ -96,8 +96,8 @@ impl JitterbugSystem {
     }
 }
 
-/// Whether a kind of fault makes the fourth promise void. The fourth promise is for segments without loss, splits and
-/// stalls.
+/// Whether a kind of fault makes the fourth promise void. The fourth promise holds only on segments without loss,
+/// splits and stalls.
 pub(super) const fn disturbs(kind: FaultKind) -> bool {
     matches!(
         kind,

@@ -14,7 +14,7 @@ use crate::kernel::rng::{Rng, Stream};
 
 /// The longest datagram of an interface. Every datagram of the system is shorter.
 const MTU: usize = 1_472;
-/// The maximum number of processes of one node. Each process has another port.
+/// The maximum number of processes of one node. Each process has a different port.
 const PROCESSES_MAX: u32 = 40_000;
 
 impl World {
@@ -33,7 +33,7 @@ impl World {
         Self::of_schedule(nodes, schedule, rng, system)
     }
 
-    /// Starts a dead process, with another TCP port than its predecessor.
+    /// Starts a dead process with a new TCP port.
     pub(super) fn start(&mut self, at: usize) {
         if self.nodes[at].driver.is_some() {
             return;
@@ -105,7 +105,7 @@ impl World {
         self.clean_up(at);
     }
 
-    /// Cleans up after a dead process. Only the programs of the dead process continue, as long as its lease lasts.
+    /// Cleans up after a dead process. The programs of the dead process continue until its lease ends.
     pub(super) fn clean_up(&mut self, at: usize) {
         let node = &self.nodes[at];
         if node.own.uses {
@@ -120,7 +120,7 @@ impl World {
         checks.tokens.on_node_dead(at);
     }
 
-    /// Gives a node another address.
+    /// Gives a node a new address.
     pub(super) fn change_address(&mut self, at: usize) {
         let own = &mut self.nodes[at].own;
         own.changes = own.changes.wrapping_add(1);

@@ -49,7 +49,7 @@ impl Clock {
         Instant::from_nanos(self.since.1.saturating_add(passed))
     }
 
-    /// Returns the earliest simulated time at which the monotonic clock shows `local` or more.
+    /// Returns the earliest simulated time at which the monotonic clock shows at least `local`.
     pub fn simulated_time_at(&self, local: Instant) -> u64 {
         let wanted = local.as_nanos().saturating_sub(self.since.1);
         if self.rate == 0 {

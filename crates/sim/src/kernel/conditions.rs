@@ -11,16 +11,16 @@ pub struct NetworkConditions {
     pub duplicate: u16,
     /// The rate of copies that arrive later than their message.
     pub reorder: u16,
-    /// The maximum extra delay of a copy that arrives later than its message.
+    /// The maximum extra delay of such a late copy.
     pub reorder_by: u64,
     /// The extra delay of all messages.
     pub delay: u64,
     /// The maximum random delay in addition to the extra delay.
     pub jitter: u64,
-    /// The rate of messages whose bits flip.
+    /// The rate of messages with flipped bits.
     pub corrupt: u16,
-    /// The length in bytes above which the network loses a payload. If the length is `None`, only the interfaces' MTU
-    /// limits payloads.
+    /// The largest payload length that the network carries, in bytes. The network loses longer payloads. If the length
+    /// is `None`, only the interfaces' MTU limits payloads.
     pub longest: Option<usize>,
 }
 
@@ -29,14 +29,14 @@ pub struct NetworkConditions {
 pub struct Network<P, A> {
     /// The current faults.
     pub(crate) conditions: NetworkConditions,
-    /// The minimum latency of a message without faults, and the maximum time that is added to this latency.
+    /// The minimum latency of a message without faults, and the maximum random addition to this latency.
     pub(crate) latency: (u64, u64),
     /// Pairs of a sender and a node that does not hear this sender.
     pub(crate) cuts: Vec<(usize, usize)>,
     pub(crate) parted: bool,
     pub(crate) captures: bool,
     pub(crate) captured: Vec<queue::Message<P, A>>,
-    /// Whether no fault applies, so that all copies of a message arrive together.
+    /// Whether no fault is active. Then all copies of a message arrive together.
     pub(super) clear: bool,
 }
 

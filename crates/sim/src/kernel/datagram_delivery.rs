@@ -31,7 +31,7 @@ impl<S: System> Simulation<S> {
         self.network.update_clear();
     }
 
-    /// Sends a message that no node has sent.
+    /// Injects a message that does not come from a node.
     pub fn inject(&mut self, from: Peer<S>, to: S::Address, bytes: Bytes) {
         let message = Message::<S> {
             node: None,
@@ -193,8 +193,7 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Schedules a second copy. If a bridge has forgotten the receiver's address, the bridge floods the copy to every
-    /// node.
+    /// Schedules a second copy. If a bridge has forgotten the receiver's address, it floods the copy to every node.
     fn send_duplicate(&mut self, message: &Message<S>, to: usize, due: u64) {
         let again = due
             + self

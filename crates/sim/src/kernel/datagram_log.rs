@@ -1,8 +1,8 @@
 //! The log of messages in systems that send datagrams: counters, a fingerprint and a trace.
 
-/// Declares the methods with which a [`System`](super::system::System) that sends datagrams keeps this log. The system
-/// needs the fields `stats` and `trace`. The first argument is the path of the field that holds the system's findings.
-/// The second argument is the function that formats a datagram.
+/// Declares the log methods of a [`System`](super::system::System) that sends datagrams. The system needs the fields
+/// `stats` and `trace`. The first argument is the path of the field that holds the system's findings. The second
+/// argument is the function that formats a datagram.
 macro_rules! datagram_log {
     ($($findings:ident).+, $line:path) => {
         fn on_carried(

@@ -33,7 +33,7 @@ pub enum Fault<W> {
     Process(ProcessFault),
 }
 
-/// Prints a fault in the form that schedules have. A fault of one system is printed without its wrapper.
+/// Prints a fault in the notation of schedules. A fault of one system is printed without its wrapper.
 impl<W: fmt::Debug> fmt::Debug for Fault<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -99,8 +99,8 @@ declare_faults! {
 }
 
 declare_faults! {
-    /// Faults of connections. A fault applies only to connections that are made after the fault begins. A `rate` is a
-    /// number of connections per thousand.
+    /// Faults of connections. A fault of connections. It applies only to connections that are made after the fault
+    /// begins. A `rate` is a number of connections per thousand.
     #[serde(tag = "fault", rename_all = "kebab-case")]
     StreamFault {
         /// Resets `rate` connections per thousand after a random number of bytes.
@@ -214,7 +214,7 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Ends all faults of messages, except that messages of more than `longest` bytes are still lost.
+    /// Ends all faults of messages, except that the network still loses messages of more than `longest` bytes.
     pub fn end_network_faults(&mut self, longest: Option<usize>) {
         self.set_conditions(NetworkConditions {
             longest,

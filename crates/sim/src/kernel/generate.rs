@@ -8,7 +8,7 @@ use super::schedule::{self, Action, FaultFields as _};
 /// A millisecond, in the microseconds that this module uses.
 pub(crate) const MS: u64 = 1_000;
 
-/// The part of a generator that one system adds.
+/// The system's part of the generator.
 pub(crate) trait GeneratorOptions: Sized {
     type Fault;
 
@@ -51,7 +51,7 @@ pub(crate) struct Generator<X: GeneratorOptions> {
     pub(crate) span: u64,
     /// The actions drawn before.
     pub(crate) actions: Vec<Action<X::Fault>>,
-    /// The data that one system adds.
+    /// The options of the system.
     pub(crate) options: X,
 }
 
@@ -217,8 +217,8 @@ impl<W: schedule::FaultFields, X: GeneratorOptions<Fault = Fault<W>>> Generator<
         }
     }
 
-    /// Draws the processes that stay dead after the faults: one process, or no process. A process that stays dead
-    /// exists only in some of the runs in which processes die.
+    /// Draws the processes that stay dead after the faults: one process, or no process. Processes stay dead only in
+    /// some of the runs with dying processes.
     pub(crate) fn draw_stay_dead(&mut self, dies: bool) -> Vec<usize> {
         if self.nodes > 2 && dies && self.rng.chance(300) {
             vec![self.draw_node()]

@@ -1,5 +1,5 @@
-//! The part of the simulator that knows no protocol: virtual time, random numbers, networks, and processes that run
-//! the daemon's [`Driver`](ring_runtime::driver::Driver).
+//! The part of the simulator that is independent of protocols: virtual time, random numbers, networks, and processes
+//! that run the daemon's [`Driver`](ring_runtime::driver::Driver).
 //!
 //! A [`system::System`] adds the meaning of messages, its own events, and its checks. All calls are static, for
 //! speed. Start with [`simulation`].

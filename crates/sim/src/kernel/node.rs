@@ -18,8 +18,8 @@ use super::stats::Count;
 use super::streams::Carrier;
 use super::system::{Message, Moment, Peer, System};
 
-/// The maximum number of messages that wait for a stalled process. One loop iteration of the driver reads more messages
-/// than this maximum. One loop iteration also reads more messages than the queue of a real socket holds.
+/// The maximum number of messages that wait for a stalled process. One loop iteration of the driver can read more
+/// messages than this maximum. One loop iteration can also read more messages than the queue of a real socket holds.
 pub const INBOX_MESSAGES_MAX: usize = 200;
 /// The time of an event that never happens.
 pub const NEVER: u64 = u64::MAX;
@@ -43,7 +43,7 @@ pub struct Node<S: System> {
     pub(crate) clock: Clock,
     /// The simulated time at which the process was started.
     pub(crate) up_since: u64,
-    /// The events that a stalled process has missed; `None` if the process is not stalled.
+    /// The events that a stalled process missed; `None` if the process is not stalled.
     pub(crate) paused: Option<S::Missed>,
     /// The messages that the process has not read.
     pub(crate) inbox: VecDeque<ArrivedMessage<Peer<S>>>,
@@ -71,7 +71,7 @@ pub struct Node<S: System> {
     /// The part of a split network to which the node belongs.
     pub(crate) group: u8,
     /// The time of arrival of the node's last message. Later messages arrive at this time or later, because a network
-    /// without faults does not reorder messages.
+    /// without faults keeps the order of messages.
     pub(crate) last_due: u64,
 }
 
@@ -109,7 +109,7 @@ impl<S: System> Node<S> {
     }
 }
 
-/// A message that has arrived.
+/// A message that arrived.
 #[derive(Debug)]
 pub struct ArrivedMessage<P> {
     /// The sender's address.
@@ -120,11 +120,11 @@ pub struct ArrivedMessage<P> {
     pub at: Instant,
 }
 
-/// A message that a node has handed to its link.
+/// A message that a node gave to its link.
 pub struct OutgoingMessage<S: System> {
     /// The message.
     pub message: Message<S>,
-    /// The label by which the message is counted.
+    /// The label under which the message is counted.
     pub label: S::Label,
 }
 
@@ -140,7 +140,7 @@ pub struct InputContext<'a, S: System> {
 pub struct NodeLink<'a, S: System> {
     /// The input that is handled.
     pub context: &'a InputContext<'a, S>,
-    /// The messages that have arrived.
+    /// The messages that arrived and are not read.
     pub inbox: &'a mut VecDeque<ArrivedMessage<Peer<S>>>,
     /// The node's connections.
     pub streams: Option<&'a mut S::Streams>,
@@ -159,7 +159,7 @@ pub struct NodeLink<'a, S: System> {
 }
 
 impl<S: System> NodeLink<'_, S> {
-    /// Returns the fault that refuses the next message, if a fault refuses it.
+    /// Returns the fault that makes the interface refuse the next message, if there is such a fault.
     fn refusal(&mut self, bytes: &[u8], to: Peer<S>) -> Option<FaultEffect> {
         if self.rng.chance(self.refuse) {
             Some(FaultEffect::Refuse)

@@ -44,7 +44,7 @@ impl<P, A> Message<P, A> {
 #[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Event<E, P, A> {
     /// A broadcast arrives at every node except its sender and `except`. The nodes in `except` do not get the
-    /// broadcast, or get it by a separate event.
+    /// broadcast, or get it through a separate event.
     All {
         message: Message<P, A>,
         except: Option<Rc<[u32]>>,
@@ -53,17 +53,17 @@ pub enum Event<E, P, A> {
     One { message: Message<P, A>, at: u32 },
     /// The next step arrives at this end of a connection.
     Stream(usize, Side),
-    /// The kernel at one end of a connection gives up the connection, because no acknowledgement has come.
+    /// The kernel at one end of a connection closes the connection, because no acknowledgement came.
     GiveUp(usize, Side),
-    /// A node's deadline may have come.
+    /// A node's deadline may be reached.
     Wake(u32),
-    /// A slow node has finished its loop iteration.
+    /// A slow node finished its loop iteration.
     Free(u32),
     /// An action of the schedule is due.
     Act(u32),
     /// An event of the system.
     System(E),
-    /// An event of the system for one process of a node.
+    /// An event of the system for one process (one life) of a node.
     Life { node: u32, life: u32, event: E },
 }
 

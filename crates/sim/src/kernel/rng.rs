@@ -3,7 +3,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 
-/// The independent sequences of one seed.
+/// The kinds of independent random sequences that one seed gives.
 #[derive(Debug, Clone, Copy)]
 pub enum Stream {
     /// Random numbers that select the faults and their times.
@@ -42,7 +42,7 @@ impl Rng {
         low + self.below(high.saturating_sub(low).saturating_add(1))
     }
 
-    /// Returns an index below `len`, or 0 if `len` is 0.
+    /// Returns a random index below `len`, or 0 if `len` is 0.
     pub fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! The parts of a schedule that the kernel knows. A schedule is a run as data.
+//! The kernel's view of a schedule. A schedule is a run as data.
 
 use std::time::Duration;
 
@@ -141,8 +141,8 @@ fn renumber(node: &mut usize, gone: usize) -> bool {
 pub trait Nodes {
     /// Returns the number of nodes.
     fn nodes(&self) -> usize;
-    /// Removes a node and renumbers the nodes with higher numbers. Does not change the lists that all schedules have.
-    /// Returns `false` if the node must stay.
+    /// Removes a node and renumbers the nodes with higher numbers. Does not change the lists that exist in all
+    /// schedules. Returns `false` if the node must stay.
     fn take_node(&mut self, node: usize) -> bool;
 }
 
@@ -158,9 +158,9 @@ pub trait Schedule: Clone + PartialEq + Nodes {
     /// The rule that counts as broken when the state machine panics.
     const PANIC: Self::Rule;
 
-    /// Returns the parts that all schedules have.
+    /// Returns the parts that exist in all schedules.
     fn parts(&self) -> Parts<'_, Self::Fault>;
-    /// Returns the parts that all schedules have, in a form that the caller can change.
+    /// Returns the parts that exist in all schedules, in a form that the caller can change.
     fn parts_mut(&mut self) -> PartsMut<'_, Self::Fault>;
 
     /// Checks that all values are within the simulator's limits.
@@ -174,8 +174,8 @@ pub trait Schedule: Clone + PartialEq + Nodes {
         Duration::from_micros(self.parts().time_us)
     }
 
-    /// Returns the schedule without a node and without the actions that name this node. Renumbers the nodes with higher
-    /// numbers. The last node stays.
+    /// Returns a copy of the schedule from which one node and all its actions are removed. Renumbers the nodes with
+    /// higher numbers. The last node stays.
     fn without(&self, node: usize) -> Self {
         let mut fewer = self.clone();
         if fewer.nodes() > 1 && fewer.take_node(node) {
@@ -188,21 +188,21 @@ pub trait Schedule: Clone + PartialEq + Nodes {
     }
 }
 
-/// The parts that all schedules have.
+/// The parts that exist in all schedules.
 #[derive(Debug)]
 pub struct Parts<'a, F> {
     /// The seed of the effects on single messages.
     pub seed: u64,
     /// The duration of the faults, in microseconds.
     pub time_us: u64,
-    /// The minimum latency of a message without faults, and the maximum time that is added to this latency, in
+    /// The minimum latency of a message without faults, and the maximum random addition to this latency, in
     /// microseconds.
     pub latency_us: (u64, u64),
     /// The faults and actions, in order of time.
     pub actions: &'a [Action<F>],
 }
 
-/// The parts that all schedules have, in a form that the caller can change.
+/// The parts that exist in all schedules, in a form that the caller can change.
 #[derive(Debug)]
 pub struct PartsMut<'a, F> {
     /// A description for readers.
@@ -243,7 +243,7 @@ macro_rules! declare_schedule {
             /// The duration of the faults.
             pub time_us: u64,
             $($own)*
-            /// The minimum latency of a message without faults, and the maximum time that is added to this latency.
+            /// The minimum latency of a message without faults, and the maximum random addition to this latency.
             pub latency_us: (u64, u64),
             /// Nodes that are dead when the faults end and are not started again.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -2,11 +2,11 @@
 
 use super::schedule::Schedule;
 
-/// The maximum number of runs. More runs would take too long for the few actions that they remove.
+/// The maximum number of runs. More runs would take too long and remove only a few more actions.
 const MAX_RUNS: usize = 1_000;
 
-/// Finds a schedule with fewer actions, fewer nodes and less time for which `fails` also returns true. Calls `tried`
-/// with the number of runs and the number of remaining actions.
+/// Finds a schedule with fewer actions, fewer nodes and less time, for which `fails` still returns `true`. Calls
+/// `tried` with the number of runs and the number of remaining actions.
 ///
 /// Returns the schedule unchanged if no shorter schedule fails.
 pub(crate) fn shrink<S: Schedule>(
@@ -48,7 +48,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         }
     }
 
-    /// Runs a shorter schedule, and keeps this schedule if its run fails too.
+    /// Runs a shorter schedule, and keeps it if its run also fails.
     fn try_out(&mut self, candidate: S) -> bool {
         if candidate == self.best || self.runs >= MAX_RUNS {
             return false;
@@ -62,7 +62,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         fails
     }
 
-    /// Repeatedly halves the time and removes the later actions. Finally lets the run end with the last action.
+    /// Repeatedly halves the time and removes the later actions. Finally makes the run end with the last action.
     fn end_earlier(&mut self) {
         let mut time = self.best.parts().time_us / 2;
         while self.best.parts().time_us - time > self.best.parts().time_us / 64 {

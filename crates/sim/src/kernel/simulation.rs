@@ -49,7 +49,7 @@ pub struct Simulation<S: System> {
     outgoing: Vec<OutgoingMessage<S>>,
     pub(super) fabric: Rc<RefCell<ConnectionTable<Peer<S>>>>,
     pub(super) stream_conditions: StreamConditions,
-    /// Whether the simulation has ended early.
+    /// Whether the simulation ended early.
     pub(crate) over: bool,
 }
 
@@ -125,7 +125,7 @@ impl<S: System> Simulation<S> {
         (0..self.nodes.len()).filter(alive)
     }
 
-    /// Whether the simulation has ended early, after too many violations.
+    /// Whether the simulation ended early because of too many violations.
     pub const fn is_over(&self) -> bool {
         self.over
     }
@@ -266,7 +266,7 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Continues a process that was busy or stalled, with the events that wait for it.
+    /// Continues a process that was busy or stalled, and handles the waiting events.
     fn continue_process(&mut self, at: usize) {
         let node = &self.nodes[at];
         if !node.is_running() || node.busy_until > self.now {
@@ -297,8 +297,8 @@ impl<S: System> Simulation<S> {
         due.map_or(NEVER, |due| node.clock.simulated_time_at(due))
     }
 
-    /// Schedules a wake-up for the deadline. If an earlier wake-up is already scheduled, no other wake-up is necessary,
-    /// because the earlier wake-up schedules the next one.
+    /// Schedules a wake-up for the deadline. An earlier scheduled wake-up makes a second wake-up unnecessary, because
+    /// the earlier wake-up schedules the next wake-up.
     fn schedule_wake(&mut self, at: usize) {
         let due = self.deadline(at).max(self.now);
         let node = &mut self.nodes[at];
@@ -416,7 +416,7 @@ impl<S: System> Simulation<S> {
         self.fabric.borrow_mut().ack_timeout = Some(ack_timeout);
     }
 
-    /// Makes a node connect from its current address.
+    /// Makes a node connect from its current address, after its address has changed.
     pub fn move_connections(&mut self, at: usize) {
         let address = S::address(at, &self.nodes[at].own);
         self.fabric.borrow_mut().set_address(at, address);

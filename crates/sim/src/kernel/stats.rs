@@ -27,7 +27,7 @@ pub trait Counters: Default {
     fn value(&self, name: &str) -> Option<String>;
 }
 
-/// Declares a system's `Counters`. If several runs are combined, the counters of `sums` are added up. Each counter of
+/// Declares a system's `Counters`. The counters of `sums` are added up when several runs are combined. Each counter of
 /// `most` and of `longest` keeps its largest value.
 macro_rules! counters {
     (
@@ -72,9 +72,9 @@ pub(crate) fn format_seconds(time: Option<Duration>) -> String {
 /// The counters of a run: `K` are its kinds of fault, `E` its excuses, `C` the counters of its system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats<K, E, C> {
-    /// Messages that nodes have sent, by the names of their kinds.
+    /// Messages from nodes, by the names of their kinds.
     pub sent: BTreeMap<&'static str, u64>,
-    /// Messages that no node has sent: messages of strangers, and replays.
+    /// Messages that do not come from nodes: messages of strangers, and replays.
     pub injected: u64,
     /// Messages that nodes have read.
     pub delivered: u64,
@@ -136,7 +136,7 @@ impl<K: Kind, E: Copy + Ord + Display, C: Counters> Stats<K, E, C> {
         *self.fault_counts.entry(kind).or_default() += 1;
     }
 
-    /// Counts a message. If a node has sent the message, counts it by its kind.
+    /// Counts a message. If a node sent the message, counts it by its kind.
     pub fn note_carried(&mut self, kind: Option<&'static str>) {
         match kind {
             Some(kind) => *self.sent.entry(kind).or_default() += 1,

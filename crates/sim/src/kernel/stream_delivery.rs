@@ -61,8 +61,8 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Sends a step to its end of the connection. The step arrives after every step that was sent to the same end
-    /// before `leaves`.
+    /// Sends a step to its end of the connection. The step arrives after all earlier steps to the same end that were
+    /// sent before `leaves`.
     pub(super) fn push_step(&mut self, leaves: u64, step: Step) {
         let (pipe, to) = step.place();
         {
@@ -137,7 +137,7 @@ impl<S: System> Simulation<S> {
         unplugged || self.cut_between(from, to).is_some()
     }
 
-    /// Delivers the next step on its way to an end.
+    /// Delivers the next step that is on its way to an end.
     pub(super) fn deliver_step(&mut self, pipe: usize, to: Side) {
         if self.is_cut(pipe, to) {
             // A real kernel sends bytes without an acknowledgement again, so the step is only delayed.
@@ -193,7 +193,7 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Whether the steps to an end have waited for longer than the kernel's limit.
+    /// Whether the steps to an end waited longer than the kernel allows.
     fn has_waited_long(&self, pipe: usize, to: Side) -> bool {
         let fabric = self.fabric.borrow();
         let sent = fabric.pipes[pipe].ends[to].coming.front();

@@ -1,7 +1,7 @@
 //! Simulated TCP connections and their faults.
 //!
-//! The driver's [`Connections`] run over this network. So slots, partial reads and writes, and the end of a connection
-//! are the same as in the daemon. Everything that takes time is a [`Step`] among the simulation's events.
+//! The driver's [`Connections`] run over this network. So slots, partial reads and writes, and ends of connections
+//! behave as in the daemon. Everything that takes time is a [`Step`] among the simulation's events.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use ring_runtime::driver::{Changed, Connection, Connections, Network, Streams};
 /// The number of bytes that a connection holds between a writer and a reader.
 const WINDOW_BYTES: usize = 4096;
 
-/// A node's connections. Static dispatch lets a system without connections avoid their cost.
+/// A node's connections. Static dispatch saves this cost in a system without connections.
 pub trait Carrier<P> {
     /// Whether the system has connections.
     const ANY: bool;
@@ -71,7 +71,7 @@ pub struct StreamConditions {
     pub half: u16,
 }
 
-/// The faults of one connection.
+/// The faults that one connection will have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StreamFate {
     pub(super) unanswered: bool,
@@ -82,15 +82,15 @@ pub(super) struct StreamFate {
     pub(super) reset_end: Option<u8>,
     /// The number of bytes after which nothing arrives at either end, not even a reset.
     pub(super) stalls_at: Option<u64>,
-    /// The number of bytes after which this end gets an end of file, and no further bytes.
+    /// The number of bytes after which this end gets an end of file and then no bytes.
     pub(super) half_at: Option<(u64, Side)>,
 }
 
 /// An end of a connection: 0 connects, 1 accepts.
 pub(super) type Side = usize;
 
-/// A step of a connection that takes time. The first field is the connection. If the second field is a number, it is
-/// the end at which the step arrives.
+/// A step of a connection that takes time. The first field is the connection. If the second field is a number, the step
+/// arrives at this end.
 #[derive(Debug)]
 pub enum Step {
     /// A peer asks to connect.
@@ -99,11 +99,11 @@ pub enum Step {
     Answer(usize, bool),
     /// Bytes arrive at an end.
     Data(usize, usize, Vec<u8>),
-    /// An end of file arrives at an end.
+    /// An end of file arrives at one end of the connection.
     Finish(usize, usize),
-    /// A reset arrives at an end.
+    /// A reset arrives at one end of the connection.
     Reset(usize, usize),
-    /// An end learns that its peer has read.
+    /// One end learns that its peer has read bytes.
     Room(usize, usize),
 }
 
@@ -134,7 +134,7 @@ pub(super) struct End {
     pub(super) error: Option<ErrorKind>,
     /// Bytes that have arrived and are not read.
     pub(super) unread: VecDeque<u8>,
-    /// The number of bytes that were written and have not arrived.
+    /// The number of written bytes that are on their way.
     pub(super) flying: usize,
     pub(super) finished: bool,
     /// Whether the owner of this end has closed it or is dead.
@@ -144,7 +144,7 @@ pub(super) struct End {
     /// Whether this end belongs to a stranger that reads all arriving bytes.
     pub(super) reads: bool,
     /// The steps on their way to this end, with the times at which they were sent. The steps arrive in the order of the
-    /// list. Each event delivers one step.
+    /// list. Each event of the simulation delivers one step.
     pub(super) coming: VecDeque<(u64, Step)>,
 }
 
@@ -160,14 +160,14 @@ pub(super) struct Pipe<P> {
     pub(super) delivered: u64,
     /// The number of ends of file that have arrived.
     pub(super) ended: u8,
-    /// Whether the network has reset the connection, so that nothing more arrives.
+    /// Whether the network reset the connection, so that no more bytes arrive.
     pub(super) broken: bool,
-    /// The end at which an end of file has arrived too early. No more bytes arrive at this end.
+    /// The end at which an end of file arrived too early. No more bytes arrive at this end.
     pub(super) halved: Option<Side>,
 }
 
 impl<P> Pipe<P> {
-    /// Returns a new connection, which asks for an address of a node.
+    /// Returns a new connection to an address of a node.
     pub(super) fn new(from: P, to: P, node: usize) -> Self {
         let mut ends = [End::default(), End::default()];
         ends[1].node = Some(node);
@@ -189,10 +189,10 @@ impl<P> Pipe<P> {
 pub struct ConnectionTable<P> {
     pub(super) pipes: Vec<Pipe<P>>,
     changed: Vec<VecDeque<Changed>>,
-    /// The address from which each node connects, if it has changed since the start.
+    /// For each node: the address from which the node connects; `None` if the address never changed.
     addresses: Vec<Option<P>>,
     pub(super) to_accept: Vec<VecDeque<usize>>,
-    /// The steps that were taken since the simulation last handled them.
+    /// The steps that the simulation has not handled.
     pub(super) steps: Vec<Step>,
     /// The time, in nanoseconds, after which a kernel gives up a connection without acknowledgements. If the time is
     /// `None`, a kernel never gives up.
@@ -233,7 +233,7 @@ impl<P> ConnectionTable<P> {
         self.changed[node].push_back(Changed::Listener);
     }
 
-    /// Sets the address from which a node connects from now on.
+    /// Sets the address from which a node connects in the future.
     pub(super) fn set_address(&mut self, node: usize, address: P) {
         self.ensure_node(node);
         self.addresses[node] = Some(address);
@@ -243,7 +243,7 @@ impl<P> ConnectionTable<P> {
         self.changed.get(node).is_some_and(|news| !news.is_empty())
     }
 
-    /// Ends the connections of a dead process. Resets a connection if the process left bytes unread or is
+    /// Closes the connections of a dead process. Resets a connection if the process left bytes unread or is
     /// [`resetting`](Tcp::resetting). If a connection is not established yet, the node's next process gets it.
     pub(super) fn end_connections(&mut self, node: usize) {
         if node >= self.changed.len() {

@@ -36,9 +36,9 @@ impl Moment {
 /// The receivers of a message.
 #[derive(Debug)]
 pub enum Route {
-    /// Every node except the sender.
+    /// The message goes to every node except the sender.
     All,
-    /// One node, or no node if the address belongs to no node.
+    /// The message goes to one node, or to no node if its address is unknown.
     One(Option<usize>),
     /// Several nodes, in this order.
     Several(Vec<usize>),
@@ -64,11 +64,11 @@ pub trait System: Sized {
     type Streams: Carrier<Peer<Self>>;
     /// The destination of a message.
     type Address: Copy;
-    /// The label by which the system counts a message. Messages that no node has sent have the default label.
+    /// The label by which the system counts a message. Messages that do not come from nodes have the default label.
     type Label: Copy + Default;
     /// The system's data of each node, including the node's stored state.
     type Node;
-    /// The events, except messages, that a stalled process finds when it continues.
+    /// The events, except messages, that wait while a process is stalled.
     type Missed: Default;
     /// The events of this system.
     type Event;
@@ -124,7 +124,7 @@ pub trait System: Sized {
         to: Peer<Self>,
     ) -> Option<(Self::Address, Self::Label)>;
 
-    /// Records a message that is on its way; `from` is `None` if no node has sent it.
+    /// Records a message that is on its way; `from` is `None` if the message does not come from a node.
     fn on_carried(
         &mut self,
         leaves: u64,
@@ -134,10 +134,10 @@ pub trait System: Sized {
         label: Self::Label,
     );
 
-    /// Records that a node has read a message that had waited for `age`.
+    /// Records that a node read a message that had waited for `age`.
     fn on_read(&mut self, moment: Moment, bytes: &[u8], age: Duration);
 
-    /// Records that a corrupt message arrives at `due`, because no checksum has found the flipped bits.
+    /// Records that a corrupt message arrives at `due`, because no checksum detected the flipped bits.
     fn on_corrupted(&mut self, _due: u64, _sent: &[u8], _arrives: &[u8]) {}
 
     /// Handles an event of a state machine.
@@ -166,10 +166,10 @@ pub trait System: Sized {
     /// Carries out an action of the schedule.
     fn apply_action(sim: &mut Simulation<Self>, fault: &Self::Fault);
 
-    /// Checks a node after an input, once all messages that follow from the input were sent.
+    /// Checks a node after an input, when all messages that the input caused were sent.
     fn check_node(sim: &mut Simulation<Self>, at: usize);
 
-    /// Continues a stalled process, which has read its messages.
+    /// Continues a stalled process after it has read its messages.
     fn on_resumed(sim: &mut Simulation<Self>, at: usize, missed: Self::Missed);
 
     /// Runs after each event.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-/// The last lines of a run; the default keeps no lines.
+/// The last lines of a run; the default trace keeps no lines.
 #[derive(Debug, Default)]
 pub struct Trace {
     most: usize,
@@ -31,7 +31,7 @@ impl Trace {
         self.lines.push_back(line);
     }
 
-    /// Returns the lines, and keeps none from now on.
+    /// Returns the lines, and stops recording.
     pub fn take(&mut self) -> Vec<String> {
         std::mem::take(self).lines.into()
     }

@@ -24,8 +24,8 @@ const HEARTBEAT_MIN: Duration = Duration::from_millis(1);
 /// If a node's times differ from the ring's times by at most this factor, all members take the node's times into
 /// account.
 const NEAR_FACTOR: u16 = 10;
-/// The minimum downtime, in nanoseconds, of a node that has lost its state file. During this downtime, the givers give
-/// up every earlier offer to the node. Without the wait, the node could accept the same token twice.
+/// The minimum downtime, in nanoseconds, of a node that has lost its state file. During this downtime, all givers give
+/// up their earlier offers to the node. Without this downtime, the node could accept the same token twice.
 const FORGET_DOWNTIME_MIN: u64 = 2_000_000_000;
 
 impl<M: Inspect> World<M> {
@@ -235,8 +235,8 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Sets a clock rate that is worse than the promises allow. When the rate is right again, promises are void until
-    /// the slowest node's promises have run out.
+    /// Sets a clock rate that is worse than the promises allow. When the rate is right again, the promises stay void
+    /// until the slowest node's promises expire.
     fn set_drift(&mut self, at: usize, millionths: i32) {
         self.set_rate(at, millionths);
         self.system
@@ -252,7 +252,7 @@ impl<M: Inspect> World<M> {
         self.lose_state(at, EMPTY_STATE);
     }
 
-    /// Cuts the power. The last writes are not on the disk, because a node does not sync its file while it runs.
+    /// Cuts the power. The last writes are not on the disk, because a running node does not sync its file.
     fn roll_back(&mut self, at: usize) {
         self.crash(at, FaultKind::Rollback);
         let synced = self.nodes[at].own.synced;
@@ -280,7 +280,7 @@ impl<M: Inspect> World<M> {
         self.system.checks.exemptions.on_state_lost(mac, last);
     }
 
-    /// Starts the process if it is dead and its minimum downtime is over.
+    /// Starts the process if it is dead and its minimum downtime has passed.
     fn start_again(&mut self, at: usize) {
         if self.now >= self.nodes[at].own.down_until {
             self.start(at);
@@ -346,7 +346,7 @@ impl<M: Inspect> World<M> {
         self.set_mac(at, shared);
     }
 
-    /// Returns the address of the node's own network card.
+    /// Returns the address of the node's original network card.
     fn own_mac(&self, at: usize) -> MacAddr {
         card(at, self.nodes[at].own.card)
     }

@@ -13,9 +13,9 @@ use crate::kernel::checks::Findings;
 /// The maximum number of frames that answer a received frame.
 const REPLIES_MAX: u32 = 2;
 
-/// The smallest progress that comes from a clock, in nanoseconds since 1970: the year 2001.
+/// The smallest progress that comes from a clock, in nanoseconds since 1970. It is a time in 2001.
 const CLOCK_PROGRESS_MIN: u64 = 1_000_000_000_000_000_000;
-/// The largest progress that a clock gives a token: the year 2116.
+/// The largest progress that a token gets from a clock. It is a time in 2116.
 const CLOCK_PROGRESS_MAX: u64 = 1 << 62;
 /// The maximum that a clock adds to a token's progress, in nanoseconds: 30 days.
 const CLOCK_STEP_MAX: u64 = 30 * 24 * 60 * 60 * 1_000_000_000;
@@ -24,7 +24,7 @@ const ELECTION_STEP_MAX: u64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StampedRun {
-    /// The simulated time at which the run was stamped.
+    /// The simulated time of the run's stamp.
     pub(super) at: u64,
     pub(super) node: usize,
     pub(super) job: u8,
@@ -37,11 +37,10 @@ pub(super) struct Checks {
     pub(super) exemptions: Exemptions,
     pub(super) findings: Findings<Rule, Infallible>,
     pub(super) exempted: u64,
-    /// The number of violations that the recorder has got.
+    /// The number of violations that the recorder already received.
     reported: usize,
     chains: BTreeMap<Chain, u64>,
-    /// The chain that was checked last. The last chain is cached, because the next check usually concerns the same
-    /// chain.
+    /// The chain of the last check. The last chain is cached, because the next check usually concerns the same chain.
     latest: Option<(Chain, u64)>,
     /// The largest progress of any tenure so far, or of any election whose winner could not send.
     strongest: u64,
@@ -68,10 +67,10 @@ impl Checks {
         self.strongest
     }
 
-    /// Checks a tenure that begins at a node, after its tenure `before`. At each time, a chain is in only one place, so
-    /// its progress only grows. Therefore no identity occurs twice (invariant 6), and no two nodes hold equal tokens
-    /// (invariant 1). `elsewhere` returns another node that holds the token. If a chain's number is used again, the
-    /// chain's progress may be lower. But two nodes must still not hold the token at the same time.
+    /// Checks a tenure that begins at a node, after its tenure `before`. At each time, a chain exists in only one
+    /// place, so its progress only grows. Therefore no identity occurs twice (invariant 6), and no two nodes hold equal
+    /// tokens (invariant 1). `elsewhere` returns another node that holds the token. If a chain's number is used again,
+    /// the chain's progress may be lower. But two nodes must still not hold the token at the same time.
     pub(super) fn check_tenure(
         &mut self,
         at: u64,
@@ -116,8 +115,8 @@ impl Checks {
         }
     }
 
-    /// Checks the token of a node that was elected and has stored this token. A clock may move the token at most 30
-    /// days beyond the strongest token. This limit applies only if the progress that the node knew (`knew`) came from a
+    /// Checks the token that a node stored after it won an election. A clock may move the token at most 30 days beyond
+    /// the strongest token. This limit applies only if the progress `knew`, which the node knew before, came from a
     /// clock.
     pub(super) fn check_election(
         &mut self,
@@ -148,8 +147,8 @@ impl Checks {
         }
     }
 
-    /// Uses the token on a resource. The resource refuses a token that is weaker than a token that it has accepted.
-    /// Returns whether the resource accepts the token.
+    /// Uses the token on a resource. The resource refuses a token that is weaker than the last accepted token. Returns
+    /// whether the resource accepts the token.
     pub(super) fn use_resource(&mut self, at: u64, node: usize, token: &Token) -> bool {
         match self.accepted {
             Some((accepted, _)) if accepted.is_stronger_than(token) => return false,

@@ -1,7 +1,7 @@
-//! The only module that lets a fault excuse a broken rule.
+//! The only module in which a fault can excuse a broken rule.
 //!
-//! Each exemption is as narrow as the knowledge of the simulator allows. Each exemption is an assumption in
-//! `docs/contributors/simulator.md`. The checks ask for exemptions only when a rule is broken already.
+//! Each exemption is as narrow as the simulator's knowledge allows. Each exemption is an assumption in
+//! `docs/contributors/simulator.md`. The checks ask for exemptions only after a rule is broken.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ pub(super) const fn chain(token: &Token) -> Chain {
     (token.author, token.number)
 }
 
-/// The rules that faults of a run have made void.
+/// The rules that are void because of faults.
 #[derive(Debug, Default)]
 pub(super) struct Exemptions {
     shared_addresses: BTreeSet<MacAddr>,
-    /// Addresses of nodes that have lost their state file, and the last number that each node had used.
+    /// Addresses of nodes that lost their state file, with the last chain number that each node used before.
     stateless: BTreeMap<MacAddr, u32>,
     /// Nodes that lost their state file and may have accepted an old offer again.
     replayed_to: BTreeSet<MacAddr>,
@@ -28,7 +28,7 @@ pub(super) struct Exemptions {
     /// Whether tokens may be ahead of the wall clocks.
     floor_is_void: bool,
     doubled_chains: BTreeSet<Chain>,
-    /// The end of the time in which promises may be broken or may come from another node.
+    /// The time until which nodes may break promises, or until which promises may come from a wrong node.
     void_until: u64,
     /// Whether stamps may be lost or wrong.
     stamps_are_void: bool,
@@ -38,29 +38,28 @@ pub(super) struct Exemptions {
 
 impl Exemptions {
     /// Excuses the chains of an address that two nodes share. The protocol knows a station only by its address. So both
-    /// nodes accept an offer to this address, and both number their chains under this address. If one of the two nodes
-    /// authored a chain, or held a chain at that time, this chain may not be unique.
+    /// nodes accept an offer to this address, and both number their chains with this address. If one of the two nodes
+    /// authored or held a chain at that time, this chain may exist twice.
     pub(super) fn on_address_shared(&mut self, mac: MacAddr) {
         self.shared_addresses.insert(mac);
     }
 
-    /// Whether the progress of a new token may be ahead of all clocks. This is permitted after bits of a token have
-    /// flipped.
+    /// Whether the progress of a new token may be ahead of all clocks. This is allowed after bits of a token flipped.
     pub(super) const fn may_exceed_clock(&self) -> bool {
         self.has_flipped_bits
     }
 
-    /// Whether two chains may have the same name, or one chain may have two different pasts. A node that knows the
-    /// stronger chain considers the other chain as the past of the stronger chain. Such a node refuses the token of the
-    /// other chain without an answer, so this token is lost too.
+    /// Whether two chains may have the same name, or one chain may have two different histories. A node that knows the
+    /// stronger chain takes the other chain for an earlier part of the stronger chain. Such a node refuses the token of
+    /// the other chain without an answer, so this token is lost too.
     pub(super) fn may_names_clash(&self) -> bool {
         !self.shared_addresses.is_empty() || self.has_flipped_bits
     }
 
-    /// Excuses the chains of a node that has lost its state file. A node that has lost its state file numbers its
-    /// chains from 1 again. `last` is the last number that the node had used before. The wall clock keeps the tokens
-    /// that the node creates ahead of earlier tokens ([`on_clock_set`](Self::on_clock_set)). Tokens that the node
-    /// re-creates from a weak token are an exception ([`may_reuse_number`](Self::may_reuse_number)).
+    /// Excuses the chains of a node that lost its state file. A node that lost its state file numbers its chains from 1
+    /// again. `last` is the last number that the node used before. The wall clock keeps the tokens that the node
+    /// creates ahead of earlier tokens ([`on_clock_set`](Self::on_clock_set)). Tokens that the node re-creates from a
+    /// weak token are an exception ([`may_reuse_number`](Self::may_reuse_number)).
     pub(super) fn on_state_lost(&mut self, mac: MacAddr, last: u32) {
         let used = self.stateless.entry(mac).or_default();
         *used = last.max(*used);
@@ -72,8 +71,8 @@ impl Exemptions {
         self.floor_is_void = true;
     }
 
-    /// Excuses an offer that is replayed to a node without its state file. The node cannot know that it has accepted
-    /// the offer before. So the replayed token, and a token that is re-created from it, may exist twice.
+    /// Excuses an offer that is replayed to a node without its state file. The node cannot know that it accepted the
+    /// same offer before. So the replayed token, and a token that is re-created from it, may exist twice.
     pub(super) fn on_offer_replayed(&mut self, to: MacAddr, token: &Token) {
         if self.stateless.contains_key(&to) {
             self.add_doubled_chain(token);
@@ -81,8 +80,8 @@ impl Exemptions {
         }
     }
 
-    /// Excuses flipped bits in a token, or in the address of an offer, that no checksum has found. Frames are not
-    /// authenticated. So a token may exist that no node has created, or a chain may be offered to two nodes. The
+    /// Excuses flipped bits that no checksum detected, in a token or in the address of an offer. Frames are not
+    /// authenticated. So a token may exist that no node created, or two nodes may get an offer of the same chain. The
     /// progress of such a token may be ahead of all clocks ([`on_clock_set`](Self::on_clock_set)).
     pub(super) fn on_token_corrupted(&mut self, token: &Token) {
         self.floor_is_void = true;
@@ -92,12 +91,12 @@ impl Exemptions {
 
     /// Makes the checks ignore every promise until the time `until`. There are five reasons:
     ///
-    /// - Bits of a promise, or of a heartbeat that requests a promise, have flipped.
+    /// - Bits flipped in a promise, or in a heartbeat that requests a promise.
     /// - Two stations share an address, and promises are known by the address.
-    /// - A node was restarted with a shorter HEART_BEAT_PERIOD than before. So its earlier promise may last longer than
-    ///   the time for which it is silent after the restart.
+    /// - A node restarted with a shorter HEART_BEAT_PERIOD. So the node's earlier promise may last longer than its
+    ///   silence after the restart.
     /// - The clock rate of a node has changed.
-    /// - A node gets another address while a node expects a wrong number of members.
+    /// - A node gets a different address while a node expects a wrong number of members.
     pub(super) fn void_promises(&mut self, until: u64) {
         self.void_until = self.void_until.max(until);
     }
@@ -116,14 +115,14 @@ impl Exemptions {
         self.drifting.contains(&node)
     }
 
-    /// Excuses flipped bits in a stamp that no checksum has found.
+    /// Excuses flipped bits in a stamp that no checksum detected.
     pub(super) fn void_stamps(&mut self) {
         self.stamps_are_void = true;
     }
 
-    /// Whether a job may run twice in a period that began at `began`. If a member has lost its state file, it has also
-    /// lost its stamps, so a majority may no longer store the stamp. Two stations with the same address count as one
-    /// member. If a wall clock was set while a node was down, a run may look older than it is.
+    /// Whether a job may run twice in a period that began at `began`. If a member loses its state file, it also loses
+    /// its stamps, so a majority may no longer store the stamp. Two stations with the same address count as one member.
+    /// If a wall clock was set while a node was down, a run may look older than it is.
     pub(super) fn may_run_again(&self, began: u64) -> bool {
         self.stamps_are_void
             || !self.stateless.is_empty()
@@ -133,8 +132,8 @@ impl Exemptions {
             || began < self.void_until
     }
 
-    /// Whether two nodes may have a quorum at `now` with these tokens. A promise ends when its chain appears at another
-    /// node. If the chain is, or was, in two places, this appearance proves nothing.
+    /// Whether two nodes may have a quorum at `now` with these tokens. A promise ends when its chain appears at a
+    /// different node. If the chain is or was in two places, its appearance at a different node proves nothing.
     pub(super) fn may_have_two_quorums(&self, now: u64, one: &Token, other: &Token) -> bool {
         let tainted = |token| self.doubled_chains.contains(&chain(token));
         // A node without its state file may reuse a chain's name. Then members confuse the new chain with the old
@@ -151,7 +150,7 @@ impl Exemptions {
     }
 
     /// Whether a node with a quorum may lose its token to `other`. The node may lose its token if there are two
-    /// quorums, or if one chain is in two places.
+    /// quorums, or if one chain exists in two places.
     pub(super) fn may_lose_token(&self, now: u64, held: &Token, other: &Token) -> bool {
         self.may_have_two_quorums(now, held, other) || self.may_names_clash()
     }
@@ -175,9 +174,9 @@ impl Exemptions {
             || self.floor_is_void && self.stateless.contains_key(&token.author)
     }
 
-    /// Whether a chain's number may be used again. In the same cases, a node may send a chain that has the node's
-    /// address, although the node has not stored the chain. The reason: another node authored the chain, or this node
-    /// has lost its state file.
+    /// Whether a chain's number may be used again. In the same cases, a node may send a chain with the node's address
+    /// that the node did not store. The reason: a node with the same address authored the chain, or this node lost its
+    /// state file.
     pub(super) fn may_reuse_number(&self, token: &Token) -> bool {
         self.doubled_chains.contains(&chain(token))
             || self.shared_addresses.contains(&token.author)

@@ -13,8 +13,8 @@ use crate::kernel::schedule::FaultFields as _;
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000 * MS;
-/// The minimum downtime of a node that loses its state file. With all constants that a run can have, the givers give up
-/// every earlier offer to the node within this time. Without the wait, the node could accept the same token twice.
+/// The minimum downtime of a node that loses its state file. Within this time, the givers give up every earlier offer
+/// to the node, for all constants that a run can have. Without this wait, the node could accept the same token twice.
 const FORGET_DOWNTIME_MIN: u64 = 2 * SECOND;
 
 impl Schedule {
@@ -94,8 +94,9 @@ struct RingTimes {
     latency_us: (u64, u64),
 }
 
-/// The factor by which the times of a quick ring are shorter. In a quick ring, a member is silent after 3.2 s and
-/// forgotten after 4 s. So members become silent and are forgotten even in the shortest runs.
+/// The factor by which the times of a quick ring are shorter than the default times. In a quick ring, a member is
+/// silent after 3.2 s and forgotten after 4 s. So even the shortest runs have members that become silent and are
+/// forgotten.
 const QUICK_FACTOR: u64 = 4;
 
 impl RingTimes {
@@ -110,8 +111,8 @@ impl RingTimes {
     }
 }
 
-/// Draws TAKE_TIMEOUT and TAKE_ATTEMPTS. Most draws give the defaults. Some draws are so large that heartbeats are due
-/// while a token is offered.
+/// Draws TAKE_TIMEOUT and TAKE_ATTEMPTS. Most draws give the defaults. Some drawn times are so large that heartbeats
+/// are due while a token is offered.
 fn draw_offer_times(rng: &mut Rng) -> (u64, u32) {
     if rng.chance(750) {
         return (default_take_timeout_us(), default_take_attempts());
@@ -120,7 +121,7 @@ fn draw_offer_times(rng: &mut Rng) -> (u64, u32) {
     (timeout, rng.pick(&[1, 2, 3, 5]))
 }
 
-/// Draws a fault that stays when the other faults end: one node misses frames or is slow.
+/// Draws a fault that continues after the other faults end: one node misses frames or is slow.
 fn draw_lasting_fault(rng: &mut Rng, nodes: usize, met: &[FaultKind]) -> Option<Fault> {
     if nodes < 2 {
         return None;
@@ -151,7 +152,7 @@ struct Generator {
     /// The duration of the faults; all times here are in microseconds.
     time: u64,
     actions: Vec<Action>,
-    /// Whether dead stations have sent a frame.
+    /// Whether any dead station has sent a frame.
     some_spoke: bool,
 }
 

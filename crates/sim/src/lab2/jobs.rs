@@ -1,6 +1,6 @@
 //! Jobs that run once in a period: two runs of the same job never begin within one period.
 //!
-//! At grade quorum, this rule always holds. At other grades, the rule holds if the segment was never split and lost no
+//! At grade quorum, this rule always holds. At other grades, the rule holds if the segment never splits and loses no
 //! frame. In addition, a node that knows about the run must stay up.
 
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::system::{Lab2Event, World};
 use crate::kernel::queue::id;
 
 const SECOND: u64 = 1_000_000_000;
-/// When 99 % of a period have passed by a node's clock, at least this percentage has passed in simulated time. The next
+/// When 99 % of a period have passed on a node's clock, at least this percentage has passed in simulated time. The next
 /// run may begin at that time.
 const PERIOD_PERCENT_MIN: u64 = 97;
 /// The kinds of fault that neither split the segment nor lose frames.
@@ -208,7 +208,7 @@ impl<M: Inspect> World<M> {
         checks.runs.push(run);
     }
 
-    /// Whether no fault has kept a frame from a node.
+    /// Whether no fault prevented a node from receiving a frame.
     fn is_whole(&self) -> bool {
         let mut kinds = FaultKind::ALL.iter();
         kinds.all(|kind| HARMLESS_KINDS.contains(kind) || self.system.stats.fault_count(*kind) == 0)

@@ -61,8 +61,8 @@ impl<M: Inspect> World<M> {
             self.system.checks.report(now, Some(at), Rule::Lease, what);
         }
     }
-    /// Returns another node whose application may still rely on its claim. The clock of this other node decides whether
-    /// its claim has ended.
+    /// Returns a different node whose application may still rely on its claim. The clock of the returned node decides
+    /// whether the claim of this node has ended.
     pub(super) fn other_claim(
         &self,
         at: usize,

@@ -14,16 +14,16 @@ use super::system::World;
 use super::unresponsive_station::long_work;
 use crate::kernel::schedule::FaultFields as _;
 
-/// After this number of failed handovers in a row, an OWNER tries only members that have sent frames meanwhile.
+/// After this number of successive failed handovers, an OWNER tries only members that have sent frames since then.
 const FAILED_HANDOVERS_MAX: u32 = 3;
 /// The maximum number of members that request the token at the same time.
 const WANTING_MEMBERS_MAX: usize = 32;
 /// The duration of the work of a member that requests the token, in nanoseconds.
 const WORK_NANOS: u64 = 2_000_000;
-/// If there is exactly one owner for this time, the check ends before its bound. In small rings, the check reaches its
-/// bound before this time.
+/// If exactly one owner exists for this time, the check ends early. In small rings, the check reaches its bound before
+/// this time.
 const SOLE_OWNER_TIME: Duration = Duration::from_secs(3);
-/// The maximum time without promises after a start, in WAITER_TIMEOUTs.
+/// The maximum time after a start in which a node makes no promises, in WAITER_TIMEOUTs.
 const NO_PROMISE_TIMEOUTS_MAX: u32 = 10;
 /// The interval at which the tables are compared.
 const TABLES_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -37,19 +37,19 @@ struct Bounds {
     /// Invariant 4: the time until a dead owner is replaced.
     replaced: Duration,
     /// Invariant 5: the time until the tables are equal. The protocol states no bound. Each difference disappears after
-    /// a few heartbeats. A dispute about the IP of a silent member lasts for some WAITER_TIMEOUTs. A long table takes a
-    /// heartbeat for every two of its frames.
+    /// a few heartbeats. A dispute about the IP of a silent member lasts for some WAITER_TIMEOUTs. A long table needs
+    /// one heartbeat for every two of its frames.
     equal_tables: Duration,
     /// The time until every live member has had the token, including failed handovers to dead members.
     round: Duration,
     waiter_timeout: Duration,
-    /// The time until a node that gave up the token asks whether it may be the owner again.
+    /// The time after which a node that gave up the token asks whether it may be the owner again.
     probe: Duration,
 }
 
-/// The time until a live member has ended a dispute about its own IP, in WAITER_TIMEOUTs.
+/// The time within which a live member ends a dispute about its own IP, in WAITER_TIMEOUTs.
 const IP_DISPUTE_TIMEOUTS: u32 = 4;
-/// The number of heartbeats without a frame after which a member is silent.
+/// The number of heartbeats after which a member that sent no frame counts as silent.
 const SILENT_AFTER_HEARTBEATS: u32 = 128;
 /// The length of a PING that contains its author's MTU, in bytes.
 const MTU_PING_LEN: usize = 79;
@@ -160,7 +160,7 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Applies the permanent fault to a live node, which then requests the token repeatedly. Returns the node.
+    /// Applies a permanent fault to a live node, and makes this node request the token repeatedly. Returns the node.
     fn apply_lasting_fault(&mut self, fault: &Fault) -> Option<usize> {
         let (Fault::Broadcast { node, .. }
         | Fault::Cut { to: node, .. }
@@ -321,8 +321,9 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Checks that no node reports a diagnostic whose cause is over. A member that hears again announces this in its
-    /// next broadcast. If the owner sends no heartbeats, this broadcast is the member's next sign of life.
+    /// Checks that no node reports a diagnostic after the end of its cause. A member that receives frames again
+    /// announces this in its next broadcast. If the owner sends no heartbeats, this broadcast is the member's next sign
+    /// of life.
     fn check_diagnostics(&mut self, bounds: &Bounds) {
         let limit = bounds.waiter_timeout * IP_DISPUTE_TIMEOUTS
             + self.system.constants.heartbeat * SILENT_AFTER_HEARTBEATS;
@@ -335,8 +336,8 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Returns a diagnostic that is reported without a cause. A report about a member that has died does not count,
-    /// because the dead member cannot end it.
+    /// Returns a reported diagnostic that has no cause. A report about a dead member does not count, because the dead
+    /// member cannot end the report.
     fn find_unfounded_diagnostic(&self) -> Option<String> {
         let present = |mac| self.live().any(|at| self.nodes[at].own.mac == mac);
         // If an MTU is too small for a PING with a profile, members may never learn the new times of another member.

@@ -7,7 +7,7 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{Constants, StoredStamp, StoredState};
 use ring_proto::time::Instant;
 
-/// The state of a node that has stored nothing.
+/// The initial state of a node without a state file.
 pub(super) const EMPTY_STATE: StoredState = StoredState {
     my_token_number: 0,
     known: None,
@@ -23,7 +23,7 @@ pub(super) struct Job {
     pub(super) begun: bool,
     /// Whether the work needs a quorum.
     pub(super) quorum: bool,
-    /// The tenure that the members shall confirm, and the number of requests that the node has sent to the members.
+    /// The tenure that the members shall confirm, and the number of requests to the members.
     pub(super) asked: Option<(Token, u32)>,
     /// The number of tenures when the node began to request the token.
     pub(super) tenures: u64,
@@ -42,13 +42,13 @@ pub(super) struct JobRun {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JobRunState {
     Waiting,
-    /// The node has requested permission from its state machine.
+    /// The node asked its state machine for permission.
     Asked,
     /// The job runs until this time.
     Working(u64),
 }
 
-/// The events, except frames, that a stalled process finds when it continues.
+/// The events, except frames, that wait while a process is stalled.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MissedEvents {
     /// Whether the work under the token was done.
@@ -81,18 +81,18 @@ pub struct NodeData {
     pub(super) ip: [u8; 16],
     /// The state file.
     pub(super) durable: StoredState,
-    /// The progress that the node knew just before it stored the chain that is now in the file.
+    /// The progress that the node knew directly before it stored the current chain in the file.
     pub(super) knew: u64,
     /// The part of the state file that is certainly on the disk.
     pub(super) synced: StoredState,
-    /// The number of writes since that part of the file reached the disk.
+    /// The number of writes since the last sync of that part of the file to the disk.
     pub(super) unsynced: u32,
     pub(super) stamps: Vec<StoredStamp>,
     pub(super) constants: Rc<Constants>,
-    /// Whether the node got the command to shut down and is still running.
+    /// Whether the node is shutting down after a command.
     pub(super) leaving: bool,
-    /// Whether the node was paused. The node may not know the end of the pause yet, because a stalled process reads no
-    /// commands.
+    /// Whether the node was paused. The node may not know about the end of the pause, because a stalled process reads
+    /// no commands.
     pub(super) held_off: bool,
     /// The token that the node holds.
     pub(super) held: Option<Token>,
@@ -108,7 +108,7 @@ pub struct NodeData {
     pub(super) quorum: Option<OwnerQuorum>,
     /// The lease of the node's application, if the application works.
     pub(super) lease: Option<AppClaim>,
-    /// The time before which the node is not started, because it lost its state file.
+    /// The time before which the node does not start, because it lost its state file.
     pub(super) down_until: u64,
     pub(super) seen: InputEvents,
 }
@@ -116,11 +116,11 @@ pub struct NodeData {
 /// The events of a state machine during one input.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct InputEvents {
-    /// The number of frames sent since the last received frame was handled.
+    /// The number of sent frames since the node began to handle the last received frame.
     pub(super) replies: u32,
     /// The stronger token that the node met while it was an owner with a quorum.
     pub(super) outdone: Option<Token>,
-    /// The number of members after the table has grown during this input; 0 if the table has not grown.
+    /// The number of members after this input, if the table grew during the input; otherwise 0.
     pub(super) grown: usize,
 }
 

@@ -40,7 +40,7 @@ pub type Violation = violation::Violation<Rule>;
 /// The outcome of a run.
 pub type Outcome = violation::Outcome<Rule, Stats>;
 
-/// The counters of a run. Lab2 counts exemptions without their reasons.
+/// The counters of a run. Lab2 counts exemptions, but does not record their reasons.
 pub type Stats = stats::Stats<FaultKind, Infallible, Counters>;
 
 counters! {
@@ -56,7 +56,7 @@ counters! {
         silent,
         /// Reports that a member is forgotten.
         forgotten,
-        /// OWNERs that gave up the token because they could send no heartbeat.
+        /// Number of OWNERs that gave up the token because they could send no heartbeat.
         expired_leases,
         /// Pieces of work under a token.
         jobs,
@@ -64,7 +64,7 @@ counters! {
         runs,
         /// Pieces of work that the fenced resource refused because the token was outdated.
         fenced,
-        /// Broken rules that a fault had made void.
+        /// The number of broken rules that a fault excused.
         exempted,
     }
     most {

@@ -24,8 +24,8 @@ impl<M: Inspect> World<M> {
         strongest.map(|(_, at)| at)
     }
 
-    /// Whether there is exactly one token. All owners must have the same chain, and only one of them may use the token.
-    /// The other owners have offered the token and wait for an answer.
+    /// Whether exactly one token exists. All owners must have the same chain, and only one owner may use the token. The
+    /// other owners have offered the token and wait for an answer.
     pub fn has_one_owner(&self) -> bool {
         let nodes = &self.nodes;
         let Some(first) = self

@@ -2,7 +2,7 @@
 //!
 //! A node with a quorum gives its application a time until which the application may rely on the quorum. The
 //! application relies on the quorum until this time, even if the node loses its token, crashes or stalls. Only a
-//! handover by this node makes the time end earlier.
+//! handover by this node ends this time earlier.
 
 use ring_codec::lab2::Token;
 use ring_runtime::driver::Driver;
@@ -47,10 +47,10 @@ impl<M: Inspect> World<M> {
         self.compare_quorums(at, token);
     }
 
-    /// Checks a node that has a quorum and has received a token that is stronger than the node's token. The checked
-    /// node's tenure and quorum must continue. The only exception: the other owner is new, and with it a majority needs
-    /// more members. A node is not checked if it gave up its token meanwhile, or if it could not store a re-created
-    /// token.
+    /// If a node has a quorum and receives a token that is stronger than its own token, checks this node. The checked
+    /// node's tenure and quorum must continue. The only exception: the other owner is new, and because of this new
+    /// member a majority needs more members. A node is not checked if it gave up its token before the check, or if it
+    /// could not store a re-created token.
     pub(super) fn check_loss(&mut self, at: usize, outdone: Token) {
         let now = self.now;
         let node = &self.nodes[at];

@@ -1,5 +1,5 @@
-//! Work that needs a quorum. As the daemon does, the node asks the members for a while, and then lets other members
-//! have the token.
+//! Work that needs a quorum. Like the daemon, the node asks the members for a while, and then lets other members have
+//! the token.
 
 use ring_proto::lab2::Command;
 use ring_proto::time::nanos;
@@ -31,8 +31,8 @@ impl<M: Inspect> World<M> {
             && self.live().all(enough)
     }
 
-    /// If the node's work needs a quorum and the node has none, asks the members to confirm its tenure. Returns whether
-    /// it asks.
+    /// If the node's work needs a quorum and no quorum exists, asks the members to confirm the node's tenure. Returns
+    /// whether it asks.
     pub(super) fn ask_if_quorum_missing(&mut self, at: usize) -> bool {
         let now = self.now;
         let node = &mut self.nodes[at];

@@ -1,4 +1,4 @@
-//! The interface of a recorder, which sees every detail of a run.
+//! The interface of a recorder. A recorder sees every detail of a run.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use super::schedule::Fault;
 
 /// Sees the events of a simulation, and cannot change it. Times are from the start of the run.
 pub trait Recorder {
-    /// Records a frame that a node has sent; `from` is `None` if no node has sent the frame.
+    /// Records a frame; `from` is `None` if the frame does not come from a node.
     fn on_sent(&mut self, at: Duration, from: Option<usize>, frame: &[u8]);
-    /// Records a frame that a node has read after it had waited for `age`.
+    /// Records that a node read a frame that had waited for `age`.
     fn on_read(&mut self, at: Duration, node: usize, frame: &[u8], age: Duration);
     /// Records an event of a state machine.
     fn on_event(&mut self, at: Duration, node: usize, event: &Event);

@@ -1,4 +1,4 @@
-//! A run as data: its faults, their times, and the seed of everything else.
+//! A run as data: the faults, their times, and the seed for all other random values.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ const MAX_SPAN_US: u64 = 60 * 1_000_000;
 const MAX_RATE: u32 = 10_000;
 /// The maximum rate error of clocks that break this limit.
 pub(super) const MAX_DRIFT: u32 = 200_000;
-/// The maximum change of a wall clock. All dates stay within 64 bits of nanoseconds.
+/// The maximum change of a wall clock. All dates fit into 64 bits of nanoseconds.
 const MAX_STEP_US: u64 = 100 * MAX_TIME_US;
 
 /// The initial and largest MTU of every interface.
 pub(super) const MTU: u16 = 1_500;
 /// The smallest MTU of the kernel. With this MTU, a node can send an offer or a heartbeat without data, but no promise.
 pub(super) const MIN_MTU: u16 = 68;
-/// An MTU that only tables and data exceed. All other frames are short enough.
+/// An MTU that is too small only for tables and data. All other frames are short enough.
 pub(super) const SMALL_MTU: u16 = 128;
 /// The smallest payload limit that a run sets for the network. With this limit, an offer can pass, but a heartbeat with
 /// its profile cannot pass.
@@ -47,13 +47,13 @@ declare_schedule! {
         /// TAKE_ATTEMPTS of the ring.
         #[serde(default = "default_take_attempts")]
         pub take_attempts: u32,
-        /// The time for which a silent member stays in the tables.
+        /// The time after which the tables forget a silent member.
         #[serde(default = "default_forget_us")]
         pub forget_us: u64,
     }
     last {
-        /// A fault that stays when the other faults end. While members request the token, one node misses frames or is
-        /// slow.
+        /// A fault that continues after the other faults end. While members request the token, one node misses frames
+        /// or is slow.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub lasting: Option<Fault>,
     }
@@ -68,7 +68,7 @@ pub(super) fn default_take_timeout_us() -> u64 {
     nanos(Constants::default().take_timeout) / 1_000
 }
 
-/// Returns the default time for which silent members are remembered.
+/// Returns the default time after which silent members are forgotten.
 pub(super) fn default_forget_us() -> u64 {
     Constants::default().forget.map_or(0, nanos) / 1_000
 }
@@ -156,7 +156,8 @@ impl Nodes for Schedule {
 }
 
 declare_faults! {
-    /// Faults and user actions. A rate is valid until another rate is set. When the faults end, all faults are undone.
+    /// A fault or user action of Lab2. A rate stays valid until a new rate is set. When the faults end, all faults are
+    /// undone.
     #[serde(tag = "do", rename_all = "snake_case")]
     Fault {
         /// Loses frames.
@@ -169,7 +170,7 @@ declare_faults! {
         Delay[] { by_us: u64, jitter_us: u64 },
         /// Flips bits of frames.
         Corrupt[] { of_1000: u16 },
-        /// Keeps the frames of one node from another node.
+        /// Stops all frames from the node `from` to the node `to`.
         Cut[from, to] => Self::Mend { from, to },
         /// Undoes a `Cut`.
         Mend[from, to],
@@ -205,7 +206,7 @@ declare_faults! {
         /// other times follow from the heartbeat. If `percent` is 100, the node has the ring's constants.
         Constants[node] {
             percent: u16,
-            /// The number of members that the node expects, if all other nodes expect the ring's number.
+            /// The number of members that this node expects. All other nodes expect the ring's number.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             expect: Option<usize>,
         } => Self::Constants { node, percent: 100, expect: None },
@@ -224,7 +225,7 @@ declare_faults! {
         Address[node] { ip: u8 },
         /// Makes the node `node` hand its token over to the node `to`, or to the next member if `to` equals `node`.
         Yield[node, to],
-        /// Pauses the node: it takes part, but owns nothing.
+        /// Pauses the node: a paused node takes part, but cannot become the owner.
         HoldOff[node] => Self::HoldAgain { node },
         /// Ends the pause.
         HoldAgain[node],
@@ -242,9 +243,9 @@ declare_faults! {
         Unresponsive[],
         /// Makes writes of the node's state file fail, or succeed again.
         Disk[node] { full: bool },
-        /// Limits the payloads that the node's interface carries. The limit stays when the faults end.
+        /// Limits the payloads that the node's interface carries. The limit continues after the end of the faults.
         Mtu[node] { mtu: u16 },
-        /// Loses all frames to the node, or lets them reach the node again.
+        /// Loses all frames to the node, or delivers them again.
         Deaf[node] { deaf: bool },
         /// Loses the unicasts from the node or to the node, or makes the node's interface refuse them.
         Unicast[node] {
@@ -253,7 +254,7 @@ declare_faults! {
             #[serde(default)]
             refused: bool,
         },
-        /// Keeps broadcasts from the node, or lets them reach it again.
+        /// Loses broadcasts to the node, or delivers them again.
         Broadcast[node] { lost: bool },
         /// Cuts the node off from all other nodes, or connects it again.
         Aside[node] { aside: bool },
@@ -264,8 +265,8 @@ declare_faults! {
         Drift[node] { millionths: i32 },
         /// Kills the process and restores an earlier version of its state file.
         Rollback[node] => Self::Start { node },
-        /// Introduces `count` dead stations, beginning with the number `first`. Either one of these stations lists all
-        /// other stations, or each of these stations has sent one frame.
+        /// Introduces `count` dead stations, beginning with the number `first`. One of these stations lists all other
+        /// stations, or each of these stations has sent one frame.
         Dead[] { first: u16, count: u16, spoke: bool },
     }
 }

@@ -47,7 +47,7 @@ impl<M: Inspect> World<M> {
         mac(self.rng.index(self.nodes.len()))
     }
 
-    /// Returns a frame of valid form that is false or out of place.
+    /// Returns a well-formed frame with false content, or a frame at a wrong time.
     fn draw_wrong_frame(&mut self, to: MacAddr) -> Vec<u8> {
         let token = self.draw_weak_token();
         let hash = self.rng.draw();
@@ -119,7 +119,7 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Makes about every other frame malformed.
+    /// Makes about half of the frames malformed.
     fn damage(&mut self, bytes: &mut Vec<u8>) {
         match self.rng.below(10) {
             0 => bytes.truncate(self.rng.index(bytes.len())),

@@ -28,7 +28,7 @@ use crate::kernel::streams::{ConnectionTable, NoStreams};
 use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::{node, simulation};
 
-/// The maximum number of writes of a state file that are not on the disk.
+/// The maximum number of writes of a state file that are not synced to the disk.
 const UNSYNCED_WRITES_MAX: u32 = 8;
 
 /// A simulation of several Lab2 nodes on a segment.
@@ -40,9 +40,9 @@ pub(super) type Node<M> = node::Node<Lab2System<M>>;
 /// An event of Lab2.
 #[derive(Debug)]
 pub enum Lab2Event {
-    /// The station that never takes the token requests it again.
+    /// The unresponsive station requests the token again.
     Ask,
-    /// A node has done its work with this number.
+    /// A node finished its work with this number.
     Done(u32, u32),
     /// The job run with this number may take its next step.
     JobRun(u32, u32),
@@ -109,7 +109,7 @@ impl<M> Lab2System<M> {
         }
     }
 
-    /// Makes promises void that members made shortly before `at`, or make later. The promises are void as long as the
+    /// Makes the promises void that members made shortly before `at` or later. The promises stay void as long as the
     /// slowest node's promises last.
     pub(super) fn void_promises_from(&mut self, at: u64) {
         let lasts = nanos(self.slowest.max(4 * self.constants.waiter_timeout()));

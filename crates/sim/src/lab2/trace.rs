@@ -34,7 +34,7 @@ impl Trace {
         }
     }
 
-    /// Returns the lines, and keeps none from now on.
+    /// Returns the lines, and stops recording.
     pub fn take(&self) -> Vec<String> {
         self.shared.take().lines.into()
     }

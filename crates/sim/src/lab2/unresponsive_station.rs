@@ -1,5 +1,5 @@
-//! A station that always requests the token and never takes it, because its unicasts are lost or it is too slow. The
-//! station stays when the other faults end, and the ring must keep its promises.
+//! A station that always requests the token and never takes it. Either its unicasts are lost, or the station is too
+//! slow. The station stays after the end of the other faults, and the ring must still keep its promises.
 
 use std::time::Duration;
 
@@ -11,11 +11,10 @@ use super::Inspect;
 use super::settings::FaultKind;
 use super::system::{Lab2Event, World};
 
-/// The station's address. In ring order, this address comes after the addresses of all nodes.
+/// The station's address. In ring order, it comes after the addresses of all nodes.
 const STATION: MacAddr = MacAddr([2, 0xff, 0, 0, 2, 1]);
-/// Returns the duration of the work of members that request the token again at once, in nanoseconds. The duration is
-/// longer than the interval between two WANT_TOKEN of the station. So the station requests the token after each piece
-/// of work.
+/// Returns a duration of work, in nanoseconds, for members that request the token again at once. The duration is longer
+/// than the interval between two WANT_TOKEN of the station. So the station requests the token after each piece of work.
 pub(super) fn long_work(heartbeat: Duration) -> u64 {
     nanos(heartbeat * 6 / 5)
 }
@@ -28,7 +27,7 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Sends WANT_TOKEN, as often as a member does.
+    /// Sends WANT_TOKEN at the same interval as a member.
     pub(super) fn send_want_token(&mut self) {
         self.system.count_fault(FaultKind::Unresponsive);
         self.broadcast_as(STATION, Message::WantToken);

@@ -15,7 +15,8 @@ use crate::kernel::conditions::Network;
 use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
 
-/// The size up to which a table is checked whenever it grows. A larger table is checked when its size has doubled.
+/// The largest size at which each growth of a table is checked. A larger table is checked only when its size has
+/// doubled.
 const SMALL_TABLE: usize = 64;
 const SECOND: u64 = 1_000_000_000;
 
@@ -42,7 +43,7 @@ impl<M: Inspect> World<M> {
         Self::assemble(nodes, network, rng, Lab2System::new(constants))
     }
 
-    /// Sets the recorder, which gets every detail from now on.
+    /// Sets the recorder. From then on, the recorder gets every detail.
     pub fn set_recorder(&mut self, recorder: Box<dyn Recorder>) {
         self.system.recorder = Some(recorder);
     }

@@ -30,8 +30,8 @@ macro_rules! schedules {
 }
 pub(crate) use schedules;
 
-/// Checks that the files in the directory `schedules/` next to a source file have these names. The path of the source
-/// file begins at the workspace.
+/// Checks that a test runs each file in the directory `schedules/` next to a source file, by comparing their names with
+/// `names`. The path of the source file begins at the workspace.
 pub(crate) fn all_are_run(source: &str, names: &[&str]) {
     let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(source);
     let files =

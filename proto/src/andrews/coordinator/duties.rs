@@ -13,8 +13,8 @@ pub(crate) enum MemberRequest {
     /// The node asks the coordinator to remove the node's successor. The id is the id of the successor at the time of
     /// the request.
     Remove(u32),
-    /// The node that asks has the coordinator as its successor, and cannot reach the coordinator. The coordinator then
-    /// removes this node, and the node joins at another place.
+    /// The node that asks has the coordinator as its successor, and cannot reach it. The coordinator then removes the
+    /// asking node, and this node joins at a different place.
     Leave,
 }
 
@@ -25,11 +25,11 @@ pub(crate) struct CoordinatorDuties {
     /// Whether the token has been missing for so long that the coordinator makes a new token at once.
     is_overdue: bool,
     is_beat_due: bool,
-    /// The time at which the coordinator last removed the successor of each node.
+    /// For each node: the time at which the coordinator last removed the node's successor.
     removals: BTreeMap<u32, Instant>,
     /// The requests of the nodes: at most one request per node.
     requests: BTreeMap<u32, MemberRequest>,
-    /// The node whose request was served last.
+    /// The node whose request the coordinator served last.
     last_served: u32,
 }
 
@@ -59,7 +59,7 @@ impl CoordinatorDuties {
         self.requests.insert(node, request);
     }
 
-    /// Removes and returns the next request. Nodes are served in the order of their ids, so that no node waits
+    /// Removes and returns the next request. The coordinator serves nodes in the order of their ids, so no node waits
     /// indefinitely.
     pub(crate) fn next_member_request(&mut self) -> Option<(u32, MemberRequest)> {
         let after = self

@@ -1,5 +1,6 @@
 //! The database jobs of this node (`docs/board/protocol/members.md`, rules L; `database.md`, rules D). At most one job
-//! runs for the topology, and one for posts. The node also remembers jobs that it has given up without an outcome.
+//! for the topology runs at a time, and at most one job for posts. The node also remembers jobs that it gave up before
+//! their outcome arrived.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,8 +11,8 @@ use crate::time::Instant;
 
 // Each datagram may ask for a look. A flood of datagrams must not become a flood of transactions.
 const LOOK_GAP_MIN: Duration = Duration::from_millis(20);
-/// While this many jobs are unanswered, the node starts no further attempt. So the jobs do not pile up at a database
-/// that hangs.
+/// While this number of jobs is unanswered, the node starts no further attempt. So the jobs do not pile up at a
+/// database that hangs.
 const OVERDUE_JOBS_MAX: usize = 4;
 
 /// A job that was started and has no outcome.
@@ -27,8 +28,8 @@ pub(crate) struct RunningJob {
 pub(crate) enum DatabaseAttempt {
     /// Prepares the tables before the first look.
     Prepare,
-    /// Tests the database with a write, because an earlier write has failed. A look would not be a sufficient test,
-    /// because a look succeeds even on a standby or with a full disk.
+    /// Tests the database with a write, because an earlier write failed. A look would not be a sufficient test, because
+    /// a look succeeds even on a standby or with a full disk.
     Write,
     Look,
 }
@@ -44,19 +45,19 @@ pub(crate) enum Timeliness {
 #[expect(clippy::struct_excessive_bools)]
 #[derive(Debug, Default)]
 pub(crate) struct Database {
-    /// The state of the database as the outcomes of jobs have shown it.
+    /// The state of the database, according to the outcomes of jobs.
     state: DatabaseState,
     /// The time at which the database last began to answer.
     up_since: Instant,
-    /// Whether a write has failed and no write has succeeded since then.
+    /// Whether the last write failed.
     has_failed_to_write: bool,
-    /// Whether the node must not base decisions on the rows, because it read them before the database failed or refused
-    /// a write.
+    /// Whether the rows are too old for decisions, because the node read them before the database failed or refused a
+    /// write.
     is_stale: bool,
     is_prepared: bool,
     wants_look: bool,
     looks: Throttle,
-    /// Whether the node may make another attempt while the database does not answer.
+    /// Whether a further attempt is due while the database does not answer.
     is_attempt_due: bool,
     next_poll: Instant,
     last_id: u64,
@@ -113,7 +114,7 @@ impl Database {
         self.is_fresh() && self.posts_job.is_none()
     }
 
-    /// Returns the id of the job for posts, and the number of requests that the job serves.
+    /// Returns the id of the job for posts, and the number of requests in this job.
     pub(crate) fn posts_job(&self) -> Option<(u64, usize)> {
         let job = self.posts_job.as_ref()?;
         match &job.work {
@@ -122,12 +123,12 @@ impl Database {
         }
     }
 
-    /// Trusts the rows again, after a look.
+    /// After a look, trusts the rows again.
     pub(crate) const fn on_look_taken(&mut self) {
         self.is_stale = false;
     }
 
-    /// If a job may start now, returns the next job that finds out whether the database can be used.
+    /// If a job may start now, returns the next job that tests whether the database can be used.
     pub(crate) fn next_attempt(&mut self, now: Instant) -> Option<DatabaseAttempt> {
         if self.topology_job.is_some() || self.overdue_jobs.len() >= OVERDUE_JOBS_MAX {
             return None;
@@ -198,7 +199,7 @@ impl Database {
         self.looks.record(now);
     }
 
-    /// Notes that a transaction has succeeded.
+    /// Notes that a transaction succeeded.
     pub(crate) const fn on_done(&mut self, work: &Work, now: Instant) {
         // After a failed write only a successful write proves anything: a look succeeds on a standby as well.
         self.has_failed_to_write &= !is_written(work);

@@ -1,4 +1,4 @@
-//! The database as this node knows it: whether it answers, its jobs, and the rows that the node read last.
+//! This node's view of the database: whether it answers, its jobs, and the rows that the node read last.
 
 mod jobs;
 mod row_watch;

@@ -1,5 +1,5 @@
-//! Measures for how long the rows have stayed the same. This module also has the timers that depend on the age of the
-//! rows (`docs/board/protocol/members.md`, rules L; `token.md`, rules T).
+//! Measures for how long the rows have been the same. This module also contains the timers that depend on the age of
+//! the rows (`docs/board/protocol/members.md`, rules L; `token.md`, rules T).
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use crate::time::Instant;
 /// Timers that depend on the rows of several looks.
 #[derive(Debug, Default)]
 pub(crate) struct RowWatch {
-    /// The time of the first look at the database that showed the current beat of the coordinator.
+    /// The time of the first look at the database that read the current beat of the coordinator.
     beat_since: Instant,
     /// The time of the first look at the database that showed the current coordinator and term.
     coordinator_since: Instant,
     /// Whether the next write that tests the database is due.
     is_try_due: bool,
-    /// Whether the reason for the pending claim is that no token was seen.
+    /// Whether the node makes the pending claim because it saw no token.
     is_for_lost_token: bool,
-    /// Whether a claim for a lost token was committed, so that this node must make a token at once.
+    /// Whether the database committed a claim for a lost token, so that this node must make a token at once.
     is_token_due: bool,
 }
 
@@ -38,7 +38,7 @@ impl RowWatch {
         self.coordinator_since
     }
 
-    /// Whether looks have shown the same beat for at least `time`, up to the look at `read_at`.
+    /// Whether all looks during at least `time`, up to the look at `read_at`, read the same beat.
     pub(crate) fn is_beat_stalled(
         &self,
         time: Duration,

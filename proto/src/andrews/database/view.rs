@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::andrews::{Change, CoordinatorRow, Rows};
 use crate::time::Instant;
 
-/// The rows of a look, including the changes that this node has made as coordinator since the look.
+/// The rows of the last look, with the later changes of this node as coordinator.
 #[derive(Debug)]
 pub(crate) struct View {
     successors: BTreeMap<u32, u32>,
@@ -41,7 +41,7 @@ impl View {
         self.beat
     }
 
-    /// Returns the largest sequence with which the token was used.
+    /// Returns the largest sequence that a used token had.
     pub(crate) const fn sequence(&self) -> u64 {
         self.sequence
     }
@@ -98,8 +98,8 @@ impl View {
         order
     }
 
-    /// Applies a committed change that this node has made as coordinator. The guard of the change ensures that no other
-    /// node has changed the rows.
+    /// Applies a committed change of this node as coordinator. The guard of the change ensures that the rows were
+    /// otherwise unchanged.
     pub(crate) fn apply(&mut self, change: Change) {
         match change {
             Change::Insert {
@@ -118,14 +118,14 @@ impl View {
         }
     }
 
-    /// Raises the coordinator's term, because this node makes a new token.
+    /// Raises the coordinator's term because this node makes a new token.
     pub(crate) const fn raise_term(&mut self, term: u64) {
         self.seat.term = term;
         // The job has written this sequence too, so older tokens are outrun without another look.
         self.sequence = term << 32;
     }
 
-    /// Returns the term of a new token. The new term is larger than all terms that were used before.
+    /// Returns the term of a new token. The new term is larger than all earlier terms.
     pub(crate) fn next_term(&self, highest: u64) -> u64 {
         // The rows may lack a term: after `--drop` they start again, while an old token may still go round.
         let used = [self.seat.term, self.sequence >> 32, highest >> 32];

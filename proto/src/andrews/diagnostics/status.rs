@@ -12,7 +12,7 @@ use crate::andrews::{DatabaseState, State};
 pub struct NodeSummary {
     /// The node's state.
     pub state: State,
-    /// The coordinator in the rows that were read last.
+    /// The coordinator according to the last rows that the node read.
     pub coordinator: Option<u32>,
     /// Whether the coordinator is this node.
     pub is_coordinator: bool,
@@ -28,19 +28,19 @@ pub struct Snapshot {
     pub id: u32,
     /// The node's state.
     pub state: State,
-    /// The coordinator in the rows that were read last.
+    /// The coordinator according to the last rows that the node read.
     pub coordinator: Option<u32>,
-    /// Whether the coordinator is only an acting coordinator.
+    /// Whether the coordinator is an acting coordinator, not an elected one.
     pub acting: bool,
     /// The version of the coordinator's row.
     pub term: u64,
     /// Ids of the members in ring order, from the smallest id.
     pub members: Vec<u32>,
-    /// The successor, if the connection from this node to the successor is up.
+    /// The successor; `None` if the connection from this node to its successor is down.
     pub successor: Option<u32>,
-    /// The predecessor, if its connection to this node is up.
+    /// The predecessor; `None` if its connection to this node is down.
     pub predecessor: Option<u32>,
-    /// The token as this node knows it.
+    /// This node's knowledge about the token.
     pub token: TokenStatus,
     /// The elections of this node.
     pub election: ElectionStatus,
@@ -50,20 +50,20 @@ pub struct Snapshot {
     pub waiting: usize,
     /// Nodes that have a row in the database, but are not in the list.
     pub unknown_rows: Vec<u32>,
-    /// Nodes whose frames come from another address than the address in the list.
+    /// Nodes whose frames come from a different address than the address in the list.
     pub unknown_senders: Vec<(u32, IpAddr)>,
-    /// The coordinator, if it is alive and does not answer this node's requests.
+    /// The coordinator, if it is alive but does not answer this node's requests.
     pub unanswered: Option<u32>,
 }
 
-/// The token as a node knows it.
+/// A node's knowledge about the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenStatus {
     /// Whether this node holds the token.
     pub held: bool,
-    /// The highest sequence that this node has held.
+    /// The largest sequence that this node has held.
     pub sequence: u64,
-    /// The time since the token was last seen, or `None` if it was never seen.
+    /// The time since this node last saw a sign of the token, or `None` if it never saw one.
     pub seen: Option<Duration>,
     /// The time since this node last held or passed the token, or `None` if this node never held a token.
     pub here: Option<Duration>,
@@ -74,7 +74,7 @@ pub struct TokenStatus {
 pub struct ElectionStatus {
     /// The method of the current handler.
     pub method: Method,
-    /// Whether an election without a result is going on.
+    /// Whether an election runs and its result is open.
     pub ongoing: bool,
     /// Elections that this node started.
     pub started: u64,

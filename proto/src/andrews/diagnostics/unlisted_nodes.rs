@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// A sender is easily forged, so the number of remembered senders is limited.
+/// A sender is easy to forge, so the number of remembered senders is limited.
 const SENDERS_MAX: usize = 16;
 
-/// Unlisted rows and senders. The node remembers these nodes so that it reports each row and each sender only once.
+/// Unlisted rows and senders. The node remembers these nodes in order to report each row and each sender only once.
 #[derive(Debug, Default)]
 pub(crate) struct UnlistedNodes {
     rows: BTreeSet<u32>,
@@ -52,7 +52,7 @@ impl UnlistedNodes {
         self.rows.iter().copied().collect()
     }
 
-    /// Returns the senders that were heard within the last `period`.
+    /// Returns the senders of frames that arrived within the last `period`.
     pub(crate) fn senders(&self, now: Instant, period: Duration) -> Vec<(u32, IpAddr)> {
         // Old senders are removed only when another sender is noted, so the status leaves them out here.
         let recent = self.senders.iter();

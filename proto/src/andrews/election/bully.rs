@@ -7,7 +7,7 @@ use crate::andrews::Reason;
 use crate::andrews::message::OwnedElection;
 use crate::time::Instant;
 
-/// The answer that a node waits for.
+/// The kind of message that the node waits for.
 #[derive(Debug, Clone, Copy, Default)]
 enum Phase {
     #[default]
@@ -98,7 +98,7 @@ impl Bully {
         context.push_action(Action::SendToLarger(OwnedElection::Bully));
     }
 
-    /// Begins an election because of a message, at most once per T1.
+    /// Begins an election because of a message, at most one election per T1.
     fn begin_again(&mut self, context: &mut Context<'_>) {
         if (context.memory.bully).is_allowed(context.node.now, context.node.t1) {
             self.begin(context);

@@ -11,8 +11,8 @@ use crate::time::Instant;
 
 #[derive(Debug, Default)]
 pub(super) struct ChangRoberts {
-    /// The time until which this node is a participant. Participation ends after a time, so that a lost message blocks
-    /// no later election.
+    /// The time until which this node is a participant. Participation ends after some time, so that a lost message does
+    /// not block later elections.
     participant: Option<Instant>,
 }
 

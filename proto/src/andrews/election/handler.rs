@@ -25,7 +25,7 @@ pub(crate) struct NodeView<'a> {
     pub t1: Duration,
 }
 
-/// An action that an election asks the node to take.
+/// An action that the node must take for an election.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     SendToSuccessor(OwnedElection),
@@ -37,7 +37,7 @@ pub(crate) enum Action {
     SendToOthers(OwnedElection),
     /// This node has won.
     Won,
-    /// A result has arrived, so the node reads the rows.
+    /// A result arrived, so the node reads the rows.
     ReadRows(u32),
     /// The message is dropped.
     Drop(Reason),
@@ -49,7 +49,7 @@ pub(super) trait Handler: Debug + Send {
     fn on_message(&mut self, from: u32, election: OwnedElection, context: &mut Context<'_>);
     /// Handles the timeout that [`due`](Self::due) returns.
     fn on_timeout(&mut self, context: &mut Context<'_>);
-    /// Returns the time of the next timeout, or `None` if the handler waits for no message.
+    /// Returns the time of the next timeout, or `None` if the handler waits for no messages.
     fn due(&self) -> Option<Instant>;
     fn on_successor_changed(&mut self) {}
 }
@@ -72,7 +72,7 @@ impl NodeView<'_> {
 }
 
 impl Context<'_> {
-    /// Returns the time after which a missing result is late.
+    /// Returns the time at which a missing result becomes late.
     pub(super) fn result_due(&self) -> Instant {
         // Twice T1, because first the election and then its result must arrive.
         self.node.now + self.node.t1 * 2
@@ -86,8 +86,8 @@ impl Context<'_> {
         self.push_action(Action::Drop(reason));
     }
 
-    /// Forwards a result of a ring method. Each id is forwarded at most once per T1. Results that another method or
-    /// handler has forwarded count too.
+    /// Forwards a result of a ring method. Each id is forwarded at most once per T1. Results that a different method or
+    /// handler forwarded count too.
     pub(super) fn send_result(&mut self, method: Method, id: u32) {
         let node = self.node;
         // No node could reach an unlisted coordinator, so its result is forged or comes from another list.

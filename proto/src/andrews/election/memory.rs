@@ -1,6 +1,6 @@
 //! Messages that were sent recently. The memory belongs to the node and not to a handler. If a handler owned the
-//! memory, the results of two methods would replace each other's handlers, and the memory would be lost each time. Both
-//! results would then go round indefinitely.
+//! memory, the results of two methods would replace each other's handlers, and each replacement would lose the memory.
+//! Then both results would circulate indefinitely.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use crate::time::Instant;
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// COORDINATOR messages of both ring methods, by the coordinator's id.
+    /// The COORDINATOR messages of both ring methods. The key is the coordinator's id.
     pub(super) results: SendTimes,
     /// ELECTION messages of CHANG_ROBERTS, by candidate.
     pub(super) candidates: SendTimes,
     pub(super) bully: Throttle,
 }
 
-/// The time at which each id was last sent. All of these ids are in the list of nodes.
+/// For each id: the time at which the node last sent it. All of these ids are in the list of nodes.
 #[derive(Debug, Default)]
 pub(super) struct SendTimes {
     at: BTreeMap<u32, Instant>,
@@ -34,7 +34,7 @@ impl SendTimes {
         is_new
     }
 
-    /// Notes that an id is sent, even if it was sent recently.
+    /// Notes that the node sends an id, even if the node sent it recently.
     pub(super) fn record(&mut self, id: u32, now: Instant) {
         self.at.insert(id, now);
     }

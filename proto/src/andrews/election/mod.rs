@@ -28,9 +28,9 @@ pub(crate) struct Elections {
     own_method: Method,
     current: Box<dyn Handler>,
     memory: Memory,
-    /// Limits the elections that a node starts after a look or as a new member.
+    /// Limits how often the node starts an election after a look or as a new member.
     due: Throttle,
-    /// The time since which this node is the largest member although the row names another node.
+    /// The time at which this node became the largest member although the row names a different node.
     outranks_since: Option<Instant>,
 }
 
@@ -57,14 +57,14 @@ impl Elections {
         self.current.due()
     }
 
-    /// Starts an election of the node's own method.
+    /// Starts an election with the node's own method.
     pub(crate) fn start(&mut self, node: NodeView<'_>) -> Vec<Action> {
         // The state of an earlier election must not end this one.
         self.current = handler_of(self.own_method);
         self.call(node, |handler, context| handler.start(context))
     }
 
-    /// Handles a message. A message of another method replaces the handler.
+    /// Handles a message. If the message belongs to a different method, it replaces the handler.
     pub(crate) fn on_message(
         &mut self,
         from: u32,
@@ -111,8 +111,7 @@ impl Elections {
         self.outranks_since = None;
     }
 
-    /// Whether the rows ask for an election. If the function returns `true`, it also records that the election has
-    /// started.
+    /// Whether the rows ask for an election. If the function returns `true`, it also records the start of the election.
     pub(crate) fn take_due(&mut self, node: NodeView<'_>, is_new: bool) -> bool {
         let (own, now) = (node.own, node.now);
         let period = node.t1.saturating_mul(2);

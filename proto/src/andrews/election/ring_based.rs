@@ -10,7 +10,7 @@ use crate::time::Instant;
 
 #[derive(Debug, Default)]
 pub(super) struct RingBased {
-    /// The time until which this node waits for a result.
+    /// The end of the time in which this node waits for a result.
     until: Option<Instant>,
 }
 

@@ -1,16 +1,15 @@
-//! An election that this node has won (`docs/board/protocol/elections.md`, rules E).
+//! An election that this node won (`docs/board/protocol/elections.md`, rules E).
 
 use crate::time::Instant;
 
-/// If the row has changed before a victory is written, the node tries again to write the victory, at most this many
-/// times.
+/// If the row changes before the node writes a victory, the node repeats the write at most this many times.
 const REFUSALS_MAX: u32 = 3;
 
-/// A victory that is not yet written to the database.
+/// A victory that the node still has to write to the database.
 #[derive(Debug)]
 pub(crate) struct Victory {
     refusals: u32,
-    /// The time at which the victory is written next.
+    /// The time of the next attempt to write the victory.
     due: Instant,
 }
 
@@ -37,7 +36,7 @@ impl Victory {
         self.due = retry_at;
     }
 
-    /// Whether the node gives up its victory, because the row has changed too often or names a larger node.
+    /// Whether the node gives up its victory, because the row changed too often or names a larger node.
     pub(crate) const fn is_abandoned(&self, is_outranked: bool) -> bool {
         // A larger node in the row has also won an election. If this node overwrote the row, the larger one would start
         // another.

@@ -9,7 +9,7 @@ use crate::andrews::{Event, Reason, SuccessorLoss};
 use crate::time::Instant;
 use crate::{StreamId, StreamOp};
 
-/// The neighbor in the ring to which a connection leads.
+/// The neighbor in the ring at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Predecessor,
@@ -17,7 +17,8 @@ pub(super) enum Side {
 }
 
 impl Andrews {
-    /// Notes a proof that the network works. Another node was heard, or accepted or refused a connection.
+    /// Notes a proof that the network works. A message of another node arrived, or another node accepted or refused a
+    /// connection.
     pub(super) fn note_contact(&mut self) {
         self.proof.note_contact(self.now);
         if let Some(request) = self.role.repeated_request_mut() {
@@ -46,7 +47,7 @@ impl Andrews {
         Some(StreamOp::Open(to))
     }
 
-    /// Returns the neighbor at the other end of a connection that is up.
+    /// Returns the neighbor at the other end of this connection, if the connection is up.
     pub(super) fn peer_mut(&mut self, id: StreamId) -> Option<(Side, &mut Peer)> {
         let predecessor = self.inbound.predecessor_mut();
         let predecessor = predecessor.map(|peer| (Side::Predecessor, peer));
@@ -91,8 +92,8 @@ impl Andrews {
         self.forget_predecessor();
     }
 
-    /// Forgets the predecessor. The loss of a predecessor is not treated as a failure here, because the predecessor of
-    /// a failed node removes the failed node.
+    /// Forgets the predecessor. The loss of a predecessor is no failure for this node, because the predecessor of a
+    /// failed node removes the failed node.
     pub(super) fn forget_predecessor(&mut self) {
         if let Some(predecessor) = self.inbound.take_predecessor() {
             let id = predecessor.id();

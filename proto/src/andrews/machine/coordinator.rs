@@ -51,7 +51,7 @@ impl Andrews {
         );
     }
 
-    /// Returns the next change that another node has asked for.
+    /// Returns the next change that a node requested.
     pub(super) fn next_member_request(&mut self) -> Option<Write> {
         let own = self.options.id;
         loop {

@@ -1,4 +1,4 @@
-//! The actions that elections ask for, and the database write with which the winner becomes the coordinator
+//! The actions that elections require, and the database write that makes the winner the coordinator
 //! (`docs/board/protocol/elections.md`, rules E).
 
 use std::net::IpAddr;
@@ -33,7 +33,7 @@ impl Andrews {
         self.perform(actions, source);
     }
 
-    /// Starts an election of this node's own method.
+    /// Starts an election with this node's own method.
     pub(super) fn start_election(&mut self) {
         let Some(view) = &self.view else {
             return;
@@ -56,7 +56,7 @@ impl Andrews {
         }
     }
 
-    /// Starts an election if an election is due: after a look, or as a new member.
+    /// Starts an election if it is due: after a look, or because this node is a new member.
     pub(super) fn start_if_due(&mut self, is_new: bool) {
         let Some(view) = &self.view else {
             return;
@@ -121,7 +121,7 @@ impl Andrews {
         }
     }
 
-    /// Queues a message for the successor. The message is sent as soon as there is a successor.
+    /// Queues a message for the successor. The message waits until there is a successor.
     fn queue_for_successor(&mut self, election: OwnedElection) {
         if self.waiting.len() >= WAITING_MAX {
             self.waiting.pop_front();
@@ -143,7 +143,7 @@ impl Andrews {
         }
     }
 
-    /// Returns the write that makes this node, as the winner of an election, the coordinator.
+    /// If this node won an election, returns the write that makes it the coordinator.
     pub(super) fn victory_write(&mut self) -> Option<Write> {
         let own = self.options.id;
         let view = self.view.as_ref()?;
@@ -160,8 +160,8 @@ impl Andrews {
     }
 }
 
-/// Returns the state that an election may use. The function is not a method, because the caller borrows the elections
-/// at the same time.
+/// Returns the state that an election may use. This is a function without `self`, because the caller borrows the
+/// elections at the same time.
 fn node_view<'a>(
     options: &Options,
     list: &'a NodeList,

@@ -126,14 +126,14 @@ mod tests {
     use crate::andrews::{Command, Options};
     use crate::invariants::{BrokenCase, assert_each_breaks};
 
-    /// Returns node 2, which holds a token.
+    /// Returns node 2. This node holds a token.
     fn holder() -> Rig {
         let mut rig = Rig::node_2();
         rig.give_token(seq(4, 8));
         rig
     }
 
-    /// Returns node 2, which is passing its token.
+    /// Returns node 2. This node is passing its token.
     fn passer() -> Rig {
         let mut rig = holder();
         rig.run(ms(50));
@@ -148,7 +148,7 @@ mod tests {
         rig
     }
 
-    /// Returns node 2 with a token of an unknown term, while the look about this token is still running.
+    /// Returns node 2 with a token of an unknown term. The look about this token is still running.
     fn parker() -> Rig {
         let mut rig = Rig::node_2();
         rig.answers = false;
@@ -160,7 +160,7 @@ mod tests {
         Rig::new(4, ring_of_four())
     }
 
-    /// Returns node 2, whose first job is not done.
+    /// Returns node 2 before its first job is done.
     fn starter() -> Rig {
         Rig::with_silent_database(Options::new(2), FakeDatabase::default())
     }

@@ -28,7 +28,7 @@ impl Andrews {
         }
     }
 
-    /// Whether all looks have shown the same beat of the coordinator for `time`.
+    /// Whether all looks during `time` read the same beat of the coordinator.
     pub(super) fn is_beat_stalled(&self, time: Duration) -> bool {
         let read_at = self.view.as_ref().map(View::read_at);
         let up_since = self.database.up_since();
@@ -46,7 +46,7 @@ impl Andrews {
         }
     }
 
-    /// Drops a token of an unknown term without an acknowledgement, so that the predecessor takes it back.
+    /// Drops a token of an unknown term and sends no acknowledgement, so the predecessor takes the token back.
     pub(super) fn drop_parked(&mut self) {
         if self.token.unpark()
             && let Some(predecessor) = self.inbound.predecessor()
@@ -95,7 +95,7 @@ impl Andrews {
         }
     }
 
-    /// Takes the actions that follow from rows that were read or changed.
+    /// Takes the actions that follow after rows were read or changed.
     pub(super) fn on_rows_changed(&mut self) {
         let (now, own) = (self.now, self.options.id);
         let Some(view) = &self.view else {

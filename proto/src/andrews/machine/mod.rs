@@ -1,5 +1,5 @@
 //! The state machine. The state machine owns its parts, and passes each input to the parts that need the input. The
-//! parts do not use one another. Start reading at `settle`, which runs after every input.
+//! parts do not call one another. Start reading at `settle`, which runs after every input.
 //!
 //! | file | holds |
 //! |---|---|
@@ -60,7 +60,7 @@ pub struct SocketsBound;
 /// A node of a coordinated ring.
 ///
 /// The node begins when its [sockets are bound](SocketsBound). Before a timeout, the driver must pass on everything
-/// that waits in the sockets. If timeouts came first, a process that was stalled would treat its peers as late.
+/// that waits in the sockets. If timeouts came first, a stalled process would treat its peers as late.
 #[derive(Debug)]
 pub struct Andrews {
     options: Options,
@@ -71,11 +71,11 @@ pub struct Andrews {
     inbound: Inbound,
     proof: Proof,
     database: Database,
-    /// The rows that were read last.
+    /// The rows of the last look, including this node's changes.
     view: Option<View>,
     watch: RowWatch,
     unlisted: UnlistedNodes,
-    /// The duties of the coordinator, while the row names this node.
+    /// The duties of the coordinator; `None` unless the row names this node.
     duties: Option<CoordinatorDuties>,
     token: Token,
     requests: Requests,
@@ -86,7 +86,7 @@ pub struct Andrews {
     out: Outbox,
     reported_state: State,
     reported_database: DatabaseState,
-    /// The latest time at which a node that is shutting down ends.
+    /// The latest end of a node that is shutting down.
     leave_by: Option<Instant>,
     is_begun: bool,
     is_finished: bool,
@@ -136,7 +136,7 @@ impl Andrews {
         &self.list
     }
 
-    /// Whether the node has ended. A node that has ended ignores all inputs.
+    /// Whether the node has ended. An ended node ignores all inputs.
     pub const fn is_finished(&self) -> bool {
         self.is_finished
     }
@@ -150,13 +150,13 @@ impl Andrews {
         self.now = self.now.max(now.monotonic);
     }
 
-    /// Returns R for the members that were read last.
+    /// Returns R for the members in the last rows that the node read.
     fn silence(&self) -> Duration {
         let members = self.view.as_ref().map_or(0, View::len);
         self.options.token_loss_timeout(members)
     }
 
-    /// Takes the actions that may follow from any input.
+    /// Takes the actions that any input may cause.
     fn settle(&mut self) {
         if self.is_running() {
             self.follow_row();

@@ -8,13 +8,13 @@ use crate::andrews::{Counters, Event, NodeList, Reason};
 use crate::{StreamId, StreamOp};
 
 /// A message to many nodes is sent in parts of this many datagrams, and the node handles other inputs between the
-/// parts. If all datagrams were sent at once, BULLY would send thousands of datagrams, which do not fit into the
-/// buffers of the sockets.
+/// parts. If the node sent all datagrams at once, BULLY would send thousands of datagrams. The buffers of the sockets
+/// are too small for them.
 const BROADCAST_PART_LEN: usize = 32;
 /// At most this many messages to many nodes are pending at a time. Beyond this number, the oldest message is discarded.
 const BROADCASTS_MAX: usize = 4;
 
-/// The counters, and all outputs for the driver except jobs.
+/// The counters, and all outputs for the driver except the jobs.
 #[derive(Debug)]
 pub(super) struct Outbox {
     own: u32,
@@ -37,7 +37,7 @@ impl Outbox {
         }
     }
 
-    /// Queues a datagram. A node that the list lacks has no address, so it gets no datagram.
+    /// Queues a datagram. A node that is not in the list has no address, so it gets no datagram.
     pub(super) fn send(&mut self, list: &NodeList, to: u32, message: &OwnedMessage) {
         if let Some(address) = list.address(to) {
             self.datagrams

@@ -1,4 +1,4 @@
-//! Requests for a place in the ring or for another successor. If a request has no effect, the node claims the place of
+//! Requests for a place in the ring or for a new successor. If a request has no effect, the node claims the place of
 //! the coordinator (`docs/board/protocol/members.md`, rules S; `failures.md`, rules F and A).
 
 use super::Andrews;
@@ -8,7 +8,7 @@ use crate::andrews::ring::{RequestStep, StepInput};
 use crate::time::Instant;
 
 impl Andrews {
-    /// Takes the next step of a JOIN or SUCCESSOR_REQUEST, after a look that shows that the request is still needed.
+    /// If a look shows that a JOIN or SUCCESSOR_REQUEST is still necessary, takes the next step of this request.
     pub(super) fn step_repeated_request(&mut self) {
         let options = &self.options;
         let is_beat_late = self.is_beat_stalled(options.beat_timeout_with_proof());
@@ -50,7 +50,7 @@ impl Andrews {
         self.look_for_proof();
     }
 
-    /// Connects to the coordinator and to one other member, to learn whether the network works.
+    /// Connects to the coordinator and to one more member, to learn whether the network works.
     fn look_for_proof(&mut self) {
         let own = self.options.id;
         let Some(view) = &self.view else {
@@ -69,7 +69,7 @@ impl Andrews {
         }
     }
 
-    /// Asks for a look once the next step is due.
+    /// Requests a look when the next step is due.
     pub(super) fn on_repeat_due(&mut self) {
         if self
             .role

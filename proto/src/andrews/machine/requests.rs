@@ -1,5 +1,5 @@
-//! Requests of clients. A request waits for the token, is served, and gets an answer (`docs/board/protocol/token.md`,
-//! rules P).
+//! Requests of clients. The path of a request: it waits for the token, is served, and gets an answer
+//! (`docs/board/protocol/token.md`, rules P).
 
 use super::Andrews;
 use crate::andrews::database::{RunningJob, Timeliness};
@@ -57,8 +57,7 @@ impl Andrews {
         }
     }
 
-    /// Answers requests. A request that only reads never gets `unknown`, because such a request cannot have written a
-    /// post.
+    /// Answers requests. A request that only reads never gets `unknown`, because such a request writes no post.
     fn answer_all(&mut self, requests: &[Request], answer: RequestAnswer) {
         for request in requests {
             let answer = match answer {

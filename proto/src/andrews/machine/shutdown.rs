@@ -5,7 +5,7 @@ use crate::StreamOp;
 use crate::andrews::{Event, RequestAnswer};
 
 impl Andrews {
-    /// Begins the shutdown: the node passes on its token, and then ends.
+    /// Begins the shutdown: the node passes its token on and then ends.
     pub(super) fn shut_down(&mut self) {
         if self.leave_by.is_some() {
             return;
@@ -24,7 +24,7 @@ impl Andrews {
         }
     }
 
-    /// Ends a node that is shutting down, as soon as the node has no token to pass on.
+    /// Ends a node that is shutting down, when it has no token to pass on.
     pub(super) fn leave_if_done(&mut self) {
         let Some(leave_by) = self.leave_by else {
             return;

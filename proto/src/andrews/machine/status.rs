@@ -7,7 +7,7 @@ use crate::andrews::{Counters, ElectionStatus, NodeSummary, Snapshot, TokenStatu
 use crate::time::Instant;
 
 impl Andrews {
-    /// Returns a short status, which is cheaper than a [`snapshot`](Self::snapshot).
+    /// Returns a short status. It costs less than a [`snapshot`](Self::snapshot).
     pub fn summary(&self) -> NodeSummary {
         NodeSummary {
             state: self.role.state(),

@@ -13,7 +13,7 @@ use crate::andrews::{Event, Reason, SuccessorLoss};
 use crate::{CloseReason, StreamEvent, StreamId, StreamOp};
 
 impl Andrews {
-    /// Handles an event of a connection. Returns how many of the received bytes were consumed.
+    /// Handles an event of a connection. Returns the number of consumed bytes.
     pub(super) fn on_stream(&mut self, id: StreamId, event: StreamEvent<'_, SocketAddr>) -> usize {
         match event {
             StreamEvent::Accepted(from) => self.on_accepted(id, from.ip()),
@@ -142,7 +142,7 @@ impl Andrews {
         }
     }
 
-    /// Handles the end of the peer's side of a connection.
+    /// Handles the end of the stream from the peer.
     fn on_end(&mut self, id: StreamId) {
         if self.role.stream() == Some(id) {
             // An end of stream comes from the peer's host, so the process has closed the connection.
@@ -156,7 +156,7 @@ impl Andrews {
         }
     }
 
-    /// Handles a connection that the kernel has closed.
+    /// Handles a connection that the kernel closed.
     fn on_closed(&mut self, id: StreamId, why: CloseReason) {
         // A refusal is an answer of the other host, so the network works.
         let is_answer = why == CloseReason::Refused;

@@ -86,8 +86,8 @@ impl Andrews {
         }
     }
 
-    /// Records that the successor is lost: closes the connection, takes back a token that is on its way to the
-    /// successor, and requests a look.
+    /// Records that the successor is lost: closes the connection, takes back a token that is on its way, and requests a
+    /// look.
     pub(super) fn lose_successor(&mut self, why: SuccessorLoss) {
         let now = self.now;
         let member = self.role.member_mut();

@@ -21,7 +21,7 @@ impl Andrews {
         &self.token
     }
 
-    /// Starts an election for which no rule gives a reason.
+    /// Starts an election although no rule requires one.
     pub(crate) fn start_unasked_election(&mut self) {
         self.start_election();
     }

@@ -61,7 +61,7 @@ impl Andrews {
         self.out.push_event(Event::TokenHeld { sequence });
     }
 
-    /// Makes this node the holder, and discards any other token that the node holds or passes.
+    /// Makes this node the holder of this token. Discards any other token that the node holds or passes.
     fn hold_token(&mut self, sequence: u64) {
         let until = self.now + self.options.hold;
         if let Some(sequence) = self.token.hold(sequence, until, self.now) {
@@ -106,7 +106,7 @@ impl Andrews {
         self.out.push_event(Event::TokenLost { sequence });
     }
 
-    /// Discards the token if this node has a token.
+    /// Discards this node's token, if there is one.
     pub(super) fn lose_token(&mut self) {
         if let Some(sequence) = self.token.forget(self.now) {
             self.report_lost_token(sequence);
@@ -127,7 +127,7 @@ impl Andrews {
         }
     }
 
-    /// Takes the next step with a token that is held.
+    /// Takes the next step with a held token.
     pub(super) fn use_token(&mut self) {
         let demand = UseInput {
             has_requests: self.requests.has_waiting(),

@@ -6,7 +6,7 @@ use super::Andrews;
 use crate::andrews::Event;
 
 impl Andrews {
-    /// Notes the rows of a look, and reports the rows whose nodes the list lacks.
+    /// Notes the rows of a look, and reports the rows of nodes that are not in the list.
     pub(super) fn note_rows(&mut self, rows: &[u32]) {
         let strange = rows.iter().copied();
         let strange = strange.filter(|&id| self.list.address(id).is_none());
@@ -15,7 +15,8 @@ impl Andrews {
         }
     }
 
-    /// Notes and reports the sender of a frame, if the list lacks the sender or has another address for the sender.
+    /// Notes and reports the sender of a frame, if the sender is not in the list or has a different address in the
+    /// list.
     pub(super) fn note_sender(&mut self, id: u32, from: IpAddr) {
         // A node may receive its own frames, which come from the right address.
         if self.list.is_from(id, from) {

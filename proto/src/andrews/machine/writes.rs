@@ -74,8 +74,8 @@ impl Andrews {
         }
     }
 
-    /// Returns the write with which a node starts. The node writes if there is no coordinator, or if the row still
-    /// names this node because of an earlier process.
+    /// Returns a node's first write. The node writes if there is no coordinator, or if the row still names this node
+    /// because of an earlier process.
     fn startup_write(&mut self) -> Option<Write> {
         let own = self.options.id;
         let view = self.view.as_ref()?;
@@ -90,7 +90,7 @@ impl Andrews {
         Some(Write::Claim { seen, change })
     }
 
-    /// Returns the write that inserts a coordinator that is not a member into the ring.
+    /// If the coordinator is not a member, returns the write that inserts it into the ring.
     fn own_insertion_write(&mut self) -> Option<Write> {
         let view = self.view.as_ref()?;
         let term = view.seat().term;
@@ -101,7 +101,7 @@ impl Andrews {
         Some(Write::Change { term, change })
     }
 
-    /// Returns the write that a node makes because its JOIN or SUCCESSOR_REQUEST had no effect.
+    /// If a node's JOIN or SUCCESSOR_REQUEST had no effect, returns the write that the node makes instead.
     fn write_after_requests(&mut self) -> Option<Write> {
         let (own, failed) = (self.options.id, self.role.failed_successor());
         if !self.role.repeated_request_mut()?.take_ready() {
@@ -123,8 +123,8 @@ impl Andrews {
         Some(Write::Claim { seen, change })
     }
 
-    /// If this member has seen no token for 2 × R, returns its claim of the coordinator's place. A live coordinator
-    /// would have made a token within 2 × R.
+    /// If this member saw no token for 2 × R, returns its claim of the coordinator's place. A live coordinator would
+    /// make a token within 2 × R.
     fn claim_without_token(&mut self) -> Option<Write> {
         let (now, own) = (self.now, self.options.id);
         let due = self.tokenless_claim_due().filter(|due| *due <= now)?;
@@ -150,7 +150,7 @@ impl Andrews {
         Some(Write::Claim { seen, change })
     }
 
-    /// Returns the time at which this member claims the coordinator's place if it has seen no token.
+    /// Returns the time at which this member claims the coordinator's place unless it sees a token before.
     fn tokenless_claim_due(&self) -> Option<Instant> {
         if self.duties.is_some() || self.role.member().is_none() {
             return None;
@@ -187,8 +187,8 @@ impl Andrews {
         Some(duties.token_due(seen, self.silence()))
     }
 
-    /// Returns the beat. A coordinator that has lost its successor and hears no other node writes no beat, so that
-    /// another node replaces the coordinator.
+    /// Returns the beat. A coordinator writes no beat if it lost its successor and receives no messages. Then another
+    /// node can replace this coordinator.
     fn beat_write(&mut self) -> Option<Write> {
         let CoordinatorRow { term, .. } = self.view.as_ref()?.seat();
         let lost_at = self.role.member().and_then(Membership::lost_at);
@@ -200,7 +200,7 @@ impl Andrews {
         is_due.then_some(Write::Beat { term })
     }
 
-    /// Returns the write that tests the database. A node that only reads would not notice that the database refuses
+    /// Returns the write that tests the database. A node that only reads does not notice that the database refuses
     /// writes.
     fn test_write(&mut self) -> Option<Write> {
         // A beat that does not move is the only sign: the coordinator cannot write either.

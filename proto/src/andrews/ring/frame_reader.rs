@@ -1,4 +1,4 @@
-//! Reading frames from a stream, which may be split at any byte (`docs/board/protocol/members.md` M6).
+//! Reads frames from a stream. The stream may be split at any byte (`docs/board/protocol/members.md` M6).
 
 use ring_codec::andrews::Frame;
 use ring_codec::{DecodeError, StreamState, Streamed};
@@ -7,11 +7,11 @@ use crate::andrews::message::{FRAME_LEN_MAX, OwnedMessage};
 use crate::buffer::append;
 use crate::time::Instant;
 
-/// The bytes of a frame that has not yet arrived in full. The kept bytes never exceed one frame.
+/// The bytes of an incomplete frame. The stored bytes never exceed one frame.
 #[derive(Debug, Default)]
 pub(super) struct FrameReader {
     bytes: Vec<u8>,
-    /// The number of bytes that must be present before the reader tries to decode again.
+    /// The number of bytes that the reader needs before it tries to decode again.
     needed: usize,
     begun: Option<Instant>,
 }
@@ -68,12 +68,12 @@ impl FrameReader {
         }
     }
 
-    /// Returns the time at which the incomplete frame began.
+    /// Returns the arrival time of the incomplete frame's first byte.
     pub(super) const fn begun_at(&self) -> Option<Instant> {
         self.begun
     }
 
-    /// Returns the type of the incomplete frame, if it has arrived.
+    /// Returns the type of the incomplete frame, if this byte has arrived.
     pub(super) fn kind(&self) -> Option<u8> {
         self.bytes.get(1).copied()
     }

@@ -1,5 +1,5 @@
-//! Connections that other nodes have opened (`docs/board/protocol/members.md`, rules C). At most 16 of these
-//! connections may still lack a hello, and one connection belongs to the predecessor.
+//! Connections that other nodes opened (`docs/board/protocol/members.md`, rules C). At most 16 of these connections may
+//! be waiting for a hello, and one connection belongs to the predecessor.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ use crate::time::Instant;
 // Any host can open a connection, so the number of connections without a hello is limited.
 const PENDING_CONNECTIONS_MAX: usize = 16;
 
-/// A connection without a hello.
+/// A connection that has sent no hello.
 #[derive(Debug)]
 struct PendingConnection {
     from: IpAddr,
@@ -29,17 +29,17 @@ struct PendingConnection {
 /// connection must be refused.
 type FirstFrame = Result<Option<(u32, OwnedMessage)>, Reason>;
 
-/// The connections that other nodes have opened.
+/// The connections that other nodes opened.
 #[derive(Debug, Default)]
 pub(crate) struct Inbound {
     pending: BTreeMap<StreamId, PendingConnection>,
-    /// The node whose successor this node is.
+    /// The predecessor: the node that has this node as its successor.
     predecessor: Option<Peer>,
 }
 
 impl Inbound {
-    /// Adds a connection. If there are too many connections without a hello, removes the oldest of them and returns it
-    /// with its peer's address. The caller must close the removed connection.
+    /// Adds a connection. If too many connections have sent no hello, removes the oldest of them and returns it with
+    /// its peer's address. The caller must close the removed connection.
     pub(crate) fn accept(
         &mut self,
         id: StreamId,
@@ -86,7 +86,7 @@ impl Inbound {
         Some((stranger.from, frame))
     }
 
-    /// Removes a connection without a hello. Returns the address of the connection's peer.
+    /// Removes a connection that has sent no hello. Returns the address of the connection's peer.
     pub(crate) fn remove_pending(&mut self, id: StreamId) -> Option<IpAddr> {
         self.pending.remove(&id).map(|it| it.from)
     }
@@ -119,14 +119,14 @@ impl Inbound {
             .is_some_and(|it| it.stream() == id)
     }
 
-    /// Returns the connections that have not sent their hello in time.
+    /// Returns the connections whose hello is late.
     pub(crate) fn overdue_connections(&self, now: Instant, time: Duration) -> Vec<StreamId> {
         let late = |it: &PendingConnection| it.accepted + time <= now;
         let those = self.pending.iter().filter(|(_, it)| late(it));
         those.map(|(&id, _)| id).collect()
     }
 
-    /// Returns the first time at which an expected hello, or the rest of a frame from the predecessor, is late.
+    /// Returns the first time at which an expected hello, or the rest of a predecessor's frame, becomes late.
     pub(crate) fn due(&self, hello: Duration, liveness: Duration) -> Option<Instant> {
         let pending = self.pending.values().map(|it| it.accepted + hello);
         let begun = self.predecessor.as_ref().and_then(Peer::begun_at);

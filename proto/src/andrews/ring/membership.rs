@@ -19,13 +19,13 @@ const RECONNECT_DELAY: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(crate) struct Membership {
     link: SuccessorLink,
-    /// Limits how often the node connects again after the end of a connection that was up.
+    /// After a working connection ends, limits how often the node connects again.
     second_try: Throttle,
-    /// Whether the node is a new member whose two connections have not yet been up at the same time.
+    /// Whether the node is a new member. The node is no longer new when both its connections are up at the same time.
     is_new: bool,
 }
 
-/// The node's row as it was read.
+/// The node's row in the last rows that the node read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnRow {
     pub own: u32,
@@ -33,19 +33,19 @@ pub(crate) struct OwnRow {
     pub read_at: Instant,
 }
 
-/// The action that the node takes because of its row.
+/// The action that the node's row requires.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RowAction {
     /// The connection already leads to the successor that the row names, or the connection must not change now.
     Stay,
-    /// The node connects to the successor, as a first or as a second attempt.
+    /// The node connects to the successor. This is a first or a second attempt.
     Connect(Option<Instant>, ProcessEvidence),
     /// The successor has failed.
     Failed,
 }
 
 impl Membership {
-    /// Creates the state of a node that has just joined.
+    /// Creates the state of a node that joined just now.
     pub(crate) fn new() -> Self {
         Self {
             is_new: true,
@@ -53,7 +53,7 @@ impl Membership {
         }
     }
 
-    /// Returns the node to which the connection leads or led.
+    /// Returns the node at the other end of the present or last connection.
     pub(crate) const fn target(&self) -> Option<u32> {
         self.link.target()
     }
@@ -62,7 +62,7 @@ impl Membership {
         self.link.stream()
     }
 
-    /// Returns the successor, while the connection to it is up.
+    /// Returns the successor; `None` if the connection to it is down.
     pub(crate) const fn successor(&self) -> Option<&Peer> {
         match &self.link {
             SuccessorLink::Up(peer) => Some(peer),
@@ -85,7 +85,7 @@ impl Membership {
         matches!(self.link, SuccessorLink::BackingOff(_))
     }
 
-    /// Returns the successor that has failed, and the request that asks the coordinator to remove it.
+    /// Returns the failed successor, and the request to the coordinator to remove it.
     pub(super) const fn failure(&self) -> Option<(u32, &RepeatedRequest)> {
         match &self.link {
             SuccessorLink::Failed(id, request) => Some((*id, request)),
@@ -100,7 +100,7 @@ impl Membership {
         }
     }
 
-    /// Returns the time at which the successor was lost, or `None` if no successor is lost or a new connection is up.
+    /// Returns the time at which the successor was lost, or `None` if it is not lost or a new connection is up.
     pub(crate) const fn lost_at(&self) -> Option<Instant> {
         match &self.link {
             SuccessorLink::Lost(lost) => Some(lost.since),
@@ -116,7 +116,7 @@ impl Membership {
         is_up && std::mem::take(&mut self.is_new)
     }
 
-    /// Chooses the action for the node's row as it was read.
+    /// Chooses the action that the node's row requires.
     pub(crate) fn follow_row(
         &mut self,
         row: OwnRow,
@@ -179,7 +179,7 @@ impl Membership {
     }
 
     /// If the node wants to connect to its successor, assigns the vacant stream to this connection. Returns the node to
-    /// which the driver must connect.
+    /// which the driver must open the connection.
     pub(crate) const fn open(&mut self, vacant: StreamId) -> Option<u32> {
         match &mut self.link {
             SuccessorLink::Connecting(attempt) if attempt.stream.is_none() => {
@@ -190,7 +190,7 @@ impl Membership {
         }
     }
 
-    /// Returns the node to which this connection is being opened.
+    /// Returns the destination of this connection while the connection is being opened.
     pub(crate) fn connect_target(&self, id: StreamId) -> Option<u32> {
         match &self.link {
             SuccessorLink::Connecting(attempt) if attempt.stream == Some(id) => Some(attempt.to),
@@ -225,15 +225,15 @@ impl Membership {
         Some((to, stream))
     }
 
-    /// Stores the evidence that a lost successor's kernel has given about the successor's process.
+    /// Stores evidence about the process of a lost successor. The evidence comes from the successor's kernel.
     pub(crate) const fn set_evidence(&mut self, evidence: ProcessEvidence) {
         if let SuccessorLink::Lost(lost) = &mut self.link {
             lost.evidence = evidence;
         }
     }
 
-    /// The kernel has closed a connection for the reason `why`. If the successor is lost with this connection, returns
-    /// the kind of loss, and the evidence about the successor's process.
+    /// If the kernel closed this connection and the successor is therefore lost, returns the kind of loss and the
+    /// evidence about the successor's process.
     pub(crate) fn loss_on_close(
         &self,
         why: CloseReason,
@@ -260,14 +260,15 @@ impl Membership {
         }
     }
 
-    /// Gives up the connection, without counting the successor as lost. Returns the connection to close.
+    /// Gives up the connection. The successor does not count as lost. Returns the connection that the caller must
+    /// close.
     pub(crate) fn close(&mut self) -> Option<StreamId> {
         let stream = self.link.stream();
         self.link = SuccessorLink::None;
         stream
     }
 
-    /// If a time limit of the connection has passed, returns the way in which the successor is lost.
+    /// If the connection exceeds a time limit, returns the resulting kind of loss.
     pub(crate) fn overdue_loss(&self, now: Instant, liveness: Duration) -> Option<SuccessorLoss> {
         self.due(liveness).filter(|due| *due <= now)?;
         match self.link {
@@ -278,7 +279,7 @@ impl Membership {
         }
     }
 
-    /// Returns the time at which the node must next act on the connection.
+    /// Returns the time of the node's next action on the connection.
     pub(crate) fn due(&self, liveness: Duration) -> Option<Instant> {
         match &self.link {
             SuccessorLink::BackingOff(until) => Some(*until),

@@ -1,5 +1,5 @@
-//! A connection that is up, together with the node at its other end (`docs/board/protocol/members.md`, rules C;
-//! `failures.md`, rules F).
+//! A connection that is up, and the node at its other end (`docs/board/protocol/members.md`, rules C; `failures.md`,
+//! rules F).
 
 use std::net::IpAddr;
 
@@ -53,7 +53,7 @@ impl Peer {
         self.reader.next(bytes, now)
     }
 
-    /// Returns the time at which the incomplete frame began.
+    /// Returns the arrival time of the incomplete frame's first byte.
     pub(crate) const fn begun_at(&self) -> Option<Instant> {
         self.reader.begun_at()
     }

@@ -11,10 +11,11 @@ const PROBES_MAX: usize = 4;
 
 #[derive(Debug, Default)]
 pub(crate) struct Proof {
-    /// The time at which another node was last heard, or last accepted or refused a connection from this node.
+    /// The last time at which a message of another node arrived, or at which another node accepted or refused a
+    /// connection.
     last: Option<Instant>,
     targets: Vec<u32>,
-    /// The open connections, and the time at which the node gives each of them up.
+    /// The open connections, with the time at which the node gives each connection up.
     open: BTreeMap<StreamId, Instant>,
 }
 
@@ -28,7 +29,7 @@ impl Proof {
         self.last.is_some_and(|last| last >= since)
     }
 
-    /// Returns the number of connections for proof that are open or requested.
+    /// Returns the number of connections for proof, open or requested.
     pub(crate) fn probe_count(&self) -> usize {
         self.targets.len() + self.open.len()
     }
@@ -63,7 +64,7 @@ impl Proof {
         self.open.keys().copied()
     }
 
-    /// Removes and returns the connections whose time limit has passed.
+    /// Removes and returns the connections that exceed their time limit.
     pub(crate) fn take_late(&mut self, now: Instant) -> Vec<StreamId> {
         let late = self.open.iter().filter(|(_, until)| **until <= now);
         let late = late.map(|(&id, _)| id).collect();

@@ -15,20 +15,20 @@ const REQUESTS_BEFORE_CLAIM: u32 = 3;
 pub(crate) enum ProcessEvidence {
     #[default]
     None,
-    /// The process has ended the connection.
+    /// The process ended the connection.
     Ended,
-    /// The process has ended the connection, and no process listens at its port.
+    /// The process ended the connection, and no process listens at its port.
     Gone,
 }
 
 /// A JOIN or a SUCCESSOR_REQUEST, with its repeats.
 #[derive(Debug)]
 pub(crate) struct RepeatedRequest {
-    /// The time at which the successor was lost. For a JOIN, this is the time at which the first JOIN was due.
+    /// The time at which the successor was lost. For a JOIN, this is the due time of the first JOIN.
     since: Instant,
-    /// The evidence about the successor that has failed.
+    /// The evidence about the failed successor.
     evidence: ProcessEvidence,
-    /// The coordinator's beat in the rows of the first look after `since`.
+    /// The coordinator's beat, from the first look after `since`.
     beat: Option<u64>,
     /// The coordinator's row to which `request_count` belongs.
     seat: CoordinatorRow,
@@ -38,7 +38,7 @@ pub(crate) struct RepeatedRequest {
     is_ready: bool,
     /// Whether the node would write if it had proof that the network works.
     lacks_proof: bool,
-    /// Whether the node has reported that the coordinator is alive and does not answer.
+    /// Whether the node already reported that the coordinator is alive but does not answer.
     is_unanswered: bool,
 }
 
@@ -52,13 +52,13 @@ pub(crate) struct StepInput {
     pub seat: CoordinatorRow,
     pub beat: u64,
     pub is_coordinator: bool,
-    /// The successor that has failed.
+    /// The failed successor.
     pub failed: Option<u32>,
-    /// Whether the coordinator's beat has not moved for so long that a node with proof of the network may claim the
+    /// Whether the coordinator's beat has been constant for so long that a node with proof of the network may claim the
     /// coordinator's place.
     pub is_beat_late: bool,
-    /// Whether the coordinator's beat has not moved for so long that a node may claim even without proof of the
-    /// network.
+    /// Whether the coordinator's beat has been constant for so long that a node without proof of the network may claim
+    /// the coordinator's place too.
     pub is_beat_dead: bool,
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum RequestStep {
     /// The node sends a request to the coordinator, and looks for proof that the network works.
     Ask {
         coordinator: u32,
-        /// Whether to report that the coordinator is alive and does not answer.
+        /// Whether to report that the coordinator is alive but does not answer.
         is_unanswered: bool,
     },
 }
@@ -112,7 +112,7 @@ impl RepeatedRequest {
         std::mem::replace(&mut self.is_ready, false)
     }
 
-    /// Handles new proof that the network works. If only this proof was missing, makes the next step due.
+    /// Handles new proof that the network works. If only proof of the network was missing, makes the next step due.
     pub(crate) const fn on_proof(&mut self, now: Instant) {
         if self.lacks_proof {
             self.lacks_proof = false;
@@ -120,7 +120,7 @@ impl RepeatedRequest {
         }
     }
 
-    /// Takes the next step, after a look that shows that the request is still needed.
+    /// Takes the next step after a look that shows that the request is still necessary.
     pub(crate) fn step(&mut self, it: StepInput, proof: &Proof) -> RequestStep {
         // An older look may show a failure that the coordinator has repaired since.
         if it.read_at < self.due {
@@ -168,7 +168,7 @@ impl RepeatedRequest {
         }
     }
 
-    /// Restarts the count of requests if the row names another coordinator or term.
+    /// Restarts the count of requests when the row names a new coordinator or a new term.
     fn follow_seat(&mut self, seat: CoordinatorRow) {
         if self.seat != seat {
             // A new coordinator has not been asked yet.
@@ -177,8 +177,7 @@ impl RepeatedRequest {
         }
     }
 
-    /// Records the coordinator's beat that a look has read. Returns whether the beat differs from the beat of the first
-    /// look.
+    /// Records the coordinator's beat from a look. Returns whether the beat differs from the beat of the first look.
     fn note_beat(&mut self, beat: u64) -> bool {
         *self.beat.get_or_insert(beat) != beat
     }

@@ -9,11 +9,11 @@ use crate::andrews::State;
 /// The states. Each state contains the data that the node drops when the node leaves the state.
 #[derive(Debug)]
 pub(crate) enum Role {
-    /// The node has not yet acted on a first look. The value is the term that this process has claimed, or `None` if it
-    /// has claimed no term. If the row names this node with another term, an earlier process of this node has written
-    /// the row.
+    /// The node has not acted on its first look. The value is the term that this process claimed, or `None` if it
+    /// claimed no term. If the row names this node with a different term, an earlier process of this node wrote the
+    /// row.
     Starting(Option<u64>),
-    /// The node has no successor, and asks for a successor.
+    /// The node has no successor and requests one.
     Joining(RepeatedRequest),
     /// The node has a successor.
     Member(Membership),
@@ -44,7 +44,7 @@ impl Role {
         }
     }
 
-    /// Returns the successor, while the connection to it is up.
+    /// Returns the successor; `None` if the connection to it is down.
     pub(crate) fn successor(&self) -> Option<&Peer> {
         self.member().and_then(Membership::successor)
     }

@@ -10,7 +10,7 @@ use crate::time::Instant;
 /// The state of the connection to the successor.
 #[derive(Debug, Default)]
 pub(super) enum SuccessorLink {
-    /// No connection was opened yet.
+    /// The node has never opened a connection.
     #[default]
     None,
     /// The connection was lost. The next look decides the next step.
@@ -21,7 +21,7 @@ pub(super) enum SuccessorLink {
     Connecting(ConnectAttempt),
     /// The connection is up, and the hello was sent.
     Up(Peer),
-    /// The successor has failed and is to be removed: the node is RECOVERING.
+    /// The successor failed, and the coordinator must remove it: the node is RECOVERING.
     Failed(u32, RepeatedRequest),
 }
 
@@ -29,10 +29,10 @@ pub(super) enum SuccessorLink {
 pub(super) struct LostSuccessor {
     pub(super) to: u32,
     pub(super) why: SuccessorLoss,
-    /// The node can take the next step only after a look that began at this time or later.
+    /// The node takes the next step only after a look that began at this time or later.
     pub(super) at: Instant,
-    /// The time of the first loss, even if a second attempt has failed since. A message proves that the network works
-    /// only if it arrived at this time or later.
+    /// The time of the first loss, even if a second attempt failed later. A message proves that the network works only
+    /// if it arrived at this time or later.
     pub(super) since: Instant,
     pub(super) evidence: ProcessEvidence,
 }
@@ -40,17 +40,17 @@ pub(super) struct LostSuccessor {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectAttempt {
     pub(super) to: u32,
-    /// The stream of the connection; `None` until the driver has opened the connection.
+    /// The stream of the connection; `None` until the driver opens the connection.
     pub(super) stream: Option<StreamId>,
     pub(super) until: Instant,
-    /// The time at which the previous connection was lost, if this is the second attempt.
+    /// If this is the second attempt: the time at which the previous connection was lost.
     pub(super) lost_at: Option<Instant>,
     /// The evidence of the previous connection.
     pub(super) evidence: ProcessEvidence,
 }
 
 impl SuccessorLink {
-    /// Returns the node to which the connection leads or led.
+    /// Returns the node at the other end of the present or last connection.
     pub(super) const fn target(&self) -> Option<u32> {
         match self {
             Self::None | Self::BackingOff(_) => None,

@@ -1,6 +1,6 @@
 //! Bytes that wait to be written on a connection (`docs/board/protocol/members.md` C7).
 
-/// If a peer leaves more than this many bytes unread, the node treats the peer as ended.
+/// If a peer leaves more than this number of bytes unread, the node treats the peer as ended.
 const UNREAD_BYTES_MAX: usize = 1 << 20;
 
 /// The bytes to send, in their order.

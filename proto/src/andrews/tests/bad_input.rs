@@ -1,8 +1,9 @@
-//! Random, malformed and extreme inputs (M6). Bad inputs must not make a node crash, stop or use ever more memory.
+//! Random, malformed and extreme inputs (M6). Bad inputs must not make a node crash or stop, or let its memory grow
+//! without limit.
 
 use super::prelude::*;
 
-/// Returns frames. Some inputs are valid, some have a flipped bit, and some lack their end.
+/// Returns frames. Some inputs are valid, some have a flipped bit, and some are cut off.
 fn bytes(draw: &mut RandomNumbers) -> Vec<u8> {
     let ids: Vec<u32> = (0..draw.next_below(6))
         .map(|_| draw.next_below(11))

@@ -1,4 +1,4 @@
-//! Rings in which faults occur at random and then end (rules Q).
+//! Rings in which random faults occur and later end (rules Q).
 
 use super::prelude::*;
 

@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 
-/// Returns a node that has done its first look, and whose first write is not yet carried out.
+/// Returns a node that finished its first look, but whose first write still waits.
 fn about_to_write(id: u32, database: &FakeDatabase) -> Rig {
     let mut rig = Rig::with_silent_database(Options::new(id), database.clone());
     for _ in 0..2 {
@@ -32,8 +32,8 @@ fn two_first_nodes_do_not_both_become_coordinator() {
     assert_eq!(rigs[1].state(), State::Joining);
 }
 
-/// Returns for how many rotations two tokens coexist in a ring of `nodes`, or `None` if both tokens remain. One of the
-/// two tokens starts `hops` hops ahead of the other token, and its sequence is larger by `lead`.
+/// Returns the number of rotations for which two tokens coexist in a ring of `nodes`, or `None` if both tokens remain.
+/// One token starts `hops` hops ahead of the second token, and its sequence is larger by `lead`.
 fn rounds(nodes: usize, hops: usize, lead: u64) -> Option<usize> {
     let mut highest = vec![0_u64; nodes];
     let mut tokens = vec![(0, 100_u64), (hops, 100 + lead)];

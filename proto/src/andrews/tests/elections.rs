@@ -179,7 +179,7 @@ fn a_row_that_has_changed_is_written_again_up_to_three_times_unless_a_larger_one
     assert_eq!(tries(true), 1);
 }
 
-/// Returns the number of frames that an election takes. One node starts the election in a ring that has formed.
+/// Returns the number of frames of an election. One node starts the election in a formed ring.
 fn cost(method: Method, nodes: u32, starter: u32) -> u64 {
     let mut network = Network::new(nodes, FakeDatabase::default(), move |id| Options {
         election: method,

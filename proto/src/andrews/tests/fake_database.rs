@@ -32,7 +32,7 @@ pub(crate) struct FakeDatabase {
 }
 
 impl FakeDatabase {
-    /// Returns the rows of a ring of these members, in this order.
+    /// Returns the rows of a ring with these members in this order.
     pub(crate) fn ring(members: &[u32], coordinator: u32, term: u64) -> Self {
         let next = members.iter().cycle().skip(1);
         Self {

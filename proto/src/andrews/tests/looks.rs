@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-/// Returns a member after its first poll. After its first poll, the member's jobs are not carried out at once.
+/// Returns a member after its first poll. After the member's first poll, its jobs wait until the test runs them.
 fn waiting() -> Rig {
     let mut rig = Rig::node_2_after(1100);
     rig.answers = false;

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-/// The way in which the database answers.
+/// The behavior of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DatabaseMode {
     /// The database answers after this time.
@@ -16,9 +16,9 @@ pub(super) enum DatabaseMode {
 /// A connection between two nodes.
 #[derive(Debug)]
 struct Pipe {
-    /// The node that opened the connection, and the node that accepts the connection. A stalled process accepts later.
+    /// The node that opened the connection, and the node that accepted it. A stalled process accepts later.
     ends: [(usize, Option<StreamId>); 2],
-    /// For each end, whether the end has learned that the peer end is closed.
+    /// For each end: whether the end knows that the peer's end is closed.
     is_notified: [bool; 2],
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Creates nodes 1 to `count`, which begin at the same time.
+    /// Creates nodes 1 to `count`. All nodes begin at the same time.
     pub(super) fn new(
         count: u32,
         database: FakeDatabase,
@@ -73,7 +73,7 @@ impl Network {
         network
     }
 
-    /// Creates nodes with default options that have formed a ring with one token.
+    /// Creates nodes with default options that already form a ring with one token.
     pub(super) fn with_ring(count: u32) -> Self {
         let mut network = Self::new(count, FakeDatabase::default(), Options::new);
         network.form();
@@ -164,7 +164,7 @@ impl Network {
             })
     }
 
-    /// Whether the running node with the largest id is the coordinator, and is not only an acting coordinator.
+    /// Whether the running node with the largest id is the elected coordinator, not only the acting coordinator.
     pub(super) fn has_final_coordinator(&self) -> bool {
         self.database.seat.id == self.running_ids().last().copied() && !self.database.acting
     }
@@ -202,7 +202,7 @@ impl Network {
         assert!(self.run_until(time, holds), "{}", self.describe());
     }
 
-    /// Runs until the condition holds, or until `time` has passed. Returns whether it holds.
+    /// Runs until the condition holds, but at most for `time`. Returns whether it holds.
     pub(super) fn run_until(&mut self, time: Duration, is_so: impl Fn(&Self) -> bool) -> bool {
         let end = self.rigs[0].now + time;
         loop {
@@ -354,7 +354,7 @@ impl Network {
         true
     }
 
-    /// Delivers the bytes that one end has written, or the fact that this end is closed.
+    /// Delivers the bytes that one end wrote, or the news that this end is closed.
     fn deliver(&mut self, number: usize, side: usize) -> bool {
         let pipe = &self.pipes[number];
         let ((from, source), (to, target)) = (pipe.ends[side], pipe.ends[1 - side]);

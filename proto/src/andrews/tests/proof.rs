@@ -2,8 +2,8 @@
 
 use super::prelude::*;
 
-/// Returns node 3. Node 3 has lost its successor, the coordinator 5, by a timeout. After this loss, node 3 has heard no
-/// node.
+/// Returns node 3. Node 3 lost its successor, the coordinator 5, because of a timeout. After this loss, node 3 received
+/// no message.
 fn cut_off() -> Rig {
     let mut rig = Rig::member(3, ring_of_four());
     rig.run(ms(100));
@@ -18,7 +18,7 @@ fn cut_off() -> Rig {
     rig
 }
 
-/// Lets several polls pass, in which the coordinator's beat moves.
+/// Advances the time by several polls. Meanwhile the coordinator's beat grows.
 fn beat(rig: &mut Rig, polls: u32) {
     for _ in 0..polls {
         rig.database.beat += 1;

@@ -4,8 +4,8 @@ use super::prelude::*;
 
 const REMOVE_3: Change = Change::Remove { node: 3, after: 2 };
 
-/// Returns node 2 after it has lost its successor. The connection to the successor has ended, and the second attempt
-/// was refused.
+/// Returns node 2 after the loss of its successor. The connection to the successor ended, and the second attempt was
+/// refused.
 fn lost() -> Rig {
     let mut rig = Rig::node_2_after(100);
     let (stream, _) = rig.successor();

@@ -67,7 +67,7 @@ pub(crate) struct Stream {
     pub(crate) peer: SocketAddr,
     pub(crate) is_accepted: bool,
     pub(crate) fate: Fate,
-    /// Bytes that the node has written and that the test has not yet read.
+    /// Bytes that the node wrote and that the test has not read.
     pub(crate) written: Vec<u8>,
 }
 
@@ -76,12 +76,12 @@ pub(crate) struct Rig {
     pub(crate) id: u32,
     pub(crate) now: Duration,
     pub(crate) database: FakeDatabase,
-    /// Whether jobs are carried out at once.
+    /// Whether the database carries out jobs at once.
     pub(crate) answers: bool,
     pub(crate) jobs: VecDeque<Job>,
     pub(crate) sent: VecDeque<(SocketAddr, Vec<u8>)>,
     pub(crate) streams: BTreeMap<StreamId, Stream>,
-    /// Connections that the node has opened and that the test has not yet taken.
+    /// Connections that the node opened and that the test has not taken.
     pub(crate) opened: VecDeque<StreamId>,
     pub(crate) events: Vec<Event>,
     /// Whether the peers read the bytes that the node writes.
@@ -108,7 +108,7 @@ impl Rig {
         }
     }
 
-    /// Creates a node whose list has nine nodes. The node's jobs wait until the test carries them out.
+    /// Creates a node whose list has nine nodes. The node's jobs wait until the test runs them.
     pub(crate) fn with_silent_database(options: Options, database: FakeDatabase) -> Self {
         let mut rig = Self::idle(options, list(9), database);
         rig.answers = false;
@@ -122,12 +122,12 @@ impl Rig {
         rig
     }
 
-    /// Creates node `id` of a list of nine, which has begun with these rows.
+    /// Creates node `id` of a list of nine. The node has begun with these rows.
     pub(crate) fn new(id: u32, database: FakeDatabase) -> Self {
         Self::with(Options::new(id), database)
     }
 
-    /// Creates a member whose two connections are up, and clears its outputs.
+    /// Creates a member with two working connections, and clears its outputs.
     pub(crate) fn member(id: u32, database: FakeDatabase) -> Self {
         Self::member_with(Options::new(id), database)
     }
@@ -195,7 +195,7 @@ impl Rig {
         self.machine.counters().drop_count(reason)
     }
 
-    /// Returns the datagrams that were sent since the last call, each with its receiver.
+    /// Returns the datagrams since the last call, each with its receiver.
     pub(crate) fn take_datagrams(&mut self) -> Vec<(u32, OwnedMessage)> {
         let own = self.id;
         let message = self.sent.drain(..).map(|(to, bytes)| {
@@ -211,7 +211,7 @@ impl Rig {
         message.collect()
     }
 
-    /// Returns the frames that were written on a connection since the last call.
+    /// Returns the frames that the node wrote on a connection since the last call.
     pub(crate) fn take_frames(&mut self, id: StreamId) -> Vec<OwnedMessage> {
         let bytes = self.streams.get_mut(&id).expect("there is one");
         let bytes = std::mem::take(&mut bytes.written);
@@ -280,7 +280,7 @@ impl Rig {
         self.answer_job(job.id, outcome);
     }
 
-    /// Carries out looks and beats until another kind of job waits.
+    /// Carries out looks and beats until a different kind of job waits.
     pub(crate) fn serve_looks(&mut self) {
         while let Some(job) = self.jobs.front() {
             if !matches!(

@@ -30,14 +30,14 @@ impl Rig {
         Self::coordinator(5, &[1, 2, 3, 5])
     }
 
-    /// Creates the coordinator, whose database has stopped answering.
+    /// Creates the coordinator after its database has stopped answering.
     pub(crate) fn coordinator_5_unanswered() -> Self {
         let mut rig = Self::coordinator_5();
         rig.answers = false;
         rig
     }
 
-    /// Creates the coordinator of a ring of these members, in this order, with term 4 and not acting.
+    /// Creates the elected coordinator, with term 4, of a ring with these members in this order.
     pub(crate) fn coordinator(id: u32, members: &[u32]) -> Self {
         let mut rig = Self::with(Options::new(id), FakeDatabase::ring(members, id, 3));
         rig.run(ms(20));
@@ -62,7 +62,7 @@ impl Rig {
         self.open_by_kernel(self.successor().0);
     }
 
-    /// Removes the events since the last call. Returns whether `event` was one of the removed events.
+    /// Removes the events since the last call. Returns whether `event` was among the removed events.
     pub(crate) fn take_event(&mut self, event: &Event) -> bool {
         self.take_events().contains(event)
     }
@@ -93,7 +93,7 @@ impl Rig {
         self.machine.token().held_sequence()
     }
 
-    /// Returns the connections that the node has opened since the last call, each with the node to which it leads.
+    /// Returns the connections that the node opened since the last call, with the destination of each.
     pub(crate) fn take_opened(&mut self) -> Vec<(StreamId, u32)> {
         let opened = self.opened.drain(..);
         let streams = &self.streams;

@@ -1,8 +1,8 @@
-//! Lists that differ, and a coordinator that is alive and does not answer (sections 1 and 6).
+//! Lists that differ, and a coordinator that is alive but does not answer (sections 1 and 6).
 
 use super::prelude::*;
 
-/// Lets several polls pass, in which the coordinator's beat moves and another node is heard.
+/// Advances the time by several polls. Meanwhile the coordinator's beat grows and a message of another node arrives.
 fn beat(rig: &mut Rig, polls: u32) {
     for _ in 0..polls {
         rig.database.beat += 1;

@@ -1,4 +1,4 @@
-//! The token while this node has it, and the requests that wait for the token.
+//! The token at this node, and the requests that wait for the token.
 
 mod place;
 mod requests;

@@ -1,14 +1,14 @@
-//! The token while this node has it (`docs/board/protocol/token.md`, rules T).
+//! The token at this node (`docs/board/protocol/token.md`, rules T).
 
 use crate::StreamId;
 use crate::time::Instant;
 
-/// The number by which the sequence of a token grows when a node takes the token back. In one rotation, the sequence of
-/// another token grows by less than this number. So only one of the two tokens remains.
+/// The amount by which a node raises a token's sequence when it takes the token back. In one rotation, the sequence of
+/// a second token grows by less than this amount. So only one of the two tokens remains.
 const SEQUENCE_JUMP: u64 = 1 << 16;
 
-/// Returns the sequence after this many further hops, or `None` if that sequence would be outside the token's term.
-/// Every successor refuses a sequence of the next term until the coordinator makes a token of that term.
+/// Returns the sequence after this number of hops, or `None` if the sequence would leave the token's term. Every
+/// successor refuses a sequence of the next term until the coordinator makes a token of that term.
 const fn add_hops(sequence: u64, hops: u64) -> Option<u64> {
     match sequence.checked_add(hops) {
         Some(later) if later >> 32 == sequence >> 32 => Some(later),
@@ -33,7 +33,7 @@ enum Place {
 #[derive(Debug, Clone, Copy)]
 struct Held {
     sequence: u64,
-    /// The time at which a token without work is passed.
+    /// The time at which the node passes a token without work.
     until: Instant,
     visit: VisitState,
     /// Whether new posts were read for the clients that listen.
@@ -47,7 +47,7 @@ enum VisitState {
     Idle,
     /// This job uses the token.
     Working(u64),
-    /// The work is done, or the node no longer waits for its end.
+    /// The work is done, or the node has given it up.
     Over,
 }
 
@@ -90,9 +90,9 @@ pub(crate) struct Token {
     highest: u64,
     place: Place,
     parked: Option<Parked>,
-    /// The last time at which this node had the token or learned that another node has used it.
+    /// The last time at which this node had the token or learned that another node used it.
     seen: Option<Instant>,
-    /// The time at which the token was last here.
+    /// The time at which this node last had the token.
     here: Option<Instant>,
 }
 
@@ -111,7 +111,7 @@ impl Token {
         self.highest
     }
 
-    /// Returns the last time at which this node had the token or learned that another node has used it.
+    /// Returns the last time at which this node had the token or learned that another node used it.
     pub(crate) const fn last_seen(&self, now: Instant) -> Option<Instant> {
         if self.is_away() { self.seen } else { Some(now) }
     }
@@ -156,8 +156,8 @@ impl Token {
         }
     }
 
-    /// Whether the token that this node has is the newest token. A held token is the newest token if it has the highest
-    /// sequence. A token on its way is the newest token if its sequence is larger by one than the highest sequence.
+    /// Whether this node's token is the newest token. A held token is the newest token if its sequence is the highest.
+    /// A token on its way is the newest token if its sequence is the highest sequence plus one.
     pub(crate) fn is_newest(&self) -> bool {
         match self.place {
             Place::Away => true,
@@ -166,7 +166,7 @@ impl Token {
         }
     }
 
-    /// Returns the sequence that this node gives to a token that has arrived.
+    /// Returns the sequence that this node gives to an arriving token.
     pub(crate) fn sequence_on_arrival(
         &self,
         sequence: u64,
@@ -186,8 +186,8 @@ impl Token {
         add_hops(sequence, lead).unwrap_or(sequence)
     }
 
-    /// Makes this node the holder of the token. If this node held another token before, returns the sequence of the
-    /// other token.
+    /// Makes this node the holder of the token. If this node already held a token, returns the sequence of that earlier
+    /// token.
     pub(crate) fn hold(&mut self, sequence: u64, until: Instant, now: Instant) -> Option<u64> {
         let before = self.held_sequence();
         // Every older token is a duplicate from now on, even after this one has left.
@@ -257,7 +257,7 @@ impl Token {
         is_here
     }
 
-    /// Returns the sequence with which the token is passed, or `None` if the term has no further sequence.
+    /// Returns the sequence for the next pass of the token, or `None` if the term has no further sequence.
     pub(crate) fn next_hop(&self) -> Option<u64> {
         add_hops(self.held_sequence()?, 1)
     }
@@ -281,8 +281,8 @@ impl Token {
         matches!(self.place, Place::Passing { until, .. } if until <= now)
     }
 
-    /// Takes back the token that is on its way, and raises its sequence by `SEQUENCE_JUMP`. Returns the
-    /// new sequence. Returns `None` if no token was on its way, or if the new sequence would be outside the term.
+    /// Takes back a token that is on its way, and raises its sequence by `SEQUENCE_JUMP`. Returns the new sequence.
+    /// Returns `None` if no token is on its way, or if the new sequence would be outside the term.
     pub(crate) fn take_back(&mut self, now: Instant) -> Option<u64> {
         let Place::Passing { sequence, .. } = self.place else {
             return None;

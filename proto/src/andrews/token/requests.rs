@@ -5,17 +5,17 @@ use std::collections::VecDeque;
 use crate::andrews::Request;
 use crate::time::Instant;
 
-/// If this many requests are waiting, the node refuses further requests, so that clients learn at once that the ring
-/// cannot keep up.
+/// If this number of requests wait, the node refuses further requests, so clients learn at once that the ring is
+/// overloaded.
 const WAITING_MAX: usize = 256;
-/// One visit of the token serves at most this many requests, so that the token does not stay too long.
+/// One visit of the token serves at most this number of requests, so the token does not stay too long.
 const REQUESTS_PER_VISIT_MAX: usize = 64;
 
 /// The requests in the order of their arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     waiting: VecDeque<(Request, Instant)>,
-    /// The deadlines of the requests that are being served, in the order of these requests.
+    /// The deadlines of the requests of the present visit, in the order of these requests.
     until: Vec<Instant>,
     has_listeners: bool,
 }
@@ -63,7 +63,7 @@ impl Requests {
         self.until.clear();
     }
 
-    /// Puts the requests of a visit that had no effect back to the front of the queue.
+    /// If a visit had no effect, puts its requests back to the front of the queue.
     pub(crate) fn wait_again(&mut self, requests: Vec<Request>) {
         let until = std::mem::take(&mut self.until);
         // In reverse, so that the requests keep their order at the front.
@@ -72,7 +72,7 @@ impl Requests {
         }
     }
 
-    /// Removes and returns the next request that has waited too long.
+    /// Removes and returns the next request that waited too long.
     pub(crate) fn take_expired(&mut self, now: Instant) -> Option<Request> {
         // All requests wait equally long, so the first one expires first.
         self.due().filter(|due| *due <= now)?;

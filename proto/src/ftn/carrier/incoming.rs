@@ -7,10 +7,11 @@ use super::PARTS_MAX;
 use super::peer_table::{MemoryUse, PeerTable};
 use crate::time::Instant;
 
-/// Largest number of messages that the receiver assembles for one peer at the same time. The receiver assembles the
+/// Maximum number of messages that the receiver assembles for one peer at the same time. The receiver assembles the
 /// newest message, and an earlier message whose parts are late.
 const PARTIAL_MESSAGES_MAX: usize = 2;
-/// The receiver keeps the numbers of this many complete messages for each peer, because their parts may arrive again.
+/// For each peer, the receiver remembers the numbers of this many complete messages, because parts of these messages
+/// may arrive again.
 const COMPLETE_NUMBERS_MAX: usize = 8;
 /// Memory of a part in addition to its data, in bytes.
 const PART_BYTES_EXTRA: usize = 64;
@@ -63,23 +64,23 @@ pub enum PartOutcome {
     },
     /// Other parts are missing, or the message was complete before.
     Stored,
-    /// The part is not valid, or the message is longer than allowed.
+    /// The part is invalid, or the message is longer than allowed.
     Refused,
 }
 
 impl PartReceiver {
-    /// Returns an empty table that takes at most `bytes` bytes.
+    /// Returns an empty table with a limit of `bytes` bytes.
     pub const fn with_limit(bytes: usize) -> Self {
         let peers = PeerTable::with_limit(bytes);
         Self { peers }
     }
 
-    /// Returns the memory that all parts take, in bytes.
+    /// Returns the memory of all parts, in bytes.
     pub const fn bytes(&self) -> usize {
         self.peers.bytes()
     }
 
-    /// Stores a part. The whole message may have at most `longest` bytes.
+    /// Stores a part. The whole message must have at most `longest` bytes.
     pub fn take(
         &mut self,
         now: Instant,
@@ -103,7 +104,8 @@ impl PartReceiver {
     }
 
     /// Returns one bit for each part of a message, in the format of a PARTED. The bit states whether the part has
-    /// arrived. The list is empty if all parts have arrived. Returns `None` if no part is stored.
+    /// arrived. The list is empty if all parts have arrived. Returns `None` if the table contains no part of the
+    /// message.
     pub fn arrived_parts(&self, from: SocketAddr, number: i64) -> Option<Vec<u8>> {
         let peer = self.peers.get(from)?;
         if peer.complete_numbers.contains(&number) {

@@ -10,10 +10,10 @@ use super::peer_table::{MemoryUse, PeerTable};
 use crate::ftn::{PART, RETRY, RETRY_MAX, WINDOW};
 use crate::time::Instant;
 
-/// Largest number of messages that wait for one peer. Further messages are dropped, as if they were lost on the way.
+/// Maximum number of messages that wait for one peer. Further messages are dropped, as if they were lost on the way.
 const WAITING_MESSAGES_MAX: usize = 8;
 
-/// Messages that are sent in parts. Each peer gets one message after the other.
+/// Messages that are sent in parts. Each peer gets its messages one by one.
 #[derive(Debug, Clone, Hash, Default)]
 pub struct PartSender {
     next: i64,
@@ -26,12 +26,12 @@ struct OutgoingMessage {
     number: i64,
     kind: Kind,
     bytes: Box<[u8]>,
-    /// Whether each part has arrived.
+    /// For each part: whether the peer has it.
     arrived: Box<[bool]>,
-    /// First part that has not been sent since the last repetition began.
+    /// First part that was not sent in the present repetition.
     next: usize,
-    /// Time at which the peer last acknowledged a new part of the message. If the peer has acknowledged no part, the
-    /// time at which the message began.
+    /// Time at which the peer last acknowledged a new part. If the peer has acknowledged no part, this is the time at
+    /// which the message began.
     progress: Instant,
 }
 
@@ -45,7 +45,7 @@ pub struct Part {
 }
 
 impl OutgoingMessage {
-    /// Returns up to `count` parts that have not arrived, and counts them as sent.
+    /// Returns up to `count` parts that the peer does not have, and counts them as sent.
     fn take(&mut self, count: usize) -> Vec<Part> {
         let mut taken = Vec::new();
         while taken.len() < count && self.next < self.arrived.len() {
@@ -58,7 +58,7 @@ impl OutgoingMessage {
         taken
     }
 
-    /// Begins again with the first part that has not arrived.
+    /// Starts a new repetition, from the first part that the peer does not have.
     fn repeat(&mut self) -> Vec<Part> {
         self.next = 0;
         self.take(WINDOW)
@@ -80,27 +80,27 @@ fn memory_use(queue: &VecDeque<OutgoingMessage>) -> MemoryUse {
 }
 
 impl PartSender {
-    /// Returns an empty table that takes at most `bytes` bytes.
+    /// Returns an empty table with a limit of `bytes` bytes.
     pub const fn with_limit(bytes: usize) -> Self {
         let peers = PeerTable::with_limit(bytes);
         Self { next: 0, peers }
     }
 
-    /// Sets the first message number to the time of the wall clock `wall`, which is in nanoseconds since 1970. So the
-    /// numbers differ from the numbers of an earlier process. Only the first call has an effect.
+    /// Sets the first message number to the wall-clock time `wall`, in nanoseconds since 1970. So the numbers differ
+    /// from the numbers of an earlier process. Only the first call has an effect.
     pub fn start(&mut self, wall: u64) {
         if self.next == 0 {
             self.next = i64::try_from(wall / 1_000).unwrap_or_default().max(1);
         }
     }
 
-    /// Returns the memory that all messages take, in bytes.
+    /// Returns the memory of all messages, in bytes.
     pub const fn bytes(&self) -> usize {
         self.peers.bytes()
     }
 
-    /// Sends a message, or sends it again if it is under way. `bytes` is the message as one datagram. Returns the parts
-    /// to send now.
+    /// Sends a message, or repeats it if it is already under way. `bytes` is the message as one datagram. Returns the
+    /// parts to send now.
     ///
     /// A new STATE replaces a waiting STATE, because the new STATE contains everything that the old STATE contained.
     pub fn send(&mut self, now: Instant, to: SocketAddr, kind: Kind, bytes: &[u8]) -> Vec<Part> {
@@ -149,8 +149,8 @@ impl PartSender {
         })
     }
 
-    /// Handles PARTED from a peer. Returns the parts to send now: one missing part, or the first parts of the next
-    /// message.
+    /// Handles PARTED from a peer. Returns the parts that must be sent now: one missing part, or the first parts of the
+    /// next message.
     pub fn on_parted(
         &mut self,
         now: Instant,
@@ -193,7 +193,7 @@ impl PartSender {
         })
     }
 
-    /// Returns the message that carries a part, or `None` if the part need no longer be sent.
+    /// Returns the message of a part, or `None` if the part is no longer necessary.
     pub fn message(&self, to: SocketAddr, part: Part) -> Option<Message<'_>> {
         let content = self.peers.get(to)?.front()?;
         if content.number != part.content {

@@ -2,7 +2,7 @@
 //!
 //! The table first deletes silent peers, and then peers whose message takes too long. Next the table deletes the peer
 //! that completed a message most recently. If no peer has completed a message, the table deletes the peer whose message
-//! began last. So one peer after the other completes its message. Two peers cannot delete each other's messages
+//! began last. So the peers complete their messages one by one. Two peers cannot delete each other's messages
 //! indefinitely.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::time::Instant;
 pub(super) struct PeerTable<T> {
     by_peer: BTreeMap<SocketAddr, PeerEntry<T>>,
     by_last_change: BTreeSet<(Instant, SocketAddr)>,
-    /// Peers with a message under way, ordered by the time at which the message began to grow.
+    /// Peers with a message under way, ordered by the start time of the message's growth.
     by_activity_start: BTreeSet<(Instant, SocketAddr)>,
     /// Peers with a message under way. The table deletes the last peer of this set first.
     by_eviction: BTreeSet<(Activity, SocketAddr)>,
@@ -28,7 +28,7 @@ struct PeerEntry<T> {
     changed: Instant,
     /// Activity of the message under way; `None` if no message is under way.
     activity: Option<Activity>,
-    /// Time at which the last message was completed or was replaced by another message.
+    /// Time at which the last message was completed, or at which a new message replaced it.
     completed: Option<Instant>,
     bytes: usize,
     value: T,
@@ -39,15 +39,15 @@ struct PeerEntry<T> {
 // The order of the fields is the order of deletion. `None` sorts first, so a peer that has completed no message stays
 // longer.
 struct Activity {
-    /// Time at which the peer completed an earlier message.
+    /// Time at which the peer completed a message before the present message.
     completed: Option<Instant>,
-    /// Start of the period in which the memory of the peer has never become smaller.
+    /// Start of the period in which the peer's memory has only grown.
     started: Instant,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MemoryUse {
-    /// Memory in bytes. A peer that takes 0 bytes is deleted.
+    /// Memory in bytes. The table deletes a peer with 0 bytes.
     pub(super) bytes: usize,
     /// Whether a message is under way. If no message is under way, the peer takes only a few bytes.
     pub(super) is_under_way: bool,
@@ -60,7 +60,7 @@ impl<T> Default for PeerTable<T> {
 }
 
 impl<T> PeerTable<T> {
-    /// Returns an empty table that takes at most `limit` bytes, unless a single peer takes more.
+    /// Returns an empty table with a limit of `limit` bytes. A single peer may exceed this limit.
     pub(super) const fn with_limit(limit: usize) -> Self {
         Self {
             by_peer: BTreeMap::new(),
@@ -82,7 +82,7 @@ impl<T: Default> PeerTable<T> {
         self.by_peer.get(&peer).map(|entry| &entry.value)
     }
 
-    /// Changes the value of a peer. `change` returns the memory that the peer takes after the change.
+    /// Changes the value of a peer. `change` returns the peer's memory after the change.
     pub(super) fn change<R>(
         &mut self,
         now: Instant,
@@ -146,7 +146,7 @@ impl<T: Default> PeerTable<T> {
         Some(entry)
     }
 
-    /// Deletes peers that were silent for long. While too much memory is in use, deletes other peers too.
+    /// Deletes peers that were silent for long. If too much memory is in use, deletes other peers too.
     fn evict(&mut self, now: Instant) {
         while let Some(peer) = self.next_to_evict(now) {
             self.remove(peer);

@@ -13,7 +13,7 @@ use crate::time::Instant;
 pub struct TestPeer(PartReceiver);
 
 impl TestPeer {
-    /// Handles a datagram to `peer`. Returns the message that this datagram completes, and the peer's answer.
+    /// Handles a datagram to `peer`. Returns the message that this datagram completes, if any, and the peer's answer.
     ///
     /// # Panics
     /// Panics if the datagram is too long or does not decode.

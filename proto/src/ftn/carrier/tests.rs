@@ -35,8 +35,8 @@ fn received_part(content: i64, part: i32, parts: i32, bytes: &[u8]) -> ReceivedP
     }
 }
 
-/// Delivers a part to the receiver, and delivers the receiver's answer to the sender. Returns the next parts, and the
-/// message if the message is complete.
+/// Delivers a part to the receiver, and the receiver's answer to the sender. Returns the next parts, and the message
+/// when it is complete.
 fn carry(
     outgoing: &mut PartSender,
     incoming: &mut PartReceiver,
@@ -214,7 +214,7 @@ fn invalid_parts_are_refused_and_take_no_memory() {
     assert_eq!(incoming.bytes(), 0);
 }
 
-/// An attacker with many addresses fills only its share, and other peers still complete their messages.
+/// An attacker with many addresses fills only its share, and other peers can still complete their messages.
 #[test]
 fn memory_of_received_parts_is_bounded_over_all_peers() {
     let mut incoming = PartReceiver::default();

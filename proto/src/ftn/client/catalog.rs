@@ -15,8 +15,7 @@ const HEAD_BYTES: usize = 96;
 /// Upper limit for the length fields of an entry, and for a marker that names a kind, in bytes.
 const LENGTH_BYTES: usize = 8;
 
-/// Answers to the servers that asked this client under the present configuration. The client makes each answer only
-/// once.
+/// Answers to the servers that asked this client in the present configuration. The client makes each answer only once.
 #[derive(Debug, Clone, Hash, Default)]
 pub(super) struct CatalogAnswers {
     // An answer is kept for repeated questions, because parts of two different answers would not fit together.
@@ -43,8 +42,8 @@ impl CatalogAnswers {
         self.by_server.contains_key(&server)
     }
 
-    /// Makes the answer to a server. For each token, the answer has the data of the last confirmed update, or of the
-    /// grant if no update was confirmed.
+    /// Makes the answer to a server. For each token, the answer contains the data of the last confirmed update or,
+    /// without an update, of the grant.
     pub(super) fn make_answer(
         &mut self,
         context: &Context<'_>,
@@ -88,8 +87,8 @@ impl CatalogAnswers {
             .insert(server, CatalogAnswer { parts, next: 0 });
     }
 
-    /// Sends the next WINDOW parts of the answer to a server. After the last part, the client continues with the first
-    /// part.
+    /// Sends the next WINDOW parts of the answer to a server. After the last part, the client starts again with the
+    /// first part.
     pub(super) fn send_parts(&mut self, context: &mut Context<'_>, server: usize) {
         let Some(CatalogAnswer { parts, next }) = self.by_server.get_mut(&server) else {
             return;

@@ -11,63 +11,63 @@ use crate::ftn::Configuration;
 /// An event that a client reports to its program. Events are reported in the order in which they happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The client needs a socket with another port. The program reports the port with
+    /// The client needs a new socket with a different port. The program reports the port with
     /// [`handle_link`](crate::Machine::handle_link).
     NewSocket,
-    /// LOGIN has brought no session for two seconds. The client continues to try.
+    /// LOGIN led to no session for two seconds. The client continues to try.
     LoginFailed {
         /// Cause of the failure.
         failure: LoginFailure,
     },
-    /// The leader has given an id. No renewal of the session is confirmed yet.
+    /// The leader gave the client an id. The session has no confirmed renewal.
     Proving {
         /// Id of the session.
         session: i32,
         /// Index of the leader.
         leader: usize,
     },
-    /// The first renewal was confirmed. Tokens can be requested until [`Client::lease`](super::Client::lease).
+    /// The first renewal was confirmed. The program can request tokens until [`Client::lease`](super::Client::lease).
     Live {
         /// Id of the session.
         session: i32,
     },
-    /// The session has ended, with all its tokens and requests. The client logs in again.
+    /// The session ended, together with all its tokens and requests. The client logs in again.
     Lost {
-        /// Id of the session, which is never used again.
+        /// Id of the ended session. The client never uses this id again.
         session: i32,
         /// Cause of the loss.
         loss: Loss,
     },
-    /// [`Logout`](super::Command::Logout) has ended the session. No event follows this event.
+    /// [`Logout`](super::Command::Logout) ended the session. No event follows this event.
     LoggedOut {
-        /// Whether the leader has confirmed the logout. If the leader has not confirmed the logout, it ends the session
-        /// CT after the client's last message.
+        /// Whether the leader confirmed the logout. If the leader does not confirm the logout, it ends the session CT
+        /// after the client's last message.
         confirmed: bool,
     },
-    /// The leader or the states of servers have changed.
+    /// The leader or the states of servers changed.
     Adopted {
         /// The new configuration.
         configuration: Configuration,
     },
-    /// The client now holds a token, or the access of a held token has changed.
+    /// The client now holds a token, or has a new kind of access to a held token.
     Granted {
         /// Name of the token.
         name: Box<[u8]>,
         /// The access, exclusive or shared.
         access: Access,
-        /// Fencing number, if one was requested. The number is larger than the fencing number of any earlier grant of
-        /// the token.
+        /// Fencing number, if the program requested one. The number is larger than the fencing numbers of all earlier
+        /// grants of the token.
         fence: Option<u128>,
         /// Data of the token.
         data: Box<[u8]>,
     },
-    /// Another client waits for a token that this client holds. The event is reported once for each grant.
+    /// A second client waits for a token that this client holds. The client reports the event once for each grant.
     Revoked {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// The client awaited an upgrade of a shared token, and had to return the token because another client waits for
-    /// it. The client no longer holds the token, and requests the token again.
+    /// The client waited for an upgrade of a shared token, and had to return the token because of another client. The
+    /// client no longer holds the token, and has requested it again.
     UpgradeRevoked {
         /// Name of the token.
         name: Box<[u8]>,
@@ -77,22 +77,22 @@ pub enum Event {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// A token was given back, and its server has confirmed the return.
+    /// The client returned a token, and the server confirmed the return.
     Returned {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// A request was given up, and its server has confirmed the cancellation.
+    /// The client gave up a request, and the server confirmed the cancellation.
     Cancelled {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// A server wrongly counts the client as the holder of a token. The client gives the token back.
+    /// A server wrongly took the client for the holder of a token. The client returns the token.
     Declined {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// A page of a server's tokens has arrived.
+    /// A page of a server's tokens arrived.
     Listed {
         /// Index of the server.
         server: usize,
@@ -104,7 +104,7 @@ pub enum Event {
         /// Index of the server.
         server: usize,
     },
-    /// A command was refused, and has changed nothing.
+    /// A command was refused and had no effect.
     Refused {
         /// Name of the token.
         name: Box<[u8]>,
@@ -112,7 +112,7 @@ pub enum Event {
         refusal: Refusal,
     },
     /// A server announces a client timeout below [`CLIENT_TIMEOUT_MIN`](crate::ftn::CLIENT_TIMEOUT_MIN). The client
-    /// does not use that server until the server announces a longer timeout.
+    /// does not use this server until the server announces a longer timeout.
     ShortTimeout {
         /// Index of the server.
         server: usize,
@@ -131,12 +131,12 @@ pub enum Event {
     Dropped {
         /// Address of the sender.
         from: SocketAddr,
-        /// Type of the message, if it decodes.
+        /// Type of the message, if the message decodes.
         kind: Option<Kind>,
         /// Reason of the drop.
         reason: DropReason,
     },
-    /// The socket did not accept a datagram. The client repeats the datagram as if it had been lost on the way.
+    /// The socket did not accept a datagram. The client repeats the datagram, as if the network had lost it.
     SendFailed,
 }
 
@@ -147,18 +147,18 @@ pub enum LoginFailure {
     NoAnswer,
     /// Only senders with a different list of servers answer.
     OtherList,
-    /// Servers answer, but the leader that they name does not answer.
+    /// Servers answer, but the leader in their answers does not answer.
     NoLeader,
 }
 
 /// Cause of a lost session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// No renewal that the client sent in the last ¾ CT was confirmed.
+    /// No renewal of the last ¾ CT was confirmed.
     LeaseOver,
-    /// No renewal was confirmed within CT.
+    /// No renewal was confirmed during CT.
     NotProven,
-    /// The program has changed the socket, although the client had not asked for another socket.
+    /// The program changed the socket, although the client did not request this.
     SocketChanged,
 }
 

@@ -33,9 +33,9 @@ pub(super) struct Request {
 pub(super) struct Hold {
     pub(super) access: Access,
     pub(super) fence: Option<u128>,
-    /// Data of the grant, or of the last confirmed update.
+    /// Data of the grant or, after an update, of the last confirmed update.
     pub(super) data: Box<[u8]>,
-    /// Whether an update was confirmed since the grant.
+    /// Whether an update was confirmed after the grant.
     pub(super) is_updated: bool,
 }
 
@@ -43,27 +43,27 @@ pub(super) struct Hold {
 #[derive(Debug, Clone, Hash)]
 pub(super) struct HeldToken {
     pub(super) hold: Hold,
-    /// Whether the program has received `Revoked` for this grant.
+    /// Whether the program received `Revoked` for this grant.
     pub(super) is_revoked: bool,
     /// An outstanding REQUEST to change the access from shared to exclusive or the reverse.
     pub(super) request: Option<Request>,
-    /// A RETURN that only updates. If a REQUEST is outstanding too, the RETURN has the larger msgnum. If the RETURN had
-    /// a msgnum at or below the grant's msgnum, the server would confirm the RETURN without updating the data.
+    /// A RETURN that only updates the data. If a REQUEST is also outstanding, the RETURN has the larger msgnum. If the
+    /// RETURN's msgnum were not above the grant's msgnum, the server would confirm the RETURN but not update the data.
     pub(super) update: Option<Update>,
 }
 
 /// A RETURN with UPDATE, and the commands that wait for its confirmation.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Update {
-    /// Msgnum of the RETURN. While the client awaits the GRANT for a REQUEST that is no upgrade, the update waits and
-    /// the msgnum is `None`.
+    /// Msgnum of the RETURN. While the client waits for a GRANT that is no upgrade, the update waits too, and the
+    /// msgnum is `None`.
     pub(super) number: Option<i64>,
     pub(super) data: Box<[u8]>,
     /// Data of a later update.
     pub(super) then_data: Option<Box<[u8]>>,
-    /// Whether the client gives the token back after the confirmation.
+    /// Whether the client returns the token after the confirmation.
     pub(super) then_return: bool,
-    /// A request that the client makes after the confirmation.
+    /// A request that the client will make after the confirmation.
     pub(super) then_request: Option<Want>,
 }
 
@@ -71,13 +71,13 @@ pub(super) struct Update {
 #[derive(Debug, Clone, Hash)]
 pub(super) struct ReturningToken {
     pub(super) number: i64,
-    /// The hold that ends, or `None` if the token was not held.
+    /// The hold that ends, or `None` if the client did not hold the token.
     pub(super) held: Option<Hold>,
     /// Data of an update in the same RETURN.
     pub(super) update: Option<Box<[u8]>>,
-    /// Whether the program has asked for the return.
+    /// Whether the program requested the return.
     pub(super) is_requested: bool,
-    /// A request that the client makes after the confirmation.
+    /// A request that the client will make after the confirmation.
     pub(super) then_request: Option<Want>,
 }
 
@@ -92,8 +92,8 @@ impl HeldToken {
         }
     }
 
-    /// Adds a request to change the access from shared to exclusive or the reverse. A downgrade makes the token shared
-    /// at once. When the server receives the REQUEST, the server may grant the token to other clients at once, long
+    /// Adds a request to change the access from shared to exclusive or the reverse. After a downgrade, the token is
+    /// shared at once. When the server receives the REQUEST, it may grant the token to other clients at once, long
     /// before this client receives its GRANT. So this client must not report an exclusive hold to a new responsible
     /// server.
     pub(super) const fn add_request(&mut self, request: Request) {
@@ -110,7 +110,7 @@ impl HeldToken {
         access == Some(Access::Exclusive)
     }
 
-    /// Whether the token is given back as soon as an update is confirmed.
+    /// Whether the client returns the token as soon as the server confirms an update.
     pub(super) fn is_to_return(&self) -> bool {
         self.update
             .as_ref()

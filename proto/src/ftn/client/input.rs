@@ -126,7 +126,7 @@ impl Client {
         }
     }
 
-    /// Handles GRANT, REVOKE and CONFIRM, which count only in a session.
+    /// Handles GRANT, REVOKE and CONFIRM. These messages count only in a session.
     fn on_token_message(
         &mut self,
         server: usize,
@@ -171,7 +171,7 @@ const fn is_too_long(message: &Message<'_>) -> bool {
 }
 
 /// Returns the configuration of a CONFIG. Returns `None` if the configuration number is negative, or if the CONFIG
-/// lists a wrong number of servers.
+/// contains a wrong number of servers.
 fn configuration(
     servers: &Servers,
     leader: i64,

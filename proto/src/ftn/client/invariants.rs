@@ -136,7 +136,7 @@ mod tests {
         Rig::holding("t", Access::Shared, "").client
     }
 
-    /// Returns a client that has updated a shared token, and waits for an upgrade of this token.
+    /// Returns a client that updated a shared token and waits for an upgrade of this token.
     fn upgrading() -> Client {
         let mut rig = Rig::holding("t", Access::Shared, "");
         rig.request("t", Access::Exclusive);
@@ -152,7 +152,8 @@ mod tests {
         }
     }
 
-    /// For each invariant, in order: a client that satisfies it, and a function that breaks it.
+    /// For each invariant, in order: a function that creates a client with this invariant, and a function that breaks
+    /// the invariant.
     const SPOILT: &[BrokenCase<Client, Client>] = &[
         (live, |it| it.configured_timeout = Duration::ZERO),
         (live, |it| it.former_sessions.push_back(ME)),

@@ -47,7 +47,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// Gives up questions to servers that are DOWN.
+    /// Gives up the questions to servers that are DOWN.
     pub(super) fn drop_listings(
         &mut self,
         context: &mut Context<'_>,

@@ -10,17 +10,17 @@ use crate::time::Instant;
 
 /// Time for which the client waits for the answers of all servers.
 const ANSWERS_WAIT: Duration = Duration::from_millis(50);
-/// If the answers have not led to a session after this time, the client drops them.
+/// If the answers lead to no session within this time, the client drops them.
 const ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A client that asks for a session.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Login {
-    /// Port of the client, which LOGIN carries.
+    /// Port of the client, for LOGIN.
     pub(super) port: u16,
     /// Last answer of each server.
     answers: Box<[Option<LoginAnswer>]>,
-    /// Time of the first LOGIN since the client last dropped all answers.
+    /// Time of the first LOGIN after the client dropped all answers.
     since: Instant,
     backoff: Backoff,
     has_other_list: bool,
@@ -72,8 +72,8 @@ impl Login {
         self.has_other_list = true;
     }
 
-    /// Records a server's answer. Returns `false` if the answer is late: its configuration number is lower than the
-    /// number of the server's last answer.
+    /// Records a server's answer. Returns `false` if the answer is late: the server's last answer had a larger
+    /// configuration number.
     pub(super) fn record_answer(
         &mut self,
         server: usize,
@@ -97,8 +97,8 @@ impl Login {
         true
     }
 
-    /// Takes the configuration with the largest number. If its leader has given an id, returns the session that this
-    /// leader offers. Returns `None` until all servers have answered or 50 ms have passed.
+    /// Takes the configuration with the largest number. If the leader of this configuration has given an id, returns
+    /// the session that the leader offers. Returns `None` until all servers have answered or 50 ms have passed.
     pub(super) fn offered_session(&self, now: Instant) -> Option<OfferedSession> {
         let choice = self.candidate()?;
         let is_over = self.answers.iter().all(Option::is_some) || self.answers_due() <= now;
@@ -123,7 +123,7 @@ impl Login {
         self.since + ANSWERS_WAIT
     }
 
-    /// Returns the time at which [`on_timeout`](Self::on_timeout) has something to do.
+    /// Returns the time of the next call of [`on_timeout`](Self::on_timeout).
     pub(super) fn due(&self) -> Instant {
         let due = self.backoff.due().min(self.since + ANSWERS_TIMEOUT);
         match self.candidate() {
@@ -132,7 +132,7 @@ impl Login {
         }
     }
 
-    /// Repeats LOGIN, and drops answers that have led to no session.
+    /// Repeats LOGIN, and drops answers that led to no session.
     pub(super) fn on_timeout(&mut self, context: &mut Context<'_>) {
         let now = context.now;
         let is_forgotten = self.since + ANSWERS_TIMEOUT <= now;

@@ -10,7 +10,7 @@ use crate::time::Instant;
 // Three are enough, because the leader ends a silent session anyway.
 const LOGOUTS_MAX: u32 = 3;
 
-/// A client that ends its session and holds nothing.
+/// A client that ends its session. It holds no tokens.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Logout {
     pub(super) session: i32,
@@ -63,7 +63,7 @@ impl Logout {
     }
 
     /// Handles a CONFIG with `to` 0 that is not late. A CONFIG from the present leader confirms the logout. A CONFIG
-    /// from another server may name a new leader.
+    /// from a different server may name a new leader.
     pub(super) fn on_config(
         &mut self,
         context: &mut Context<'_>,

@@ -19,8 +19,7 @@ impl Client {
         }
     }
 
-    /// Drops the parts of all messages that are on their way to servers. The code that sent the messages sends them
-    /// again.
+    /// Drops the parts of all messages that are on their way to servers. The code that sent a message repeats it.
     pub(super) fn drop_outgoing_parts(&mut self) {
         let servers = &self.options.servers;
         for server in (0..servers.len()).filter_map(|server| servers.address(server)) {

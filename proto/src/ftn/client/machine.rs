@@ -19,16 +19,16 @@ use crate::ftn::carrier::Carrier;
 use crate::time::{Instant, Now};
 use crate::{Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
 
-/// Largest number of senders whose different list of servers the client reports.
+/// For at most this many senders, the client reports a different list of servers.
 const OTHER_LIST_SENDERS_MAX: usize = 1_024;
-/// Number of former sessions whose ids are kept.
+/// Number of earlier sessions whose ids the client remembers.
 const FORMER_SESSIONS_MAX: usize = 64;
 
 /// A client of the token service. See [the contract](crate#contract) for the order of calls.
 #[derive(Debug, Clone, Hash)]
 pub struct Client {
-    /// `client_timeout` is the shortest of these timeouts: the client's option, and the timeouts that servers have
-    /// announced since LOGIN.
+    /// `client_timeout` is the shortest of these timeouts: the client's option, and the timeouts from servers since
+    /// LOGIN.
     pub(super) options: Options,
     /// The client's `client_timeout` option.
     pub(super) configured_timeout: Duration,
@@ -37,11 +37,11 @@ pub struct Client {
     net: SocketState,
     numbers: MessageNumbers,
     pub(super) phase: Phase,
-    /// Ids of the last sessions, which the client never uses again.
+    /// Ids of the last sessions. The client never uses these ids again.
     pub(super) former_sessions: VecDeque<i32>,
-    /// Servers that announce a client timeout that is too short for a session, by index.
+    /// Indexes of the servers whose client timeout is too short for a session.
     short_timeouts: BTreeSet<usize>,
-    /// Senders with another list of servers.
+    /// Senders that have a different list of servers.
     other_list_senders: BTreeSet<SocketAddr>,
     /// Messages in parts of the present session.
     pub(super) carrier: Carrier,
@@ -49,7 +49,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Returns a client that has no socket.
+    /// Returns a client without a socket.
     pub fn new(options: Options) -> Self {
         Self {
             configured_timeout: options.client_timeout,
@@ -66,8 +66,7 @@ impl Client {
         }
     }
 
-    /// Returns the client's options. If a server has announced a shorter timeout, `client_timeout` has the shorter
-    /// value.
+    /// Returns the client's options. If a server announced a shorter timeout, `client_timeout` has this shorter value.
     pub const fn options(&self) -> &Options {
         &self.options
     }
@@ -117,7 +116,7 @@ impl Client {
         }
     }
 
-    /// Starts a session if the servers offer a session, and sends the messages that the input has caused.
+    /// Starts a session if the servers offer one, and sends the messages that the input caused.
     fn finish_input(&mut self) {
         self.start_offered_session();
         let (phase, mut context) = self.split();
@@ -175,7 +174,7 @@ impl Client {
         self.former_sessions.push_back(session);
     }
 
-    /// Whether the client avoids a server because the server would end sessions before their renewals are confirmed.
+    /// Whether the client avoids a server, because this server would end sessions before it confirms their renewals.
     pub(super) fn is_unusable(&self, server: usize) -> bool {
         self.short_timeouts.contains(&server)
     }

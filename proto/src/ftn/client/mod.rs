@@ -8,18 +8,18 @@
 //!   [`Event::NewSocket`] the program opens a new socket *before* it closes the old socket, so that the two ports
 //!   differ. Then the program reports the new port.
 //! - **Session.** Tokens can be requested after [`Event::Live`]. Outside a live session the client
-//!   [refuses](Event::Refused) all commands. [`Event::Lost`] ends the session with all its tokens and requests. The
-//!   client then logs in again by itself.
-//! - **Lease.** The program stops its work under a token before [`Client::lease`], because another client may be
-//!   granted the token at that moment. An event or a result of [`Client::held_token`] counts only before the end of the
-//!   lease.
+//!   [refuses](Event::Refused) all commands. [`Event::Lost`] ends the session with all its tokens and requests. Then
+//!   the client logs in again by itself.
+//! - **Lease.** The program stops its work under a token before the time [`Client::lease`], because a server may grant
+//!   the token to another client at that time. An event or a result of [`Client::held_token`] counts only before the
+//!   end of the lease.
 //! - **Time limits.** If the users of the program have time limits, the program measures them from
-//!   [`Client::live_since`]. When a limit is over, the program gives up with [`Command::Cancel`].
+//!   [`Client::live_since`]. When a limit is over, the program cancels its request with [`Command::Cancel`].
 //!
 //! The client opens no socket, reads no clock and stores nothing. Each state has a module: `login`, `session` with its
-//! `renewal` and `tokens`, and `logout`. A session owns all data that end with the session. So a client that loses its
-//! session also loses its tokens. `invariants` checks the client after each input. Start reading at [`Command`] and
-//! [`Event`], then at `machine`.
+//! `renewal` and `tokens`, and `logout`. A session owns all data that end with it. So a client that loses its session
+//! also loses its tokens. `invariants` checks the client after each input. Start reading at [`Command`] and [`Event`],
+//! then at `machine`.
 
 mod catalog;
 mod command;

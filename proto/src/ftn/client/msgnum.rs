@@ -1,11 +1,11 @@
 //! Msgnums of a client's messages.
 
 /// Counter of all messages of a process. The first number is the time of the wall clock in microseconds. So a later
-/// message has a larger number than an earlier message, even if an earlier process sent the earlier message
+/// message has a larger number than every earlier message, even if an earlier process sent it
 /// (`docs/token-service/protocol/conventions.md` C10).
 #[derive(Debug, Clone, Hash)]
 pub(super) struct MessageNumbers {
-    /// Next number; 0 until the first time is known.
+    /// Next number; 0 before the first time is known.
     next: i64,
 }
 
@@ -14,8 +14,8 @@ impl MessageNumbers {
         Self { next: 0 }
     }
 
-    /// Sets the first number to the time of the wall clock `wall`, which is in nanoseconds since 1970. Only the first
-    /// call has an effect.
+    /// Sets the first number to the wall-clock time `wall`, in nanoseconds since 1970. Only the first call has an
+    /// effect.
     pub(super) fn start(&mut self, wall: u64) {
         if self.next == 0 {
             // A broken clock must leave room to count: 1/64 of the range is still far beyond any real time.
@@ -24,7 +24,7 @@ impl MessageNumbers {
         }
     }
 
-    /// Returns the next number without using it.
+    /// Returns the next number, and does not use it up.
     pub(super) const fn peek(&self) -> i64 {
         self.next
     }

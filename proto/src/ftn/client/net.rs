@@ -7,7 +7,7 @@ pub enum SocketState {
     Down,
     /// The socket is bound to a port.
     Up {
-        /// Port as servers see it in the source address.
+        /// Source port of the client's datagrams, from the view of servers.
         port: u16,
     },
 }

@@ -9,7 +9,7 @@ use crate::ftn::carrier::Part;
 use crate::time::Instant;
 
 /// A datagram to send. When the driver fetches the datagram, the client encodes it from the session's data. If the
-/// session ends before the driver fetches the datagram, the client does not send the datagram.
+/// session ends before the driver fetches a datagram, the client does not send this datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 // The content is only named here, so that an answer in the meantime cancels the datagram.
 pub(super) struct OutgoingDatagram {

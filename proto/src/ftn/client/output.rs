@@ -13,12 +13,12 @@ use crate::ftn::carrier::Carrier;
 pub(super) enum Encoded {
     /// Length of a datagram in the buffer.
     Short(usize),
-    /// A message that is too long for one datagram, so the client sends it in parts.
+    /// A message that is too long for one datagram. The client sends it in parts.
     Long(Kind, Vec<u8>),
 }
 
-/// Encodes a message at the start of `buf`, if the message fits one datagram. Returns `None` if the message need no
-/// longer be sent.
+/// Encodes a message at the start of `buf`, if the message fits into one datagram. Returns `None` if the message is no
+/// longer necessary.
 pub(super) fn encode(
     options: &Options,
     phase: &Phase,

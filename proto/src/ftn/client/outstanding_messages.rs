@@ -1,4 +1,4 @@
-//! REQUESTs and RETURNs that await an answer, and their repetition (`docs/token-service/protocol/tokens.md` T9).
+//! REQUESTs and RETURNs that wait for an answer, and their repetition (`docs/token-service/protocol/tokens.md` T9).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -7,8 +7,8 @@ use crate::Backoff;
 use crate::ftn::{RETRY, RETRY_MAX};
 use crate::time::Instant;
 
-/// Due time that makes the client send a new message at once. The due time is before all other times, so the client
-/// sends the message at the end of the present call.
+/// Due time of a new message that the client sends at once. This time is before all other times, so the client sends
+/// the message at the end of the present call.
 pub(super) const DUE_AT_ONCE: Instant = Instant::from_nanos(0);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,21 +17,21 @@ pub(super) enum MessageKind {
     Request,
     /// RETURN of a token.
     Return,
-    /// REQUEST for a page of this server's listing. The entry's name is the name after which the page begins.
+    /// REQUEST for a page of this server's listing. The page begins after the entry's name.
     List(usize),
 }
 
-/// A message that awaits an answer.
+/// A message that waits for an answer.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct OutstandingMessage {
     pub(super) name: Box<[u8]>,
     pub(super) kind: MessageKind,
     due: Instant,
-    /// Interval of the repetitions; `None` if the message was not yet sent to the server that is now responsible.
+    /// Interval of the repetitions; `None` until the message is sent to the server that is now responsible.
     backoff: Option<Backoff>,
 }
 
-/// All messages of a session that await an answer.
+/// All messages of a session that wait for an answer.
 #[derive(Debug, Clone, Hash, Default)]
 pub(super) struct OutstandingMessages {
     by_number: BTreeMap<i64, OutstandingMessage>,
@@ -40,7 +40,7 @@ pub(super) struct OutstandingMessages {
 }
 
 impl OutstandingMessages {
-    /// Adds a message, which is sent at once and then repeated.
+    /// Adds a message. The client sends it at once and then repeats it.
     pub(super) fn begin(&mut self, number: i64, name: Box<[u8]>, kind: MessageKind) {
         let entry = OutstandingMessage {
             name,
@@ -59,7 +59,7 @@ impl OutstandingMessages {
         Some(entry)
     }
 
-    /// Sends a message to a new server at once, with RETRY as the next interval.
+    /// Sends a message to a new server at once. The next interval is RETRY.
     // The long interval of the old server says nothing about the new one.
     pub(super) fn restart(&mut self, number: i64) {
         if let Some(entry) = self.end(number) {
@@ -78,7 +78,7 @@ impl OutstandingMessages {
             .map(|(&number, entry)| (number, entry))
     }
 
-    /// Whether both indexes have the same messages.
+    /// Whether both indexes contain the same messages.
     pub(super) fn is_consistent(&self) -> bool {
         let mut all = self
             .by_number

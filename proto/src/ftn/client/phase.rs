@@ -11,7 +11,7 @@ use crate::time::Instant;
 pub(super) enum Phase {
     /// The client waits for a socket.
     NoSocket {
-        /// Port that the last session used. The next socket must have a different port.
+        /// Port of the last session. The next socket must have a different port.
         former_port: Option<u16>,
     },
     Login(Login),
@@ -30,7 +30,7 @@ impl Phase {
         }
     }
 
-    /// Returns the time at which the client has something to do.
+    /// Returns the time of the client's next action.
     pub(super) fn due(&self, options: &Options) -> Option<Instant> {
         match self {
             Self::NoSocket { .. } | Self::Ended => None,

@@ -9,7 +9,7 @@ use super::{Loss, Options};
 use crate::Backoff;
 use crate::time::Instant;
 
-/// Largest number of unconfirmed renewals that are kept. Within CT, a client usually sends far fewer renewals than this
+/// Largest number of unconfirmed renewals that are kept. During CT, a client usually sends far fewer renewals than this
 /// number.
 const UNCONFIRMED_MAX: usize = 64;
 
@@ -19,8 +19,8 @@ pub(super) struct Renewal {
     /// Time at which the session began to use its id.
     begun: Instant,
     lease: Option<Lease>,
-    /// Unconfirmed renewals to the present leader, the oldest first. Each entry has the number of the renewal, and the
-    /// time at which the renewal was sent.
+    /// Unconfirmed renewals to the present leader, the oldest first. Each entry contains a renewal's number and its
+    /// sending time.
     outstanding: VecDeque<(i64, Instant)>,
     next: Next,
 }
@@ -37,19 +37,19 @@ enum Next {
     AtOnce,
     /// At this time. The client computes this time from the time of the last confirmed renewal.
     After(Instant),
-    /// The renewal is repeated, because it is not confirmed.
+    /// The client repeats the renewal because it is not confirmed.
     Repeat(Backoff),
 }
 
 /// Effect of a confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Confirmation {
-    /// The confirmation has no effect. Either the client does not know the renewal, or the lease that the renewal gives
-    /// would already be over.
+    /// The confirmation has no effect. The client does not know the renewal, or the renewal's lease would already be
+    /// over.
     Ignored,
     /// The session is extended.
     Renewed,
-    /// The session has become live.
+    /// The session became live.
     Live,
 }
 
@@ -63,7 +63,7 @@ impl Renewal {
         }
     }
 
-    /// Returns the end of the lease, or `None` if the session is not live yet.
+    /// Returns the end of the lease, or `None` before the session is live.
     pub(super) fn lease(&self) -> Option<Instant> {
         self.lease.map(|lease| lease.until)
     }
@@ -72,7 +72,7 @@ impl Renewal {
         self.lease.map(|lease| lease.since)
     }
 
-    /// Returns the time at which the session ends unless a renewal is confirmed.
+    /// Returns the time at which the session ends if no renewal is confirmed before.
     pub(super) fn expiry(&self, options: &Options) -> Instant {
         match self.lease {
             Some(lease) => lease.until,
@@ -80,7 +80,7 @@ impl Renewal {
         }
     }
 
-    /// Returns the cause of the session's end, or `None` if the session has not ended.
+    /// Returns the cause of the session's end, or `None` if the session still exists.
     pub(super) fn find_loss(&self, now: Instant, options: &Options) -> Option<Loss> {
         let loss = match self.lease {
             Some(_) => Loss::LeaseOver,

@@ -66,7 +66,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// Executes the program's command to cancel a request, or to give up a held token.
+    /// Executes the program's command to cancel a request or to give up a held token.
     pub(super) fn cancel(&mut self, context: &mut Context<'_>, name: &[u8]) -> Result<(), Refusal> {
         let returning = match self.by_name.get_mut(name) {
             None => return Err(Refusal::NotHeld),
@@ -192,7 +192,7 @@ impl Tokens {
     }
 }
 
-/// Plans the return of a shared token whose upgrade is outstanding. The RETURN carries the last update. After the
+/// Plans the return of a shared token whose upgrade is still outstanding. The RETURN carries the last update. After the
 /// return, the client requests the token again.
 fn plan_upgrade_return(held: &HeldToken) -> ReturnPlan {
     let update = held.update.as_ref();

@@ -34,7 +34,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// Sends the update of a held token, if it was not sent yet.
+    /// Sends the update of a held token, unless it was already sent.
     pub(super) fn start_update(&mut self, context: &mut Context<'_>, name: &[u8]) {
         let Some(TokenState::Held(held)) = self.by_name.get_mut(name) else {
             return;
@@ -49,7 +49,7 @@ impl Tokens {
         }
     }
 
-    /// Gives a held token back for the program, perhaps with new data.
+    /// Returns a held token on behalf of the program, perhaps with new data.
     pub(super) fn release(
         &mut self,
         context: &mut Context<'_>,
@@ -155,8 +155,8 @@ impl Tokens {
         self.by_name.insert(name, TokenState::Held(held));
     }
 
-    /// Handles the confirmation of a RETURN with DEASSIGN. Only after this confirmation may the client request the
-    /// token again.
+    /// Handles the confirmation of a RETURN with DEASSIGN. The client may request the token again only after this
+    /// confirmation.
     fn on_return_confirmed(
         &mut self,
         context: &mut Context<'_>,

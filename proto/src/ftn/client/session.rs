@@ -1,5 +1,5 @@
-//! A session. Until its first renewal is confirmed, the session is in the phase "proving". After this confirmation, the
-//! session is live (`docs/token-service/protocol/sessions.md`).
+//! A session. Until the confirmation of its first renewal, the session is in the phase "proving". After this
+//! confirmation, the session is live (`docs/token-service/protocol/sessions.md`).
 
 use super::catalog::CatalogAnswers;
 use super::outbox::Context;
@@ -10,7 +10,7 @@ use super::{DropReason, Event, Loss, Options};
 use crate::ftn::Configuration;
 use crate::time::Instant;
 
-/// A session, with all data that the client drops at the end of the session.
+/// A session. It contains all data that the client drops at the end of the session.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Session {
     pub(super) id: i32,
@@ -37,12 +37,12 @@ impl Session {
         self.renewal.lease().is_some()
     }
 
-    /// Returns the cause of the session's end, or `None` if the session has not ended.
+    /// Returns the cause of the session's end, or `None` if the session still exists.
     pub(super) fn find_loss(&self, now: Instant, options: &Options) -> Option<Loss> {
         self.renewal.find_loss(now, options)
     }
 
-    /// Returns the time at which [`send_due`](Self::send_due) has something to do, or at which the session ends.
+    /// Returns the time of the next call of [`send_due`](Self::send_due), or of the session's end.
     pub(super) fn due(&self, options: &Options) -> Instant {
         let due = self.renewal.due().min(self.renewal.expiry(options));
         self.tokens.due().map_or(due, |tokens| due.min(tokens))
@@ -55,8 +55,8 @@ impl Session {
         self.tokens.send_due(context, &self.configuration, limit);
     }
 
-    /// Sends new messages. Does not repeat messages whose timeout was not handled yet, because the answer may already
-    /// be in the socket.
+    /// Sends new messages. Does not repeat messages whose timeout is unhandled, because the answer may already be in
+    /// the socket.
     pub(super) fn send_new(&mut self, context: &mut Context<'_>) {
         self.send_due(context, DUE_AT_ONCE);
     }
@@ -97,8 +97,8 @@ impl Session {
         }
     }
 
-    /// Answers a survey with the next parts of the CATALOG for this server. The CATALOG is made once for each
-    /// configuration.
+    /// Answers a survey with the next parts of the CATALOG for the server of this survey. The client makes one CATALOG
+    /// for each configuration.
     fn answer_survey(&mut self, context: &mut Context<'_>, server: usize) {
         if !self.answers.has_answer(server) {
             // The server may have taken the token over, without its holder's introduction.

@@ -1,4 +1,4 @@
-//! The tokens of a session, and the messages about them that await an answer.
+//! The tokens of a session, and the messages about these tokens that wait for an answer.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use super::outstanding_messages::{MessageKind, OutstandingMessages};
 use crate::ftn::{Configuration, Servers};
 use crate::time::Instant;
 
-/// Largest number of messages that one call sends. The next call sends the remaining messages, so that answers are read
-/// in between.
+/// Maximum number of messages that one call sends. The next call sends the remaining messages, so the client reads
+/// answers in between.
 const BATCH: usize = 64;
 
 #[derive(Debug, Clone, Hash, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Starts a message about a token. The message is repeated until it is answered.
+    /// Starts a message about a token. The client repeats the message until an answer arrives.
     pub(super) fn start_message(
         &mut self,
         context: &mut Context<'_>,
@@ -45,8 +45,8 @@ impl Tokens {
         Request { number, want }
     }
 
-    /// Gives a token back, or informs the server that the client does not hold it. Ends all other outstanding messages
-    /// about the token.
+    /// Returns a token, or informs the server that the client does not hold the token. Ends all other outstanding
+    /// messages about the token.
     pub(super) fn start_return(
         &mut self,
         context: &mut Context<'_>,
@@ -109,7 +109,7 @@ impl Tokens {
         }
     }
 
-    /// Sends outstanding messages to their new servers at once when the responsible server has changed.
+    /// When the responsible server of a token changes, sends the outstanding messages to the new server at once.
     pub(super) fn adopt(&mut self, servers: &Servers, old: &Configuration, new: &Configuration) {
         // A listing asks one server by its index, so it never moves.
         let moved = |name: &[u8]| servers.responsible(name, old) != servers.responsible(name, new);
@@ -123,7 +123,7 @@ impl Tokens {
         }
     }
 
-    /// Gives new numbers to all messages that await an answer of a server, and keeps their order. After this
+    /// Gives new numbers to all messages that wait for an answer of a server, and keeps their order. After this
     /// renumbering, the client rejects a GRANT that the server sent before its survey.
     pub(super) fn renumber(
         &mut self,
@@ -195,7 +195,7 @@ impl Tokens {
     }
 }
 
-/// Fields of a [`ReturningToken`] that is planned, so that its RETURN has no msgnum yet.
+/// Fields of a planned [`ReturningToken`], whose RETURN has no msgnum.
 pub(super) struct ReturnPlan {
     pub(super) held: Option<Hold>,
     pub(super) update: Option<Box<[u8]>>,

@@ -1,4 +1,4 @@
-//! The client's state, as the program sees it.
+//! The client's state, from the view of the program.
 
 use ring_codec::ftn::Access;
 
@@ -15,12 +15,12 @@ pub enum ClientState {
     NoSocket,
     /// The client asks for a session.
     Login {
-        /// Number of servers that have answered.
+        /// Number of servers that answered.
         answered: usize,
-        /// Whether the list of servers of any sender differs from this client's list.
+        /// Whether any sender has a different list of servers than this client.
         other_list: bool,
     },
-    /// The client has an id, and its first renewal is not confirmed yet.
+    /// The client has an id, but no confirmed renewal.
     Proving {
         /// Id of the session.
         session: i32,
@@ -32,7 +32,7 @@ pub enum ClientState {
     },
     /// The client ends its session.
     LoggingOut,
-    /// The client has ended its session.
+    /// The client ended its session.
     Ended,
 }
 
@@ -41,9 +41,9 @@ pub enum ClientState {
 pub struct HeldToken<'a> {
     /// The access, exclusive or shared.
     pub access: Access,
-    /// Fencing number of the grant, if one was requested.
+    /// Fencing number of the grant, if the program requested one.
     pub fence: Option<u128>,
-    /// Data of the grant, or of the last confirmed update.
+    /// Data of the grant or, after an update, of the last confirmed update.
     pub data: &'a [u8],
 }
 
@@ -69,8 +69,8 @@ impl Client {
         }
     }
 
-    /// Returns the end of the lease: ¾ CT after the client sent the renewal that was confirmed last. After the end of
-    /// the lease, the client holds no token, even before its next input. Returns `None` if the session is not live.
+    /// Returns the end of the lease: ¾ CT after the sending time of the last confirmed renewal. After this time, the
+    /// client holds no token, even before its next input. Returns `None` if the session is not live.
     pub fn lease(&self) -> Option<Instant> {
         self.phase.session()?.renewal.lease()
     }

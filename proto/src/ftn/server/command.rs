@@ -1,5 +1,5 @@
-//! Two inputs of a server other than datagrams: commands and the state of the network. This module also defines the
-//! value that a server stores.
+//! Two inputs of a server: commands, and the state of the network. The third input are datagrams. This module also
+//! defines the value that a server stores.
 
 use std::net::SocketAddr;
 
@@ -8,11 +8,11 @@ use std::net::SocketAddr;
 pub enum Command {
     /// Makes the server leave. After this command, the server serves no token. The server hands its tokens over to
     /// other servers, for at most [`LEAVING_MAX`](super::LEAVING_MAX). Then it sends nothing. A follower announces to
-    /// its leader that it is DOWN, so that other servers serve its tokens at once. If the command is given a second
-    /// time, the server leaves at once.
+    /// its leader that it is DOWN. Then other servers serve its tokens at once. A second command makes the server leave
+    /// at once.
     ShutDown,
-    /// Sets the address of each server, by index, after the names were resolved again. An address of `None` keeps the
-    /// earlier address.
+    /// Sets the address of each server, by index, after the names were resolved again. `None` keeps the earlier
+    /// address.
     Addresses(Box<[Option<SocketAddr>]>),
 }
 
@@ -28,7 +28,7 @@ pub enum NetworkState {
 /// Value that must survive a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Durable {
-    /// Highest configuration number that the server has seen, or 0. The server stores the number before it uses the
+    /// Highest configuration number that the server knows of, or 0. The server stores the number before it uses the
     /// number.
     pub configuration: u64,
 }

@@ -1,4 +1,4 @@
-//! Events that a server reports to its observers. Frequent events are only counted, in [`Counters`](super::Counters).
+//! Events that a server reports to its observers. Frequent events are only counted, see [`Counters`](super::Counters).
 
 use std::net::SocketAddr;
 
@@ -9,69 +9,69 @@ use crate::ftn::server::{DropReason, OptionDifference, RoleKind, TokenHold};
 /// An event of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The role of the server has changed.
+    /// The server's role changed.
     RoleChanged {
         /// The new role.
         role: RoleKind,
-        /// Index of the leader, if there is a leader.
+        /// Index of the leader; `None` if there is no leader.
         leader: Option<usize>,
     },
-    /// The server has become the leader.
+    /// The server became the leader.
     TookOver {
         /// Number of its first configuration.
         configuration: u64,
-        /// Whether the leader is warm: a warm leader knows the sessions and the states of the servers from its
-        /// predecessor. A cold leader knows neither the sessions nor the states.
+        /// Whether the leader is warm: a warm leader knows the sessions and the servers' states from the leader before
+        /// it. A cold leader knows neither the sessions nor the states.
         warm: bool,
     },
-    /// The server has adopted a new configuration.
+    /// The server adopted a new configuration.
     ConfigurationChanged {
         /// Number of the configuration.
         configuration: u64,
         /// The state of each server.
         states: Box<[ServerState]>,
     },
-    /// The state that the server announces about itself has changed.
+    /// The state that the server announces about itself changed.
     StateChanged {
         /// The new state.
         state: ServerState,
     },
-    /// The leader has gained or lost its authority.
+    /// The leader gained or lost its authority.
     AuthorityChanged {
         /// Whether the leader has authority.
         is_held: bool,
     },
-    /// The grace of this leader has ended. The leader adopts no further sessions.
+    /// The grace of this leader ended. From now on, the leader adopts no sessions.
     GraceEnded,
-    /// A client has logged in.
+    /// A client logged in.
     SessionBegun {
         /// Id of the session.
         id: i32,
         /// Address of the session's client.
         address: SocketAddr,
     },
-    /// A leader in its grace has adopted a session of an earlier run.
+    /// A leader in its grace adopted a session of an earlier run.
     SessionAdopted {
         /// Id of the session.
         id: i32,
         /// Address of the session's client.
         address: SocketAddr,
     },
-    /// A session has ended because its client was silent for CT.
+    /// A session ended because its client was silent for CT.
     SessionExpired {
         /// Id of the session.
         id: i32,
         /// Address of the session's client.
         address: SocketAddr,
     },
-    /// A client has ended its session.
+    /// A client ended its session.
     SessionLoggedOut {
         /// Id of the session.
         id: i32,
         /// Address of the session's client.
         address: SocketAddr,
     },
-    /// The program of a session has introduced itself, or has changed its introduction.
+    /// The program of a session introduced itself or changed its introduction.
     SessionIntroduced {
         /// Id of the session.
         id: i32,
@@ -80,20 +80,20 @@ pub enum Event {
         /// Text of the introduction.
         program: Box<str>,
     },
-    /// A session has been granted a token.
+    /// A session got a token.
     TokenGranted(Box<TokenHold>),
-    /// A session has returned a token.
+    /// A session returned a token.
     TokenReturned(Box<TokenHold>),
-    /// A session that held a token has ended.
+    /// A session ended while it held a token.
     TokenLost(Box<TokenHold>),
-    /// The server has begun to ask all clients which tokens they hold.
+    /// The server began to ask all clients for the tokens that they hold.
     SurveyBegun {
         /// Configuration of the survey.
         configuration: u64,
-        /// Number of sessions whose answers the survey awaits.
+        /// Number of sessions whose answers the survey waits for.
         sessions: usize,
     },
-    /// The survey has ended, and the server knows all its tokens.
+    /// The survey ended, and the server knows all its tokens.
     SurveyEnded {
         /// Configuration of the survey.
         configuration: u64,
@@ -103,88 +103,90 @@ pub enum Event {
         /// Configuration of the survey.
         configuration: u64,
     },
-    /// The server has taken over tokens that clients hold. Another server served these tokens before.
+    /// The server took over tokens that clients hold. A different server served these tokens before.
     TookOverTokens {
-        /// Index of the former server. The index is `None` in two cases: this server has just started, or its leader
+        /// Index of the former server. The index is `None` in two cases: this server started just now, or its leader
         /// was in doubt.
         server: Option<usize>,
-        /// Number of tokens that clients hold. If the former server has crashed, its other tokens are lost.
+        /// Number of tokens that clients hold. If the former server crashed, its other tokens are lost.
         held: usize,
     },
-    /// A STATE has shown this server DOWN, and the server has forgotten its tokens.
+    /// A STATE showed this server DOWN, and the server forgot its tokens.
     Reset {
         /// Number of forgotten tokens.
         tokens_forgotten: usize,
     },
-    /// The server has handed over all tokens for which another server is now responsible.
+    /// The server handed over all tokens for which a different server is now responsible.
     Transferred {
         /// Index of the server that serves these tokens now.
         server: usize,
         /// Number of tokens.
         tokens: usize,
     },
-    /// Several clients claim a token, at least one of them for exclusive access. The clients now share the token.
+    /// Several clients claim a token, and at least one of them claims exclusive access. The clients now share the
+    /// token.
     Conflict {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// Several clients hold the same token, but have different data for it.
+    /// Several clients hold the same token with different data.
     ConflictingData {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// The options of another server differ from this server's options in a new way, or no longer differ.
+    /// The options of another server and this server's options differ in a new way, or are equal again.
     OptionsCompared {
         /// Index of the other server.
         server: usize,
-        /// The options that differ; empty if all options are equal.
+        /// The differing options; empty if all options are equal.
         differences: Box<[OptionDifference]>,
     },
-    /// A sender has another list of servers. Each of up to 1,024 senders causes the event only once.
+    /// A sender has a different list of servers. Each of up to 1,024 senders causes the event only once.
     OtherList {
         /// Address of the sender.
         from: SocketAddr,
         /// Signature of the sender's list.
         signature: i32,
     },
-    /// A sender claims to be another server, but does not have that server's address. Each of up to 1,024 senders
-    /// causes the event only once.
+    /// A sender uses the index of a server, but its address is not the address of this server. Each of up to 1,024
+    /// senders causes the event only once.
     SenderMisplaced {
-        /// Index of the server that the sender claims to be.
+        /// Index of the server in the sender's message.
         server: usize,
         /// Address of the sender.
         from: SocketAddr,
-        /// Address of that server; `None` if its name is not resolved.
+        /// Listed address of this server; `None` if its name is unresolved.
         listed: Option<SocketAddr>,
     },
     /// A datagram was dropped.
     Dropped {
         /// Source address of the datagram.
         from: SocketAddr,
-        /// Type of the message, if it decodes.
+        /// Type of the message, if the message decodes.
         kind: Option<Kind>,
         /// Reason of the drop.
         reason: DropReason,
     },
-    /// Storing the configuration number has begun to fail, or works again. While storing fails, the server sends
-    /// nothing.
+    /// The server can no longer store the configuration number, or can store it again. While it cannot store the
+    /// number, the server sends nothing.
     StorageChanged {
         /// Whether storing failed.
         failed: bool,
     },
-    /// Another server names a configuration number that is far larger than the number that this server knows. The clock
-    /// or the state file of one of the two servers is wrong. This server reports the event once for each other server.
+    /// A server names a configuration number that is far larger than the largest number that this server knows. The
+    /// clock or the state file of one of the two servers is wrong. This server reports the event once for each other
+    /// server.
     NumberAhead {
         /// Index of the other server.
         server: usize,
         /// Number that the other server names.
         configuration: u64,
     },
-    /// The server cannot lead, because there is no larger configuration number.
+    /// The server cannot lead, because no larger configuration number exists.
     NumbersExhausted,
     /// The server has left.
     ShutDown {
-        /// Number of tokens with data that no client holds and that no other server has accepted.
+        /// Number of tokens with data that no client holds and that no other server accepted.
         left_behind: usize,
     },
 }

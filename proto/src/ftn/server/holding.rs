@@ -12,7 +12,7 @@ pub struct TokenHold {
     pub session: i32,
     /// Address of the session's client.
     pub address: SocketAddr,
-    /// Introduction of the session's program, if this server has the introduction.
+    /// Introduction of the session's program, if this server has it.
     pub program: Option<Box<str>>,
     /// Fencing number of the grant.
     pub number: u128,

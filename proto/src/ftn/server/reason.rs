@@ -1,4 +1,4 @@
-//! Reasons for which a server drops a datagram.
+//! Reasons why a server drops a datagram.
 
 use crate::counter_macros::reasons;
 
@@ -6,37 +6,37 @@ reasons! {
     /// Reason why a datagram had no effect. The sender of the datagram got no answer, or only a CONFIG.
     pub enum DropReason;
 
-    /// The datagram does not decode, or has a value that is not allowed.
+    /// The datagram does not decode, or contains a forbidden value.
     Malformed "malformed" "it is no message of the protocol",
     /// The sender's list of servers differs from this server's list.
     Signature "ssig" "its sender has another list of servers",
     /// `to` is not the index of this server.
     NotForMe "not_for_me" "it is for another server",
-    /// The type is one that servers send to clients.
+    /// Only servers send this type, and they send it to clients.
     OtherRole "other_role" "only clients receive such a message",
-    /// The type is one between servers, and the sender does not have the address of server `from`.
+    /// Servers send this type to each other, and the sender does not have the address of server `from`.
     NotAServer "not_a_server" "its sender is not the server that it claims to be",
     /// `p` of a LOGIN is not a port.
     Login "login" "its sender names a host, or no port",
-    /// There is no session with this id at this address.
+    /// No session has this id and this address.
     NoSession "no_session" "its sender has no session",
     /// A name or the data is longer than allowed.
     TooLong "too_long" "a name or data is longer than allowed",
     /// The sender announces a client timeout that is too short for a session.
     ShortTimeout "short_timeout" "its sender announces a --client-timeout that is too short for a session",
-    /// A later message has overtaken the datagram.
+    /// A later message overtook the datagram.
     Late "late" "a later message came before it",
-    /// The server lacks the role, the state or the authority to answer now.
+    /// The server's role, state or authority does not allow an answer now.
     NotServing "not_serving" "this server may not answer it now",
-    /// Another server has to answer the message.
+    /// A different server must answer the message.
     NotResponsible "not_responsible" "another server is responsible",
     /// Only the leader handles the message.
     NotLeader "not_leader" "this server is not the leader",
-    /// The server follows another leader, which it has heard recently.
+    /// The server follows a different leader, from which it received a message recently.
     OtherLeader "other_leader" "this server follows another leader",
     /// The message names a configuration number beyond the limit for its sender.
     Ahead "ahead" "it names a configuration number that is too far above the known number",
-    /// There is no memory for the message.
+    /// There is not enough memory for the message.
     Memory "memory" "there is no memory for it",
     /// The number of sessions or of pending ids has reached its limit.
     Full "full" "there are as many sessions as allowed",

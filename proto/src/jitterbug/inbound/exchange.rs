@@ -1,5 +1,5 @@
-//! One inbound connection. The node checks the giver's messages as they arrive (`docs/jitterbug/protocol/passing.md` C1
-//! to C9, `docs/jitterbug/protocol/messages.md` X1 to X5).
+//! One inbound connection. The node checks the giver's messages when they arrive (`docs/jitterbug/protocol/passing.md`
+//! C1 to C9, `docs/jitterbug/protocol/messages.md` X1 to X5).
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -31,7 +31,7 @@ enum ExchangeStage {
     Opening,
     /// TP1 is complete. The exchange waits until this node's own pass ends.
     Held,
-    /// The pass of this node has ended. TP1 is read again.
+    /// The pass of this node ended. TP1 is read again.
     Released,
     /// TP1 was answered with TP2, so TP4 is due.
     List(TokenOffer, ListReader),
@@ -41,12 +41,12 @@ enum ExchangeStage {
     Data(TokenOffer, Option<ListReader>, Vec<u8>),
 }
 
-/// The result of reading the bytes that have arrived.
+/// The result of reading the arrived bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadProgress {
-    /// The exchange has consumed this many bytes, and needs more bytes.
+    /// The exchange consumed this many bytes, and needs more bytes.
     Wait(usize),
-    /// TP1 is complete. The exchange has consumed this many bytes, which precede TP1. TP1 itself is not consumed yet.
+    /// TP1 is complete. The exchange consumed this many bytes before TP1. TP1 itself is not consumed.
     OfferedToken(usize, TokenOffer),
     /// The token is complete.
     Complete,
@@ -54,14 +54,14 @@ pub(crate) enum ReadProgress {
     Dropped(Reason),
 }
 
-/// A token that a giver has sent.
+/// A token that a giver sent.
 #[derive(Debug)]
 pub(crate) struct ReceivedToken {
     pub(crate) id: TokenId,
     /// The giver's list, or `None` if it equals this node's list.
     pub(crate) list: Option<Vec<Node>>,
     pub(crate) data: Vec<u8>,
-    /// The giver's terms, if the giver has sent terms.
+    /// The giver's terms; `None` if the giver sent no terms.
     pub(crate) terms: Option<Terms>,
 }
 
@@ -69,10 +69,10 @@ pub(crate) struct ReceivedToken {
 pub(crate) struct Exchange {
     from: IpAddr,
     accepted: Instant,
-    /// The giver's terms, if the giver has sent terms.
+    /// The giver's terms; `None` if the giver sent no terms.
     terms: Option<Terms>,
     stage: ExchangeStage,
-    /// The answer, TP2 or TP3, until it is written to the connection.
+    /// The answer, TP2 or TP3; `None` after it is written to the connection.
     answer: Option<Kind>,
 }
 
@@ -119,7 +119,7 @@ impl Exchange {
         )
     }
 
-    /// Whether TP1 was answered, or will be answered next.
+    /// Whether TP1 was answered, or will be answered as the next step.
     pub(crate) const fn blocks_pass(&self) -> bool {
         // A released TP1 is answered before the next candidate is tried.
         self.is_answered() || matches!(self.stage, ExchangeStage::Released)
@@ -165,8 +165,8 @@ impl Exchange {
         len
     }
 
-    /// Reads the next bytes. `bytes` are all bytes that have arrived and are not consumed. `end` tells whether the
-    /// giver has closed its side.
+    /// Reads the next bytes. `bytes` are all bytes that arrived and are not consumed. `end` is `true` if the giver has
+    /// closed its side.
     pub(crate) fn receive(&mut self, bytes: &[u8], end: bool, options: &Options) -> ReadProgress {
         let mut used = 0;
         loop {
@@ -275,10 +275,10 @@ impl Exchange {
 }
 
 enum ReadStep {
-    /// This many bytes are consumed, and more are needed.
+    /// The node consumed this many bytes, and needs more bytes.
     Wait(usize),
     OfferedToken(TokenOffer),
-    /// This many bytes are consumed, and another message is due.
+    /// The node consumed this many bytes, and a further message must follow.
     Continue(usize),
 }
 
@@ -313,8 +313,8 @@ fn is_kind(bytes: &[u8], kind: Kind) -> bool {
     first.and_then(|first| Kind::from_wire(first >> 4)) == Some(kind)
 }
 
-/// Decodes the token_id behind the first byte, if the token_id has arrived. Returns an error if the token_id is not
-/// positive, because only the token_id of a leader is positive.
+/// Decodes the token_id behind the first byte, if the whole token_id has arrived. Returns an error if the token_id is
+/// not positive, because the token_id of a leader is always positive.
 fn decode_token_id(bytes: &[u8]) -> Result<Option<TokenId>, Reason> {
     let Some(&[_, id @ ..]) = bytes.first_chunk::<HEADER_LEN>() else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Reads TP4, and checks each entry as soon as it has arrived (`docs/jitterbug/protocol/messages.md` X2).
+//! Reads TP4, and checks each entry when it arrives (`docs/jitterbug/protocol/messages.md` X2).
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -10,23 +10,23 @@ use crate::jitterbug::Reason;
 
 /// The length of the type and the count.
 const HEADER_LEN: usize = 5;
-/// The length of an IPv6 entry, which is the longest entry.
+/// The length of an IPv6 entry. Other entries are shorter.
 const ENTRY_LEN_MAX: usize = 19;
 
-/// An incomplete list. The reader stores the bytes that have arrived, in the wire format.
+/// An incomplete list. The reader stores the arrived bytes in the wire format.
 #[derive(Debug, Default)]
 pub(crate) struct ListReader {
     bytes: Vec<u8>,
-    /// The number of entries that have not arrived.
+    /// The number of entries that are still missing.
     missing: u32,
     /// The maximum length of the list in bytes.
     len_max: usize,
 }
 
-/// The result of reading the bytes that have arrived.
+/// The result of reading the arrived bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListProgress {
-    /// This many bytes are consumed, and more are needed.
+    /// The reader consumed this many bytes, and needs more bytes.
     Wait(usize),
     /// This many bytes are consumed, and the list is complete.
     Complete(usize),
@@ -37,7 +37,8 @@ impl ListReader {
         self.bytes.is_empty()
     }
 
-    /// Reads entries from the front of `bytes`. If nothing was read before, the first byte is the type of TP4.
+    /// Reads entries from the front of `bytes`. If the reader has read nothing before, the first byte is the type of
+    /// TP4.
     pub(crate) fn read(&mut self, bytes: &[u8], max_nodes: u32) -> Result<ListProgress, Reason> {
         let mut used = 0;
         if self.bytes.is_empty() {
@@ -72,7 +73,7 @@ impl ListReader {
         Ok(ListProgress::Complete(used))
     }
 
-    /// Checks that a complete list has the hash that TP1 announced, and that no address occurs twice in the list.
+    /// Checks that a complete list has the hash from TP1, and that no address occurs twice in the list.
     pub(crate) fn check(&self, hash: i32) -> Result<(), Reason> {
         let nodes = self.nodes();
         let mut addresses: Vec<IpAddr> = nodes.iter().map(|node| node.ip).collect();
@@ -120,7 +121,7 @@ fn check_node(node: Node) -> Result<(), Reason> {
 
 #[cfg(test)]
 impl ListReader {
-    /// Returns the number of bytes for which memory is reserved.
+    /// Returns the number of bytes of the reserved memory.
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }

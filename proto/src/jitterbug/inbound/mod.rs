@@ -22,7 +22,7 @@ pub(crate) struct Inbound {
 }
 
 impl Inbound {
-    /// Adds a connection. Returns the connections that must be reset, which may include the new connection.
+    /// Adds a connection. Returns the connections that the caller must reset. The new connection may be among them.
     pub(crate) fn accept(
         &mut self,
         id: StreamId,
@@ -60,7 +60,7 @@ impl Inbound {
         self.open.remove(&id)
     }
 
-    /// Whether this node has answered the TP1 of an open exchange.
+    /// Whether this node answered the TP1 of an open exchange.
     pub(crate) fn has_answered(&self) -> bool {
         self.open.values().any(Exchange::is_answered)
     }
@@ -83,7 +83,7 @@ impl Inbound {
         self.open.values().map(Exchange::from)
     }
 
-    /// Whether each giver has at most one exchange, and the number of exchanges is within the limit.
+    /// Whether each giver has at most one exchange, and whether the number of exchanges is within the limit.
     pub(crate) fn is_sound(&self) -> bool {
         let givers: std::collections::BTreeSet<_> = self.givers().collect();
         givers.len() == self.open.len() && self.open.len() <= EXCHANGES_MAX
@@ -110,7 +110,7 @@ impl Inbound {
         self.streams_where(|_| true)
     }
 
-    /// Returns the time at which the oldest exchange was accepted.
+    /// Returns the time at which the node accepted the oldest exchange.
     pub(crate) fn oldest_accepted(&self) -> Option<Instant> {
         self.open.values().map(Exchange::accept_time).min()
     }

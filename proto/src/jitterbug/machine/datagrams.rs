@@ -59,7 +59,7 @@ impl Jitterbug {
         }
     }
 
-    /// Handles TR1 of a node of another ring.
+    /// Handles a TR1 from a node of another ring.
     fn on_foreign(&mut self, node: Node, id: TokenId, terms: Option<Terms>) {
         if id.is_leader() {
             self.note_foreign_leader(node, id, terms);
@@ -121,7 +121,7 @@ impl Jitterbug {
         }
     }
 
-    /// Whether a node that sends TR1 might end its restore too early, because it does not know the longest lease of the
+    /// Whether the sender of a TR1 might end its restore too early, because it does not know the longest lease of the
     /// ring.
     fn may_restore_too_early(&self, terms: Option<Terms>) -> bool {
         terms.is_some_and(|terms| {
@@ -155,8 +155,8 @@ impl Jitterbug {
         }
     }
 
-    /// Ends the restore. If a node that does not lead has objected, the new leader possibly does not know this node. So
-    /// this node owes the new leader a TR1.
+    /// Ends the restore. If a node that does not lead objects, the new leader perhaps does not know this node. So this
+    /// node owes the new leader a TR1.
     fn deny_restore(&mut self, by: IpAddr, id: TokenId, owes: bool) {
         self.out.push_event(Event::RestoreDenied { by });
         if id.is_leader() {

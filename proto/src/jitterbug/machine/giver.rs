@@ -33,7 +33,7 @@ impl Jitterbug {
         }
     }
 
-    /// Handles the bytes that the candidate has sent, or the end of its stream.
+    /// Handles bytes from the candidate, or the end of its stream.
     pub(super) fn on_answer(&mut self, id: StreamId, bytes: &[u8], end: bool) {
         let Some(pass) = self.role.pass_mut() else {
             return;
@@ -55,14 +55,14 @@ impl Jitterbug {
         }
     }
 
-    /// Ends the pass if its time is over.
+    /// If the time of the pass is over, ends the pass.
     pub(super) fn on_pass_due(&mut self) {
         if self.role.pass().is_some_and(|pass| pass.is_over(self.now)) {
             self.give_up_pass();
         }
     }
 
-    /// Ends the pass in the same way as when the time of the pass is over.
+    /// Ends the pass as if its time were over.
     pub(super) fn give_up_pass(&mut self) {
         if let Some(end) = self
             .role

@@ -137,7 +137,7 @@ mod tests {
         it.inbound.accept(STREAM, host(from), it.now);
     }
 
-    /// Valid state machines, each with a change that breaks one invariant, in the order of the invariants.
+    /// Pairs of a valid state machine and a change that breaks one invariant, in the order of the invariants.
     const SPOILT: &[BrokenCase<Rig, Jitterbug>] = &[
         (Rig::orphan, |it| it.net = None),
         (Rig::orphan, |it| it.role = Role::Orphan(None)),

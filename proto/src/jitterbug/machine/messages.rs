@@ -50,7 +50,7 @@ impl Jitterbug {
         self.send_tr1(to, NO_TICKET, false);
     }
 
-    /// Sends TR1. If `asks` is set, the TR1 asks its receiver for a TR1.
+    /// Sends TR1. If `asks` is set, the TR1 asks the receiver for a TR1 in return.
     fn send_tr1(&mut self, to: IpAddr, ticket: u64, asks: bool) {
         let is_leader = self.role.state() == State::Leader;
         if let Some(net) = self.net {
@@ -64,7 +64,7 @@ impl Jitterbug {
         }
     }
 
-    /// Sends TR2. The TR2 has terms only if the TR1 had terms. A receiver that sent no terms possibly does not
+    /// Sends TR2. The TR2 has terms only if the TR1 had terms. If a receiver sent no terms, it perhaps does not
     /// understand terms, and the answer would be longer than the question.
     pub(super) fn send_tr2(&mut self, to: IpAddr, with_terms: bool) {
         let is_leader = self.role.state() == State::Leader;
@@ -78,7 +78,7 @@ impl Jitterbug {
     }
 
     /// Sends the TR1 that a waiter owes to the sender of an announcement. If the leader does not know this node's short
-    /// lease, this node sends a TR1 even if it owes no TR1.
+    /// lease, this node sends an additional TR1.
     pub(super) fn send_owed_tr1(&mut self, to: IpAddr, id: TokenId, terms: Option<Terms>) {
         // The lease of the ring must not be longer than this node's time to elect itself.
         let is_unaware = terms.is_some_and(|terms| self.is_shorter(&terms));

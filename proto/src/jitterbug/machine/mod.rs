@@ -71,17 +71,17 @@ pub struct Jitterbug {
     inbound: Inbound,
     data: Data,
     out: Outbox,
-    /// The time at which the node last sent a TR1 to all nodes.
+    /// The time of the node's last TR1 to all nodes.
     last_broadcast: Option<Instant>,
     turns: u64,
     /// Whether local work wants the token or uses it.
     has_work: bool,
-    /// Whether local work may use the token, as last reported to observers.
+    /// The last report to observers: whether local work may use the token.
     reported_may_use: bool,
-    /// The time at which a leader that shuts down no longer tries to pass its token.
+    /// The time after which a leader that shuts down no longer tries to pass its token.
     leave_by: Option<Instant>,
     is_finished: bool,
-    /// Nodes that must be removed from the list, because they have never answered.
+    /// Nodes that the node must remove from the list, because they never answered.
     silent: Vec<IpAddr>,
 }
 
@@ -164,7 +164,7 @@ impl Jitterbug {
         self.report_use();
     }
 
-    /// Handles an input. If the node has ended, ignores the input.
+    /// Handles an input. If the node has ended, ignores the input. Otherwise handles it.
     fn handle<T: Default>(&mut self, now: Now, act: impl FnOnce(&mut Self) -> T) -> T {
         self.advance_clock(now);
         let outcome = if self.is_finished {

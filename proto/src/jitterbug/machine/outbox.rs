@@ -93,7 +93,7 @@ impl Outbox {
         self.push_event(Event::Dropped { from, reason });
     }
 
-    /// Discards the datagrams that have not left.
+    /// Discards the datagrams that are still in the queue.
     pub(super) fn clear_datagrams(&mut self) {
         self.datagrams.clear();
     }

@@ -19,7 +19,7 @@ impl Jitterbug {
         }
     }
 
-    /// Whether this node knows a stronger token than `incoming`, which came from the node `from`.
+    /// Whether this node knows a stronger token than the token `incoming` of the node `from`.
     pub(super) fn knows_stronger(&self, from: IpAddr, incoming: Rank) -> bool {
         let period = self.options.renew_timeout;
         let asked = self.peers.last_asked(from);
@@ -41,7 +41,7 @@ impl Jitterbug {
         heard.is_some_and(|heard| holds(heard.rank, heard.at))
     }
 
-    /// Returns another leader of the same ring if its token is stronger than this node's token.
+    /// If a different leader of the same ring has a stronger token than this node, returns this leader.
     pub(super) fn stronger(&self) -> Option<HeardLeader> {
         let period = self.options.renew_timeout;
         self.rival.above(self.rank(), self.now, period)
@@ -69,8 +69,8 @@ impl Jitterbug {
         self.foreign_leader.note(rank, leader, self.now, period);
     }
 
-    /// Whether another ring on the segment has a stronger token. If there are two rings, only the programs of the ring
-    /// with the stronger token may use their token.
+    /// Whether another ring on the segment has a stronger token. If there are two rings, only programs in the ring with
+    /// the stronger token may use their token.
     pub fn is_outranked(&self) -> bool {
         let period = self.options.renew_timeout;
         let above = self.foreign_leader.above(self.rank(), self.now, period);

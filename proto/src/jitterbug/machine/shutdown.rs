@@ -44,7 +44,7 @@ impl Jitterbug {
         }
     }
 
-    /// Ends the node because its time for the shutdown is over. A running pass ends as if its time were over.
+    /// Ends the node because the time limit of its shutdown has passed. A running pass ends as if its time were over.
     pub(super) fn finish_in_time(&mut self) {
         self.give_up_pass();
         if !self.is_finished {

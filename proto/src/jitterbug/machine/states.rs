@@ -34,7 +34,7 @@ impl Jitterbug {
         });
     }
 
-    /// Starts a restore, if there is a network. A node that is shutting down ends instead.
+    /// Starts a restore, if there is a network. A node that is shutting down ends and starts no restore.
     pub(super) fn become_orphan(&mut self) {
         if self.net.is_none() || self.leave_by.is_some() {
             // Without a network no node can object, so a restore would create a second token.

@@ -13,7 +13,7 @@ impl Jitterbug {
         &self.options
     }
 
-    /// Whether the node has ended. A node that has ended ignores all inputs.
+    /// Whether the node has ended. An ended node ignores all inputs.
     pub const fn is_finished(&self) -> bool {
         self.is_finished
     }
@@ -32,7 +32,7 @@ impl Jitterbug {
         self.turns
     }
 
-    /// Returns a short status, which is cheaper than a [`snapshot`](Self::snapshot).
+    /// Returns a short status. It costs less than a [`snapshot`](Self::snapshot).
     pub fn summary(&self) -> NodeSummary {
         NodeSummary {
             state: self.role.state(),
@@ -41,12 +41,12 @@ impl Jitterbug {
         }
     }
 
-    /// Returns the node's address, if the node has an address.
+    /// Returns the node's address; `None` if the node has none.
     pub fn address(&self) -> Option<IpAddr> {
         self.net.map(|net| net.address)
     }
 
-    /// Whether the list has no other node.
+    /// Whether the list contains only this node.
     pub fn is_alone(&self) -> bool {
         let mut nodes = self.list.nodes().iter();
         nodes.all(|node| self.is_own(node.ip))

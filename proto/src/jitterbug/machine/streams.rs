@@ -1,4 +1,4 @@
-//! Events of the connection of this node's pass, and of the connections of inbound exchanges.
+//! Events of the two kinds of connections: the connection of this node's own pass, and the connections of givers.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use super::Jitterbug;
 use crate::{StreamEvent, StreamId, StreamOp};
 
 impl Jitterbug {
-    /// Handles an event of a connection. Returns how many of the received bytes are consumed.
+    /// Handles an event of a connection. Returns the number of consumed bytes.
     pub(super) fn on_stream(&mut self, id: StreamId, event: StreamEvent<'_, SocketAddr>) -> usize {
         let is_pass = self.is_pass(id);
         match event {

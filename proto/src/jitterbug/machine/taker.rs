@@ -14,11 +14,11 @@ use crate::jitterbug::tokens::Rank;
 use crate::jitterbug::{Acceptance, Event, Reason};
 use crate::{StreamId, StreamOp};
 
-/// A received list may contain at most this many nodes that are unknown to the receiver. A /24 subnet has no more nodes
-/// than this. The limit exists because a forged list must not fill the lists of all nodes.
+/// A received list may contain at most this many nodes that are unknown to the receiver. A /24 subnet has at most this
+/// many nodes. The limit exists because a forged list must not fill the lists of all nodes.
 const NEW_NODES_PER_LIST_MAX: usize = 256;
-/// If this node has asked a node this often without an answer, a received list may lack the node. If the list lacks the
-/// silent node, another leader has removed the node, and this node does not put it back into the list.
+/// If this node has sent this many unanswered questions to a silent node, a received list may lack the silent node. If
+/// the list lacks the silent node, another leader removed it, and this node does not put it back into the list.
 const UNANSWERED_ASKS_MAX: u32 = 3;
 
 impl Jitterbug {
@@ -86,8 +86,8 @@ impl Jitterbug {
         bytes.len()
     }
 
-    /// Decides whether an offer is answered now. A node that is passing its own token aborts that pass for a stronger
-    /// token, or answers the offer later. A node never gives and takes tokens at the same time.
+    /// Decides whether an offer is answered now. A node that is passing its own token aborts its pass for a stronger
+    /// token. For a weaker token, it answers the offer later. A node never gives and takes tokens at the same time.
     fn prepare_answer(&mut self, id: StreamId, offer: TokenOffer) -> bool {
         let Some(pass) = self.role.pass() else {
             return true;
@@ -113,7 +113,7 @@ impl Jitterbug {
         }
     }
 
-    /// If the giver of an exchange belongs to another ring, reports the giver.
+    /// If the giver of an exchange belongs to another ring, reports this giver.
     fn report_foreign_giver(&mut self, id: StreamId) {
         if let Some(exchange) = self.inbound.get_mut(id)
             && let Some(terms) = exchange.terms()

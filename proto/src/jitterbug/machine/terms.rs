@@ -9,18 +9,18 @@ use super::Jitterbug;
 use crate::jitterbug::terms::{micros, millis, separates};
 use crate::jitterbug::{Difference, Event, Options, State};
 
-/// A node that has never had a token does not know the leases in its ring. The restore of such a node lasts at least
-/// this long. The duration is longer than the lease of a leader that knows no other node.
+/// The minimum duration of a restore by a node that never had a token. Such a node does not know the leases in its
+/// ring. This duration is longer than the lease of a leader that knows no other node.
 const FIRST_RESTORE_MIN: Duration = Duration::from_millis(600);
 
-/// The minimum time for which a node's terms remain valid after the node was heard.
+/// The minimum time for which a node's terms remain valid after its last message.
 const TERMS_LIFETIME: Duration = Duration::from_secs(20);
 /// The terms remain valid for this many times `renew_timeout`, if the result is longer than [`TERMS_LIFETIME`]. If
-/// nodes of a ring have different options, they hear one another more than twice within this lifetime.
+/// nodes of a ring have different options, they receive messages from one another more than twice within this lifetime.
 const TERMS_LIFETIME_RENEWS: u32 = 4;
 
 impl Jitterbug {
-    /// Returns the time for which a node's terms remain valid after the node was heard.
+    /// Returns the time for which a node's terms remain valid after its last message.
     pub(super) fn terms_lifetime(&self) -> Duration {
         let renew_timeout = self.options.renew_timeout;
         TERMS_LIFETIME.max(renew_timeout.saturating_mul(TERMS_LIFETIME_RENEWS))
@@ -49,9 +49,9 @@ impl Jitterbug {
         }
     }
 
-    /// Returns the minimum duration of a restore. If a node has had a token, its ring knows the node's lease, and no
-    /// leader of the ring uses a longer lease. A node that has never had a token waits for the longest lease of which
-    /// it has heard. A node that the ring may have forgotten waits for this longest lease too.
+    /// Returns the minimum duration of a restore. If a node has ever had a token, its ring knows the node's lease, and
+    /// no leader of the ring uses a longer lease. A node that never had a token waits for the longest lease that it
+    /// knows. A node that the ring may have forgotten also waits for this longest lease.
     pub(super) fn least_restore(&self) -> Duration {
         let had_token = self.follow_state.had_token();
         if had_token && !self.follow_state.is_unheard() {
@@ -104,8 +104,8 @@ impl Jitterbug {
         }
     }
 
-    /// Asks a node for a TR1 if its terms are old. A node that only takes tokens is heard, but does not send its terms.
-    /// The known terms of such a node may be forged.
+    /// If the terms of a node are old, asks it for a TR1. A node that only takes tokens sends messages, but does not
+    /// send its terms. The known terms of such a node may be forged.
     pub(super) fn ask_for_terms(&mut self, node: IpAddr) {
         let own = micros(self.options.own_lease());
         let old = self.peers.old_terms(node);
@@ -131,7 +131,7 @@ impl Jitterbug {
         })
     }
 
-    /// Returns the nodes whose options differ from this node's options, with the difference.
+    /// Returns the nodes whose options differ from this node's options, and the differences.
     pub fn differing_nodes(&self) -> impl Iterator<Item = (IpAddr, Difference)> {
         let times = self.peers.nodes_with_terms().filter_map(|(node, terms)| {
             // A node with failed passes is probably gone.
@@ -141,8 +141,8 @@ impl Jitterbug {
         times.chain(self.foreign_nodes())
     }
 
-    /// Whether a node with other options exists. If a node with other options exists, all nodes must learn the options
-    /// of all other nodes.
+    /// Whether a node with other options exists. If a node with different options exists, all nodes must learn the
+    /// options of all other nodes.
     pub(super) fn has_other_options(&self) -> bool {
         let own = self.options.own_lease();
         // Terms have whole microseconds, so this node's lease is compared in the same unit.
@@ -154,7 +154,7 @@ impl Jitterbug {
             || self.foreign_nodes().next().is_some()
     }
 
-    /// Notes and reports the sender of a message if it belongs to another ring. Returns whether it does.
+    /// If the sender of a message belongs to another ring, notes and reports the sender. Returns whether it does.
     pub(super) fn note_if_foreign(&mut self, from: IpAddr, terms: Option<&Terms>) -> bool {
         let Some(how) = terms.and_then(|terms| separates(terms, &self.options)) else {
             // The node may have been restarted with the options of this ring.

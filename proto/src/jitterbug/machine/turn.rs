@@ -11,11 +11,12 @@ use crate::jitterbug::role::{CandidateRound, Role, Turn, TurnInput, TurnStep};
 use crate::jitterbug::{Event, Options, Reason};
 use crate::time::Instant;
 
-/// If a node has never answered, this node removes that node from the list instead of asking for the seventh time.
+/// After six unanswered questions, this node removes a node that never answered from the list, instead of asking for
+/// the seventh time.
 const FORGET_AT_ASK: u32 = 7;
 
 impl Jitterbug {
-    /// Returns the time until which a leader without local work holds the token.
+    /// Returns the time until which a leader without local work keeps the token.
     pub(super) fn held_until(&self, turn: &Turn) -> Instant {
         let Options {
             hold,
@@ -139,8 +140,8 @@ impl Jitterbug {
         }
     }
 
-    /// Whether the candidate has answered, so that the node should spend the time of a pass on this candidate. If a
-    /// pass of this turn has already run into its time limit, the candidate must have answered within the last
+    /// Whether the candidate answered. Then the node should spend the time of a pass on this candidate. If a pass of
+    /// this turn already ran into its time limit, the next candidate must have answered within the last
     /// `renew_timeout`. So at most one pass of a turn runs into its time limit.
     fn is_reachable(&self, node: IpAddr) -> bool {
         let round = self.role.round();
@@ -164,7 +165,7 @@ impl Jitterbug {
         }
     }
 
-    /// Removes from the list the nodes that were often asked and have never answered.
+    /// Removes nodes from the list that never answered many questions.
     fn forget_silent_nodes(&mut self) {
         for node in std::mem::take(&mut self.silent) {
             // The node may have answered since the last question.
@@ -184,7 +185,7 @@ impl Jitterbug {
         }
     }
 
-    /// Makes decisions about received data one after another, until a job runs or no data waits.
+    /// Makes decisions about received data one by one, until a job runs or no data wait.
     pub(super) fn decide_waiting(&mut self) {
         loop {
             let decisions = &mut self.out.counters.decisions;

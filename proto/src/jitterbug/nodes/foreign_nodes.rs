@@ -1,4 +1,4 @@
-//! Nodes whose computation or decision differs from this node's, or whose lease is impossible. Nodes with another
+//! Nodes with a different computation or decision than this node, or with an impossible lease. Nodes with a different
 //! computation or decision, or an impossible lease, cannot be in one ring with this node
 //! (`docs/jitterbug/protocol/terms.md` F1 to F8).
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::jitterbug::Difference;
 use crate::time::Instant;
 
-/// The maximum number of remembered nodes of other rings. The number is limited, because such nodes are easily forged.
+/// The maximum number of remembered nodes of other rings. The number is limited, because such nodes are easy to forge.
 const FOREIGN_NODES_MAX: usize = 64;
 
 /// Nodes of other rings.
@@ -29,12 +29,12 @@ impl ForeignNodes {
         known != Some(how)
     }
 
-    /// Forgets a node because its terms no longer differ.
+    /// Forgets a node because its terms are no longer different.
     pub(crate) fn forget(&mut self, node: IpAddr) {
         self.heard.remove(&node);
     }
 
-    /// Returns the nodes that were heard less than `age` ago, with their difference.
+    /// Returns the nodes whose last message is younger than `age`, and their differences.
     pub(crate) fn heard_within(
         &self,
         now: Instant,
@@ -45,7 +45,7 @@ impl ForeignNodes {
         heard.map(|(node, (_, how))| (*node, *how))
     }
 
-    /// Whether a node belonged to another ring when it was last heard.
+    /// Whether a node belonged to another ring according to its last message.
     pub(crate) fn has(&self, node: IpAddr) -> bool {
         self.heard.contains_key(&node)
     }

@@ -9,18 +9,18 @@ use super::order::{Nodes, PutResult};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// Nodes that were added, and nodes of the list whose port has changed.
+    /// New nodes, and nodes of the list with a changed port.
     pub(crate) added: Vec<Node>,
     /// Nodes for which the lists had no room.
     pub(crate) refused: Vec<Node>,
-    /// Nodes that never answered and were removed.
+    /// Removed nodes that never answered.
     pub(crate) forgotten: Vec<Node>,
 }
 
 /// The list, `to_add`, and the hash of the list.
 ///
-/// A node is removed only if it never answered. The order changes only when this node takes a token with its list. The
-/// list and `to_add` together have at most `max_nodes` addresses.
+/// The list of nodes. A node is removed only if it never answered. The order changes only when this node takes a token
+/// with its list. The list and `to_add` together have at most `max_nodes` addresses.
 #[derive(Debug)]
 pub(crate) struct NodeList {
     list: Nodes,
@@ -82,8 +82,8 @@ impl NodeList {
         bytes
     }
 
-    /// If the list does not have exactly this entry, notes that it must be added. Returns `false` if there is no room
-    /// for the node.
+    /// If the list does not contain exactly this entry, notes that the entry must be added. Returns `false` if there is
+    /// no space for the node.
     pub(crate) fn learn(&mut self, node: Node) -> bool {
         let listed = self.list.port(node.ip);
         if listed == Some(node.port) {
@@ -122,7 +122,7 @@ impl NodeList {
         Some(node)
     }
 
-    /// Puts the node's own entry into the list. The node does this when it starts, and after it has taken a token.
+    /// Puts the node's own entry into the list. The node does this at its start, and after it takes a token.
     pub(crate) fn put_own(&mut self, own: Node) -> Changes {
         let mut changes = Changes::default();
         self.put(own, &mut changes);
@@ -130,11 +130,10 @@ impl NodeList {
         changes
     }
 
-    /// Makes the new list of a node that has taken a token. The list begins with the received entries. The remaining
-    /// entries of the old list follow the received entries. If the node's own entry is still missing, the node appends
-    /// its entry.
+    /// After this node takes a token, makes its new list. The list begins with the received entries. The remaining
+    /// entries of the old list follow the received entries. If the node's own entry is missing, the node appends it.
     ///
-    /// Old entries of silent nodes are left out, because the giver may have removed these nodes.
+    /// Old entries of silent nodes are omitted, because the giver may have removed these nodes.
     pub(crate) fn take_over(
         &mut self,
         received: &[Node],
@@ -198,7 +197,7 @@ impl NodeList {
         }
     }
 
-    /// Drops the entries of `to_add` that no longer fit because the list has grown.
+    /// Drops the entries of `to_add` for which the longer list leaves no space.
     fn drop_excess(&mut self, changes: &mut Changes) {
         let (list, most) = (&self.list, self.most);
         let mut unlisted = 0;
@@ -221,7 +220,7 @@ impl NodeList {
         self.hash = node_list_hash(&self.list.as_slice().into());
     }
 
-    /// Whether both lists are consistent and within the limit, and the stored hash is the hash of the list.
+    /// Whether both lists are consistent and within the limit, and the stored hash belongs to the list.
     pub(crate) fn is_sound(&self) -> bool {
         let unlisted = self
             .to_add()

@@ -16,7 +16,7 @@ pub(crate) enum PutResult {
     Known,
 }
 
-/// Nodes in the order in which they were added.
+/// Nodes in the order of their insertion.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Nodes {
     nodes: Vec<Node>,
@@ -50,7 +50,7 @@ impl Nodes {
         Some(node.port)
     }
 
-    /// Appends a node. If the order already contains the node's address, only replaces the port.
+    /// Appends a node. If the order already contains the node's address, replaces only the port.
     pub(crate) fn put(&mut self, node: Node) -> PutResult {
         let known = self.place(node.ip).and_then(|at| self.nodes.get_mut(at));
         match known {

@@ -1,4 +1,4 @@
-//! The nodes that this node has heard itself, with their terms (`docs/jitterbug/protocol/terms.md` T4 to T10).
+//! The nodes from which this node received messages, with their terms (`docs/jitterbug/protocol/terms.md` T4 to T10).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy)]
 struct Peer {
     heard_at: Instant,
-    /// Whether the node was heard after the last pass that could not reach it.
+    /// Whether a message of the node arrived after the last pass that could not reach it.
     is_reachable: bool,
     /// The time at which the node last asked which node leads.
     asked: Option<Instant>,
@@ -22,13 +22,13 @@ struct Peer {
     terms: Option<Terms>,
     /// Whether the node was heard recently enough for its terms to be valid.
     terms_count: bool,
-    /// The time at which the node's terms last arrived.
+    /// The time of arrival of the node's last terms.
     terms_at: Instant,
     /// Whether these terms arrived so recently that the leases of other nodes in the terms are valid.
     has_recent_terms: bool,
 }
 
-/// All nodes that were heard. The maximum number of heard nodes equals the maximum number of nodes in a list.
+/// All nodes that were heard. The maximum number of these nodes equals the maximum number of nodes in a list.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     heard: BTreeMap<IpAddr, Peer>,
@@ -37,7 +37,7 @@ pub(crate) struct Peers {
     expire_at: Instant,
 }
 
-/// The leases of the nodes whose terms are valid.
+/// The leases of all nodes with valid terms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Leases {
     /// The shortest lease of a node with terms.
@@ -51,7 +51,7 @@ pub(crate) struct Leases {
 }
 
 impl Peers {
-    /// Notes a message of a node. Returns whether the node has sent new options.
+    /// Notes a message of a node. Returns whether the node sent new options.
     pub(crate) fn note_message(
         &mut self,
         from: IpAddr,
@@ -94,8 +94,8 @@ impl Peers {
     }
 
     /// Marks the terms of nodes that were silent for `age` as invalid. In terms that arrived more than `age` ago, also
-    /// marks the leases of other nodes as invalid. The time of silence and the age of the terms can differ: a node that
-    /// only takes tokens is heard without its terms.
+    /// marks the leases of other nodes as invalid. Silence and the age of the terms can differ: a node that only takes
+    /// tokens sends messages without its terms.
     pub(crate) fn expire(&mut self, now: Instant, age: Duration) {
         if now < self.expire_at {
             return;
@@ -120,7 +120,7 @@ impl Peers {
         known
     }
 
-    /// Whether the stored leases belong to exactly the nodes whose terms are valid.
+    /// Whether the stored leases belong to exactly the nodes with valid terms.
     pub(crate) fn is_sound(&self) -> bool {
         self.known == self.count_leases()
     }
@@ -137,7 +137,7 @@ impl Peers {
         self.heard.get(&from)?.asked
     }
 
-    /// Notes that a pass could not reach a node. Another pass to that node must wait until that node has answered a
+    /// Notes that a pass could not reach a node. A further pass to that node must wait until the node answers a
     /// datagram.
     pub(crate) fn note_unreachable(&mut self, node: IpAddr) {
         if let Some(peer) = self.heard.get_mut(&node) {
@@ -149,8 +149,8 @@ impl Peers {
         self.heard.contains_key(&node)
     }
 
-    /// Whether a node was heard after the last pass that could not reach it. If `since` is set, the node must also have
-    /// been heard at `since` or later.
+    /// Whether a message of a node arrived after the last pass that could not reach it. If `since` is set, the message
+    /// must have arrived at `since` or later.
     pub(crate) fn has_answered_since(&self, node: IpAddr, since: Option<Instant>) -> bool {
         let peer = self.heard.get(&node);
         peer.is_some_and(|peer| {
@@ -173,7 +173,7 @@ impl Peers {
         self.known
     }
 
-    /// Returns the nodes whose terms are valid.
+    /// Returns the nodes with valid terms.
     pub(crate) fn nodes_with_terms(&self) -> impl Iterator<Item = (IpAddr, &Terms)> {
         let peers = self.heard.iter().filter(|(_, peer)| peer.terms_count);
         peers.filter_map(|(ip, peer)| Some((*ip, peer.terms.as_ref()?)))

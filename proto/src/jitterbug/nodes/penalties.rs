@@ -11,7 +11,7 @@ use crate::time::Instant;
 /// The maximum threshold. A candidate with this threshold is skipped in 1,023 turns.
 const THRESHOLD_MAX: u16 = 10;
 
-/// The penalties of candidates that have failed. Every other candidate has the threshold 0 and the count 0.
+/// The penalties of candidates to which passes failed. Every other candidate has the threshold 0 and the count 0.
 #[derive(Debug, Default)]
 pub(crate) struct Penalties {
     records: BTreeMap<IpAddr, Record>,
@@ -35,8 +35,8 @@ impl Penalties {
         (threshold, full.saturating_sub(penalty.skips()))
     }
 
-    /// Decides whether a candidate is skipped in this turn. If the candidate is skipped, this turn counts as one of the
-    /// turns in which the candidate must be skipped.
+    /// Decides whether a candidate is skipped in this turn. If the leader skips the candidate, this turn counts as one
+    /// of the turns of the penalty.
     pub(crate) fn take_skip(&mut self, address: IpAddr) -> bool {
         let record = self.records.get_mut(&address);
         record.is_some_and(|it| it.penalty.take_skip())
@@ -60,8 +60,8 @@ impl Penalties {
         self.records.remove(&address);
     }
 
-    /// Notes a TR1. After a TR1, the node is no longer skipped in the next turn. At most one TR1 per `period` has this
-    /// effect, because a node that sends TR1 may be unreachable by TCP.
+    /// Notes a TR1. After a TR1, the leader does not skip the node in the next turn. At most one TR1 per `period` has
+    /// this effect, because TCP may not reach a node that sends TR1.
     pub(crate) fn note_tr1(&mut self, address: IpAddr, now: Instant, period: Duration) {
         if let Some(record) = self.records.get_mut(&address)
             // A TR1 without an effect must not use up the period.
@@ -72,7 +72,7 @@ impl Penalties {
         }
     }
 
-    /// Notes a token from a node. The sender is no longer skipped in the next turn.
+    /// Notes a token from a node. The leader does not skip the sender in the next turn.
     pub(crate) fn note_token(&mut self, address: IpAddr) {
         // A token shows that connections work too, so this needs no limit.
         if let Some(record) = self.records.get_mut(&address) {

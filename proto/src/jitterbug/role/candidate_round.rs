@@ -5,23 +5,23 @@ use std::time::Duration;
 use super::pass::Pass;
 use crate::time::Instant;
 
-/// The maximum number of nodes that are asked for a sign of life in one turn.
+/// The maximum number of nodes that a leader asks for a sign of life in one turn.
 const ASKS_PER_TURN_MAX: usize = 16;
 
-/// The candidates that a leader tries in one turn, one after the other.
+/// The candidates that a leader tries in one turn, one by one.
 #[derive(Debug, Default)]
 pub(crate) struct CandidateRound {
     /// Whether the waiting nodes were added to the list (step 4).
     is_begun: bool,
     /// The time until which exchanges with givers may delay this node's pass.
     delayed_until: Option<Instant>,
-    /// The index, in the list, of the candidate that was tried last.
+    /// The index of the last candidate in the list.
     last: Option<usize>,
     /// Whether the search for a candidate has passed the end of the list.
     is_wrapped: bool,
     /// Whether a pass of this turn could not reach its candidate in time.
     has_lost_time: bool,
-    /// The number of nodes that were asked for a sign of life in this turn.
+    /// The number of nodes that the leader asked for a sign of life in this turn.
     ask_count: usize,
     pass: Option<Box<Pass>>,
 }
@@ -56,7 +56,7 @@ impl CandidateRound {
         *self.delayed_until.get_or_insert(now + time) > now
     }
 
-    /// Notes that the next pass is no longer delayed. Returns whether step 4 must still be done.
+    /// Notes that nothing delays the next pass. Returns whether the leader must still do step 4.
     pub(crate) const fn begin_passing(&mut self) -> bool {
         self.delayed_until = None;
         !std::mem::replace(&mut self.is_begun, true)
@@ -71,8 +71,8 @@ impl CandidateRound {
         self.has_lost_time
     }
 
-    /// Whether one more node may be asked for a sign of life. If one more node may be asked, the function counts this
-    /// node as asked.
+    /// Whether the leader may ask one more node for a sign of life. If the leader may ask one more node, the function
+    /// counts this node as asked.
     pub(crate) fn count_ask(&mut self) -> bool {
         // The questions of a turn leave in one burst, which must fit the buffers of the network.
         let may_ask = self.ask_count < ASKS_PER_TURN_MAX;
@@ -80,7 +80,8 @@ impl CandidateRound {
         may_ask
     }
 
-    /// Returns the index of the next candidate in a list of `len` entries, cyclically from the node's own entry.
+    /// Returns the index of the next candidate in a list of `len` entries. The search begins after the node's own
+    /// entry, and continues at the start of the list.
     pub(crate) fn next_place(&mut self, own: Option<usize>, len: usize) -> Option<usize> {
         let mut next = match (self.last, own) {
             (Some(last), _) => last + 1,

@@ -16,7 +16,7 @@ pub(crate) use turn::{Turn, TurnInput, TurnStep};
 
 #[derive(Debug)]
 pub(crate) enum Role {
-    /// The node has no ring. Without an address, the node runs no restore.
+    /// The node is in no ring. A node without an address runs no restore.
     Orphan(Option<Restore>),
     /// The node waits for the token.
     Waiter(Waiter),
@@ -26,10 +26,10 @@ pub(crate) enum Role {
 
 #[derive(Debug)]
 pub(crate) struct Waiter {
-    /// The time at which the node becomes an orphan. No event changes the time at which the node becomes an orphan.
+    /// The time at which the node becomes an orphan. No event changes this time.
     renew_at: Instant,
-    /// Whether this node must send a TR1 to the new leader, because the new leader possibly does not know this node. A
-    /// node that must send this TR1 answers the first announcement that it hears with the TR1.
+    /// Whether this node must send a TR1 to the new leader, because the new leader perhaps does not know this node.
+    /// Such a node answers the first announcement that it receives with the TR1.
     owes_tr1: bool,
 }
 

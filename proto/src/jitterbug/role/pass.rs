@@ -1,4 +1,4 @@
-//! One pass to one candidate, from the giver's side (`docs/jitterbug/protocol/passing.md` P1 to P10).
+//! One pass to one candidate, from the view of the giver (`docs/jitterbug/protocol/passing.md` P1 to P10).
 
 use ring_codec::jitterbug::{Kind, Message, Node, Terms, TokenId};
 use ring_codec::{StreamState, Streamed};
@@ -13,9 +13,9 @@ enum PassStage {
     Connecting,
     /// TP1 was written; TP2 or TP3 is due.
     OfferedToken,
-    /// TP5 is being written, after TP4 if the candidate asked for it.
+    /// The node is writing TP5. If the candidate asked for TP4, TP4 comes first.
     Giving,
-    /// This node has closed its side of the connection, so the candidate may have the token.
+    /// This node closed its side of the connection, so the candidate may have the token.
     Closed,
 }
 
@@ -38,8 +38,8 @@ pub(crate) struct OfferedToken {
     pub(crate) terms: Option<Terms>,
 }
 
-/// A running pass. The pass uses the id and the data that the node had when the pass began. The list does not change
-/// before the pass ends.
+/// A running pass. The pass uses the id and the data that the node had at the beginning of the pass. The list does not
+/// change during the pass.
 #[derive(Debug)]
 pub(crate) struct Pass {
     to: Node,
@@ -131,8 +131,8 @@ impl Pass {
         });
     }
 
-    /// Handles all bytes that the candidate has sent so far. `end` tells whether the candidate has closed its side.
-    /// Returns `None` if the pass goes on. If the candidate asked for the list, the pass then writes `list` as TP4.
+    /// Handles all bytes that came from the candidate so far. `end` is `true` if the candidate closed its side. Returns
+    /// `None` if the pass continues. If the candidate asked for the list, the pass writes `list` as TP4.
     pub(crate) fn on_received(
         &mut self,
         bytes: &[u8],
@@ -212,8 +212,8 @@ impl Pass {
         count
     }
 
-    /// Closes this side after everything was written. Returns whether the driver must now close this side of the
-    /// connection.
+    /// Closes this side after everything was written. Returns whether the driver must close this side of the connection
+    /// now.
     pub(crate) fn close(&mut self) -> bool {
         let closes = self.stage == PassStage::Giving && self.written_count == self.out.len();
         if closes {

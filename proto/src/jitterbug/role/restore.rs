@@ -29,14 +29,14 @@ enum RestoreStage {
 #[derive(Debug)]
 pub(crate) struct Restore {
     stage: RestoreStage,
-    /// The number of TR1 that the link has accepted in this try.
+    /// The number of TR1 that the link accepted during this try.
     sent_count: u32,
-    /// The time at which the next TR1 is due, or at which the try ends.
+    /// The time of the next TR1, or the end of the try.
     due: Instant,
     /// The number of this restore, from 1.
     number: u64,
     begun: Instant,
-    /// The earliest time at which the restore may be granted.
+    /// The earliest time at which the restore can succeed.
     earliest: Instant,
 }
 
@@ -65,8 +65,8 @@ impl Restore {
         self.stage == RestoreStage::Granted
     }
 
-    /// Takes the next step, if it is due. If a step is late, the later steps are delayed too. So the node always waits
-    /// a whole interval for the answers to a TR1.
+    /// If the next step is due, takes it. A late step also delays the later steps. So the node always waits a whole
+    /// interval for the answers to a TR1.
     pub(crate) fn take_step(
         &mut self,
         now: Instant,
@@ -99,13 +99,13 @@ impl Restore {
         self.earliest = self.earliest.max(self.begun + least);
     }
 
-    /// Notes that the link has refused a TR1. The node sends another TR1 instead, because nodes that received no
-    /// question cannot object.
+    /// Notes that the link refused a TR1. The node sends one more TR1, because nodes that received no question cannot
+    /// object.
     pub(crate) const fn note_unsent(&mut self) {
         self.sent_count = self.sent_count.saturating_sub(1);
     }
 
-    /// Whether a token_id that was heard from another node ends the restore without success. `own` is this node's id.
+    /// Whether a token_id from another node ends the restore without success. `own` is this node's id.
     pub(crate) fn is_denied_by(&self, heard: TokenId, own: TokenId) -> bool {
         // A leader exists, so a second token would split the ring.
         heard.is_leader()

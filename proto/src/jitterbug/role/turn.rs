@@ -6,19 +6,19 @@ use super::candidate_round::CandidateRound;
 use super::pass::Pass;
 use crate::time::Instant;
 
-/// A leader keeps the token at least this long after a turn in which no node took the token. Without a minimum time,
+/// After a turn in which no node took the token, a leader keeps the token at least this long. Without a minimum time,
 /// the leader would run in a tight loop.
 const UNTAKEN_HOLD_MIN: Duration = Duration::from_millis(10);
 
-/// The turn of a leader. The turn ends when the token is passed on, or when all candidates have been tried.
+/// The turn of a leader. The turn ends when the token is passed on, or when the leader has tried all candidates.
 #[derive(Debug)]
 pub(crate) struct Turn {
     begun: Instant,
     /// Whether no node took the token in the previous turn.
     is_untaken: bool,
-    /// Whether the leader passes the token without waiting for the end of the hold.
+    /// Whether the leader passes the token before the end of the hold.
     is_yielded: bool,
-    /// Whether a received token has changed the data, so that the node must compute again.
+    /// Whether a received token changed the data, so that the node must compute again.
     is_changed: bool,
     phase: Phase,
 }
@@ -48,7 +48,7 @@ pub(crate) struct TurnInput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnStep {
     Wait,
-    /// The turn has entered its next phase.
+    /// The turn entered its next phase.
     Continue,
     /// The next data must be computed.
     Compute,
@@ -69,7 +69,7 @@ impl Turn {
         }
     }
 
-    /// Returns the time until which a leader without local work holds the token. If all leaders hold the token only
+    /// Returns the time until which a leader without local work keeps the token. If all leaders keep the token only
     /// until this time, a rotation through `nodes` nodes takes less than `renew_timeout`.
     pub(crate) fn held_until(
         &self,
@@ -122,15 +122,15 @@ impl Turn {
         step
     }
 
-    /// Notes that the computation of step 2 has ended.
+    /// Notes that the computation of step 2 ended.
     pub(crate) fn on_computed(&mut self) {
         if self.is_computing() {
             self.phase = Phase::Holding;
         }
     }
 
-    /// Notes that a decision has changed the data. During step 1, a decision that changes the data has no further
-    /// effect, because the computation follows in any case.
+    /// Notes that a decision changed the data. During step 1, a decision that changes the data has no further effect,
+    /// because the computation follows in any case.
     pub(crate) const fn on_changed(&mut self) {
         if !matches!(self.phase, Phase::Deciding) {
             self.is_changed = true;
@@ -142,7 +142,7 @@ impl Turn {
         self.is_yielded = true;
     }
 
-    /// Returns the time of the turn's next timeout. A turn in its hold waits until `held_until`.
+    /// Returns the time of the turn's next timeout. During its hold, a turn waits until `held_until`.
     pub(crate) fn due(&self, held_until: Option<Instant>) -> Option<Instant> {
         match &self.phase {
             // A job ends by its outcome or its own time limit.

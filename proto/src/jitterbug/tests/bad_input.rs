@@ -1,5 +1,5 @@
-//! Bad input and bounds (`docs/jitterbug/protocol/messages.md` X1 to X5). A node counts each bad input by its reason,
-//! and gives no answer. The state of the node does not change.
+//! Bad input and bounds (`docs/jitterbug/protocol/messages.md` X1 to X5). A node counts each bad input under its
+//! reason, and sends no answer. The state of the node does not change.
 
 use super::prelude::*;
 use crate::buffer::append;
@@ -21,13 +21,13 @@ fn datagram(bytes: &[u8]) -> Vec<Reason> {
     drop_reasons(&rig)
 }
 
-/// A TR2 that has terms and one byte too many.
+/// A TR2 with terms and one byte too many.
 const LONG_MESSAGE: [u8; 39] = {
     let mut bytes = [0; 39];
     (bytes[0], bytes[4]) = (0x11, 1);
     bytes
 };
-/// A TR2 whose terms have a flag that does not exist.
+/// A TR2 with an invalid flag in its terms.
 const RESERVED_FLAG_MESSAGE: [u8; 38] = {
     let mut bytes = [0; 38];
     (bytes[0], bytes[4], bytes[37]) = (0x11, 1, 4);

@@ -1,5 +1,5 @@
-//! Passes whose connection fails after any number of bytes, in any way. There must never be two tokens with the same
-//! id, and no node may take incomplete data.
+//! Passes whose connection fails after any number of bytes, in every possible way. There must never be two tokens with
+//! the same id, and nodes must never take incomplete data.
 
 use super::prelude::*;
 use super::segment::{Cut, How, Segment};

@@ -60,7 +60,7 @@ fn a_leader_merges_and_keeps_the_larger_id() {
     }
 }
 
-/// Returns a node that has passed the token with id 5 to node 2.
+/// Returns a node that passed the token with id 5 to node 2.
 fn gave() -> Rig {
     let (mut rig, stream) = Rig::giver();
     rig.acknowledge(stream);

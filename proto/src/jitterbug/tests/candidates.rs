@@ -13,7 +13,7 @@ fn penalty(rig: &Rig, number: u8) -> (u32, u32) {
         .expect("it is listed")
 }
 
-/// Returns a leader without a hold, whose list has this many other nodes.
+/// Returns a leader without a hold. Its list contains this many other nodes.
 fn ring(nodes: u8) -> Rig {
     let mut rig = Rig::leader_with(holding(ms(0)), 5);
     (2..=nodes).for_each(|it| rig.add_node(it));
@@ -43,7 +43,7 @@ fn a_healthy_node_is_tried_in_its_first_turn_and_in_every_other() {
     assert_eq!(rig.machine.counters().passes_done, 5);
 }
 
-/// Returns the numbers of the turns in which the leader tries the only other node.
+/// Returns the numbers of the turns in which the leader tries the only candidate.
 fn turns_tried(count: u64) -> Vec<u64> {
     let mut rig = ring(2);
     let first = rig.machine.counters().computes;

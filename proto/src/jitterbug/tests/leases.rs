@@ -51,7 +51,7 @@ fn short_options() -> Options {
 }
 
 /// Guards against a bug. A datagram announced a lease of 0. After this datagram, the leader treated each input as a
-/// stall. The leader then asked which node leads, and treated each answer as another stall. The timeouts of the leader
+/// stall. The leader then asked which node leads, and treated each answer as one more stall. The timeouts of the leader
 /// were always due.
 #[test]
 fn a_datagram_with_an_impossible_lease_does_not_end_the_ring() {
@@ -95,7 +95,8 @@ fn a_token_with_an_impossible_lease_is_refused_and_its_giver_named() {
     }
 }
 
-/// Guards against a bug. A lease of 71 minutes kept each node without a token from electing a leader for 71 minutes.
+/// Guards against a bug. A lease of 71 minutes prevented every node without a token from becoming leader for 71
+/// minutes.
 #[test]
 fn a_new_node_waits_for_no_longer_than_the_longest_lease_that_a_node_may_have() {
     let reported = |longest_us| {
@@ -121,8 +122,8 @@ fn a_new_node_waits_for_no_longer_than_the_longest_lease_that_a_node_may_have() 
     assert_eq!(rig.state(), State::Leader);
 }
 
-/// Guards against a bug. After the node with the shortest lease was removed, its ring used that lease until all daemons
-/// restarted.
+/// Guards against a bug. After the removal of the node with the shortest lease, its ring used that lease until all
+/// daemons restarted.
 #[test]
 fn the_terms_of_a_silent_node_no_longer_count() {
     let mut segment = Segment::ring(3);
@@ -147,7 +148,7 @@ fn the_terms_of_a_silent_node_no_longer_count() {
     assert_eq!(stalls, [0, 0]);
 }
 
-/// Checks that the lease of a stalled leader stays the same if the terms of another node become invalid during the
+/// Checks that the lease of a stalled leader stays the same if the terms of a different node become invalid during the
 /// stall.
 #[test]
 fn a_stall_is_judged_by_the_lease_that_it_began_with() {
@@ -187,8 +188,8 @@ fn the_lease_of_the_giver_runs_out() {
     assert_eq!((rig.machine.lease(), rig.state()), (ms(500), State::Leader));
 }
 
-/// Checks a silent node. The other nodes drop the terms of such a node. So a leader with a longer lease may be stalled
-/// when the silent node becomes active again.
+/// Checks a silent node. The other nodes drop the terms of a silent node. So a leader with a longer lease may be
+/// stalled when the silent node becomes active again.
 #[test]
 fn a_silent_node_waits_for_the_longest_lease_it_has_received() {
     let restores_after = |silence: Duration| {
@@ -220,8 +221,8 @@ fn a_silent_node_waits_for_the_longest_lease_it_has_received() {
     assert!(after >= ms(2_010) && after < ms(2_050), "{after:?}");
 }
 
-/// Checks the terms of a node that has announced the long lease of another node. Later the node is heard only because
-/// it takes tokens. The announced lease must expire after the lifetime of terms.
+/// Checks the terms of a node that announced the long lease of another node. Later, messages of the node arrive only
+/// because it takes tokens. The announced lease must expire after the lifetime of terms.
 #[test]
 fn statements_about_other_nodes_expire_even_if_their_sender_is_heard() {
     let mut rig = Rig::orphan();
@@ -238,7 +239,7 @@ fn statements_about_other_nodes_expire_even_if_their_sender_is_heard() {
     assert_eq!(rig.machine.restore_min(), ms(600));
 }
 
-/// Checks that a node of a ring with equal options restores fast, even if it has sent no TR1 to all for hours.
+/// Checks that a node of a ring with equal options restores fast, even if it sent no TR1 to all nodes for hours.
 #[test]
 fn a_silent_node_of_a_ring_with_equal_times_restores_as_fast_as_ever() {
     let mut segment = Segment::new(3, short_options());

@@ -49,7 +49,7 @@ fn options_that_cannot_work_are_refused() {
 }
 
 /// Checks minimum times. With a shorter limit for a pass, a node never takes or passes a token. With a shorter
-/// `renew_timeout`, a node would ask without a pause which node leads.
+/// `renew_timeout`, a node would continuously ask which node leads.
 #[test]
 fn a_time_that_would_stop_the_ring_is_refused_with_the_least_one() {
     const fn us(micros: u64) -> Duration {

@@ -145,8 +145,8 @@ fn the_time_is_that_of_the_whole_pass() {
     assert_failed(&rig, stream);
 }
 
-/// Checks that no token leaves after the time of its pass. The deadline has passed, but the node handles an input
-/// before it handles the timeout.
+/// Checks that no token leaves after the time limit of its pass. The deadline has passed, but the node handles an input
+/// before the timeout.
 #[test]
 fn an_answer_after_the_time_gives_nothing() {
     for answer in [TP2, TP3] {

@@ -58,8 +58,8 @@ fn a_try_has_tr_count_tr1_one_every_tr_interval() {
     }
 }
 
-/// Checks that a late TR1 delays the following TR1 messages. Without a delay of the following TR1, the node would send
-/// three TR1 at once. The try would then end before another node can answer.
+/// Checks that a late TR1 delays the following TR1 messages. If the following TR1 were not delayed, the node would send
+/// three TR1 at once. Then the try would end before another node can answer.
 #[test]
 fn a_late_tr1_has_a_whole_interval_for_its_answers() {
     let mut rig = Rig::orphan();
@@ -286,7 +286,7 @@ fn a_connection_without_tp1_delays_no_restore() {
     assert_eq!(rig.state(), State::Leader);
 }
 
-/// Checks that a node whose link accepts no datagram does not lead. Nodes that were not asked cannot object.
+/// Checks that a node does not become leader if its link accepts no datagrams. Nodes that were not asked cannot object.
 #[test]
 fn a_tr1_that_the_link_has_refused_is_made_up_for() {
     let mut rig = Rig::off(1, Options::default());

@@ -102,7 +102,7 @@ pub(crate) enum Fate {
     Finished,
     Closed,
     Reset,
-    /// The peer or the kernel has reset the connection.
+    /// The peer or the kernel reset the connection.
     Gone,
 }
 
@@ -132,7 +132,7 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// Creates node `number`, which has no network yet.
+    /// Creates node `number`. It has no network.
     pub(crate) fn off(number: u8, options: Options) -> Self {
         Self::with_seed(number, options, number.into())
     }
@@ -154,7 +154,7 @@ impl Rig {
         }
     }
 
-    /// Creates node 1, an orphan that has sent its first TR1 with token 1000.
+    /// Creates node 1, an orphan after its first TR1 with token 1000.
     pub(crate) fn new(options: Options) -> Self {
         let mut rig = Self::off(OWN_NUMBER, options);
         rig.machine.set_token(id(-1000));
@@ -167,7 +167,7 @@ impl Rig {
         Self::new(Options::default())
     }
 
-    /// Creates a waiter with this token, whose restore a leader has denied.
+    /// Creates a waiter with this token. A leader denied the waiter's restore.
     pub(crate) fn waiter(token: i32) -> Self {
         let mut rig = Self::waiter_with(Options::default());
         rig.machine.set_token(id(-token));
@@ -175,7 +175,7 @@ impl Rig {
         rig
     }
 
-    /// Creates a waiter whose token no node has named.
+    /// Creates a waiter. No node has named the token that the waiter waits for.
     pub(crate) fn waiter_with(options: Options) -> Self {
         let mut rig = Self::new(options);
         rig.receive_datagram(9, &tr2(1));
@@ -312,7 +312,7 @@ impl Rig {
         id
     }
 
-    /// Lets the node's attempt to connect succeed.
+    /// Makes the node's connection attempt succeed.
     pub(crate) fn open_by_kernel(&mut self, id: StreamId) {
         self.machine
             .handle_stream(self.time(), id, StreamEvent::Connected);
@@ -324,7 +324,7 @@ impl Rig {
         self.deliver(id, bytes, false);
     }
 
-    /// Delivers bytes, which may be empty, and the end of the peer's stream.
+    /// Delivers bytes (perhaps none) and the end of the peer's stream.
     pub(crate) fn receive_end(&mut self, id: StreamId, bytes: &[u8]) {
         self.deliver(id, bytes, true);
     }
@@ -337,7 +337,7 @@ impl Rig {
         }
     }
 
-    /// Calls the machine again with all bytes that it has not consumed.
+    /// Calls the machine again with all unconsumed bytes.
     fn report_unread(&mut self, id: StreamId) {
         let time = self.time();
         let Some(stream) = self.streams.get_mut(&id) else {
@@ -359,7 +359,7 @@ impl Rig {
         self.drain();
     }
 
-    /// Closes a connection as the kernel does.
+    /// Closes a connection, as the kernel does.
     pub(crate) fn close_by_kernel(&mut self, id: StreamId, why: CloseReason) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
@@ -376,13 +376,13 @@ impl Rig {
         self.streams[&id].fate
     }
 
-    /// Returns the bytes that were written on a connection since the last call.
+    /// Returns the bytes that the node wrote on a connection since the last call.
     pub(crate) fn take_written(&mut self, id: StreamId) -> Vec<u8> {
         let stream = self.streams.get_mut(&id).expect("there is one");
         std::mem::take(&mut stream.written)
     }
 
-    /// Returns the connection that was opened last, and its target.
+    /// Returns the last opened connection, and its destination.
     pub(crate) fn candidate(&self) -> Option<(StreamId, SocketAddr)> {
         let last = *self.opened.last()?;
         let stream = &self.streams[&last];
@@ -406,7 +406,7 @@ impl Rig {
         panic!("time-outs without an end");
     }
 
-    /// Advances the time while the process does not run.
+    /// Advances the time while the process is stalled.
     pub(crate) fn stall(&mut self, time: Duration) {
         self.now += time;
     }
@@ -542,7 +542,7 @@ pub(crate) fn network(number: u8) -> Network {
     }
 }
 
-/// Returns the network of node 1 on a segment with only IPv6.
+/// Returns the network of node 1 on a segment that has only IPv6.
 pub(crate) fn network_v6() -> Network {
     Network {
         address: "fe80::1".parse().expect("an address"),
@@ -552,14 +552,14 @@ pub(crate) fn network_v6() -> Network {
 
 /// Exchanges that many tests need.
 impl Rig {
-    /// Connects as a node, and offers a token.
+    /// Connects as the node `from`, and offers a token.
     pub(crate) fn offer(&mut self, from: u8, token: i32, hash: i32) -> StreamId {
         let id = self.accept(from);
         self.receive(id, &tp1(token, hash));
         id
     }
 
-    /// Gives a whole token, with this list, on a new connection of a node.
+    /// Gives a whole token with this list, on a new connection of a node.
     pub(crate) fn receive_token(
         &mut self,
         from: u8,
@@ -582,7 +582,7 @@ impl Rig {
         self.clear_output();
     }
 
-    /// Runs until the node tries a candidate, and returns the candidate.
+    /// Runs until the node tries a candidate, and returns this candidate.
     pub(crate) fn next_candidate(&mut self) -> (StreamId, u8) {
         for _ in 0..10_000 {
             if let Some((id, peer)) = self.candidate() {
@@ -597,7 +597,7 @@ impl Rig {
         panic!("there is no candidate");
     }
 
-    /// Answers as a candidate with the same list, so that the node sends its token.
+    /// Answers as a candidate that has the same list. Then the node sends its token.
     pub(crate) fn accept_pass(&mut self, id: StreamId) {
         self.open_by_kernel(id);
         self.receive(id, TP3);
@@ -615,18 +615,18 @@ impl Rig {
         number
     }
 
-    /// Refuses one candidate after the other. The candidate `last` is the last candidate that is refused.
+    /// Refuses the candidates one by one. `last` is the last candidate that refuses.
     pub(crate) fn refuse(&mut self, last: u8) {
         while self.refuse_next() != last {}
     }
 
-    /// Lets the next candidate take the token.
+    /// Makes the next candidate take the token.
     pub(crate) fn pass(&mut self) {
         let (stream, _) = self.next_candidate();
         self.acknowledge(stream);
     }
 
-    /// Refuses all candidates until the node tries the given candidate.
+    /// Refuses all candidates before the candidate `wanted`.
     pub(crate) fn refuse_until(&mut self, wanted: u8) -> StreamId {
         loop {
             let (id, number) = self.next_candidate();

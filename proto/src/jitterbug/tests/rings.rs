@@ -23,8 +23,8 @@ fn nodes_that_start_together_become_one_ring() {
     }
 }
 
-/// Checks the restore after a leader's death. With the ids of the document, a new id is larger than n old ids with a
-/// probability of only 1/(n + 1). Every waiter whose id is larger than the new id denies the restore.
+/// Checks the restore after a leader's death. With the ids of the document, the probability that a new id is larger
+/// than n old ids is only 1/(n + 1). Every waiter whose id is larger than the new id denies the restore.
 #[test]
 fn after_a_leaders_death_a_new_one_is_up_within_renew_timeout_and_a_restore() {
     for count in [5, 10] {
@@ -57,7 +57,7 @@ fn thirty_nodes_have_a_round_shorter_than_renew_timeout() {
     assert_eq!(restores(&segment), before);
 }
 
-/// Checks that two leaders notice one another. In the document only nodes that do not lead remember other nodes.
+/// Checks that two leaders notice each other. In the document, only nodes that do not lead remember other nodes.
 #[test]
 fn two_leaders_hear_of_each_other() {
     let mut segment = Segment::new(2, Options::default());

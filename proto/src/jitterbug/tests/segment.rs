@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use super::prelude::*;
 use crate::time::Instant;
 
-/// A fault of connections. The fault occurs after one side has sent this many bytes (`after`).
+/// A fault of connections. The fault occurs after one side sent `after` bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut {
     pub(super) after: usize,
     pub(super) how: How,
-    /// Whether `after` counts the bytes of the node that opened the connection. If the value is false, `after` counts
-    /// the bytes of the other node.
+    /// Whether `after` counts the bytes of the node that opened the connection. If the value is `false`, `after` counts
+    /// the bytes of the second node.
     pub(super) of_giver: bool,
     /// The number of connections that are cut.
     pub(super) times: usize,
@@ -21,16 +21,16 @@ pub(super) struct Cut {
 pub(super) enum How {
     /// Both ends of the connection get a reset.
     Reset,
-    /// No further byte arrives at either end.
+    /// No more bytes arrive at either end.
     Silence,
 }
 
 #[derive(Debug)]
 struct Pipe {
-    /// The node that connects, and the node that accepts.
+    /// The node that connects, and the node that accepts the connection.
     ends: [(usize, StreamId); 2],
     carried: [usize; 2],
-    /// For each end, the state of the other end that was last reported to it.
+    /// For each end: the last reported state of its peer's end.
     reported: [Fate; 2],
     is_cut: bool,
     is_silent: bool,
@@ -39,7 +39,7 @@ struct Pipe {
 pub(super) struct Segment {
     pub(super) rigs: Vec<Rig>,
     pipes: Vec<Pipe>,
-    /// For each node, the number of connections that it has handled.
+    /// For each node: the number of connections that it handled.
     seen: Vec<usize>,
     /// The part of the split network that each node is in.
     pub(super) part: Vec<u8>,
@@ -74,24 +74,24 @@ impl Segment {
         segment
     }
 
-    /// Creates nodes with default options that have formed one ring.
+    /// Creates nodes with default options that already form one ring.
     pub(super) fn ring(count: u8) -> Self {
         let mut segment = Self::new(count, Options::default());
         assert!(segment.run_until(Duration::from_secs(20), Self::is_one_ring));
         segment
     }
 
-    /// Stalls a process until the end of the test.
+    /// Stalls a node's process until the end of the test.
     pub(super) fn stall(&mut self, at: usize) {
         self.stalled[at] = true;
     }
 
-    /// Starts a node again, without memory.
+    /// Restarts a node. It has lost its memory.
     pub(super) fn restart(&mut self, at: usize) {
         self.restart_with(at, self.rigs[at].options());
     }
 
-    /// Starts a node again, with other options.
+    /// Restarts a node with new options.
     pub(super) fn restart_with(&mut self, at: usize, options: Options) {
         let old = &self.rigs[at];
         let (number, now) = (old.number, old.now);
@@ -115,7 +115,7 @@ impl Segment {
         self.run_until(time, |_| false);
     }
 
-    /// Runs until the condition holds, or the time is over. Returns whether it holds.
+    /// Runs until the condition holds, or until the time is over. Returns whether it holds.
     pub(super) fn run_until(
         &mut self,
         time: Duration,
@@ -157,7 +157,7 @@ impl Segment {
         panic!("it never ends");
     }
 
-    /// Returns the time of a node's next timeout, if the process of the node runs.
+    /// If a node's process runs, returns the time of its next timeout.
     fn due(&self, at: usize) -> Option<Duration> {
         let runs = !self.stalled[at];
         runs.then(|| self.rigs[at].machine_due()).flatten()
@@ -300,7 +300,7 @@ impl Segment {
         true
     }
 
-    /// Whether there is one leader and all lists are equal.
+    /// Whether exactly one leader exists and all lists are equal.
     pub(super) fn is_one_ring(&self) -> bool {
         let hashes: Vec<i32> = self
             .rigs
@@ -315,7 +315,7 @@ impl Segment {
         hashes.iter().all(|hash| *hash == hashes[0]) && are_complete
     }
 
-    /// For each node, returns the number of tokens that it has taken from other nodes or created.
+    /// For each node, returns the number of tokens that it took from other nodes or created.
     pub(super) fn take_times(&self) -> Vec<u64> {
         let counters = self.rigs.iter().map(|rig| rig.machine.counters());
         counters.map(|it| it.taken + it.restores_won).collect()
@@ -328,7 +328,7 @@ impl Rig {
         due.map(Duration::from_nanos)
     }
 
-    /// Delivers a TR1 that names another node as its sender.
+    /// Delivers a TR1 with the name of a different sender.
     pub(super) fn receive_tr1(&mut self, from: u8, token: i32) {
         self.receive_datagram(from, &tr1(token, tcp_port(from)));
     }

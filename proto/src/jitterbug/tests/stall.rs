@@ -1,4 +1,4 @@
-//! Stalls (`docs/jitterbug/protocol/leader.md` S1 to S8). A loop has stalled if it did not run for (2 × tr_count - 1) ×
+//! Stalls (`docs/jitterbug/protocol/leader.md` S1 to S8). A loop stalled if it did not run for (2 × tr_count - 1) ×
 //! tr_interval, here 500 ms.
 
 use super::prelude::*;
@@ -89,8 +89,8 @@ fn an_idle_loop_is_not_a_stall() {
     );
 }
 
-/// Checks a process that stalls after it has read the clock and before it receives the waiting messages. The messages
-/// seem to arrive shortly after one another, so each message would seem to be in time.
+/// Checks a process that stalls after it reads the clock and before it receives the waiting messages. The messages seem
+/// to arrive shortly after each other, so each message would seem to be in time.
 #[test]
 fn a_stall_between_the_clock_and_the_messages_is_noticed() {
     let mut rig = Rig::leader(5);

@@ -1,4 +1,4 @@
-//! Different options, followed tokens, and nodes that only other nodes know.
+//! Different options, followed tokens, and nodes that are known only from lists.
 
 use super::prelude::*;
 use super::segment::Segment;
@@ -67,8 +67,8 @@ pub(super) fn give(rig: &mut Rig, from: u8, token: i32, list: &[Node], terms: Te
     stream
 }
 
-/// Guards against a bug. Each node used only its own times, and not the times of the other nodes. A stalled node with
-/// `--tr-interval 2s` led for 10 s, although the other nodes had elected another leader after 0.6 s.
+/// Guards against a bug. Each node used only its own times, and ignored the times of the other nodes. A stalled node
+/// with `--tr-interval 2s` led for 10 s, although the other nodes elected a new leader after 0.6 s.
 #[test]
 fn a_lease_is_the_shortest_of_the_nodes_that_are_known() {
     let mut rig = Rig::waiter(5);
@@ -107,8 +107,8 @@ fn a_leader_that_stalls_longer_than_the_shortest_lease_stops_leading() {
     assert_eq!(rig.state(), State::Orphan);
 }
 
-/// Checks that the giver's lease is valid while this node has the token, because possibly this node has not heard all
-/// other nodes.
+/// Checks that the giver's lease is valid while this node has the token, because this node may not know all other
+/// nodes.
 #[test]
 fn a_token_brings_the_lease_of_its_ring() {
     let mut rig = Rig::waiter(5);
@@ -178,7 +178,7 @@ fn a_differing_node_is_reported_once_until_it_agrees() {
 }
 
 /// Checks that a node announces itself if its times differ from the times of the other nodes. Without this
-/// announcement, some nodes would never hear of the times of the other nodes.
+/// announcement, some nodes would never learn the times of the other nodes.
 #[test]
 fn all_nodes_of_a_ring_name_the_one_with_other_times() {
     let mut segment = Segment::ring(3);
@@ -221,7 +221,7 @@ fn a_token_without_followers_is_weaker_than_one_with_a_smaller_id() {
     );
 }
 
-/// Checks that a leader's token is followed if members wait for the leader, even if no member has taken the token.
+/// Checks that a leader's token counts as followed if members wait for the leader, even if no member took the token.
 #[test]
 fn a_waiter_that_says_whom_it_follows_keeps_its_leader_followed() {
     let follows = |follows| Terms { follows, ..terms() };
@@ -282,7 +282,7 @@ fn longer() -> Options {
     }
 }
 
-/// Guards against a bug. Two rings with different policies merged, although their nodes disagreed about which data to
+/// Guards against a bug. Two rings with different policies merged, although their nodes disagreed about the data to
 /// keep.
 #[test]
 fn nodes_with_another_decision_form_another_ring() {
@@ -345,8 +345,8 @@ fn a_token_of_another_ring_is_refused_and_its_giver_named() {
     assert_eq!(rig.machine.snapshot().differing, differing);
 }
 
-/// Guards against a bug. A received list contained unknown nodes. The leader connected to all these nodes one after
-/// another, and lost half a second with each of them.
+/// Guards against a bug. A received list contained unknown nodes. The leader connected to all these nodes one by one,
+/// and lost half a second with each node.
 #[test]
 fn a_node_that_only_a_list_names_is_asked_before_it_is_connected_to() {
     let mut rig = Rig::waiter(5);
@@ -385,8 +385,8 @@ fn a_question_for_a_sign_of_life_is_answered_by_any_node() {
     assert_eq!(rig.take_datagrams(), [SentDatagram::Tr1(host(2), 5)]);
 }
 
-/// Checks that a turn costs the time of at most one pass. After one lost pass, the leader tries only candidates that
-/// have answered a datagram.
+/// Checks that dead candidates cost a turn at most the time of one pass. After one lost pass, the leader tries only
+/// candidates that answered a datagram.
 #[test]
 fn candidates_that_died_together_cost_a_turn_the_time_of_one_pass() {
     let mut rig = Rig::leader_of(9);

@@ -167,7 +167,8 @@ fn a_stronger_rival_kills_a_running_computation_whose_result_is_dropped() {
     assert_eq!(rig.machine.data(), b"");
 }
 
-/// Checks that a leader gives its token to a stronger leader at once, even if a command is deciding for ten seconds.
+/// Checks that a leader gives its token to a stronger leader at once, even if a command needs ten seconds for a
+/// decision.
 #[test]
 fn a_stronger_rival_ends_step_1_but_not_the_decision() {
     let (mut rig, stream) = Rig::giver_with(deciding());

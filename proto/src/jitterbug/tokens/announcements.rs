@@ -4,15 +4,15 @@ use ring_codec::jitterbug::TokenId;
 
 use crate::time::Instant;
 
-/// The times at which two tokens were last announced: the node's own token, and one other token. Both sent and heard
+/// The times of the last announcements of two tokens: the node's own token, and one other token. Both sent and received
 /// announcements count.
 ///
-/// The node may take the other token later. Without a memory of announcements, every node that takes a token would
-/// announce the token.
+/// The node may take the other token later. Without a memory of announcements, every node would announce each token
+/// that it takes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Announcements {
     own: Option<Instant>,
-    /// The time at which this node last sent an announcement.
+    /// The time of this node's last announcement.
     introduced: Option<Instant>,
     other: Option<(TokenId, Instant)>,
 }
@@ -22,7 +22,7 @@ impl Announcements {
         self.own = Some(now);
     }
 
-    /// Notes that this node has sent its terms to all nodes.
+    /// Notes that this node sent its terms to all nodes.
     pub(crate) const fn note_introduced(&mut self, now: Instant) {
         self.introduced = Some(now);
     }
@@ -42,7 +42,7 @@ impl Announcements {
         }
     }
 
-    /// Notes that the node has another token.
+    /// Notes that the node has a new token.
     pub(crate) fn on_token_changed(&mut self, id: TokenId) {
         // The node may have heard announcements of this token before it took the token.
         let known = self.other.filter(|(other, _)| other.compare(id).is_eq());

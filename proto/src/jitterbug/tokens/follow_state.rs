@@ -6,23 +6,23 @@ use ring_codec::jitterbug::TokenId;
 
 use crate::time::Instant;
 
-/// A waiter asks once per `renew_timeout` which node leads. A node that is silent for this many renew timeouts no
-/// longer follows.
+/// A waiter asks once per `renew_timeout` which node leads. A node that is silent for this many renew timeouts does not
+/// count as a follower.
 const FOLLOWED_RENEWS: u32 = 3;
-/// A node that has sent no TR1 to all nodes for this time may be unknown to the other nodes. Terms are valid for twice
-/// this time. So the node stops relying on its own terms before other nodes drop these terms.
+/// If a node sends no TR1 to all nodes for this time, the other nodes may have forgotten it. Terms are valid for twice
+/// this time. So the node stops relying on its own terms before other nodes drop them.
 const UNHEARD_AFTER: Duration = Duration::from_secs(10);
 
 /// Whether other nodes follow this node's token, and which token this node follows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FollowState {
-    /// The time at which another node last had this node's token, or last reported that it follows this token.
+    /// The last time at which another node had this node's token, or reported that it follows this token.
     followed: Option<Instant>,
     follows: Option<TokenId>,
     had_token: bool,
-    /// The lease of the giver of the last token, and the time at which the giver gave the token.
+    /// The lease of the last token's giver, and the time at which the giver gave the token.
     lease: Option<(Duration, Instant)>,
-    /// Whether the node was silent for so long that other nodes can have dropped its terms.
+    /// Whether the node was silent for so long that other nodes may have dropped its terms.
     is_unheard: bool,
 }
 
@@ -36,7 +36,7 @@ impl FollowState {
         self.lease = None;
     }
 
-    /// Notes that another node has given its token. The giver follows the token from then on.
+    /// Notes that another node gave its token to this node. The giver follows the token from then on.
     pub(crate) fn on_token_received(&mut self, now: Instant, lease: Option<Duration>) {
         self.followed = Some(now);
         self.had_token = true;
@@ -44,7 +44,7 @@ impl FollowState {
         self.lease = lease.map(|lease| (lease, now));
     }
 
-    /// Notes that a restore begins. `last_broadcast` is the time at which the node last sent a TR1 to all nodes.
+    /// Notes that a restore begins. `last_broadcast` is the time of the node's last TR1 to all nodes.
     pub(crate) fn on_restore_begun(&mut self, now: Instant, last_broadcast: Option<Instant>) {
         // The flag stays set until the node has a token. Only then do other nodes surely know its terms.
         self.is_unheard |=
@@ -71,7 +71,7 @@ impl FollowState {
         self.is_unheard
     }
 
-    /// If another node gave the last token less than `age` ago, returns the lease of that node.
+    /// If another node gave the last token less than `age` ago, returns the lease of this giver.
     pub(crate) fn lease(&self, now: Instant, age: Duration) -> Option<Duration> {
         let given = self.lease.filter(|(_, at)| now.since(*at) < age);
         given.map(|(lease, _)| lease)

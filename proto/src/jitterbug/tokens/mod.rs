@@ -1,4 +1,4 @@
-//! Tokens: their ids and their strength, and the memory of tokens that were announced, passed on or followed.
+//! Tokens: their ids and their strength, and the memory of announced, passed and followed tokens.
 
 mod announcements;
 mod follow_state;

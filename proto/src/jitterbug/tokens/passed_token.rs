@@ -1,4 +1,4 @@
-//! The token that this node passed on last (`docs/jitterbug/protocol/passing.md` P8).
+//! The last token that this node passed on (`docs/jitterbug/protocol/passing.md` P8).
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ impl PassedToken {
         self.0 = Some((rank, now));
     }
 
-    /// Forgets the token. This node now has a token that is as strong, or that replaces the passed token.
+    /// Forgets the token. This node now has a token that is equally strong, or that replaces the passed token.
     pub(crate) const fn forget(&mut self) {
         self.0 = None;
     }
@@ -23,7 +23,7 @@ impl PassedToken {
         self.0.is_none()
     }
 
-    /// Returns the token that was passed on less than a `period` ago, and the time of the pass. This token still
+    /// Returns the token that this node passed on less than a `period` ago, and the time of the pass. This token still
     /// exists.
     pub(crate) fn if_recent(self, now: Instant, period: Duration) -> Option<(Rank, Instant)> {
         self.0.filter(|(_, at)| now.since(*at) < period)

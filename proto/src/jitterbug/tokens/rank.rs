@@ -12,7 +12,7 @@ pub(crate) struct Rank {
 }
 
 impl Rank {
-    /// Returns the strength of a token whose leader has sent these terms.
+    /// Returns the strength of a token whose leader sent these terms.
     pub(crate) fn of(id: TokenId, terms: Option<Terms>) -> Self {
         Self {
             is_followed: terms.map(|terms| terms.is_followed),

@@ -19,7 +19,7 @@ pub(crate) struct HeardLeader {
 pub(crate) struct Rival(Option<HeardLeader>);
 
 impl Rival {
-    /// Notes an announcement, unless another leader has sent a stronger announcement less than a `period` ago.
+    /// Notes an announcement, unless another leader sent a stronger announcement less than a `period` ago.
     pub(crate) fn note(&mut self, rank: Rank, leader: Node, now: Instant, period: Duration) {
         let stays = self
             .if_recent(now, period)
@@ -34,7 +34,7 @@ impl Rival {
         }
     }
 
-    /// Returns the leader of a token that is stronger than `rank`, if such a leader was heard less than a `period` ago.
+    /// If a token is stronger than `rank` and its leader sent a message less than a `period` ago, returns this leader.
     pub(crate) fn above(self, rank: Rank, now: Instant, period: Duration) -> Option<HeardLeader> {
         let heard = self.if_recent(now, period);
         heard.filter(|heard| heard.rank.is_above(rank))

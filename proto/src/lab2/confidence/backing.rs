@@ -12,8 +12,8 @@ use crate::lab2::machine::{Context, Writer};
 use crate::lab2::tenure::Tenure;
 use crate::time::Instant;
 
-/// Whether an owner with the backing `own` outbids another owner. The other owner has a stronger token, and announces
-/// the backing `theirs`.
+/// Whether an owner with the backing `own` outbids the owner of a stronger token. The other owner has a stronger token,
+/// and announces the backing `theirs`.
 const fn does_outrank(own: Backing, theirs: Option<Backing>) -> bool {
     // A ring has at most one quorum, so a quorum outbids everything else. Less than a quorum outbids only tokens that
     // no program has used. A program of the other owner could not continue under an older fencing token.
@@ -25,11 +25,11 @@ const fn does_outrank(own: Backing, theirs: Option<Backing>) -> bool {
 }
 
 /// Data about competing owners. Each field begins with the held token. The rest of the field is valid only while this
-/// node holds this token.
+/// node holds the same token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Competition {
-    /// The held token, and the first token of the present tenure. The pair is `None` if this node has outbid no other
-    /// owner in the present tenure.
+    /// The held token, and the first token of the present tenure. The pair is `None` if this node outbid no other owner
+    /// in the present tenure.
     continued: Option<(Token, Token)>,
     /// The held token, and the time at which the owner of a weaker token first announced a better backing.
     outranked: Option<(Token, Instant)>,
@@ -38,7 +38,7 @@ pub(super) struct Competition {
 }
 
 impl Competition {
-    /// Writes the fields on which rules depend. `continued` is left out, because only applications use it.
+    /// Writes the fields that affect rules. `continued` is omitted, because only applications use it.
     pub(super) fn snapshot(&self, writer: &mut Writer, token: Token, period: Duration) {
         let Self {
             continued: _,
@@ -54,8 +54,7 @@ impl Competition {
     }
 }
 
-/// Notes that a condition holds now. Returns the time at which the condition began to hold while this node held
-/// `token`.
+/// Notes that a condition holds now. Returns the time at which the condition began to hold for the held `token`.
 fn first_seen(of: &mut Option<(Token, Instant)>, token: Token, now: Instant) -> Instant {
     // A new tenure starts without a history.
     let before = of.filter(|&(of, _)| of == token);
@@ -87,8 +86,8 @@ impl Confidence {
         })
     }
 
-    /// Whether this owner can outbid another owner. The other owner has the stronger token `other`, and announces the
-    /// backing `theirs`.
+    /// Whether this owner can outbid the owner of a stronger token. The other owner has the stronger token `other`, and
+    /// announces the backing `theirs`.
     pub(crate) fn can_outbid(
         &self,
         context: &Context,
@@ -123,8 +122,7 @@ impl Confidence {
         now.since(named_by_unicast) < 2 * context.constants().heartbeat
     }
 
-    /// Returns whether this owner must give way to an owner with a weaker token, because the other owner has a better
-    /// backing.
+    /// Returns whether this owner must give way to an owner that has a weaker token but a better backing.
     pub(crate) fn must_give_way(
         &mut self,
         context: &Context,
@@ -145,8 +143,8 @@ impl Confidence {
         now.since(outranked) >= context.constants().heartbeat / 2
     }
 
-    /// Replaces the token of a tenure by the newly minted token `minted`. The members' promises for the old token also
-    /// count for the minted token.
+    /// Replaces the token of a tenure by the new token `minted`. The members' promises for the old token also count for
+    /// the minted token.
     pub(crate) fn continue_tenure(&mut self, context: &Context, old: Token, minted: Token) {
         self.confirmations.replace_token(old, minted);
         if self.is_free_for(context, old, context.me()) {
@@ -157,7 +155,7 @@ impl Confidence {
         self.competition.continued = Some((minted, self.first_token(old)));
     }
 
-    /// Returns the first token of the tenure to which this token belongs.
+    /// Returns the first token of this token's tenure.
     pub(crate) fn first_token(&self, token: Token) -> Token {
         let continued = self.competition.continued;
         let continued = continued.filter(|&(held, _)| held == token);

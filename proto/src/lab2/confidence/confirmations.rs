@@ -15,21 +15,22 @@ use crate::lab2::Grade;
 use crate::lab2::machine::Writer;
 use crate::time::Instant;
 
-/// A member's answer counts only if it answers one of the latest heartbeats, up to this number.
+/// Only the latest heartbeats count, up to this number. A member's answer counts only if it answers one of them.
 const BEATS_KEPT: usize = 16;
 
-/// A member's promise, which ends at `until`.
+/// A member's promise. It ends at `until`.
 #[derive(Debug, Clone, Copy, Hash)]
 struct Vote {
     mac: MacAddr,
     until: Instant,
 }
 
-/// The confirmations of the latest tenure in which this node has sent a heartbeat.
+/// The confirmations of the latest tenure in which this node sent a heartbeat.
 #[derive(Debug, Clone)]
 pub(super) struct Confirmations {
     token: Option<Token>,
-    /// Times at which the latest heartbeats were encoded. The index is the heartbeat's number modulo [`BEATS_KEPT`].
+    /// Times at which the node encoded the latest heartbeats. The index is the heartbeat's number modulo
+    /// [`BEATS_KEPT`].
     beats: [Option<Instant>; BEATS_KEPT],
     next_beat: u32,
     /// Latest promise of each member, sorted by MAC.
@@ -41,7 +42,7 @@ pub(super) struct Confirmations {
     /// Size of the ring when the grade was computed.
     ring_size: usize,
     reported: Grade,
-    /// Time at which the tenure got the grade `all-heard`, if this grade is not reported yet.
+    /// Time at which the tenure got the grade `all-heard`; `None` after the node reported this grade.
     view_since: Option<Instant>,
     /// Buffer for `promised_by_count`.
     end_times: Vec<Instant>,
@@ -50,7 +51,7 @@ pub(super) struct Confirmations {
 /// The decision whether to report a grade.
 pub(super) enum GradeReport {
     Old,
-    /// The grade is new, but is reported only if it lasts until this time.
+    /// The grade is new. The node reports it only if it lasts until this time.
     Later(Instant),
     New,
 }
@@ -99,20 +100,20 @@ impl Confirmations {
         self.token == Some(token)
     }
 
-    /// Returns the time at which the heartbeat with this number was sent. Returns `None` if this heartbeat is not one
-    /// of the latest heartbeats of the tenure.
+    /// Returns the sending time of the heartbeat with this number. Returns `None` if the heartbeat is not among the
+    /// latest heartbeats of the tenure.
     pub(super) fn sent_at(&self, token: Token, beat: u32) -> Option<Instant> {
         let age = self.next_beat.wrapping_sub(beat);
         let recent = age >= 1 && age <= u32::try_from(BEATS_KEPT).unwrap_or(u32::MAX);
         self.beats[slot(beat)].filter(|_| recent && self.has_token(token))
     }
 
-    /// Returns the time at which the latest heartbeat of the tenure was sent.
+    /// Returns the sending time of the tenure's latest heartbeat.
     pub(super) fn last_sent_at(&self, token: Token) -> Option<Instant> {
         self.sent_at(token, self.next_beat.wrapping_sub(1))
     }
 
-    /// Adds a member's promise, with which the member answered a heartbeat of the tenure. The promise ends at `until`.
+    /// Adds a member's promise. The member sent it in answer to a heartbeat of the tenure. The promise ends at `until`.
     pub(super) fn add(&mut self, mac: MacAddr, until: Instant) {
         match self.votes.binary_search_by_key(&mac, |vote| vote.mac) {
             // Answers may arrive in another order than their heartbeats were sent.
@@ -139,8 +140,8 @@ impl Confirmations {
         }
     }
 
-    /// Returns the time until which at least `count` members have promised. If `count` is 0, returns `alone`. Returns
-    /// `None` if the tenure has sent no heartbeat, or if fewer members have promised.
+    /// Returns the time until which promises of at least `count` members last. If `count` is 0, returns `alone`.
+    /// Returns `None` if the node sent no heartbeat in the tenure, or if fewer members promised.
     pub(super) fn promised_by_count(
         &mut self,
         token: Token,
@@ -164,8 +165,8 @@ impl Confirmations {
         Some(end)
     }
 
-    /// Returns the time until which all of these members have promised. Returns `None` if one of these members has not
-    /// promised, or if `members` is empty.
+    /// Returns the time until which the promises of all these members last. Returns `None` if one of these members did
+    /// not promise, or if `members` is empty.
     pub(super) fn promised_by_all(
         &self,
         token: Token,
@@ -179,7 +180,7 @@ impl Confirmations {
         end
     }
 
-    /// Returns the later of two times: the end of the last promise, and the time until which the grade holds.
+    /// Returns the later of two times: the end of the last promise, and the end of the grade.
     pub(super) fn last_end(&self, token: Token) -> Option<Instant> {
         let votes = self.votes.iter().map(|vote| vote.until);
         votes
@@ -188,14 +189,12 @@ impl Confirmations {
             .filter(|_| self.has_token(token))
     }
 
-    /// Stores the computed grade, the time until which the grade holds, and the size of the ring for which it was
-    /// computed.
+    /// Stores the computed grade, the end of the grade, and the size of the ring in the computation.
     pub(super) fn set_grade(&mut self, grade: Grade, until: Instant, ring_size: usize) {
         (self.grade, self.until, self.ring_size) = (grade, until, ring_size);
     }
 
-    /// Returns the computed grade, and the time until which the grade holds. Returns `None` if the grade is
-    /// [`Grade::Alone`].
+    /// Returns the computed grade, and the end of the grade. Returns `None` if the grade is [`Grade::Alone`].
     pub(super) fn grade(&self, token: Token) -> Option<(Grade, Instant)> {
         let counts = self.has_token(token) && self.grade != Grade::Alone;
         counts.then_some((self.grade, self.until))
@@ -206,7 +205,8 @@ impl Confirmations {
         self.grade != Grade::Alone && self.ring_size != ring_size
     }
 
-    /// Returns whether the caller must report the grade. A grade that must be reported counts as reported from now on.
+    /// Returns whether the caller must report the grade. If the grade must be reported, it counts as reported from now
+    /// on.
     pub(super) fn take_report(
         &mut self,
         token: Token,
@@ -232,8 +232,8 @@ impl Confirmations {
         GradeReport::New
     }
 
-    /// Writes the fields on which rules depend. `promised` is the length of a promise. `settles` is the time that the
-    /// grade `all-heard` must last before it is reported.
+    /// Writes the fields that affect rules. `promised` is the length of a promise. `settles` is the minimum duration of
+    /// the grade `all-heard` before a report.
     pub(super) fn snapshot(
         &self,
         writer: &mut Writer,

@@ -1,5 +1,5 @@
-//! The grade of a tenure, and the time until which the grade holds. The grade tells an application how safe it is to
-//! assume that no other holder exists.
+//! The grade of a tenure, and the end of the grade. The grade tells an application how safe it is to assume that no
+//! other holder exists.
 
 use std::time::Duration;
 
@@ -17,24 +17,24 @@ use crate::time::Instant;
 /// The holder shortens each promise by 1/32, because the clocks of two machines may run at different rates.
 const MARGIN_DIVISOR: u32 = 32;
 
-/// Two numbers of members, which show whether the tenure has a quorum.
+/// Two numbers of members. They show whether the tenure has a quorum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Votes {
     /// Members that confirm the tenure.
     pub confirmed: usize,
     /// Members of the ring.
     pub ring: usize,
-    /// Members that make a quorum.
+    /// Number of members that form a quorum.
     pub quorum: usize,
 }
 
-/// Returns how long the grade `all-heard` must last before this node reports it.
+/// Returns the time for which the grade `all-heard` must last before this node reports it.
 pub(super) fn view_settle_time(context: &Context) -> Duration {
     let constants = context.constants();
     constants.take_timeout.max(constants.heartbeat / 4)
 }
 
-/// Returns the other members that this node has heard recently.
+/// Returns the other members from which frames arrived recently.
 fn recently_heard(context: &Context, members: &Members) -> impl Iterator<Item = MacAddr> {
     let lasts = promise_duration(context, members.ring_size(context));
     let lately = context.now().before(lasts / 2);
@@ -76,7 +76,7 @@ impl Confidence {
             && asked.is_none_or(|at| context.now().since(at) >= pause)
     }
 
-    /// Notes a member's promise for this node's tenure. Returns whether the caller must compute the grade at once.
+    /// Notes a member's promise for this node's tenure. Returns whether the caller must compute the grade immediately.
     pub(crate) fn on_promise(
         &mut self,
         context: &Context,
@@ -110,8 +110,8 @@ impl Confidence {
         false
     }
 
-    /// Computes the grade of a tenure, and the time until which the grade holds. Before `lease`, no other node grants
-    /// its token to a program.
+    /// Computes the grade of a tenure, and the end of the grade. Before `lease`, no other node grants its token to a
+    /// program.
     pub(crate) fn recompute_grade(
         &mut self,
         context: &Context,
@@ -171,14 +171,14 @@ impl Confidence {
             .is_other_ring_size(members.ring_size(context))
     }
 
-    /// Returns the computed grade of a tenure, and the time until which the grade holds. Returns `None` if the grade is
+    /// Returns the computed grade of a tenure, and the end of the grade. Returns `None` if the grade is
     /// [`Grade::Alone`].
     pub(crate) fn grade(&self, token: Token) -> Option<(Grade, Instant)> {
         self.confirmations.grade(token)
     }
 
     /// Returns three numbers for the tenure of this token: the confirming members, the members of the ring, and the
-    /// quorum. If this node is free to confirm the tenure, this node counts as a confirming member.
+    /// quorum. If this node is free to confirm the tenure, it counts as a confirming member.
     pub(crate) fn votes(
         &self,
         context: &Context,

@@ -19,7 +19,7 @@ use backing::Competition;
 use confirmations::Confirmations;
 use promise::Promise;
 
-/// The maximum number of members that answer the same heartbeat.
+/// The maximum number of members that answer one heartbeat.
 const ANSWERS_PER_HEARTBEAT_MAX: usize = 64;
 
 /// The grade and the promises of one node.
@@ -27,9 +27,9 @@ const ANSWERS_PER_HEARTBEAT_MAX: usize = 64;
 pub(crate) struct Confidence {
     /// Members that confirm this node's tenure.
     confirmations: Confirmations,
-    /// The last promise that this node has made.
+    /// The last promise of this node.
     promise: Option<Promise>,
-    /// Data about other owners that compete with this node while it is OWNER.
+    /// Data about other owners that compete with this node during its tenure.
     competition: Competition,
 }
 
@@ -42,7 +42,7 @@ impl Confidence {
         }
     }
 
-    /// Writes the fields on which the future behavior of a node with this tenure depends.
+    /// Writes the fields that affect the future of a node with this tenure.
     pub(crate) fn snapshot(
         &self,
         writer: &mut Writer,

@@ -1,4 +1,4 @@
-//! A member promises not to confirm any other tenure. This file has the promise, and the rules for its end.
+//! A member promises not to confirm any other tenure. This file contains the promise, and the rules for its end.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) struct Promise {
 }
 
 impl Promise {
-    /// Whether this token of `holder` shows that the promised tenure has ended, or that it continues under this token.
+    /// Whether this token of `holder` shows that the promised tenure ended, or that it continues under this token.
     fn is_released_by(&self, token: Token, holder: MacAddr) -> bool {
         // The chain has moved on, or the holder asks for confirmations of a later token. A holder asks for them only if
         // none of its applications still works under the earlier token in another tenure.
@@ -39,7 +39,7 @@ pub(crate) fn answer_stride(members: usize) -> u32 {
     u32::try_from(members.div_ceil(ANSWERS_PER_HEARTBEAT_MAX).max(1)).unwrap_or(u32::MAX)
 }
 
-/// Returns how long a promise lasts in a ring of `members`.
+/// Returns the duration of a promise in a ring of `members`.
 pub(crate) fn promise_duration(context: &Context, members: usize) -> Duration {
     // A promise lasts as long as a member relies on the token after its last answered heartbeat, including the
     // heartbeats that it skips.
@@ -48,7 +48,7 @@ pub(crate) fn promise_duration(context: &Context, members: usize) -> Duration {
     context.waiter_timeout().saturating_add(waiting)
 }
 
-/// Returns how long after its start a node makes no promises. `ring` is the number of members of the ring.
+/// Returns the time after its start during which a node makes no promises. `ring` is the number of members of the ring.
 pub(crate) fn promise_delay(context: &Context, members: &Members, ring: usize) -> Duration {
     // Before a restart, the node may have made a promise of that length. At that time, the node may have used other
     // constants, which other members still have.
@@ -69,7 +69,7 @@ fn assumed_ring_size(context: &Context, members: &Members, digest: Digest) -> us
 
 impl Confidence {
     /// Answers a heartbeat with PING. If this node is free to confirm the tenure, the PING contains a promise. Returns
-    /// whether this node has sent an answer.
+    /// whether this node sent an answer.
     pub(crate) fn answer_heartbeat(
         &mut self,
         context: &Context,
@@ -112,8 +112,8 @@ impl Confidence {
         true
     }
 
-    /// Makes a promise. If an earlier promise to the same holder ends later than `until`, the new promise lasts as long
-    /// as the earlier promise.
+    /// Makes a promise. If an earlier promise to the same holder ends after `until`, the new promise ends with the
+    /// earlier promise.
     fn make_promise(&mut self, token: Token, holder: MacAddr, until: Instant) {
         // Both promises may be for the same tenure, which continues under a minted token.
         let same = |it: &Promise| it.holder == holder;
@@ -147,7 +147,7 @@ impl Confidence {
         })
     }
 
-    /// Whether this node has promised to confirm this tenure, and the promise has not ended.
+    /// Whether a promise of this node to confirm this tenure is still valid.
     pub(crate) fn is_bound_to(&self, context: &Context, token: Token, holder: MacAddr) -> bool {
         self.promise.is_some_and(|promise| {
             let is_this = promise.token == token && promise.holder == holder;
@@ -156,7 +156,7 @@ impl Confidence {
     }
 
     /// Ends this node's promise if it belongs to an earlier tenure of this token's chain. The earlier tenure is over,
-    /// because its holder has offered the token to another member.
+    /// because its holder offered the token to another member.
     pub(crate) fn release_promise(&mut self, context: &Context, token: Token) {
         // The vote that this node gave itself stays, because the lease of its application may not have ended yet.
         let me = context.me();
@@ -167,8 +167,8 @@ impl Confidence {
         });
     }
 
-    /// Makes this node confirm the tenure that it has lost, until the last promise for this tenure ends. Call this
-    /// function when this node has lost this token without a handover.
+    /// After this node lost a tenure, makes it confirm this tenure until the last promise for it ends. Call this
+    /// function when this node lost this token without a handover.
     pub(crate) fn keep_own_vote(&mut self, context: &Context, token: Token) {
         // The lease of the application may not have ended yet, and no other holder may get this vote before it ends.
         let me = context.me();

@@ -7,12 +7,12 @@ use crate::lab2::Diagnostic;
 use crate::lab2::machine::Output;
 
 impl Diagnostics {
-    /// Reports that this node has become apart, or is no longer apart.
+    /// Reports whether this node is apart, when this changes.
     pub(crate) fn note_own_apart(out: &mut Output, apart: bool) {
         report(out, Diagnostic::Apart { mac: None }, !apart);
     }
 
-    /// Reports the members that have become apart since the last call, and the members that are no longer apart.
+    /// Reports the members that became apart since the last call, and the members that are no longer apart.
     /// `apart_members` lists all members that are apart, sorted by MAC.
     pub(crate) fn note_apart(&mut self, out: &mut Output, apart_members: Vec<MacAddr>) {
         // Both lists are sorted, so a binary search finds the differences.

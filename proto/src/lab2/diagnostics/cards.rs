@@ -1,4 +1,4 @@
-//! Cards. Members attach cards to their frames. A card has information for people
+//! Cards. Members attach cards to their frames. A card contains information for people
 //! (`docs/reference/lab2/membership.md E1`). No rule depends on a card.
 
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::lab2::machine::Context;
 use crate::lab2::members::Members;
 use crate::time::nanos;
 
-/// Data for this node's card, and data from the cards that this node has received.
+/// Data for this node's card, and data from received cards.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cards {
     /// Version of this node; `None` if this node sends no cards.
     version: Option<Version>,
     /// The program on this node that holds the token; `None` if no program holds it.
     own: Option<HolderProgram>,
-    /// The program that an owner named in its heartbeat, and the address of this owner. Only the last heartbeat that
-    /// named a program counts.
+    /// The program that an owner named in its heartbeat, and the address of this owner. Only the last heartbeat with
+    /// the name of a program counts.
     heard: Option<(MacAddr, HolderProgram)>,
 }
 
@@ -42,13 +42,13 @@ impl Diagnostics {
         self.cards.own.as_ref()
     }
 
-    /// Returns the program that holds the token according to this owner's last announcement.
+    /// Returns the program that holds the token, according to the last announcement of this owner.
     pub(crate) fn work_of(&self, owner: Option<MacAddr>) -> Option<&HolderProgram> {
         let (mac, work) = self.cards.heard.as_ref()?;
         (owner == Some(*mac)).then_some(work)
     }
 
-    /// Returns the version that a member has announced. Returns `None` if the member has announced no version.
+    /// Returns the version from a member's announcement. Returns `None` if the member announced no version.
     pub(crate) fn version_of(
         &self,
         context: &Context,

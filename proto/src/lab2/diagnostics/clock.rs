@@ -1,4 +1,4 @@
-//! Reports about tokens whose progress is far ahead of the wall clock.
+//! Reports tokens whose progress is far ahead of the wall clock.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::lab2::Diagnostic;
 use crate::lab2::machine::{Context, Output};
 use crate::time::nanos;
 
-/// The minimum lead over the wall clock with which a token is reported: an hour, in nanoseconds.
+/// The minimum lead over the wall clock for a report: an hour, in nanoseconds.
 const REPORTED_LEAD_MIN: u64 = 60 * 60 * 1_000_000_000;
 
 impl Diagnostics {
@@ -24,7 +24,7 @@ impl Diagnostics {
         }
     }
 
-    /// If it was reported that the token is far ahead, and this token is still far ahead, returns this problem.
+    /// If the node reported a token far ahead, and this token is still far ahead, returns this problem.
     pub(super) fn token_ahead(
         &self,
         context: &Context,

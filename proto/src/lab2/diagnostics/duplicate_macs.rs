@@ -1,4 +1,4 @@
-//! Reports about two machines that have the same MAC address (`docs/reference/lab2/membership.md M15`).
+//! Reports two machines with the same MAC address (`docs/reference/lab2/membership.md M15`).
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::lab2::members::Members;
 use crate::lab2::{Diagnostic, Event};
 use crate::time::Instant;
 
-/// If a member's IP address has changed back this many times, a second machine with the same MAC address is assumed.
+/// After this many returns to an earlier IP address of a member, the node assumes a second machine with the same MAC
+/// address.
 const SHARED_RETURNS_MIN: u8 = 3;
-/// If two changes of an address are this many WAITER_TIMEOUTs apart, the second change is not related to the first
-/// change.
+/// If two changes of an address are this many WAITER_TIMEOUTs apart, they are unrelated.
 const UNRELATED_AFTER: u32 = 10;
 
 /// Recent changes of IP addresses, and the time of the last frame that another machine sent with this node's MAC
@@ -32,7 +32,7 @@ struct IpChanges {
     at: Instant,
     /// IP address before the last change.
     before: [u8; 16],
-    /// The number of times that the IP address has changed back to the address before the last change.
+    /// The number of returns to the address before the last change.
     returns: u8,
 }
 
@@ -44,8 +44,8 @@ impl DuplicateMacs {
 }
 
 impl Diagnostics {
-    /// Reports a member's new IP address. If the address repeatedly changes back, instead reports once that two
-    /// machines share the MAC address.
+    /// Reports a member's new IP address. If the address repeatedly returns, reports instead once that two machines
+    /// share the MAC address.
     pub(crate) fn note_ip_change(
         &mut self,
         context: &Context,
@@ -77,7 +77,7 @@ impl Diagnostics {
         }
     }
 
-    /// Reports that another machine has sent a frame with this node's MAC address.
+    /// Reports that another machine sent a frame with this node's MAC address.
     pub(crate) fn note_own_address(&mut self, context: &Context, out: &mut Output) {
         let before = self.duplicate_macs.own_at.replace(context.now());
         // Each frame of the other machine would repeat the report.
@@ -87,13 +87,13 @@ impl Diagnostics {
         }
     }
 
-    /// Forgets frames with this node's old MAC address, because they no longer disturb this node. Call this function
-    /// when the address has changed.
+    /// Forgets frames with this node's old MAC address, because such frames no longer disturb this node. Call this
+    /// function after the address changed.
     pub(crate) fn note_new_address(&mut self) {
         self.duplicate_macs.own_at = None;
     }
 
-    /// Returns a problem for each MAC address that two machines have used recently.
+    /// Returns a problem for each MAC address that two machines used recently.
     pub(super) fn duplicate_mac_problems(
         &self,
         context: &Context,

@@ -26,14 +26,15 @@ use problems::ProblemLog;
 use reachability::Reachability;
 use silence_reports::SilenceReports;
 
-/// For this number of WAITER_TIMEOUTs after an event, the event counts as a present problem, and is not reported again.
+/// During this number of WAITER_TIMEOUTs after an event, the event counts as a present problem, and is not reported
+/// again.
 const RECENT_TIMEOUTS: u32 = 128;
 
 /// The observations of this node, each with a note whether it was reported.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Diagnostics {
     problems: ProblemLog,
-    /// Observations about frames that do not arrive at this node, or that do not arrive at other members.
+    /// Observations about frames that do not reach this node or other members.
     reachability: Reachability,
     /// Reports about silent members.
     silence_reports: SilenceReports,
@@ -43,17 +44,17 @@ pub(crate) struct Diagnostics {
     duplicate_macs: DuplicateMacs,
     /// Members that are apart, sorted by MAC.
     apart: Vec<MacAddr>,
-    /// Whether this node has reported that the strongest token is far ahead of the wall clock.
+    /// Whether this node reported that the strongest token is far ahead of the wall clock.
     token_ahead: bool,
     cards: Cards,
 }
 
-/// Reports that a problem has begun. If `over` is set, reports that the problem has ended.
+/// Reports that a problem began. If `over` is set, reports that the problem ended.
 fn report(out: &mut Output, trouble: Diagnostic, over: bool) {
     out.event(Event::DiagnosticChanged { trouble, over });
 }
 
-/// Reports a problem that has begun, or a problem that has ended. A change of a problem's details is not reported.
+/// Reports a problem that began, or a problem that ended. A change of a problem's details is not reported.
 fn report_change(out: &mut Output, before: Option<Diagnostic>, trouble: Option<Diagnostic>) {
     match (before, trouble) {
         (None, Some(trouble)) => report(out, trouble, false),
@@ -67,7 +68,7 @@ fn is_recent(context: &Context, at: Instant) -> bool {
     context.now().since(at) < context.waiter_timeout() * RECENT_TIMEOUTS
 }
 
-/// A statement that a member makes about itself, for example that it is deaf.
+/// A statement of a member about itself, for example that it is deaf.
 #[derive(Debug, Clone, Copy)]
 struct Statement {
     mac: MacAddr,

@@ -1,5 +1,5 @@
-//! Reports about members that do not hear this node, although this node hears them. A member that does not hear this
-//! node names this node as silent in its cards.
+//! Reports about members that do not hear this node, although this node hears them. If a member does not receive this
+//! node's frames, its cards name this node as silent.
 
 use ring_codec::MacAddr;
 
@@ -12,11 +12,11 @@ use crate::time::Instant;
 /// A member must report for this number of WAITER_TIMEOUTs that it does not hear this node. In a shorter time, this
 /// node's frames may still be on their way.
 const ONE_WAY_TIMEOUTS: u32 = 4;
-/// If a member does not repeat its report, the report ends after a time. This time is the time after which members
+/// If a member does not repeat its report, the report ends after a time. The time is the silence after which members
 /// count as silent, multiplied by this factor.
 const REPEAT_FACTOR: u32 = 4;
 
-/// Members that report that they do not hear this node.
+/// Members that report that they receive no frames from this node.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OneWayReports {
     members: Vec<OneWayMember>,
@@ -72,7 +72,8 @@ impl Diagnostics {
         }
     }
 
-    /// Reports the members that do not hear this node. When no such member is left, reports the end of the problem.
+    /// Reports the members that do not hear this node. After the last such member is gone, reports the end of the
+    /// problem.
     pub(super) fn review_one_way(
         &mut self,
         context: &Context,

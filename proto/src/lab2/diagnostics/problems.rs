@@ -14,11 +14,11 @@ use crate::lab2::tenure::Offer;
 use crate::lab2::{Diagnostic, Event};
 use crate::time::Instant;
 
-/// If members name a holder to a LOOSER that does not hear this holder, the LOOSER reports a problem after this number
-/// of WAITER_TIMEOUTs.
+/// If members name a holder to a LOOSER that receives no frames from this holder, the LOOSER reports a problem after
+/// this number of WAITER_TIMEOUTs.
 const UNHEARD_TIMEOUTS: u32 = 4;
-/// After this number of WAITER_TIMEOUTs, the tables of two members should have become equal. If the tables still differ
-/// then, the node reports a problem.
+/// The number of WAITER_TIMEOUTs after which the tables of two members should be equal. If the tables still differ at
+/// that time, the node reports a problem.
 const DIFFERENCE_TIMEOUTS: u32 = 64;
 /// A report needs at least this number of refused frames in a row. Fewer refused frames may be an accident.
 const SEND_FAILURES_MIN: u32 = 4;
@@ -29,22 +29,21 @@ const UNHEARD_OWNERS_MAX: usize = 8;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProblemLog {
-    /// Whether this node has reported that it is deaf.
+    /// Whether this node reported that it is deaf.
     reported_own_deafness: bool,
     /// Members that announce that they are deaf.
     deaf: Vec<Statement>,
     /// Latest failed offers, the oldest first.
     failed_offers: VecDeque<Offer>,
-    /// For each kind of event, the last such event and its time.
+    /// For each kind of event: the last event and its time.
     events: Vec<(Instant, Diagnostic)>,
-    /// The time at which other members began to name a holder that this node does not hear.
+    /// The time at which other members began to name a holder from which this node receives no frames.
     named_since: Option<Instant>,
-    /// Owners that other members hear and this node does not. With each owner stands the time at which a member last
-    /// named this owner.
+    /// Owners that other members hear and this node does not. Each owner has the time at which a member last named it.
     unheard_owners: Vec<(Instant, MacAddr)>,
-    /// The owner whose member table differs from this node's table.
+    /// The owner with a different member table than this node.
     difference: Option<TableDifference>,
-    /// The frames that were refused since this node last sent a frame successfully.
+    /// The refused frames since this node's last successful frame.
     send_failures: Option<SendFailures>,
 }
 
@@ -64,7 +63,7 @@ struct TableDifference {
 }
 
 impl Diagnostics {
-    /// Returns the present problems of this node. `token` is the token that this node knows, and `apart` tells whether
+    /// Returns the present problems of this node. `token` is the token that this node knows, and `apart` states whether
     /// this node is apart.
     pub(crate) fn problems(
         &self,
@@ -107,8 +106,8 @@ impl Diagnostics {
             .chain(events)
     }
 
-    /// Whether a present member has been reported as deaf. A node that has been the only member announces that it is
-    /// deaf until it gets its first answer. A node that has been the only member is not reported.
+    /// Whether this node reported a present member as deaf. If a node was the only member, it announces that it is deaf
+    /// until it gets its first answer. Such a node is not reported.
     pub(crate) fn is_reported_deaf(
         &self,
         context: &Context,
@@ -120,13 +119,13 @@ impl Diagnostics {
             && !members.is_gone(context, mac, members.silent_after(context))
     }
 
-    /// Reports a single event. The event counts as a present problem for a while after it occurred.
+    /// Reports a single event. The event counts as a present problem for a while after its occurrence.
     pub(crate) fn note_event(&mut self, context: &Context, out: &mut Output, problem: Diagnostic) {
         self.remember_event(context, problem);
         report(out, problem, false);
     }
 
-    /// Reports an event of a kind that may occur often. Of all events of one kind, only one is reported per
+    /// Reports an event of a kind that may occur often. Only one event of each kind is reported per
     /// [`RECENT_TIMEOUTS`](super::RECENT_TIMEOUTS).
     pub(crate) fn note_recurring_event(
         &mut self,
@@ -155,7 +154,7 @@ impl Diagnostics {
         None
     }
 
-    /// Reports that this node has become deaf or hears again.
+    /// Reports that this node became deaf or receives frames again.
     pub(crate) fn review_hearing(
         &mut self,
         context: &Context,
@@ -194,8 +193,8 @@ impl Diagnostics {
         }
     }
 
-    /// Notes whether a member announces that it is deaf. A node that has been the only member announces that it is deaf
-    /// until another member answers its first frame.
+    /// Notes whether a member announces that it is deaf. If a node was the only member, it announces that it is deaf
+    /// until a member answers its first frame.
     pub(crate) fn note_deafness(
         &mut self,
         context: &Context,
@@ -213,8 +212,8 @@ impl Diagnostics {
         }
     }
 
-    /// Remembers a failed offer, because the answer to it may still arrive. An offer to a paused member is not
-    /// remembered, because that member has already answered.
+    /// Remembers a failed offer, because its answer may still arrive. An offer to a paused member is not remembered,
+    /// because that member already answered.
     pub(crate) fn note_failed_offer(&mut self, members: &Members, offer: Offer) {
         if members.peer(offer.to()).is_some_and(Peer::is_paused) {
             return;
@@ -227,7 +226,7 @@ impl Diagnostics {
         failed_offers.push_back(offer);
     }
 
-    /// If a unicast answer belongs to an offer that has already failed, reports that the answer is late.
+    /// If a unicast answer belongs to a failed offer, reports that the answer is late.
     pub(crate) fn note_late_answer(
         &mut self,
         context: &Context,
@@ -258,7 +257,7 @@ impl Diagnostics {
         }
     }
 
-    /// Notes that a member has named the holder `owner` to this node, which is LOOSER. A LOOSER should soon hear this
+    /// If this node is LOOSER: notes that a member named the holder `owner` to it. A LOOSER should soon hear this
     /// holder or a new holder.
     pub(crate) fn note_owner_unheard(
         &mut self,
@@ -309,8 +308,8 @@ impl Diagnostics {
         }
     }
 
-    /// Removes the unheard owners that match `ends`, and the owners that no member has named for a long time. When no
-    /// unheard owner is left, reports the end of the problem.
+    /// Removes the unheard owners that match `ends`, and the owners that members have not named for a long time. After
+    /// the last unheard owner is gone, reports the end of the problem.
     fn end_owners_unheard(
         &mut self,
         context: &Context,
@@ -367,7 +366,7 @@ impl Diagnostics {
         }
     }
 
-    /// Ends the problems that concern members that were removed or have left.
+    /// Ends the problems of members that were removed or left.
     pub(crate) fn on_members_gone(
         &mut self,
         context: &Context,
@@ -381,12 +380,12 @@ impl Diagnostics {
         self.end_owners_unheard(context, out, |mac| gone.contains(&mac));
     }
 
-    /// Forgets removed members. If a removed member comes back, it counts as a new member.
+    /// Forgets removed members. If a removed member returns, it counts as a new member.
     pub(crate) fn forget(&mut self, removed: &[MacAddr]) {
         self.duplicate_macs.forget(removed);
     }
 
-    /// Ends all problems that concern the link. Call this function when the link went down.
+    /// Ends all problems with the link. Call this function when the link went down.
     pub(crate) fn note_link_lost(&mut self, out: &mut Output) {
         // Shared addresses and members that are apart do not depend on this node's link, so they stay.
         let before = std::mem::take(&mut self.problems);

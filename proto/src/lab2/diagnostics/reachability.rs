@@ -1,4 +1,4 @@
-//! Reports about broadcasts and long frames that do not arrive at this node, or that do not arrive at other members.
+//! Reports broadcasts and long frames that do not reach this node or other members.
 
 use std::time::Duration;
 
@@ -12,37 +12,37 @@ use crate::lab2::members::Members;
 use crate::lab2::{Diagnostic, Event};
 use crate::time::Instant;
 
-/// If broadcasts reach a node that owns no token, the node hears a heartbeat within this number of WAITER_TIMEOUTs. The
-/// time in which this node is OWNER does not count, because this node may then have sent all heartbeats itself.
+/// If broadcasts reach a node without the token, it receives a heartbeat within this number of WAITER_TIMEOUTs. Times
+/// in which this node is OWNER do not count, because it may then have sent all heartbeats itself.
 const UNREACHED_TIMEOUTS: u32 = 4;
-/// If no frame arrives for a certain time, earlier frames no longer count. This time is the time after which a node is
+/// If no frame arrives for a certain time, earlier frames do not count. This time is the time after which a node is
 /// deaf, multiplied by this factor.
 const GAP_FACTOR: u32 = 2;
 
 /// Observations, each with a note whether it was reported.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reachability {
-    /// The unicast frames that have arrived since the last broadcast frame.
+    /// The unicast frames that arrived since the last broadcast frame.
     unicast_only: Option<UnicastOnly>,
     /// Whether this node is OWNER.
     owns: bool,
-    /// Members that announce that broadcasts do not reach them.
+    /// Members that announce that no broadcasts reach them.
     unreached: Vec<Statement>,
     /// The last time at which the interface refused a heartbeat or a PING as too long. The frame had no data that could
-    /// be dropped.
+    /// be omitted.
     refused: Option<Instant>,
-    /// The problem that an MTU is too small, if it was reported.
+    /// The problem of a small MTU, if it was reported.
     small_mtu: Option<Diagnostic>,
-    /// The kinds of frames that the interface refused as too long. Each kind comes with the time of the last report.
+    /// The kinds of frames that were too long for the interface. Each kind has the time of its last report.
     too_long: Vec<(Kind, Instant)>,
 }
 
-/// The unicast frames that have arrived since the last broadcast frame.
+/// The unicast frames that arrived since the last broadcast frame.
 #[derive(Debug, Clone, Copy)]
 struct UnicastOnly {
     first: Instant,
     last: Instant,
-    /// The last time at which this node was OWNER. If this node was not OWNER since `first`, this time is `first`.
+    /// The last time at which this node was OWNER. If this node was not OWNER after `first`, this time is `first`.
     owned: Instant,
     reported: bool,
 }
@@ -63,7 +63,7 @@ impl Reachability {
             .chain(self.small_mtu)
     }
 
-    /// Ends the problems of members that were removed or have left.
+    /// Ends the problems of members that were removed or left.
     pub(super) fn end_for(&mut self, out: &mut Output, gone: &[MacAddr]) {
         for mac in end_statements(&mut self.unreached, gone) {
             report(out, Diagnostic::MemberUnreached { mac }, true);
@@ -140,7 +140,7 @@ impl Diagnostics {
         }
     }
 
-    /// If no frame has arrived for a long time, forgets the unicast frames, because a silence proves nothing about
+    /// If no frame arrived for a long time, forgets the unicast frames, because silence proves nothing about
     /// broadcasts.
     pub(super) fn forget_reach(&mut self, context: &Context, members: &Members, out: &mut Output) {
         let (now, silence) = (context.now(), members.silent_after(context));
@@ -189,7 +189,7 @@ impl Diagnostics {
         }
     }
 
-    /// Reports that the interface refused a frame of this kind as too long. Repeats the report for the same kind only
+    /// Reports that the interface refused a frame of this kind as too long. Repeats the report for a kind of frame only
     /// after [`RECENT_TIMEOUTS`](super::RECENT_TIMEOUTS).
     pub(crate) fn note_too_long(&mut self, context: &Context, out: &mut Output, kind: Kind) {
         let now = context.now();
@@ -203,13 +203,13 @@ impl Diagnostics {
         out.event(Event::TooLong { kind, mtu });
     }
 
-    /// Notes that the interface refused a heartbeat or a PING as too long, although the frame could not be shorter.
+    /// Notes that the interface refused a heartbeat or a PING as too long, although no shorter frame was possible.
     pub(crate) fn note_refused(&mut self, context: &Context, members: &Members, out: &mut Output) {
         self.reachability.refused = Some(context.now());
         self.compare_mtu(context, members, out);
     }
 
-    /// Forgets the refused frames. Call this function when the interface has another MTU.
+    /// Forgets the refused frames. Call this function when the MTU of the interface changes.
     pub(crate) fn note_new_mtu(&mut self) {
         self.reachability.refused = None;
     }

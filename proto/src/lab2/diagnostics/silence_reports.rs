@@ -1,4 +1,4 @@
-//! Reports of members that become silent or are heard again, and of a missing quorum.
+//! Reports of members that become silent or active again, and of a missing quorum.
 
 use ring_codec::MacAddr;
 
@@ -8,12 +8,12 @@ use crate::lab2::members::{Members, Peer};
 use crate::lab2::{Diagnostic, Event, SilentMembers};
 use crate::time::Instant;
 
-/// The node searches for silent members this many times within the time after which a member counts as silent.
+/// Number of searches for silent members within the time after which a member counts as silent.
 const SEARCHES_PER_SILENCE: u32 = 64;
-/// A divisor of the time after which a member counts as silent. If a node has not searched for the resulting time, the
-/// node was stalled, and cannot know which members were silent.
+/// A divisor of the time after which a member counts as silent. If the time since the last search is longer than the
+/// quotient, the node was stalled, and cannot know which members were silent.
 const STALL_DIVISOR: u32 = 8;
-/// If at most this number of members become silent at about the same time, reports name each of these members.
+/// If at most this number of members become silent at about the same time, the reports name each of them.
 const NAMED_MAX: usize = 4;
 
 /// The times of searches for silent members, and the results that were reported.
@@ -21,16 +21,16 @@ const NAMED_MAX: usize = 4;
 pub(super) struct SilenceReports {
     last: Option<Instant>,
     next: Option<Instant>,
-    /// Time since which this node has run without being stalled.
+    /// End of this node's last stall.
     running_since: Option<Instant>,
-    /// Members that were last heard before this time are silent. The time never goes back. When the ring grows, members
-    /// may be silent for longer before they count as silent. But members that were reported as silent must not count as
-    /// heard again only because the ring has grown.
+    /// A member is silent if its last frame arrived before this time. The time never goes back. When the ring grows,
+    /// members may be silent for longer. But the growth of the ring must not make a member that was reported as silent
+    /// count as active again.
     alive: Instant,
-    /// Members that this node has never heard, and that other members report as silent. The list is sorted by MAC. The
-    /// list contains no members that have left, because no reports name such members.
+    /// Members that sent no frame to this node, and that other members report as silent. The list is sorted by MAC. The
+    /// list contains no members that left, because reports never name such members.
     reported: Vec<MacAddr>,
-    /// The problem that the ring has no quorum, if it was reported.
+    /// The problem of a missing quorum, if it was reported.
     no_quorum: Option<Diagnostic>,
 }
 
@@ -39,15 +39,15 @@ impl SilenceReports {
         self.no_quorum
     }
 
-    /// Forgets the reports. If a missing quorum was reported, returns this problem, because it ends now. Call this
+    /// Forgets the reports. If the node reported a missing quorum, returns this problem, because it ends now. Call this
     /// function when the link went down.
     pub(super) fn reset(&mut self) -> Option<Diagnostic> {
         self.reported.clear();
         self.no_quorum.take()
     }
 
-    /// Whether a member is missing. A member is missing if this node has not heard it since `alive`, and the member has
-    /// not left.
+    /// Whether a member is missing. A member is missing if this node received no frame from it since `alive`, and the
+    /// member did not leave.
     fn is_missing(&self, mac: MacAddr, peer: &Peer, alive: Instant) -> bool {
         // The member may have left before this node was started. So a member that this node has never heard is missing
         // only if another member reports it.
@@ -56,8 +56,8 @@ impl SilenceReports {
     }
 }
 
-/// The members that changed in the same way: all became silent, or all are heard again. If there are many such members,
-/// the report names only one of them.
+/// Members with the same change: all became silent, or all became active again. If there are many such members, the
+/// report names only one.
 #[derive(Default)]
 struct MemberChanges {
     named: [(MacAddr, Instant); NAMED_MAX],
@@ -72,7 +72,7 @@ impl MemberChanges {
         self.count += 1;
     }
 
-    /// Returns the members that the report names. With each member, returns the time of its change, and the number of
+    /// Returns the members that the report names. Returns each member with the time of its change, and the number of
     /// members that the report does not name.
     fn reports(&self) -> impl Iterator<Item = (MacAddr, Instant, usize)> {
         // When a switch fails, hundreds of members become silent at once. One line is then enough.
@@ -88,8 +88,8 @@ impl MemberChanges {
 }
 
 impl Diagnostics {
-    /// Searches from time to time for changes that no input shows: for example, a member has become silent. Returns
-    /// whether a search was due.
+    /// Searches periodically for changes that no input shows: for example, a member became silent. Returns whether a
+    /// search was due.
     pub(crate) fn review_periodically(
         &mut self,
         context: &Context,
@@ -110,8 +110,8 @@ impl Diagnostics {
         true
     }
 
-    /// Reports members that have become silent or are heard again. If many members change at the same time, they share
-    /// one report.
+    /// Reports members that became silent or active again. If many members change at the same time, they share one
+    /// report.
     fn report_silent_members(
         &mut self,
         context: &Context,
@@ -167,7 +167,7 @@ impl Diagnostics {
         report_change(out, before, trouble);
     }
 
-    /// Notes that the card of another member names the member `mac` as silent.
+    /// Notes that a card from another member names the member `mac` as silent.
     pub(super) fn note_reported(&mut self, members: &Members, mac: MacAddr) {
         let reported = &mut self.silence_reports.reported;
         if is_only_named(members, mac)
@@ -177,7 +177,7 @@ impl Diagnostics {
         }
     }
 
-    /// Returns the problem of a missing quorum if fewer members are present than a quorum needs. Otherwise returns
+    /// If fewer members are present than a quorum needs, returns the problem of a missing quorum. Otherwise returns
     /// `None`.
     fn no_quorum_problem(&self, context: &Context, members: &Members) -> Option<Diagnostic> {
         let expected = members.expected_size(context).unwrap_or(0);
@@ -194,8 +194,8 @@ impl Diagnostics {
         })
     }
 
-    /// Returns the silent members in the order of the table, without this node. If a member was never heard, its
-    /// silence is measured from the first table that listed the member.
+    /// Returns the silent members in the order of the table, without this node. If no frame of a member ever arrived,
+    /// its silence begins with the first table that named the member.
     pub(crate) fn silent_members(
         &self,
         context: &Context,
@@ -209,7 +209,7 @@ impl Diagnostics {
     }
 }
 
-/// Whether this node knows a member only from tables. Returns `false` for a member that has left.
+/// Whether this node knows a member only from tables. Returns `false` for a member that left.
 fn is_only_named(members: &Members, mac: MacAddr) -> bool {
     let peer = members.peer(mac);
     peer.is_some_and(|peer| !peer.was_heard() && !peer.has_left())

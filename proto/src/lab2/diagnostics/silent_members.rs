@@ -5,7 +5,7 @@ use ring_codec::MacAddr;
 /// The maximum number of members that the list names.
 const NAMED_MAX: usize = 4;
 
-/// The addresses of the first four silent members, and the number of the remaining silent members.
+/// The addresses of the first four silent members, and the number of the other silent members.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SilentMembers {
     // A ring may have thousands of silent members. An array keeps the report short and `Copy`.

@@ -1,6 +1,6 @@
 //! The strongest known token with its holder and data, and the number of this node's last chain. The token and the
-//! number must survive a restart. Only this module changes the token and the number, so it can note each change that
-//! must be stored.
+//! number must survive a restart. Only this module changes the token and the number, so it notes each change that must
+//! be stored.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -14,14 +14,13 @@ use crate::time::{Instant, nanos};
 
 /// The maximum amount by which a wall clock may raise a new token's progress above the known progress.
 const CLOCK_LEAD_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// The year 2001, in nanoseconds since 1970. If a token has less progress than this, no clock has raised its progress,
-/// so this progress is not a time.
+/// A time in 2001, in nanoseconds since 1970. A smaller progress never came from a clock, so it is not a time.
 const CLOCK_PROGRESS_MIN: u64 = 1_000_000_000_000_000_000;
-/// The year 2116, in nanoseconds since 1970. A wall clock never raises progress above this value. So half of the range
+/// A time in 2116, in nanoseconds since 1970. A wall clock never raises progress above this value. So half of the range
 /// of progress stays free.
 const CLOCK_PROGRESS_MAX: u64 = 1 << 62;
 
-/// Three values that a node keeps about tokens: `known` (the strongest token seen, with its holder and data),
+/// Three values of a node about tokens: `known` (the strongest token seen, with its holder and data),
 /// currentMyTokenNumber and heardAboutToken.
 #[derive(Debug, Clone)]
 pub(crate) struct BestToken {
@@ -32,15 +31,15 @@ pub(crate) struct BestToken {
     own_number: u32,
     /// heardAboutToken.
     heard: Option<Instant>,
-    /// The last time at which `token` became stronger, or at which its holder was heard.
+    /// The last time at which `token` became stronger, or at which a frame of its holder arrived.
     last_alive: Option<Instant>,
-    /// The member that was last heard to hold the token.
+    /// The member that last sent a frame as the holder of the token.
     owner: Option<MacAddr>,
-    /// The time at which a broadcast TOKEN_IS_HERE was last heard or sent.
+    /// The time of the last broadcast TOKEN_IS_HERE that this node received or sent.
     last_heartbeat: Option<Instant>,
-    /// Whether the token and the number have changes that must be stored.
+    /// Whether the token and the number have unstored changes.
     unstored: bool,
-    /// The token and the number as they were last stored.
+    /// The stored token and the stored number.
     stored: (Option<Token>, u32),
 }
 
@@ -79,18 +78,18 @@ impl BestToken {
         self.data.extend_from_slice(data);
     }
 
-    /// Returns the member that was last heard to hold the token.
+    /// Returns the member that last sent a frame as the holder of the token.
     pub(crate) const fn owner(&self) -> Option<MacAddr> {
         self.owner
     }
 
-    /// Records the member that was last heard to hold the token. Returns whether this member differs from the
-    /// previously recorded member.
+    /// Records the member that last sent a frame as the holder of the token. Returns whether this member differs from
+    /// the previously recorded member.
     pub(crate) fn set_owner(&mut self, owner: Option<MacAddr>) -> bool {
         std::mem::replace(&mut self.owner, owner) != owner
     }
 
-    /// Returns the time at which a broadcast TOKEN_IS_HERE was last heard or sent.
+    /// Returns the time of the last broadcast TOKEN_IS_HERE that this node received or sent.
     pub(crate) const fn last_heartbeat(&self) -> Option<Instant> {
         self.last_heartbeat
     }
@@ -101,7 +100,7 @@ impl BestToken {
         self.last_heartbeat = self.last_heartbeat.max(Some(at));
     }
 
-    /// Forgets the last heartbeat. Call this function when the link has been down since this heartbeat.
+    /// Forgets the last heartbeat. Call this function when the link went down after this heartbeat.
     pub(crate) fn forget_heartbeat(&mut self) {
         self.last_heartbeat = None;
     }
@@ -112,8 +111,8 @@ impl BestToken {
             .is_none_or(|known| token.is_stronger_than(&known))
     }
 
-    /// Replaces the known token by a token that is at least as strong. Returns whether the new token is stronger and
-    /// therefore must be stored.
+    /// Replaces the known token by an equal or stronger token. Returns whether the new token is stronger and therefore
+    /// must be stored.
     pub(crate) fn learn(
         &mut self,
         now: Instant,
@@ -138,8 +137,7 @@ impl BestToken {
         stronger
     }
 
-    /// Notes that a chain number is used. The node stores the number, so that it never uses this number for another
-    /// chain.
+    /// Notes that a chain number is used. The node stores the number, so it never uses this number for a second chain.
     fn take_number(&mut self, number: u32) {
         self.own_number = number;
         self.unstored = true;
@@ -174,8 +172,8 @@ impl BestToken {
         }
     }
 
-    /// Creates the token of this node's candidate, to which no member has objected. If the wall clock is too far ahead
-    /// of the known progress, also returns the lead of the clock.
+    /// Creates the token of this node's candidate. The members did not object to this candidate. If the wall clock is
+    /// too far ahead of the known progress, also returns the lead of the clock.
     pub(crate) fn create_token(
         &mut self,
         wall: u64,
@@ -197,7 +195,7 @@ impl BestToken {
         (token, ahead)
     }
 
-    /// Returns the progress that a new token gets from the wall clock. If the wall clock is too far ahead of the known
+    /// Returns the progress that the wall clock gives to a new token. If the wall clock is too far ahead of the known
     /// progress, also returns the lead of the clock.
     fn clock_floor(&self, wall: u64) -> (u64, Option<Duration>) {
         let known = self.token.map_or(0, |known| known.progress);
@@ -218,7 +216,7 @@ impl BestToken {
         self.heard
     }
 
-    /// Notes that this node has heard about the token at this time.
+    /// Notes that a frame about the token arrived at this time.
     pub(crate) fn note_heard(&mut self, at: Instant) {
         // `at` is the time of arrival, which may be earlier than the last handover of this node.
         self.heard = self.heard.max(Some(at));
@@ -245,12 +243,12 @@ impl BestToken {
         }
     }
 
-    /// Returns whether the state has changes that must be stored. From now on, these changes count as stored.
+    /// Returns whether the state has unstored changes. From now on, these changes count as stored.
     pub(crate) fn take_unstored(&mut self) -> bool {
         std::mem::take(&mut self.unstored)
     }
 
-    /// Requests another attempt to store the state.
+    /// Requests a further attempt to store the state.
     pub(crate) fn store_again(&mut self) {
         self.unstored = true;
     }
@@ -271,8 +269,8 @@ impl BestToken {
         }
     }
 
-    /// Writes the state. If a time is so old that all rules treat it alike, the snapshot does not distinguish it from
-    /// older times. The stored values are included only while writes fail, because they matter only while writes fail.
+    /// Writes the state. If all rules treat a time as old, the snapshot does not distinguish it from older times. The
+    /// stored values are included only while writes fail, because they have no effect at other times.
     pub(crate) fn snapshot(&self, writer: &mut Writer, context: &Context, is_unstored: bool) {
         let Self {
             token,
@@ -294,7 +292,7 @@ impl BestToken {
     }
 }
 
-/// Returns how long a token counts as alive after its holder was last heard.
+/// Returns the time after the holder's last frame during which a token counts as alive.
 fn alive_for(context: &Context) -> Duration {
     let constants = context.constants();
     // The holder of a living token sends a heartbeat within this time, even if a handover delays the heartbeat.

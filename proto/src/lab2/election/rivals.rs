@@ -1,6 +1,6 @@
-//! Tokens that compete with the held token, and limits on the answers to the owners of these tokens. The data about
-//! rivals are kept when a tenure ends. A rival that circulates as fast as this node's token can meet each owner of the
-//! token.
+//! Tokens that compete with the held token, and limits on the answers to the owners of such tokens. The data about
+//! rivals survive the end of a tenure. A rival that circulates at the same speed as this node's token can meet each
+//! owner of the token.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use crate::lab2::tenure::Tenure;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// The number by which a token's progress gets ahead of a rival. A token makes fewer hops than this number before all
-/// members have heard of the token.
+/// The number by which a token overtakes the progress of a rival. Within fewer hops than this number, all members have
+/// heard of a token.
 pub(crate) const RIVAL_LEAD: u64 = 1 << 10;
 
 /// The latest rival, and the limits on the rates of answers and objections.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rivals {
-    /// The token that must get ahead of a rival, and the time at which this node last heard of the rival.
+    /// The token that must overtake a rival, and the time of the last frame about the rival.
     ahead_of_rival: Option<(Instant, Token)>,
     /// Limits how often an OWNER answers weaker claims.
     answers: Throttle,
@@ -28,7 +28,7 @@ pub(crate) struct Rivals {
 }
 
 impl Rivals {
-    /// Notes the rival `theirs`, and decides whether this node's token must get ahead of the rival.
+    /// Notes the rival `theirs`, and decides whether this node's token must overtake the rival.
     pub(crate) fn note_rival(&mut self, now: Instant, theirs: Token, mine: Token) {
         // Two tokens that circulate equally fast may never meet. News of each token is some hops old, and by then
         // weaker than the other token. If one token gets ahead, all members that have heard of it refuse the other.
@@ -42,7 +42,7 @@ impl Rivals {
     }
 
     /// Returns the number by which the progress of the held `token` grows at the next handover. The number is larger if
-    /// this node heard of a rival within the time `lately`.
+    /// a frame about a rival arrived within the time `lately`.
     pub(crate) fn take_step(&mut self, now: Instant, token: Token, lately: Duration) -> u64 {
         let has_rival = |(at, mine): (_, Token)| mine.same_chain(&token) && now.since(at) < lately;
         // One large step is enough for one rival, so the note is used up.
@@ -53,9 +53,9 @@ impl Rivals {
         }
     }
 
-    /// Returns whether this node answers the claim of another node to a weaker token. If this function returns `true`,
-    /// the answer counts as sent. A claim needs no answer in two cases: its token is an earlier token of this chain, or
-    /// another claim was answered shortly before.
+    /// Returns whether this node answers another node's claim to a weaker token. If this function returns `true`, the
+    /// answer counts as sent. A claim needs no answer in two cases: its token is an earlier token of this chain, or the
+    /// node answered a claim shortly before.
     pub(crate) fn take_answer(
         &mut self,
         context: &Context,

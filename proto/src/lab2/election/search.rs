@@ -11,11 +11,11 @@ use crate::timers::TimerKind;
 /// The state of a LOOSER's search for the token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Search {
-    /// The strongest candidate that has beaten this node's candidate since this node's last question.
+    /// The strongest candidate that beat this node's candidate since this node's last question.
     rival: Option<Token>,
     /// A node with a weaker candidate. When this node's turn comes, it will stand for election against that node.
     opponent: Option<MacAddr>,
-    /// The timer that has become due and now waits for this node's turn.
+    /// The timer that is due and waits for this node's turn.
     delayed_timer: Option<Timer>,
 }
 
@@ -25,15 +25,15 @@ impl Search {
         self.rival = None;
     }
 
-    /// Notes that the candidate `theirs` is stronger than this node's candidate. The stronger candidate is remembered
-    /// until the next question.
+    /// Notes that the candidate `theirs` is stronger than this node's candidate. This node remembers the stronger
+    /// candidate until the next question.
     pub(crate) fn note_beaten(&mut self, theirs: Token) {
         self.rival = Some(theirs);
     }
 
-    /// Plans to stand for election against a weaker candidate. Does nothing if a stronger candidate has beaten this
-    /// node in this election. Returns whether the caller must stand for election now. If this node already waits for
-    /// its turn, the caller need not do anything.
+    /// Plans to stand for election against a weaker candidate. Does nothing if a stronger candidate beat this node in
+    /// this election. Returns whether the caller must stand for election now. If this node already waits for its turn,
+    /// the caller does nothing.
     pub(crate) fn stand_against(&mut self, rival: MacAddr, mine: Token) -> bool {
         // If each beaten node stood again against every weaker candidate, an election would cost n² broadcasts.
         let is_unbeaten = self.rival.is_none_or(|it| mine.is_stronger_than(&it));
@@ -55,12 +55,12 @@ impl Search {
         self.delayed_timer = self.delayed_timer.filter(|&timer| timer != Timer::Answer);
     }
 
-    /// Handles a timer that is due. Returns whether the timer waited for this node's turn, which has come now.
+    /// Handles a timer that is due. Returns whether the timer waited for this node's turn. This turn is now.
     pub(crate) fn take_turn(&mut self, timer: Timer) -> bool {
         self.delayed_timer.take() == Some(timer)
     }
 
-    /// Lets this timer wait until this node's turn.
+    /// Makes this timer wait until this node's turn.
     pub(crate) fn delay_timer(&mut self, timer: Timer) {
         self.delayed_timer = Some(timer);
     }

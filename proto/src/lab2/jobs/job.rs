@@ -52,12 +52,12 @@ impl fmt::Debug for JobName {
     }
 }
 
-/// The last run of a job. A stamp has only those properties of the run that are equal at all members.
+/// The last run of a job. A stamp contains only the properties of the run that are equal on all members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
     /// The job's name.
     pub name: JobName,
-    /// The progress of the token under which the run began.
+    /// The progress of the token of the run.
     pub progress: u64,
     /// A number that distinguishes runs under tokens of equal progress.
     pub run: u32,
@@ -69,40 +69,39 @@ pub struct Stamp {
     pub period: Duration,
 }
 
-/// A stamp as this node stores it.
+/// A stamp in the form that this node stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StoredStamp {
     /// The place of the stamp in the file, a number below [`STAMPS_MAX`].
     pub place: u8,
     /// The run.
     pub stamp: Stamp,
-    /// The time at which this node's wall clock says that the run began, in nanoseconds since 1970.
+    /// The start of the run according to this node's wall clock, in nanoseconds since 1970.
     pub began: u64,
-    /// The time at which the youngest of the replaced runs began. The time is `None` if this stamp has replaced no
-    /// other run.
+    /// The start of the youngest replaced run. The time is `None` if this stamp replaced no run.
     pub before: Option<u64>,
 }
 
 /// A request to run a job once in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OnceRequest {
-    /// A number by which the caller recognizes the request.
+    /// A number that identifies the request for the caller.
     pub id: u64,
     /// The job's name.
     pub name: JobName,
-    /// The period. After a run has begun, no other run begins within this time.
-    /// [`is_satisfied_by`](Self::is_satisfied_by) allows a small tolerance.
+    /// The period. It is the minimum time between the starts of two runs. [`is_satisfied_by`](Self::is_satisfied_by)
+    /// allows a small tolerance.
     pub every: Duration,
-    /// Whether the job may run again if its last run was lost or has failed.
+    /// Whether the job may run again if its last run was lost or failed.
     pub retry: bool,
     /// The grade that the tenure must have before the run begins.
     pub require: Grade,
 }
 
 impl OnceRequest {
-    /// Whether this run satisfies the request, so that no other run is needed now. A run no longer satisfies the
-    /// request when its period is almost over. The period counts as almost over when a hundredth of it is left, but at
-    /// most a minute.
+    /// Whether this run satisfies the request. Then no new run is necessary. A run no longer satisfies the request when
+    /// its period is almost over. The period counts as almost over when only a hundredth of it is left, but at most a
+    /// minute.
     pub fn is_satisfied_by(&self, run: &RunView) -> bool {
         // A scheduler does not call at exact times, and a stamp is written some hops after its call. Without a
         // tolerance, a job that is called once per period would run in every second period.
@@ -117,8 +116,8 @@ impl OnceRequest {
         self.every.saturating_sub(age)
     }
 
-    /// Returns the age of this run, or the age of the youngest run that it has replaced, whichever is smaller. The age
-    /// of a run that does not count is left out. Returns `None` if neither run counts.
+    /// Returns the age of this run, or the age of the youngest run that it replaced, whichever is smaller. The age of a
+    /// run that does not count is left out. Returns `None` if neither run counts.
     fn counted_age(&self, run: &RunView) -> Option<Duration> {
         let counts = match run.stamp.outcome {
             RunOutcome::Done => true,
@@ -139,21 +138,20 @@ pub struct RunView {
     pub stamp: Stamp,
     /// This node's measurement of the time since the run began.
     pub age: Duration,
-    /// The time since the youngest of the replaced runs began. The time is `None` if this run has replaced no other
-    /// run.
+    /// The time since the start of the youngest replaced run. The time is `None` if this run replaced no run.
     pub before: Option<Duration>,
 }
 
 /// The progress of the latest request for a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnceProgress {
-    /// The node asks the members for stamps, or waits until enough members have stored the new stamp.
+    /// The node asks the members for stamps, or waits until enough members store the new stamp.
     Asking,
-    /// Enough members have stored the stamp, so the run begins.
+    /// Enough members stored the stamp, so the run begins.
     Begun,
-    /// The job has already run in this period.
+    /// The job already ran in this period.
     Ran(RunView),
-    /// The run cannot be stamped, because the table is full of jobs whose periods are not over.
+    /// The run cannot be stamped, because the table is full of jobs with unfinished periods.
     Full,
     /// The run cannot be stamped, because the smallest MTU is too small for a stamp.
     TooSmall,
@@ -166,7 +164,7 @@ pub enum RunEnd {
     Done,
     /// The job failed.
     Failed,
-    /// The job has begun, but its result is unknown.
+    /// The job began, but its result is unknown.
     Unknown,
     /// The job did not run.
     NotRun,

@@ -1,6 +1,5 @@
 //! The state machine of jobs that run once in a period (`docs/reference/lab2/once.md`). [`Jobs::handle`] takes inputs,
-//! and [`Jobs::poll`] returns the resulting actions. The jobs never influence which node has the token. Start with
-//! `once`.
+//! and [`Jobs::poll`] returns the resulting actions. The jobs never affect which node has the token. Start with `once`.
 
 pub(super) mod job;
 mod once;
@@ -29,17 +28,17 @@ use stamps::Stamps;
 pub(crate) struct Jobs {
     stamps: Stamps,
     once: Option<OnceJob>,
-    /// The serial number of the last question or announcement that this node has sent.
+    /// The serial number of this node's last question or announcement.
     serial: u32,
     /// Limits how often this node announces all its stamps. Announcements of other members count too.
     announcements: Throttle,
-    /// The sender and the serial number of an announcement that has several parts. The parts that this node has
-    /// received lack a stamp that this node knows.
+    /// The sender and the serial number of an announcement with several parts. The received parts lack a stamp that
+    /// this node knows.
     incomplete_announcement: Option<(MacAddr, u32)>,
     /// Limits answers to announcements.
     answers: Throttle,
-    /// Whether an announcement is due. The announcement waits for the next timeout, so that it does not count as an
-    /// answer to a frame.
+    /// Whether an announcement is due. The announcement waits for the next timeout, so it does not count as an answer
+    /// to a frame.
     is_announcement_due: bool,
     actions: VecDeque<JobAction>,
 }
@@ -57,13 +56,13 @@ pub(crate) enum JobInput<'a> {
         digest: u64,
         stamps: &'a [WireStamp],
     },
-    /// The link has accepted a STAMPS frame.
+    /// The link accepted a STAMPS frame.
     Sent(StampsFrame),
-    /// The link has accepted a heartbeat.
+    /// The link accepted a heartbeat.
     HeartbeatSent,
-    /// The timer that [`JobAction::WakeAt`] has set is due.
+    /// The timer of [`JobAction::WakeAt`] is due.
     TimerFired,
-    /// The tenure, or the grade of the tenure, may have changed.
+    /// The tenure, or its grade, may have changed.
     TenureChanged,
 }
 
@@ -91,7 +90,7 @@ pub(crate) struct JobContext<'a> {
     pub(super) is_owner: bool,
     /// Whether stamps can be stored.
     pub(super) is_stored: bool,
-    /// The number of further frames that the node may send because of the current input.
+    /// The number of frames that the node may still send because of the current input.
     pub(super) replies_left: usize,
 }
 
@@ -114,12 +113,12 @@ impl Jobs {
         self.stamps.on_stored(stored);
     }
 
-    /// Whether no request is open. Without an open request, changes of the tenure do not affect the jobs.
+    /// Whether no request is open. Without an open request, changes of the tenure have no effect on the jobs.
     pub(crate) const fn is_idle(&self) -> bool {
         self.once.is_none()
     }
 
-    /// Whether this node may announce its stamps after it has sent a heartbeat.
+    /// Whether this node may announce its stamps after a heartbeat.
     pub(crate) fn follows_heartbeats(&self) -> bool {
         // A question contains all stamps, so while this node asks, an announcement would only repeat them.
         !self.stamps.is_empty() && !self.is_asking()
@@ -150,7 +149,7 @@ impl Jobs {
         self.actions.pop_front()
     }
 
-    /// Continues the run under the token `minted`. This token replaces `old` in the same tenure.
+    /// Continues the run under the token `minted`. In the same tenure, this token replaces `old`.
     pub(crate) fn on_token_renamed(&mut self, old: Token, minted: Token) {
         if let Some(once) = &mut self.once {
             once.on_token_renamed(old, minted);

@@ -1,5 +1,5 @@
-//! The rules by which the holder runs a job once in a period. The holder asks the members for the last run, and then
-//! stamps a new run. The run begins when enough members have stored the stamp.
+//! The rules for a holder that runs a job once in a period. The holder asks the members for the last run, and then
+//! stamps a new run. The run begins when enough members store the stamp.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Purpose, RunOutcome, Token};
@@ -12,7 +12,7 @@ use crate::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum OncePhase {
-    /// The holder asks the members which stamps they have.
+    /// The holder asks the members for their stamps.
     Reading,
     /// The holder asks the members to store this new stamp.
     Writing(Stamp),
@@ -30,11 +30,11 @@ pub(super) struct OnceJob {
     pub(super) token: Token,
     pub(super) phase: OncePhase,
     pub(super) since: Instant,
-    /// Whether this node has sent a question since the stamps last changed.
+    /// Whether this node sent a question after the last change of the stamps.
     pub(super) asked: bool,
     /// The serial number of a question. Answers to earlier questions do not count.
     pub(super) first: u32,
-    /// The members that have agreed, each with the time of its last answer. The list is sorted by MAC.
+    /// The members that agreed, each with the time of its last answer. The list is sorted by MAC.
     pub(super) agreements: Vec<(MacAddr, Instant)>,
 }
 
@@ -107,7 +107,7 @@ impl Jobs {
         self.push_action(JobAction::WakeAt(soon));
     }
 
-    /// Handles the timer: sends an announcement that is due, and asks again if too few members have agreed.
+    /// Handles the timer: sends a due announcement, and asks again if too few members agreed.
     pub(super) fn on_due(&mut self, job_context: &JobContext<'_>) {
         self.review(job_context);
         self.announce_if_due(job_context);
@@ -139,7 +139,7 @@ impl Jobs {
         }
     }
 
-    /// Discards the members' agreements to the earlier stamps. Call this function when the stamps have changed.
+    /// Discards the members' agreements to the earlier stamps. Call this function when the stamps change.
     pub(super) fn on_stamps_changed(&mut self, job_context: &JobContext<'_>) {
         if let Some(once) = &mut self.once {
             once.agreements.clear();
@@ -162,8 +162,8 @@ impl Jobs {
         matches!(phase, Some(OncePhase::Reading | OncePhase::Writing(_)))
     }
 
-    /// Lets the request take all steps that are possible now. Ends the request if the tenure is over, or if the
-    /// required grade is lost before the run begins.
+    /// Takes all steps of the request that are possible now. Ends the request if the tenure is over, or if the required
+    /// grade is lost before the run begins.
     pub(super) fn review(&mut self, job_context: &JobContext<'_>) {
         let Some(OnceJob { token, request, .. }) = self.once else {
             return;
@@ -211,8 +211,8 @@ impl Jobs {
         }
     }
 
-    /// Stamps a new run. If the last run satisfies the request, no new run is needed. When this function is called,
-    /// this node knows the stamps of all members that count.
+    /// Stamps a new run. If the last run satisfies the request, no new run is necessary. At this call, this node knows
+    /// the stamps of all members that count.
     fn stamp_run(
         &mut self,
         job_context: &JobContext<'_>,
@@ -248,10 +248,10 @@ impl Jobs {
         }
     }
 
-    /// Whether enough members have stored exactly the stamps that this node knows. If a quorum is required, a majority
-    /// must have agreed. If no quorum is required, all members must have agreed. But when the duration of a promise has
-    /// passed, fewer agreements are enough. A member that was not heard for the duration of a promise then need not
-    /// agree. If no grade is required, then no member need agree.
+    /// Whether enough members store exactly the stamps that this node knows. If the request requires a quorum, a
+    /// majority must agree. If it requires no quorum, all members must agree. But after the duration of a promise,
+    /// fewer agreements are enough. A member that was not heard for the duration of a promise then need not agree. If
+    /// the request requires no grade, no member need agree.
     fn has_enough_agreements(&self, job_context: &JobContext<'_>) -> bool {
         let Some(once) = self.once.as_ref().filter(|once| once.asked) else {
             return false;
@@ -284,7 +284,7 @@ impl Jobs {
     }
 
     /// Returns the number and the progress of the latest request. Returns `None` if there is no request, or if this
-    /// node no longer holds the token of the request.
+    /// node no longer holds the request's token.
     pub(crate) fn standing(&self, now: Instant) -> Option<(u64, OnceProgress)> {
         let once = self.once.as_ref()?;
         let standing = match once.phase {
@@ -297,13 +297,13 @@ impl Jobs {
         Some((once.request.id, standing))
     }
 
-    /// Whether this node has begun the run with this stamp.
+    /// Whether this node began the run with this stamp.
     pub(crate) fn has_begun(&self, stamp: &Stamp) -> bool {
         let phase = self.once.as_ref().map(|once| once.phase);
         phase == Some(OncePhase::Begun(*stamp))
     }
 
-    /// Returns the last known run if it satisfies this request, so that no other run is needed now.
+    /// If the last known run satisfies this request, returns this run. Then no new run is necessary.
     pub(crate) fn met_by(&self, request: &OnceRequest, now: Instant) -> Option<RunView> {
         let run = self.last_run(request.name, now)?;
         // A run that is about to begin may still be cancelled. And the run that this request itself has begun does not

@@ -1,8 +1,8 @@
 //! The stamps: the last known run of each job (`docs/reference/lab2/once.md J11` to J16).
 //!
-//! If two stamps have the same name, only the newer one counts. The tokens of the runs decide which stamp is newer,
-//! never the clocks. So the tables of all members become equal, no matter in which order members merge tables. Frames
-//! contain the age of a run. Each member measures the age by its own clock.
+//! If two stamps have the same job name, only the newer stamp counts. The tokens of the runs decide which stamp is
+//! newer, never the clocks. So the tables of all members become equal, in any order of merging. Frames contain the age
+//! of a run. Each member measures the age by its own clock.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::lab2::machine::Writer;
 use crate::lab2::{JobName, RunView, STAMPS_MAX, Stamp, StoredStamp};
 use crate::time::{Instant, Now, nanos};
 
-/// Divisor of the period. A received age replaces a known age only if the received age is smaller by more than the
-/// period divided by this number.
+/// Divisor of the period. A received age replaces a known age only if the received age is smaller by more than this
+/// part of the period.
 const YOUNGER_DIVISOR: u32 = 64;
-/// Length of the part of a stamp that is equal at all members. This part has all fields except the two ages.
+/// Length of the part of a stamp that is equal at all members. This part contains all fields except the two ages.
 const COMMON_LEN: usize = size_of::<lab2::Stamp>() - 2 * size_of::<u64>();
 
 /// Returns a key for the order of the runs of one job. A newer run has a larger key.
@@ -92,10 +92,10 @@ impl ReceivedStamp {
     }
 }
 
-/// The age of a run, as this node measures it.
+/// The age of a run, measured by this node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Age {
-    /// The age that the run had at the time [`at`](Self::at).
+    /// The age at the time [`at`](Self::at).
     then: Duration,
     at: Instant,
     /// Whether the age is a guess. By the wall clock, the run began in the future, so the age counts from this node's
@@ -116,7 +116,7 @@ impl Age {
         self.then.saturating_add(now.since(self.at))
     }
 
-    /// Returns the age as frames encode it.
+    /// Returns the age in the encoding of frames.
     fn encode(&self, now: Instant) -> u64 {
         if self.is_guess {
             NO_AGE
@@ -139,7 +139,7 @@ impl Age {
         if is_better { other } else { self }
     }
 
-    /// Whether a member that has sent the age `told` would replace `told` by this age.
+    /// Whether a member that sent the age `told` would replace `told` by this age.
     fn is_better_than(&self, told: Option<Duration>, now: Instant, margin: Duration) -> bool {
         !self.is_guess && told.is_none_or(|told| self.now(now) + margin < told)
     }
@@ -149,7 +149,7 @@ impl Age {
 pub(super) struct StampEntry {
     pub(super) stamp: Stamp,
     age: Age,
-    /// The age of the youngest run that this run has replaced.
+    /// The age of the youngest replaced run.
     before: Option<Age>,
 }
 
@@ -198,7 +198,7 @@ impl StampEntry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct MergeResult {
-    /// Whether the table has changed.
+    /// Whether the table changed.
     pub(super) changed: bool,
     /// Whether this node knows a newer run than the sender, or a better age of a run.
     pub(super) knows_more: bool,
@@ -212,7 +212,7 @@ pub(super) struct Stamps {
     unstored: Vec<u8>,
     /// The place of the entry that is being stored.
     storing: Option<u8>,
-    /// The stamps that an earlier process has stored. The stamps stay here until the wall clock's time is known.
+    /// The stored stamps of an earlier process. The stamps stay here until the node knows the wall clock's time.
     unaged: Vec<StoredStamp>,
     /// The sum of the hashes of all stamps.
     digest: u64,
@@ -221,7 +221,7 @@ pub(super) struct Stamps {
 }
 
 impl Stamps {
-    /// Adds stamps that an earlier process of this node has stored.
+    /// Adds the stored stamps of an earlier process of this node.
     pub(super) fn load_stored(&mut self, stored: impl IntoIterator<Item = StoredStamp>) {
         self.unaged.extend(stored);
     }
@@ -345,7 +345,7 @@ impl Stamps {
         true
     }
 
-    /// Sets the outcome of a run. Returns whether the table still has this run.
+    /// Sets the outcome of a run. Returns whether the table contains this run.
     pub(super) fn end(&mut self, stamp: &Stamp, outcome: RunOutcome) -> bool {
         // Since the run began, a merge may have brought a newer stamp, which must keep its outcome.
         let found = self.entries.iter().position(|entry| entry.stamp == *stamp);
@@ -356,14 +356,14 @@ impl Stamps {
         true
     }
 
-    /// Whether a new name can be added: the table is not full, or one of its runs no longer counts.
+    /// Whether the table can take a new name: the table is not full, or one of its runs no longer counts.
     pub(super) fn has_room(&self, now: Instant) -> bool {
         let over = |entry: &StampEntry| entry.time_left(now).is_zero();
         self.len() < STAMPS_MAX || self.entries.iter().any(over)
     }
 
     /// Adds an entry. In a full table, the new entry replaces the entry whose run counts for the shortest time. If the
-    /// new entry itself would count for an even shorter time, it is not added. Returns whether the entry was added.
+    /// new run would count for an even shorter time, its entry is not added. Returns whether the entry was added.
     fn insert(&mut self, entry: StampEntry, now: Instant) -> bool {
         if self.len() < STAMPS_MAX {
             self.digest = self.digest.wrapping_add(hash(&entry.stamp));

@@ -11,7 +11,7 @@ use crate::time::Instant;
 
 /// The period of an owner's announcements, in HEART_BEAT_PERIODs.
 pub(super) const ANNOUNCEMENT_PERIODS: u32 = 64;
-/// The length of a STAMPS frame without stamps, in bytes.
+/// The length of a STAMPS frame that contains no stamps, in bytes.
 const STAMPS_HEADER_LEN: usize = 41;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,8 +54,8 @@ impl JobContext<'_> {
         stamps_per_frame(self.context, self.members)
     }
 
-    /// Whether this node may agree to stamps. If the node was just restarted, or has a new address, it may have agreed
-    /// before. The members must not count this node twice.
+    /// Whether this node may agree to stamps. If the node restarted or has a new address, it may have agreed before.
+    /// The members must not count this node twice.
     fn is_settled(&self) -> bool {
         let ring = self.members.ring_size(self.context);
         self.context
@@ -100,8 +100,8 @@ impl Jobs {
         }
     }
 
-    /// Announces all stamps, if no member has announced stamps for a while. Call this function after this node has sent
-    /// a heartbeat.
+    /// Announces all stamps, if members announced no stamps for a while. Call this function after this node sends a
+    /// heartbeat.
     pub(super) fn on_heartbeat_sent(&mut self, job_context: &JobContext<'_>) {
         let pause = job_context.context.constants().heartbeat * ANNOUNCEMENT_PERIODS;
         let is_due = self.announcements.is_allowed(job_context.now(), pause);
@@ -110,7 +110,7 @@ impl Jobs {
         }
     }
 
-    /// Handles the report that the link has accepted this STAMPS frame.
+    /// Handles the report that the link accepted this STAMPS frame.
     pub(super) fn on_sent(&mut self, job_context: &JobContext<'_>, frame: StampsFrame) {
         if matches!(frame.purpose, Purpose::Tell | Purpose::Ask) {
             self.announcements.record(job_context.now());
@@ -224,8 +224,7 @@ impl Jobs {
         self.stamps.encode_part(frame.first, count, context.now());
     }
 
-    /// Returns the message of a frame. The message contains the stamps that [`encode_stamps`](Self::encode_stamps) has
-    /// encoded.
+    /// Returns the message of a frame. The message contains the stamps from [`encode_stamps`](Self::encode_stamps).
     pub(crate) fn message(&self, frame: &StampsFrame) -> lab2::Message<'_> {
         lab2::Message::Stamps {
             token: frame.token,

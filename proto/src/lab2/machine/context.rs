@@ -13,16 +13,16 @@ use crate::time::{Instant, Now, nanos};
 /// Time, constants and interface of one node.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
-    /// The constants with which the node was started. The node uses these constants unless it is apart.
+    /// The constants from the node's start. The node uses these constants unless it is apart.
     configured: Constants,
     constants: Constants,
     /// The WAITER_TIMEOUT that follows from `constants`. The WAITER_TIMEOUT is cached, because every frame needs it.
     waiter_timeout: Duration,
-    /// The profile of this node, which follows from the configured constants and contains no MTU.
+    /// The profile of this node. It follows from the configured constants and contains no MTU.
     profile: Profile,
     /// The time of the latest input.
     clock: Now,
-    /// The time of the first input. If the address has changed since then, this is the time of the last change.
+    /// The time of the first input. If the address changed later, this is the time of the last change.
     started: Option<Instant>,
     pub(super) link: Link,
 }
@@ -67,8 +67,8 @@ impl Context {
         is_first
     }
 
-    /// Counts the time since the start from now on. A promise under the old address may still hold, so the node must
-    /// not make another promise yet. Call this function when the address has changed.
+    /// Starts to count the time since the start again. A promise with the old address may still be valid, so the node
+    /// must not make a new promise. Call this function after the address changed.
     pub(super) fn restart_clock(&mut self) {
         self.started = Some(self.now());
     }
@@ -93,7 +93,7 @@ impl Context {
         self.started
     }
 
-    /// Whether at least this time has passed since the node started.
+    /// Whether at least this time has passed since the node's start.
     pub(crate) fn has_run_for(&self, time: Duration) -> bool {
         self.started.is_some_and(|at| self.now().since(at) >= time)
     }
@@ -110,7 +110,7 @@ impl Context {
         self.waiter_timeout
     }
 
-    /// Returns a time. If a node receives no frame for this time, it is deaf.
+    /// Returns the time without received frames after which a node is deaf.
     pub(crate) fn deaf_after(&self) -> Duration {
         // After a holder's death, members that heard only the holder hear each other's questions within this time. With
         // a shorter time all of them would count as deaf.

@@ -40,8 +40,8 @@ impl Lab2 {
         }
     }
 
-    /// If this node is OWNER, drops the data if they no longer fit the MTU of every member. A node that is not OWNER
-    /// leaves this to the OWNER.
+    /// If this node is OWNER and the data no longer fit the MTU of every member, drops the data. A node that is not
+    /// OWNER leaves this to the OWNER.
     pub(super) fn fit_data(&mut self) {
         if self.state() == State::Owner && self.drop_long_data() {
             // The heartbeat leaves at the next timeout, because the frame with the smaller MTU may have had its two
@@ -50,7 +50,7 @@ impl Lab2 {
         }
     }
 
-    /// Drops the data if they do not fit the MTU of every member. Returns whether it dropped any data.
+    /// If the data do not fit the MTU of every member, drops them. Returns whether it dropped any data.
     pub(super) fn drop_long_data(&mut self) -> bool {
         let len = self.known.data().len();
         if len == 0 {
@@ -64,8 +64,8 @@ impl Lab2 {
         drops
     }
 
-    /// Handles a refused frame. The interface refused the frame as too long, although the frame fits the MTU that the
-    /// kernel has reported.
+    /// Handles a refused frame. The interface refused the frame as too long, although the frame fits the MTU from the
+    /// kernel.
     pub(super) fn on_too_long(&mut self, kind: Kind) {
         self.diagnostics
             .note_too_long(&self.context, &mut self.out, kind);

@@ -26,7 +26,7 @@ impl Lab2 {
         }
     }
 
-    /// Broadcasts WHERE_IS_TOKEN. When the link has accepted the frame, [`on_question_sent`](Self::on_question_sent)
+    /// Broadcasts WHERE_IS_TOKEN. When the link accepts the frame, [`on_question_sent`](Self::on_question_sent)
     /// continues.
     pub(super) fn ask_for_token(&mut self) {
         if let Some(search) = self.role.search_mut() {
@@ -39,7 +39,7 @@ impl Lab2 {
         }
     }
 
-    /// Starts to wait for answers. Call this function when the question has left.
+    /// Starts to wait for answers. Call this function after the question left.
     pub(super) fn on_question_sent(&mut self) {
         if let Some(search) = self.role.search_mut() {
             // The wait begins only here, because silence means nothing before the question has left. A question that
@@ -55,7 +55,7 @@ impl Lab2 {
         self.timer_in(Timer::Answer, within);
     }
 
-    /// If this node was about to ask, the question of another LOOSER counts as this node's own question.
+    /// If this node was about to ask, a question of another LOOSER replaces this node's question.
     pub(super) fn on_question_overheard(&mut self, envelope: Envelope) {
         // If all n members of a large ring asked, they would get 8 n answers.
         let soon = self.context.now() + Members::speaking_delay_max(&self.context);
@@ -72,7 +72,7 @@ impl Lab2 {
         }
     }
 
-    /// Cancels the election until the next question, for example because a member has answered.
+    /// Cancels the election until the next question, for example because a member answered.
     pub(super) fn skip_election(&mut self) {
         if let Some(search) = self.role.search_mut() {
             search.skip_election();
@@ -84,7 +84,7 @@ impl Lab2 {
         self.members.speaking_delay(&self.context)
     }
 
-    /// In a large ring, lets a timer of a LOOSER wait until this node's turn. Returns whether the timer must wait.
+    /// In a large ring, makes a timer of a LOOSER wait until this node's turn. Returns whether the timer must wait.
     fn wait_for_turn(&mut self, timer: Timer) -> bool {
         let turn = self.speaking_delay();
         let Some(search) = self.role.search_mut() else {
@@ -162,9 +162,8 @@ impl Lab2 {
         }
     }
 
-    /// Creates the token of this node's candidate, to which no member has objected. Broadcasts the token.
-    /// [`on_first_heartbeat_sent`](Self::on_first_heartbeat_sent) continues after the link has accepted the first
-    /// heartbeat.
+    /// Creates the token of this node's candidate. The members did not object to this candidate. Broadcasts the token.
+    /// [`on_first_heartbeat_sent`](Self::on_first_heartbeat_sent) continues when the link accepts the first heartbeat.
     fn create_token(&mut self, candidate: Token) {
         // Only now does the clock count. If it were part of the candidate, the node with the fastest clock would win
         // every election.
@@ -185,7 +184,7 @@ impl Lab2 {
         self.broadcast(Content::FirstHeartbeat(token));
     }
 
-    /// Enters OWNER, because the first heartbeat has left.
+    /// Enters OWNER, because the first heartbeat left.
     pub(super) fn on_first_heartbeat_sent(&mut self, token: Token) {
         if self.state() == State::Generating {
             self.begin_tenure(Tenure::from_minted(token), Reason::Elected);

@@ -72,8 +72,8 @@ impl Lab2 {
         }
     }
 
-    /// Retries a failed write. Announces whether this node may own the token, unless it has already announced this
-    /// state.
+    /// Retries a failed write. Announces whether this node may own the token, unless the last announcement said the
+    /// same.
     pub(super) fn on_store_due(&mut self) {
         if self.fitness.is_unstored() {
             self.known.store_again();
@@ -84,8 +84,8 @@ impl Lab2 {
         }
     }
 
-    /// Gives up the token, because no member takes it from this node, although this node hears members that ask for it.
-    /// The other members elect another owner.
+    /// Gives up the token, because no member takes it, although this node receives requests for the token. The other
+    /// members elect a new owner.
     pub(super) fn become_unfit(&mut self) {
         // Unicast frames from or to this node are lost. If it kept the token, the locks of all others would time out.
         self.fitness.mark_unfit();
@@ -102,8 +102,8 @@ impl Lab2 {
         self.timer_in(Timer::Probe, self.context.waiter_timeout() * 4);
     }
 
-    /// Asks the holder by unicast where the token is. An answer by unicast shows that unicast frames arrive again. If
-    /// this node knows no holder, it counts as fit at once.
+    /// Asks the holder by unicast where the token is. A unicast answer shows that unicast frames arrive again. If this
+    /// node knows no holder, it counts as fit at once.
     pub(super) fn on_probe_due(&mut self) {
         let holder = self.known.owner();
         let holder = holder.filter(|&owner| !self.context.is_own(owner));
@@ -120,8 +120,8 @@ impl Lab2 {
         }
     }
 
-    /// Schedules the next probe for an earlier time. Call this function when this node hears no owner. If every node
-    /// has given up the token, a node can own it again only after such a probe.
+    /// Schedules the next probe for an earlier time. Call this function when this node receives no frames from an
+    /// owner. If every node gave up the token, a node can own it again only after such a probe.
     pub(super) fn shorten_probe(&mut self) {
         let soon = self.context.now() + self.context.waiter_timeout();
         let due = self.out.due(Timer::Probe);
@@ -130,7 +130,7 @@ impl Lab2 {
         }
     }
 
-    /// Ends the state in which this node is unfit, and announces the end.
+    /// Ends the time in which this node is unfit, and announces the end.
     fn recover(&mut self) {
         if self.fitness.recover() {
             self.out.stop(Timer::Probe);
@@ -141,7 +141,7 @@ impl Lab2 {
         }
     }
 
-    /// Whether an operator has paused this node. A paused node takes part in the ring, but does not own the token.
+    /// Whether an operator paused this node. A paused node takes part in the ring, but does not own the token.
     pub fn is_paused(&self) -> bool {
         self.fitness.is_paused()
     }
@@ -151,7 +151,7 @@ impl Lab2 {
         !self.fitness.is_unstored()
     }
 
-    /// Whether this node is unfit: no member takes the token from it, so it does not own the token.
+    /// Whether this node is unfit: it does not own the token, because no member took the token from it.
     pub fn is_unfit(&self) -> bool {
         self.fitness.is_unfit()
     }

@@ -12,8 +12,8 @@ use crate::lab2::{Grade, Lab2, State};
 use crate::time::Instant;
 
 impl Lab2 {
-    /// Answers a heartbeat with PING. The PING contains a promise, unless an earlier promise to another holder forbids
-    /// it. Returns whether it answered.
+    /// Answers a heartbeat with PING. The PING contains a promise, unless an earlier promise to a different holder
+    /// forbids this. Returns whether it answered.
     pub(super) fn answer_heartbeat(
         &mut self,
         envelope: Envelope,
@@ -70,22 +70,22 @@ impl Lab2 {
         }
     }
 
-    /// If the promises of the grade have ended, computes the grade again. Every input first calls this function, so
-    /// that no rule relies on an old grade.
+    /// If the promises for the grade ended, computes the grade again. Every input first calls this function, so rules
+    /// never rely on an old grade.
     pub(super) fn expire_grade(&mut self) {
         if self.out.take_due(Timer::Grade, self.context.now()) {
             self.review_grade();
         }
     }
 
-    /// If the size of the ring has changed, computes the grade again, because the majority may have become larger.
+    /// If the size of the ring changed, computes the grade again, because the majority may be larger now.
     pub(super) fn review_ring_size(&mut self) {
         if (self.confidence).is_other_ring_size(&self.context, &self.members) {
             self.review_grade();
         }
     }
 
-    /// If the node may ask now, asks the members to confirm the tenure before the next heartbeat is due.
+    /// If the node may ask now, asks the members to confirm the tenure, before the next heartbeat is due.
     pub(super) fn ask_to_confirm(&mut self) {
         let (context, members) = (&self.context, &self.members);
         let tenure = self.role.unoffered_tenure();
@@ -115,8 +115,8 @@ impl Lab2 {
             .map_or(Grade::Alone, |(grade, _)| grade)
     }
 
-    /// Returns the time at which the [grade](Self::grade) ends if no member confirms the tenure again. Returns `None`
-    /// if the grade is [`Grade::Alone`].
+    /// Returns the time at which the [grade](Self::grade) ends unless a member confirms the tenure again. Returns
+    /// `None` if the grade is [`Grade::Alone`].
     pub fn grade_until(&self) -> Option<Instant> {
         self.current_grade().map(|(_, until)| until)
     }
@@ -134,13 +134,13 @@ impl Lab2 {
         Confidence::heard_lately(&self.context, &self.members)
     }
 
-    /// Whether a lock of this token is still valid, because the tenure in which the token was granted still lasts.
+    /// Whether a lock with this token is still valid, because the tenure of the token still lasts.
     pub fn is_lock_good(&self, token: Token) -> bool {
         self.role.unoffered_tenure().is_some() && self.has_held(token)
     }
 
-    /// Whether this token is the held token, or an earlier token of the same tenure that the held token has replaced.
-    /// Also `true` while this node offers the held token to a successor.
+    /// Whether this token is the held token, or an earlier token of the same tenure. Also `true` while this node offers
+    /// the held token to a successor.
     pub fn has_held(&self, token: Token) -> bool {
         self.role.tenure().is_some_and(|tenure| {
             let held = tenure.token();
@@ -149,8 +149,8 @@ impl Lab2 {
     }
 
     /// Returns the first token of the tenure. The first token differs from [the held token](Self::token) if this node
-    /// has outbid another owner. If a lock was granted under the first token or a later token of the tenure, the lock
-    /// is still valid.
+    /// outbid another owner. If a lock was granted with the first token or a later token of the tenure, it is still
+    /// valid.
     pub fn tenure_began_with(&self) -> Option<Token> {
         let tenure = self.role.unoffered_tenure()?;
         Some(self.confidence.first_token(tenure.token()))

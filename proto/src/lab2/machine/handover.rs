@@ -27,7 +27,7 @@ impl Lab2 {
         !self.may_own() || self.is_shutting_down()
     }
 
-    /// Offers the token to the next successor. Returns whether the node has offered the token, or will offer it later.
+    /// Offers the token to the next successor. Returns whether the node offered the token, or will offer it later.
     pub(super) fn hand_over(&mut self) -> bool {
         let tenure = self.role.tenure_mut();
         if let Some(last) = tenure.and_then(Tenure::take_interrupted_round) {
@@ -52,8 +52,8 @@ impl Lab2 {
         }
     }
 
-    /// Offers the token to `to`, even if a program on this node works. If `to` is not given, offers the token to the
-    /// next successor.
+    /// Offers the token to `to`, even if a program on this node works. If `to` is `None`, offers the token to the next
+    /// successor.
     pub(super) fn yield_to(&mut self, to: Option<MacAddr>) {
         if self.role.unoffered_tenure().is_none() {
             return;
@@ -71,7 +71,7 @@ impl Lab2 {
     }
 
     /// Offers the token to this member. Returns whether the token was offered. The offer is stored before it leaves.
-    /// [`on_offer_sent`](Self::on_offer_sent) continues after the link has accepted the frame.
+    /// [`on_offer_sent`](Self::on_offer_sent) continues when the link accepts the frame.
     fn offer_to(&mut self, to: MacAddr) -> bool {
         if self.wait_for_objections() {
             return false;
@@ -146,7 +146,7 @@ impl Lab2 {
         self.timer_in(Timer::Handover, pause);
     }
 
-    /// Returns the pause before the next round if no member has taken the token in a round.
+    /// Returns the pause between a round in which no member took the token and the next round.
     pub(super) fn round_pause(&self) -> Duration {
         let constants = self.context.constants();
         // IDLE_HOLD may be endless, and a node that must not own the token would keep it from all others.
@@ -182,13 +182,13 @@ impl Lab2 {
         self.await_answer(attempts);
     }
 
-    /// Starts to wait for the answer. Call this function after the last of `attempts` TAKE_TOKENs.
+    /// Starts to wait for the answer. Call this function after this node sends the last of `attempts` TAKE_TOKENs.
     pub(super) fn await_answer(&mut self, attempts: u32) {
         let within = self.context.constants().answer_timeout(attempts);
         self.timer_in(Timer::Take, within);
     }
 
-    /// Repeats an offer that was not answered in time. After the last attempt, the handover has failed.
+    /// Repeats an offer that was not answered in time. After the last attempt, the handover counts as failed.
     pub(super) fn on_take_timeout(&mut self) {
         let Some(offer) = self.role.offer() else {
             return;
@@ -243,7 +243,7 @@ impl Lab2 {
         }
     }
 
-    /// Notes that a member has not taken the token. Returns whether this node must offer the token to other members.
+    /// Notes that a member did not take the token. Returns whether this node must offer the token to other members.
     fn give_member_up(&mut self, offer: &Offer, last: MacAddr, minted: Option<Token>) -> bool {
         let to = offer.to();
         let in_a_row = self.members.note_failure(to);
@@ -289,7 +289,7 @@ impl Lab2 {
     }
 
     /// Outbids the owner of a stronger token, if this node's tenure has the better backing. Mints an even stronger
-    /// token, and continues the tenure with it. Returns whether this node has outbid the other owner.
+    /// token, and continues the tenure with it. Returns whether this node outbid the other owner.
     pub(super) fn try_outbid(
         &mut self,
         tenure: &Tenure,
@@ -328,8 +328,7 @@ impl Lab2 {
         }
     }
 
-    /// Completes the handover. A frame has shown that `holder` has a token that is at least as strong as the offered
-    /// token.
+    /// Completes the handover: a frame showed that `holder` has a token at least as strong as the offered token.
     pub(super) fn on_handover_complete(&mut self, heard: Token, holder: MacAddr) {
         let Some(offer) = self.role.offer() else {
             return;
@@ -349,7 +348,7 @@ impl Lab2 {
         self.set_owner(Some(holder));
     }
 
-    /// Handles WANT_TOKEN. An OWNER without work hands the token over at once, unless the member has just failed to
+    /// Handles WANT_TOKEN. An OWNER without work hands the token over at once, unless the asking member just failed to
     /// take the token.
     pub(super) fn on_want_token(&mut self, envelope: Envelope) {
         // A paused member sends no WANT_TOKEN, so this member is not paused. If it was restarted, it may not have

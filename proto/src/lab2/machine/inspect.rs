@@ -9,7 +9,7 @@ use crate::lab2::{
 };
 use crate::time::Instant;
 
-/// A version for simulated nodes. If simulated nodes have a version, they send cards, as daemons do.
+/// A version for simulated nodes. Simulated nodes with a version send cards, as daemons do.
 const VERSION: Version = Version {
     major: 1,
     minor: 0,

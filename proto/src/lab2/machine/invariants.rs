@@ -1,5 +1,5 @@
 //! Invariants of the state machine. Builds with debug assertions check them after each input. So the simulator, the
-//! fuzzer and the model checker stop at the first input after which an invariant is broken.
+//! fuzzer and the model checker stop at the first input that breaks an invariant.
 
 use super::{Lab2, Timer};
 use crate::invariants::{Invariant, check};
@@ -135,8 +135,8 @@ mod tests {
         rig
     }
 
-    /// One case for each invariant, in the order of the invariants. A case has a function that creates a state machine,
-    /// and a change that breaks the invariant.
+    /// One case for each invariant, in the order of the invariants. A case contains a function that creates a state
+    /// machine, and a change that breaks the invariant.
     const SPOILT: &[BrokenCase<Rig, Lab2>] = &[
         (Rig::waiter, |it| it.context.link = Link::NeverUp),
         (Rig::owner, |it| it.known = BestToken::new(&BLANK)),

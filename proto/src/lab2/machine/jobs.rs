@@ -1,4 +1,4 @@
-//! Connects the other parts of the state machine with [`Jobs`](crate::lab2::jobs::Jobs), which run once in a period.
+//! Connects the other parts of the state machine with the [`Jobs`](crate::lab2::jobs::Jobs) that run once in a period.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Lab2 {
         }
     }
 
-    /// Tells the jobs that the tenure, or the grade of the tenure, may have changed.
+    /// Informs the jobs that the tenure, or its grade, may have changed.
     #[inline]
     pub(super) fn review_jobs(&mut self) {
         // Every hop comes here, and almost no node has an open request.
@@ -56,7 +56,7 @@ impl Lab2 {
         }
     }
 
-    /// Returns the maximum delay of a job, provided that each member of the ring either answers or is gone.
+    /// Returns the maximum delay of a job, if each member of the ring either answers or is gone.
     pub fn job_delay_max(&self) -> Duration {
         let ring = self.members.ring_size(&self.context);
         // Reading takes at most as long as a promise lasts, and so does writing. The third such time is for lost frames
@@ -65,13 +65,12 @@ impl Lab2 {
     }
 
     /// Returns the number and the progress of the latest request for a job. Returns `None` if there is no request, or
-    /// if this node no longer holds the token of the request.
+    /// if this node no longer holds the request's token.
     pub fn once_progress(&self) -> Option<(u64, OnceProgress)> {
         self.jobs.standing(self.context.now())
     }
 
-    /// Whether the tenure of this run is over, and no member has reported the result of the run. The report may still
-    /// be on its way.
+    /// Whether the tenure of this run is over, and no result of the run arrived. The report may still be on its way.
     pub fn is_run_over(&self, stamp: &Stamp) -> bool {
         let Some(token) = self.token().filter(|it| it.progress > stamp.progress) else {
             return false;
@@ -85,7 +84,7 @@ impl Lab2 {
         stamp.outcome == RunOutcome::Begun && !goes_on
     }
 
-    /// Returns the known run that satisfies this request, so that no other run is needed now.
+    /// Returns the known run that satisfies this request. Then no new run is necessary.
     pub fn find_sufficient_run(&self, request: &OnceRequest) -> Option<RunView> {
         self.jobs.met_by(request, self.context.now())
     }

@@ -18,9 +18,9 @@ use crate::time::Instant;
 /// The interface at the time of the last link event.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Link {
-    /// The link has never been up, so this node does not even know its address.
+    /// The link was never up, so this node does not know its own address.
     NeverUp,
-    /// Frames cannot be sent. Contains the properties that the interface had when the link was last up.
+    /// Frames cannot be sent. Contains the properties of the interface from the time when the link was last up.
     Down(Interface),
     Up(Interface),
 }
@@ -39,8 +39,8 @@ impl Link {
         matches!(self, Self::Up(_))
     }
 
-    /// Returns the interface's properties. While the link is down, returns the properties that the interface had when
-    /// the link was last up.
+    /// Returns the interface's properties. While the link is down, returns the properties of the interface from the
+    /// time when the link was last up.
     const fn interface(&self) -> Option<&Interface> {
         match self {
             Self::NeverUp => None,
@@ -144,7 +144,7 @@ impl Lab2 {
         }
     }
 
-    /// Begins the search for the token after the link has come up. The node asks for the token at once.
+    /// Begins the search for the token after the link comes up. The node asks for the token at once.
     fn on_link_came_up(&mut self) {
         self.members.on_link_up(self.context.up_since());
         if self.fitness.is_unfit() {
@@ -159,7 +159,7 @@ impl Lab2 {
         }
     }
 
-    /// Makes the node a LOOSER that sends nothing until the link is back.
+    /// Makes the node a LOOSER that sends no frames until the link is up again.
     fn on_link_down(&mut self) {
         if !self.context.link.go_down() {
             return;

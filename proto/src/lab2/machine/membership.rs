@@ -14,8 +14,8 @@ use crate::lab2::{Event, Lab2, Reason, State};
 use crate::time::Instant;
 
 impl Lab2 {
-    /// Notes the author of a frame. If the author is new, adds it to the table. If the table is full, an OWNER replaces
-    /// the member that has been silent longest.
+    /// Notes the author of a frame. If the author is new, adds the author to the table. If the table is full, an OWNER
+    /// replaces the member with the longest silence.
     pub(super) fn note_author(&mut self, envelope: Envelope, only_wants: bool) {
         let mac = envelope.from;
         let mut author = self.members.note_author(envelope, only_wants);
@@ -29,8 +29,8 @@ impl Lab2 {
         }
     }
 
-    /// Forgets failed handovers if the author of the frame was away. The author's absence explains why the handovers
-    /// failed.
+    /// Forgets failed handovers if the author of the frame was away before. The author's absence explains why the
+    /// handovers failed.
     pub(super) fn note_return(&mut self, author: MacAddr) {
         let tenure = self.role.tenure_mut();
         let Some(tenure) = tenure.filter(|tenure| tenure.has_failed_offers()) else {
@@ -45,7 +45,7 @@ impl Lab2 {
         }
     }
 
-    /// Reports a new member. An OWNER that was the only member can hand the token over from now on.
+    /// Reports a new member. An OWNER that was the only member can now hand the token over.
     pub(super) fn on_member_added(&mut self, mac: MacAddr) {
         let members = self.members.len();
         self.event(Event::MemberAdded { mac, members });
@@ -96,7 +96,7 @@ impl Lab2 {
         }
     }
 
-    /// Sends the announcements that are due. If this node is OWNER, first removes the members that have been silent for
+    /// Sends the announcements that are due. If this node is OWNER, first removes the members that were silent for
     /// `--forget-after`.
     pub(super) fn review_members(&mut self) {
         if self.state() == State::Owner {
@@ -130,8 +130,8 @@ impl Lab2 {
             .compare_with_asker(context, out, state, (envelope, digest));
     }
 
-    /// Handles LEAVING. If this node has offered the token to the leaving member, the handover fails at once, without
-    /// waiting for timeouts.
+    /// Handles LEAVING. If this node offered the token to the leaving member, the handover fails at once, without
+    /// timeouts.
     pub(super) fn on_leaving(&mut self, envelope: Envelope) {
         let mac = envelope.from;
         self.members.leave(mac);
@@ -145,8 +145,8 @@ impl Lab2 {
         }
     }
 
-    /// Handles the paused flag of a PING. If this node has offered the token to a member that is paused, the handover
-    /// fails at once.
+    /// Handles the paused flag of a PING. If this node offered the token to a paused member, the handover fails at
+    /// once.
     pub(super) fn on_paused(&mut self, from: MacAddr, paused: bool) {
         self.members.set_paused(from, paused);
         if let Some(offer) = self.role.offer()
@@ -178,7 +178,8 @@ impl Lab2 {
         self.shorten_deadlines(envelope.at);
     }
 
-    /// Brings the next heartbeat and the end of the lease forward, if a member has announced a shorter failure timeout.
+    /// If a member announced a shorter failure timeout, moves the next heartbeat and the end of the lease to earlier
+    /// times.
     fn shorten_deadlines(&mut self, heard: Instant) {
         if self.state() != State::Owner {
             return;
@@ -219,8 +220,8 @@ impl Lab2 {
         self.diagnostics.note_apart(&mut self.out, apart_members);
     }
 
-    /// Whether a program on this node works, and the backing of the tenure is a quorum. While work under a quorum
-    /// lasts, this node does not yet count as apart.
+    /// Whether a program on this node works, and the backing of the tenure is a quorum. During work under a quorum,
+    /// this node does not count as apart.
     fn has_work_under_quorum(&self) -> bool {
         self.local_work.has_work() && self.backing() == Some(Backing::Quorum)
     }
@@ -245,7 +246,7 @@ impl Lab2 {
     }
 
     /// If this node is apart, gives up the token or the candidacy. Schedules the announcement of the change. Call this
-    /// function when this node has become apart, or is no longer apart.
+    /// function when this node becomes apart, or is no longer apart.
     fn on_apart_changed(&mut self, apart: bool) {
         if !self.context.is_up() || self.is_shutting_down() {
             return;

@@ -75,7 +75,7 @@ pub struct Lab2 {
     context: Context,
     role: Role,
     known: BestToken,
-    /// The rivals of the held token, which are kept when the tenure ends.
+    /// The rivals of the held token. They survive the end of the tenure.
     rivals: Rivals,
     local_work: LocalWork,
     fitness: Fitness,
@@ -88,7 +88,7 @@ pub struct Lab2 {
 }
 
 impl Lab2 {
-    /// Creates a state machine from the state that an earlier process has stored. Its link is down.
+    /// Creates a state machine from the stored state of an earlier process. Its link is down.
     pub fn new(constants: Constants, durable: StoredState) -> Self {
         Self {
             members: Members::new(constants.max_members),
@@ -106,7 +106,7 @@ impl Lab2 {
         }
     }
 
-    /// Adds the stamps that an earlier process has stored. Call this function before any input.
+    /// Adds the stored stamps of an earlier process. Call this function before any input.
     pub fn with_stamps(mut self, stored: impl IntoIterator<Item = StoredStamp>) -> Self {
         self.jobs.load_stored(stored);
         self
@@ -170,7 +170,7 @@ impl Lab2 {
         }
     }
 
-    /// Asks the holder for the members that this node's table lacks. Only a node of a large ring asks this question.
+    /// Asks the holder for the members that this node's table lacks. Only nodes of a large ring ask this question.
     fn ask_for_table(&mut self) {
         if self.state() == State::Waiter {
             self.members.ask_for_table(&self.context, &mut self.out);
@@ -193,7 +193,7 @@ impl Lab2 {
         self.check_invariants();
     }
 
-    /// Looks from time to time for changes that no input reports: members have become silent, or the clock was set.
+    /// Looks periodically for changes that no input reports: members became silent, or the clock was set.
     fn review_periodically(&mut self) {
         let (context, out) = (&self.context, &mut self.out);
         if !(self.diagnostics).review_periodically(context, &mut self.members, out) {

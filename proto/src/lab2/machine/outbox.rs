@@ -1,4 +1,4 @@
-//! Two kinds of frames: frames that wait for the driver, and frames whose outcome the driver has not reported yet.
+//! Two kinds of frames: frames that wait for the driver, and frames whose outcome is unknown.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -11,10 +11,10 @@ use crate::Ticket;
 use crate::lab2::Reason;
 use crate::lab2::jobs::StampsFrame;
 
-/// The maximum number of frames that answer one received frame (`docs/reference/lab2/states.md R6`).
+/// The maximum number of frames in answer to one received frame (`docs/reference/lab2/states.md R6`).
 pub(crate) const REPLIES_MAX: usize = 2;
 
-/// A frame to send. The other fields of the frame get their values when the frame is encoded.
+/// A frame to send. The other fields of the frame get their values when the node encodes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Outgoing {
     /// A member, or [`MacAddr::BROADCAST`].
@@ -27,7 +27,7 @@ pub(crate) struct Outgoing {
 pub(crate) enum Content {
     TakeToken(Token),
     TokenIsHere(Token),
-    /// The first broadcast TOKEN_IS_HERE of a candidate, which makes the candidate OWNER.
+    /// The first broadcast TOKEN_IS_HERE of a candidate. It makes the candidate OWNER.
     FirstHeartbeat(Token),
     Ping,
     /// PING with a promise, in answer to a heartbeat.
@@ -35,7 +35,7 @@ pub(crate) enum Content {
     TokenWasHereRecently(Token, MacAddr),
     WhereIsToken,
     GeneratingToken(Token),
-    /// The broadcast GENERATING_TOKEN that makes a LOOSER a candidate (GENERATING). The event about this change names
+    /// The broadcast GENERATING_TOKEN. It makes a LOOSER a candidate (GENERATING). The event about this change names
     /// the reason.
     Candidacy(Token, Reason),
     /// A part of the table.
@@ -48,7 +48,7 @@ pub(crate) enum Content {
     /// A LEAVING frame with an earlier address of this node.
     LeavingOld(MacAddr),
     Stamps(StampsFrame),
-    /// FORGET. When FORGET is encoded, it names the members that [are
+    /// FORGET. When the node encodes FORGET, the frame names the members that [are
     /// listed](crate::lab2::members::Members::forget_list) at that time.
     Forget,
 }
@@ -94,11 +94,11 @@ impl Content {
     }
 }
 
-/// Number of frames for which the queues have room at first. If an input causes more frames, the queues allocate
+/// Number of frames for which the queues have space at first. If an input causes more frames, the queues allocate
 /// memory.
 const QUEUE_CAPACITY: usize = 8;
 
-/// A queue of frames. The first frame that enters is the first that leaves.
+/// A queue of frames. The first frame that enters is the first frame that leaves.
 #[derive(Debug, Clone)]
 pub(crate) struct Outbox {
     waiting: VecDeque<Outgoing>,
@@ -123,7 +123,7 @@ impl Outbox {
         self.waiting.pop_front()
     }
 
-    /// Drops the waiting frames whose content matches.
+    /// Drops the waiting frames with matching content.
     pub(crate) fn drop_all(&mut self, is_one: fn(Content) -> bool) {
         self.waiting.retain(|outgoing| !is_one(outgoing.content));
     }
@@ -132,7 +132,7 @@ impl Outbox {
         self.waiting.clear();
     }
 
-    /// Notes that the driver has taken the frame. Returns the ticket with which the driver reports the outcome.
+    /// Notes that the driver took the frame. Returns the ticket for the driver's report of the outcome.
     pub(crate) fn dispatch(&mut self, outgoing: Outgoing) -> Ticket {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -154,7 +154,7 @@ impl Outbox {
         in_flight.len().hash(writer);
     }
 
-    /// Removes and returns the frame to which a ticket belongs.
+    /// Removes and returns the frame with this ticket.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a ticket is good for one report"

@@ -12,11 +12,11 @@ use crate::lab2::{Event, State};
 use crate::time::Instant;
 use crate::timers::{TimerKind, Timers};
 
-/// Number of events for which the queue has room at first. Only an input with more events makes the queue allocate
+/// Number of events for which the queue has space at first. Only an input with more events makes the queue allocate
 /// memory.
 const EVENT_CAPACITY: usize = 128;
 
-/// The timers, frames and events that inputs cause. The driver takes them after every input.
+/// The timers, frames and events that inputs cause. The driver takes the outputs after every input.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     timers: Timers<{ timer::COUNT }>,
@@ -56,7 +56,7 @@ impl Output {
         self.replies_left <= REPLIES_MAX
     }
 
-    /// Whether the current input may cause another frame.
+    /// Whether the current input may cause one more frame.
     pub(crate) const fn may_reply(&self) -> bool {
         self.replies_left > 0
     }
@@ -73,7 +73,8 @@ impl Output {
         self.timers.stop_all();
     }
 
-    /// Stops the timers that must not keep running in this state. Call this function when the node enters a state.
+    /// When the node enters this state, stops the timers that do not belong to it. Call this function when the node
+    /// enters a state.
     pub(super) fn enter(&mut self, state: State) {
         self.timers
             .retain(|timer: Timer| timer.outlives_entry(state));
@@ -88,7 +89,7 @@ impl Output {
         self.timers.due(timer)
     }
 
-    /// Stops the timer if it is due. Returns whether the timer was due.
+    /// If the timer is due, stops it. Returns whether the timer was due.
     pub(super) fn take_due(&mut self, timer: Timer, now: Instant) -> bool {
         self.timers.take_due(timer, now)
     }
@@ -115,7 +116,7 @@ impl Output {
         self.events.pop_front()
     }
 
-    /// Writes each timer as the time until it is due. An overdue timer counts as due now.
+    /// Writes the remaining time of each timer. An overdue timer counts as due now.
     pub(super) fn snapshot(&self, writer: &mut Writer) {
         let Self {
             timers,

@@ -45,8 +45,8 @@ impl Lab2 {
     }
 
     /// Schedules the next handover. If another member wants the token, the handover is due at once. If no other member
-    /// wants the token, the handover is due IDLE_HOLD after the token came. While a program on this node works,
-    /// schedules no handover.
+    /// wants the token, the handover is due IDLE_HOLD after the arrival of the token. While a program on this node
+    /// works, schedules no handover.
     pub(super) fn schedule_handover(&mut self) {
         let Some(tenure) = self.role.unoffered_tenure() else {
             return;
@@ -62,16 +62,15 @@ impl Lab2 {
         }
     }
 
-    /// If a handover is possible and none is scheduled, schedules a handover after a pause.
+    /// If a handover is possible but not scheduled, schedules a handover after a pause.
     pub(super) fn schedule_idle_handover(&mut self) {
         if self.can_hand_over() && !self.out.is_set(Timer::Handover) {
             self.timer_in(Timer::Handover, self.round_pause());
         }
     }
 
-    /// Whether IDLE_HOLD is over. When IDLE_HOLD is over, this node hands the token over as soon as no program on this
-    /// node works. The node hands the token over even if no member has asked for the token, because a WANT_TOKEN may
-    /// have been lost.
+    /// Whether IDLE_HOLD is over. Then this node hands the token over as soon as no program on it works. The node hands
+    /// the token over even if no member asked for it, because a WANT_TOKEN may be lost.
     pub fn is_hold_over(&self, now: Instant) -> bool {
         let tenure = self.role.unoffered_tenure();
         let is_over = tenure.is_some_and(|tenure| tenure.is_hold_over(&self.context, now));
@@ -79,7 +78,7 @@ impl Lab2 {
         is_over && self.members.len() > 1 && !self.is_deaf()
     }
 
-    /// Hands the token over. Call this function when IDLE_HOLD has ended. If a heartbeat is due at the same time, the
+    /// Hands the token over. Call this function at the end of IDLE_HOLD. If a heartbeat is due at the same time, the
     /// heartbeat waits, because the successor will send a heartbeat.
     pub(super) fn on_handover_due(&mut self) {
         let Some(tenure) = self.role.tenure() else {
@@ -97,7 +96,7 @@ impl Lab2 {
         }
     }
 
-    /// Returns the time of the next heartbeat if this time is close to `then`. If a hop and a heartbeat happen at the
+    /// Returns the time of the next heartbeat if this time is close to `then`. If a hop and a heartbeat occur at the
     /// same time, the members wake up only once.
     fn heartbeat_close_to(&self, then: Instant) -> Option<Instant> {
         let constants = self.context.constants();
@@ -109,20 +108,20 @@ impl Lab2 {
         (apart <= most && !is_leaving).then_some(at)
     }
 
-    /// Whether the next heartbeat may leave before it is due. The heartbeat may leave early if it is nearly due, and
-    /// the token stays on this node for a while.
+    /// Whether the next heartbeat may leave before it is due. If the heartbeat is nearly due and the token stays on
+    /// this node for a while, the heartbeat may leave early.
     fn may_send_heartbeat_early(&self) -> bool {
         let rests = !self.local_work.has_work() && !self.is_handover_urgent();
         rests && self.heartbeat_close_to(self.context.now()).is_some()
     }
 
-    /// Whether this node should hand the token over at once, without waiting for IDLE_HOLD.
+    /// Whether this node should hand the token over before the end of IDLE_HOLD.
     pub(super) fn is_handover_urgent(&self) -> bool {
         self.must_hand_over() || self.is_wanted()
     }
 
     /// Acknowledges the token at once if the token stays on this node. If the token will soon move on, schedules the
-    /// acknowledgement for a time before the giver repeats its offer.
+    /// acknowledgement before the time at which the giver repeats its offer.
     fn schedule_acknowledgement(&mut self) {
         // While the acknowledgement waits, the token may come back around the ring, and then the acknowledgement is not
         // needed. With work here it leaves at once. If this process were stopped before the acknowledgement left, the
@@ -140,8 +139,8 @@ impl Lab2 {
         }
     }
 
-    /// Acknowledges the token to the previous holder. The frame names the held token, or the known token if the token
-    /// has moved on.
+    /// Acknowledges the token to the previous holder. The frame names the held token or, after a handover, the known
+    /// token.
     pub(super) fn acknowledge(&mut self) {
         self.out.stop(Timer::Acknowledge);
         let Some(owed) = self.role.take_unacknowledged() else {
@@ -199,8 +198,8 @@ impl Lab2 {
         }
     }
 
-    /// Restarts the heartbeat period and the lease, because the frame restarts the WAITER_TIMEOUT of every member.
-    /// Call this function after this node has broadcast TOKEN_IS_HERE.
+    /// Restarts the heartbeat period and the lease, because the frame restarts the WAITER_TIMEOUT of every member. Call
+    /// this function after this node broadcasts TOKEN_IS_HERE.
     pub(super) fn on_heartbeat_sent(&mut self) {
         self.on_ack_sent(MacAddr::BROADCAST, true);
         let Some(tenure) = self.role.tenure_mut() else {
@@ -241,7 +240,7 @@ impl Lab2 {
         }
     }
 
-    /// Handles the report that all frames that were sent have left the host.
+    /// Handles the report that all sent frames left the host.
     pub(super) fn on_flushed(&mut self) {
         let Some(tenure) = self.role.tenure_mut() else {
             return;
@@ -259,7 +258,7 @@ impl Lab2 {
     }
 
     /// Announces the held token, because this node is unsure of it. `late` is the time by which the acknowledgement was
-    /// too late. `late` is `None` if the acknowledgement could not be sent.
+    /// too late. `late` is `None` if the node could not send the acknowledgement.
     fn on_unsure(&mut self, late: Option<Duration>) {
         // Members object to a heartbeat of a weaker token, and another owner answers it. So the heartbeat leaves at
         // once, and no program may rely on the token until all members had time to object.
@@ -278,7 +277,7 @@ impl Lab2 {
     }
 
     /// Continues the interrupted round. If no round was interrupted, schedules the next handover. Call this function
-    /// when the announcement of an unsure token has left.
+    /// when the announcement of an unsure token left.
     fn on_announcement_left(&mut self) {
         let Some(tenure) = self.role.tenure_mut() else {
             return;

@@ -1,4 +1,4 @@
-//! Requests for the token. If an application on this node has work that needs the token, this node sends a request.
+//! Requests for the token. If an application on this node needs the token for work, this node sends a request.
 
 use super::outbox::Content;
 use super::timer::Timer;
@@ -34,8 +34,8 @@ impl Lab2 {
         }
     }
 
-    /// Requests the token again if an application still has work, but the token was lost or handed over. The function
-    /// is called at the end of each input, because the input may have replaced the token.
+    /// If the token was lost or handed over while an application still has work, requests the token again. Each input
+    /// calls this function at its end, because the input may have replaced the token.
     pub(super) fn resume_request(&mut self) {
         if !self.may_resume_request() {
             return;
@@ -49,7 +49,7 @@ impl Lab2 {
     }
 
     /// Schedules a new request for the token. The request leaves at a timeout that is due at once. Call this function
-    /// after this node has sent a frame.
+    /// after this node sends a frame.
     pub(super) fn schedule_request(&mut self) {
         // If WANT_TOKEN were queued now, it might leave after the next received frame. It would look like an answer,
         // even to an invalid frame.
@@ -62,9 +62,9 @@ impl Lab2 {
         !self.is_shutting_down() && !self.out.is_set(Timer::Want) && self.may_request()
     }
 
-    /// Broadcasts WANT_TOKEN, and repeats this frame every HEART_BEAT_PERIOD until this node has the token. A node that
-    /// is handing the token over requests the token too, because the handover may take longer than a rotation among the
-    /// other members.
+    /// Broadcasts WANT_TOKEN, and repeats this frame every HEART_BEAT_PERIOD until this node has the token. Even a node
+    /// that is handing the token over requests the token, because the handover may take longer than a rotation among
+    /// the other members.
     pub(super) fn request_token(&mut self) {
         if !self.may_request() {
             return;

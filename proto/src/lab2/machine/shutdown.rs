@@ -10,7 +10,7 @@ use crate::lab2::{Lab2, State};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Shutdown {
     No,
-    /// The shutdown has begun. If this node has the token, it now hands the token over.
+    /// The shutdown has begun. If this node has the token, it is handing the token over.
     Wanted,
     /// The LEAVING frame waits to be sent.
     Leaving,

@@ -1,13 +1,13 @@
-//! Encodes the state of a state machine as bytes. The bytes contain everything that affects the future of the state
-//! machine. If two state machines of one ring have equal snapshots, they behave in the same way from then on. So a
-//! model checker can recognize a state that it has explored before.
+//! Encodes a state machine's state as bytes. The bytes contain everything that affects the future of the state machine.
+//! If two state machines of one ring have equal snapshots, their future behavior is the same. So a model checker can
+//! recognize a state that it already explored.
 //!
 //! A point in time is written as a duration: the time until this point, or the time since. If all rules treat ages
-//! above a limit alike, a larger age is written as the limit. The constants are left out, because all members share
-//! them. Data that only people see are also left out.
+//! above a limit in the same way, a larger age is written as the limit. The constants are left out, because all members
+//! share them. Data that only people see are also omitted.
 //!
-//! Every structure is destructured in full, without `..`. So if a field is added, the code does not compile until its
-//! author has decided whether the field affects the future.
+//! Every structure is destructured in full, without `..`. So if a developer adds a field, the code does not compile
+//! until the developer decides whether the field affects the future.
 
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::lab2::Lab2;
 use crate::time::Instant;
 
 impl Lab2 {
-    /// Returns the state that decides the future, as bytes. Compare snapshots only for equality, because the encoding
-    /// may change.
+    /// Returns the part of the state that affects the future, as bytes. Compare snapshots only for equality, because
+    /// the encoding may change.
     pub fn snapshot(&self) -> Vec<u8> {
         let Self {
             context,
@@ -54,7 +54,7 @@ impl Lab2 {
     }
 }
 
-/// A [`Hasher`] that only stores all the bytes that it gets.
+/// A [`Hasher`] that only stores the bytes that it gets.
 pub(crate) struct Writer {
     pub(crate) now: Instant,
     bytes: Vec<u8>,

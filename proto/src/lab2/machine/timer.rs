@@ -6,9 +6,10 @@ use crate::timers::TimerKind;
 /// The timers. If several timers are due at the same time, they fire in the order of this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// End of the lease. An OWNER that could send no heartbeat during its lease may have been replaced.
+    /// End of the lease. Time at which other members may replace an OWNER that could send no heartbeat during its
+    /// lease.
     Lease,
-    /// End of the promises of members to an OWNER.
+    /// Time at which the members' promises to an OWNER end.
     Grade,
     /// Time to acknowledge a TAKE_TOKEN to the previous holder.
     Acknowledge,
@@ -17,14 +18,14 @@ pub(crate) enum Timer {
     Handover,
     /// Time to broadcast TOKEN_IS_HERE.
     Heartbeat,
-    /// Time to repeat TAKE_TOKEN, or to count the handover as failed. This timer fires after `Heartbeat`, because a
-    /// heartbeat after the offer would be outdated.
+    /// Time at which the node repeats TAKE_TOKEN, or counts the handover as failed. This timer fires after `Heartbeat`,
+    /// because a heartbeat after the offer would be outdated.
     Take,
     /// End of WAITER_TIMEOUT.
     Waiter,
     /// End of LOOSER_ANSWER_TIMEOUT, for a LOOSER or a candidate.
     Answer,
-    /// Time for a LOOSER to ask again.
+    /// Time at which a LOOSER asks again.
     Ask,
     /// Time to repeat WANT_TOKEN.
     Want,
@@ -34,15 +35,15 @@ pub(crate) enum Timer {
     Members,
     /// Time for a WAITER of a large ring to ask for the members that are missing in its table.
     Compare,
-    /// Time to retry a failed write, and to announce whether this node may own the token.
+    /// Time at which the node retries a failed write and announces whether it may own the token.
     Store,
-    /// Time for the jobs of `once` to ask or announce again.
+    /// Time at which the jobs of `once` ask or announce again.
     Stamps,
 }
 
 impl Timer {
-    /// Whether the timer keeps running when the node enters this state. Timers that do not keep running belong to the
-    /// previous state, or are set again.
+    /// Whether the timer keeps running when the node enters this state. The other timers belong to the previous state,
+    /// or are set again.
     pub(crate) const fn outlives_entry(self, entered: State) -> bool {
         match self {
             // Work waits for the token in every state but OWNER.

@@ -9,7 +9,7 @@ use crate::lab2::tenure::{Role, Tenure};
 use crate::lab2::{Lab2, Reason};
 
 impl Lab2 {
-    /// Handles TOKEN_IS_HERE, which is a heartbeat, an acknowledgement, or an answer.
+    /// Handles TOKEN_IS_HERE. This frame is a heartbeat, an acknowledgement, or an answer.
     pub(super) fn on_token_is_here(
         &mut self,
         envelope: Envelope,
@@ -31,8 +31,8 @@ impl Lab2 {
             .note_holder(context, &mut self.members, out, claim);
     }
 
-    /// Handles a frame in which another node claims that it holds a token. Returns whether this node was OWNER and has
-    /// given way. After a node has given way, the caller informs the other owner.
+    /// Handles a frame in which another node claims the token. Returns whether this node was OWNER and gave way. After
+    /// a node has given way, the caller informs the other owner.
     fn on_token_claimed(&mut self, envelope: Envelope, token: Token, data: &[u8]) -> bool {
         let now = self.context.now();
         if envelope.broadcast {
@@ -82,7 +82,7 @@ impl Lab2 {
         gives_way
     }
 
-    /// Decides whether this OWNER keeps its token, or gives way to the author of a claim. Returns whether this node
+    /// Decides whether this OWNER keeps its token or gives way to the author of a claim. Returns whether this node
     /// gives way. A node that does not give way outbids the author, answers the claim, or waits for the author's next
     /// heartbeat.
     fn resolve_claim(&mut self, tenure: &Tenure, envelope: Envelope, token: Token) -> bool {
@@ -138,9 +138,8 @@ impl Lab2 {
         }
     }
 
-    /// Handles an offer of a token to this node while it is OWNER. If this node is handing its token over, the offer is
-    /// compared with the token that this node has offered. If this node is not handing its token over, the offer is
-    /// compared with the held token.
+    /// Handles an offer of a token to this node while it is OWNER. If this node is handing its token over, it compares
+    /// the offer with the token that it offered. Otherwise, it compares the offer with the held token.
     fn on_take_token_as_owner(
         &mut self,
         envelope: Envelope,
@@ -224,7 +223,7 @@ impl Lab2 {
         }
     }
 
-    /// Handles a GENERATING_TOKEN that another candidate has sent.
+    /// Handles a GENERATING_TOKEN of another candidate.
     pub(super) fn on_generating_token(&mut self, envelope: Envelope, theirs: Token) {
         match self.role {
             Role::Owner(_) => {
@@ -246,8 +245,8 @@ impl Lab2 {
         }
     }
 
-    /// Whether a frame has waited for too long. While the frame waited, the election to which the frame belongs has
-    /// ended. A frame can wait for so long if this process was stalled.
+    /// Whether a frame waited for too long. The election of the frame ended while the frame waited. A frame can wait
+    /// for so long if this process stalls.
     fn is_stale(&self, envelope: Envelope) -> bool {
         let age = self.context.now().since(envelope.at);
         age >= self.context.constants().looser_answer_timeout()
@@ -259,7 +258,7 @@ impl Lab2 {
         theirs.is_stronger_than(&mine) || (theirs == mine && holder < self.me())
     }
 
-    /// Sends the strongest known token to the asker, if this node is one of the eight members that follow the asker.
+    /// If this node is one of the eight members that follow the asker, sends the strongest known token to the asker.
     fn answer_as_follower(&mut self, asker: MacAddr) {
         if self.members.counts_as_follower(&self.context, asker) {
             self.send_token_was_here(asker);

@@ -56,7 +56,7 @@ impl Lab2 {
         self.members.schedule_forget(&self.context, &mut self.out);
     }
 
-    /// Continues the tenure under a token that this node has minted.
+    /// Continues the tenure with a token that this node minted.
     pub(super) fn continue_tenure(&mut self, tenure: &Tenure, token: Token) -> Tenure {
         let renewed = tenure.with_token(&self.context, token);
         self.change_role(Role::Owner(renewed), Reason::StrongerToken, Some(token));
@@ -80,7 +80,7 @@ impl Lab2 {
         self.set_owner(None);
     }
 
-    /// Notes which member this node hears as the holder of the token.
+    /// Notes the member that sends frames as the holder of the token.
     pub(super) fn set_owner(&mut self, owner: Option<MacAddr>) {
         if self.known.set_owner(owner) {
             let token = self.token();

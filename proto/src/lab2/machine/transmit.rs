@@ -46,8 +46,8 @@ impl Lab2 {
         }
     }
 
-    /// If the frame is a broadcast heartbeat, gives it a number and returns the number. Returns `None` for other
-    /// frames, and while the node asks for no promises.
+    /// If the frame is a broadcast heartbeat, numbers it and returns the number. Returns `None` for other frames, and
+    /// while the node asks for no promises.
     fn number_heartbeat(&mut self, outgoing: Outgoing) -> Option<u32> {
         let Outgoing { to, content } = outgoing;
         match content {
@@ -60,7 +60,7 @@ impl Lab2 {
         }
     }
 
-    /// Returns the message of a frame, with the values of this moment.
+    /// Returns the message of a frame with the present values.
     fn message(&self, content: Content, beat: Option<u32>) -> Message<'_> {
         let digest = self.members.digest();
         let data = self.known.data();
@@ -107,7 +107,7 @@ impl Lab2 {
         }
     }
 
-    /// Adds this node's profile and card to a frame, if frames of this kind have them and if they fit the MTU.
+    /// If frames of this kind have a profile and a card, and if they fit the MTU, adds them to a frame.
     fn add_profile_and_card<'a>(&'a self, outgoing: Outgoing, frame: Frame<'a>) -> Frame<'a> {
         let Outgoing { to, content } = outgoing;
         let (context, members) = (&self.context, &self.members);
@@ -161,7 +161,7 @@ impl Lab2 {
         backing.map_or(flags, |backing| Profile::with_backing(flags, backing))
     }
 
-    /// Handles the outcome of a frame that the driver has tried to send.
+    /// Handles the outcome of sending a frame.
     pub(super) fn on_sent(&mut self, ticket: Ticket, sent: SendOutcome) {
         let Some(Outgoing { to, content }) = self.out.outbox.complete(ticket) else {
             return;
@@ -188,8 +188,8 @@ impl Lab2 {
         self.schedule_request();
     }
 
-    /// Applies the effects of a frame after the link has accepted or refused the frame. If a frame announces a new
-    /// state, this state begins only if the link has accepted the frame (`docs/reference/lab2/states.md R7`).
+    /// Applies the effects of a frame after the link accepts or refuses it. If a frame announces a new state, this
+    /// state begins only when the link accepts the frame (`docs/reference/lab2/states.md R7`).
     fn on_content_sent(&mut self, to: MacAddr, content: Content, accepted: bool) {
         match content {
             Content::TakeToken(token) => self.on_offer_sent(to, token, accepted),
@@ -223,7 +223,7 @@ impl Lab2 {
         self.members.own_profile(&self.context, flags)
     }
 
-    /// Returns the member that this node's next card names as silent.
+    /// Returns the member that the next card of this node names as silent.
     pub(crate) fn unheard_member(&self) -> Option<MacAddr> {
         self.members.next_silent_member(&self.context)
     }

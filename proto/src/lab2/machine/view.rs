@@ -15,13 +15,13 @@ use crate::time::Instant;
 pub enum Presence {
     /// The member was heard recently.
     Alive,
-    /// The member was not heard for a while, or never.
+    /// No frame of the member has arrived for a while, or ever.
     Silent,
-    /// The member has sent LEAVING, and no frame since.
+    /// LEAVING is the last frame of the member.
     Left,
-    /// This node hears the member, and the member announces that it hears no other member.
+    /// The member announces that it receives no frames from other members, although this node receives its frames.
     Deaf,
-    /// This node hears the member, but the member announces that it does not take the token.
+    /// The member announces that it does not take the token, and this node receives its frames.
     Paused,
 }
 
@@ -38,14 +38,14 @@ impl Presence {
     }
 }
 
-/// A member, as people see it.
+/// A member, in a form for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberView {
     /// MAC address of the member.
     pub mac: MacAddr,
     /// IP address of the member: IPv6, IPv4 mapped to IPv6, or `::` if the member has no address.
     pub ip: [u8; 16],
-    /// Number of further rotations in which this node skips the member.
+    /// Number of rotations in which this node will skip the member.
     pub penalty: u32,
     /// Whether the member is paused: it takes part in the ring, but does not take the token.
     pub paused: bool,
@@ -54,10 +54,10 @@ pub struct MemberView {
     /// Time at which the member's last frame arrived; `None` if no frame has arrived. For this node itself, the time is
     /// the present time.
     pub last_seen: Option<Instant>,
-    /// Options of the member that differ from this node's options, although they must be equal. `None` if all these
-    /// options are equal.
+    /// Options of the member that differ from this node's options, although they must be equal. The value is `None` if
+    /// all these options are equal.
     pub differs: Option<Difference>,
-    /// Version of the member's program, if the member has announced it.
+    /// Version of the member's program; `None` if the member did not announce it.
     pub version: Option<Version>,
 }
 
@@ -77,7 +77,7 @@ impl Lab2 {
         self.role.state()
     }
 
-    /// Returns the held token, or the strongest known token if the node holds no token.
+    /// Returns the held token or, without one, the strongest known token.
     pub fn token(&self) -> Option<Token> {
         let held = self.role.tenure().map(Tenure::token);
         held.or(self.known.token())
@@ -89,15 +89,15 @@ impl Lab2 {
         !self.has_left() && self.may_own() && self.role.unoffered_tenure().is_some()
     }
 
-    /// Returns the token if the node may now grant it to an application. Two conditions must hold: the node [may use
-    /// the token](Self::may_use_token), and no other application still relies on an earlier token
+    /// If the node may grant its token to an application now, returns the token. Two conditions must hold: the node
+    /// [may use the token](Self::may_use_token), and no other application still relies on an earlier token
     /// ([`reliable_from`](Self::reliable_from)).
     pub fn grantable_token(&self, now: Instant) -> Option<Token> {
         let settled = self.reliable_from().is_some_and(|at| at <= now);
         self.token().filter(|_| settled && self.may_use_token())
     }
 
-    /// Returns the time from which an application may rely on the token. Returns `None` if the link was never up.
+    /// Returns the time at which applications may begin to rely on the token. Returns `None` if the link was never up.
     pub fn reliable_from(&self) -> Option<Instant> {
         // An owner that this node has never heard may have granted its token to an application, for at most the longest
         // WAITER_TIMEOUT of all members. And the giver of a token that was acknowledged too late may have minted
@@ -109,19 +109,19 @@ impl Lab2 {
         Some(unsettled.map_or(settled, |until| until.max(settled)))
     }
 
-    /// Returns the end of the lease. Before this time no other node grants a token, whatever happens to this node.
-    /// Returns `None` if this node holds no token.
+    /// Returns the end of the lease. Before this time, no other node grants a token, even if this node fails. Returns
+    /// `None` if this node holds no token.
     pub fn lease_until(&self) -> Option<Instant> {
         let held = self.role.tenure().is_some();
         self.out.due(Timer::Lease).filter(|_| held)
     }
 
-    /// Whether another member has asked for the token and has not yet got it.
+    /// Whether another member asked for the token and still waits for it.
     pub fn is_wanted(&self) -> bool {
         self.members.is_wanted(&self.context)
     }
 
-    /// Returns the holder of the token, as far as this node knows.
+    /// Returns the holder of the token, as this node knows it.
     pub fn owner(&self) -> Option<MacAddr> {
         self.known.owner()
     }
@@ -131,7 +131,7 @@ impl Lab2 {
         self.known.data()
     }
 
-    /// Returns heardAboutToken, the time at which the node last heard of the token.
+    /// Returns heardAboutToken, the time of the last frame about the token.
     pub fn heard_about_token(&self) -> Option<Instant> {
         self.known.last_heard()
     }
@@ -179,31 +179,31 @@ impl Lab2 {
         })
     }
 
-    /// Returns the number of members that take part, as far as this node knows. The node itself counts.
+    /// Returns the number of members that take part, as this node knows it. The node itself counts.
     pub fn present_members(&self) -> usize {
         self.members.present_members(&self.context)
     }
 
-    /// Returns the largest expected number of members that any member has announced. Returns 0 if no member expects a
+    /// Returns the largest expected number of members that any member announced. Returns 0 if no member expects a
     /// number.
     pub fn expected_members(&self) -> usize {
         self.members.expected_size(&self.context).unwrap_or(0)
     }
 
-    /// Returns the silent members in the order of the table. If a member was never heard, its silence is measured from
-    /// the first table that listed the member.
+    /// Returns the silent members in the order of the table. If no frame of a member ever arrived, its silence begins
+    /// with the first table that named the member.
     pub fn silent_members(&self) -> impl Iterator<Item = MacAddr> {
         self.diagnostics
             .silent_members(&self.context, &self.members)
     }
 
-    /// Whether this node announces that it is deaf, because it has heard no frame for a certain time.
+    /// Whether this node announces that it is deaf, because no frame has arrived for a certain time.
     pub fn is_deaf(&self) -> bool {
         self.members.is_deaf(&self.context)
     }
 
-    /// Returns the shortest WAITER_TIMEOUT in the ring, as far as this node knows. When an OWNER has sent no heartbeat
-    /// for this time, the other members may replace it.
+    /// Returns the shortest WAITER_TIMEOUT in the ring, as this node knows it. When an OWNER has been silent for this
+    /// time, the other members may replace it.
     pub fn shortest_waiter_timeout(&self) -> Duration {
         self.members.shortest_waiter_timeout(&self.context)
     }
@@ -214,7 +214,7 @@ impl Lab2 {
         self.diagnostics.problems(&self.context, &self.members, own)
     }
 
-    /// Returns the program that holds the token, as the owner has announced it.
+    /// Returns the program that holds the token, according to the owner's announcement.
     pub fn work(&self) -> Option<&HolderProgram> {
         if self.state() == State::Owner {
             self.diagnostics.own_work()

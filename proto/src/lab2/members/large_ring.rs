@@ -1,4 +1,4 @@
-//! Rules for large rings, which ensure that not all members answer at the same time
+//! Rules for large rings. With these rules, not all members answer at the same time
 //! (`docs/reference/lab2/large-rings.md N1` and N3). The rules do not delay a ring of nine or fewer members.
 
 use std::time::Duration;
@@ -8,13 +8,13 @@ use ring_codec::MacAddr;
 use super::Members;
 use crate::lab2::machine::Context;
 
-/// At most this number of members answer a question: the members that follow the asker in ring order. In the order of
-/// MAC addresses, the first member and this number of members after it send without a delay.
+/// Maximum number of members that answer a question: the members that follow the asker in ring order. In the order of
+/// MAC addresses, the first member and this number of members after it send immediately.
 const FOLLOWERS_MAX: usize = 8;
 /// The largest small ring. In a small ring, each member asks the holder for its table, and the holder sends the table
 /// to this member.
 const SMALL_RING_MAX: usize = FOLLOWERS_MAX + 1;
-/// If only a table has named a member, the member counts as a follower for this number of WAITER_TIMEOUTs.
+/// If only a table named a member, the member counts as a follower for this number of WAITER_TIMEOUTs.
 const HEARSAY_TIMEOUTS: u32 = 4;
 
 impl Members {
@@ -28,9 +28,9 @@ impl Members {
         context.constants().heartbeat / 4
     }
 
-    /// Returns the time by which this node delays a frame if other members may be about to send the same frame. The
-    /// delay is longer if more members come before this node. If this node hears such a frame from another member
-    /// during the delay, it need not send its own frame.
+    /// Returns the delay of a frame that other members may also be about to send. The delay is longer if more members
+    /// precede this node. If such a frame of another member arrives during the delay, this node need not send its own
+    /// frame.
     pub(crate) fn speaking_delay(&self, context: &Context) -> Duration {
         // The first nine members have no delay, so small rings and most elections are not slower.
         let behind = self.table.rank(context.me()).saturating_sub(FOLLOWERS_MAX);

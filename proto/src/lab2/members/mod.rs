@@ -1,6 +1,6 @@
-//! The members of the ring. The module has the table and the profiles of the members. The module also knows since when
-//! members are silent, and in which order this node offers the token to them. This module never decides who owns the
-//! token. Start with `table` and `peer`.
+//! The members of the ring. The module contains the table and the profiles of the members. The module also measures how
+//! long members are silent, and decides in which order this node offers the token to them. This module never decides
+//! who owns the token. Start with `table` and `peer`.
 
 mod deafness;
 mod large_ring;
@@ -36,7 +36,7 @@ use table_broadcast::TableBroadcast;
 #[derive(Debug, Clone)]
 pub(crate) struct Members {
     table: Table,
-    /// The timeouts of the ring. The timeouts are `None` if all members have the same profile as this node.
+    /// The timeouts of the ring. The timeouts are `None` if all members have this node's profile.
     ring_times: Option<RingTimes>,
     hearing: Hearing,
     silence: Silence,
@@ -96,7 +96,7 @@ impl Members {
         self.table.digest()
     }
 
-    /// If the table has changed, computes its hash. So [`digest`](Self::digest) need not compute the hash each time.
+    /// If the table changed, computes its hash. So [`digest`](Self::digest) need not compute the hash each time.
     pub(crate) fn update_hash(&mut self) {
         self.table.update_hash();
     }
@@ -105,7 +105,7 @@ impl Members {
         self.table.differs(digest)
     }
 
-    /// Returns the number of members that come before this node in the order of MAC addresses.
+    /// Returns the number of members before this node in the order of MAC addresses.
     pub(crate) fn own_rank(&self, context: &Context) -> u32 {
         u32::try_from(self.table.rank(context.me())).unwrap_or(u32::MAX)
     }
@@ -136,25 +136,23 @@ impl Members {
         }
     }
 
-    /// Returns the version that a member has announced; `None` if the member has announced no version. `own` is the
-    /// version of this node.
+    /// Returns the version that a member announced; `None` if the member announced no version. `own` is the version of
+    /// this node.
     pub(crate) fn version_of(&self, mac: MacAddr, own: Option<Version>) -> Option<Version> {
         self.table.version_of(mac, own)
     }
 
-    /// Notes the version that a member has announced. A version of `None` means that the member has the same version as
-    /// this node.
+    /// Notes the version that a member announced. The version `None` means that the member has this node's version.
     pub(crate) fn set_version(&mut self, mac: MacAddr, other: Option<Version>) {
         self.table.set_version(mac, other);
     }
 
-    /// Notes a failed handover to a member. Returns how many handovers to this member have failed without a success in
-    /// between.
+    /// Notes a failed handover to a member. Returns the number of successive failed handovers to this member.
     pub(crate) fn note_failure(&mut self, mac: MacAddr) -> u32 {
         self.table.note_failure(mac)
     }
 
-    /// Notes that a member has taken the token.
+    /// Notes that a member took the token.
     pub(crate) fn note_success(&mut self, mac: MacAddr) {
         if let Some(peer) = self.table.peer_mut(mac) {
             peer.penalty.forget_failures();

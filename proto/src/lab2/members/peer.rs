@@ -1,4 +1,4 @@
-//! Data that this node keeps about each member. The node never sends this data.
+//! This node's data about each member. The node never sends this data.
 //!
 //! A simulated ring of 10,000 nodes has 10,000 tables of 10,000 members. So [`Peer`] is small, and [`Notes`] exist only
 //! for the few members that need them.
@@ -7,41 +7,41 @@ use crate::penalty::Penalty;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// Data that every member has, in 24 bytes.
+/// Data of every member, in 24 bytes.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each property is independent of the others"
 )]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Peer {
-    /// Time of the member's last frame, in nanoseconds. If this node has received no frame of the member, this is the
-    /// time at which a table first named the member.
+    /// Time of the member's last frame, in nanoseconds. If no frame of the member arrived, this is the time at which a
+    /// table first named the member.
     pub(super) seen: u64,
-    /// Whether this node has received a frame of the member.
+    /// Whether this node ever received a frame of the member.
     pub(super) heard: bool,
     pub(super) penalty: Penalty,
-    /// Whether the member has sent WANT_TOKEN and has not had the token since then.
+    /// Whether the member sent WANT_TOKEN and has not held the token since this frame.
     pub(super) wants: bool,
     /// Whether this node must still send a PING to this member, because the member is new.
     pub(super) owed_ping: bool,
-    /// Whether the member itself has announced that it has no IP address.
+    /// Whether the member itself announced that it has no IP address.
     pub(super) has_no_ip: bool,
     /// Whether the member already wanted the token when this node's last tenure ended, and still wants it.
     pub(super) overdue: bool,
-    /// Whether the member has announced that it is paused.
+    /// Whether the member announced that it is paused.
     pub(super) paused: bool,
-    /// Whether the member has failed to take the token in this tenure. Any frame of the member except WANT_TOKEN clears
+    /// Whether the member failed to take the token in this tenure. Any frame of the member except WANT_TOKEN clears
     /// this flag.
     pub(super) failed: bool,
-    /// Whether the member has announced that it is deaf.
+    /// Whether the member announced that it is deaf.
     pub(super) deaf: bool,
-    /// Whether LEAVING is the last frame that the member has sent.
+    /// Whether LEAVING is the last frame of the member.
     pub(super) left: bool,
     /// Whether the member has [`Notes`].
     pub(super) has_notes: bool,
-    /// Whether this node has reported the member as silent.
+    /// Whether this node reported the member as silent.
     pub(super) told_silent: bool,
-    /// Whether the member has announced its version.
+    /// Whether the member announced its version.
     pub(super) told_version: bool,
 }
 
@@ -62,17 +62,18 @@ impl Peer {
         self.told_silent
     }
 
-    /// Returns the number of turns in which this node will still skip the member.
+    /// Returns the number of turns in which this node will skip the member.
     pub(crate) const fn penalty(&self) -> u32 {
         self.penalty.skips()
     }
 
-    /// Returns the time of the member's last frame; `None` if only tables have named the member.
+    /// Returns the time of the member's last frame; `None` if only tables named the member.
     pub(crate) fn last_seen(&self) -> Option<Instant> {
         self.heard.then(|| self.silent_since())
     }
 
-    /// Returns the time at which this node last heard the member, or first read its name in a table.
+    /// Returns the time of the member's last frame or, before its first frame, the time at which a table first named
+    /// it.
     pub(crate) fn silent_since(&self) -> Instant {
         Instant::from_nanos(self.seen)
     }
@@ -82,24 +83,24 @@ impl Peer {
         !self.paused && !self.deaf
     }
 
-    /// Whether this node may now offer the token to the member. One condition is that this node has heard the member at
-    /// `since` or later.
+    /// Whether this node may now offer the token to the member. One condition: a frame of the member arrived at `since`
+    /// or later.
     pub(crate) fn is_eligible(&self, since: Instant) -> bool {
         self.may_own() && self.penalty.skips() == 0 && self.was_heard_since(since)
     }
 
-    /// Whether the member is gone: it has left, or this node has not heard it since `alive`.
+    /// Whether the member is gone: it left, or its last frame arrived before `alive`.
     pub(crate) fn is_gone(&self, alive: Instant) -> bool {
         self.left || !self.was_heard_since(alive)
     }
 
-    /// Whether this node has received a frame of the member at `since` or later.
+    /// Whether a frame of the member arrived at `since` or later.
     pub(crate) fn was_heard_since(&self, since: Instant) -> bool {
         self.last_seen().is_some_and(|seen| seen >= since)
     }
 }
 
-/// Data about a member whose table or address has differed from this node's. Few members have such data.
+/// Data about a member whose table or address differed from this node's values. Only few members have such data.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Notes {
     /// Limits how often this node sends PING to the member because their tables differ.
@@ -108,7 +109,7 @@ pub(super) struct Notes {
     pub(super) answers: Throttle,
     /// Limits how often this node answers RING_MEMBERS of the member with RING_MEMBERS.
     pub(super) returns: Throttle,
-    /// The time since which the table of another member has had a different IP address for this member.
+    /// The time at which the table of another member began to differ in this member's IP address.
     pub(super) disputed_since: Option<Instant>,
     /// Limits how often this node sends RING_MEMBERS to the member because its IP address is disputed.
     pub(super) disputes: Throttle,

@@ -13,10 +13,9 @@ use crate::time::nanos;
 
 /// The smallest MTU that Linux allows, in bytes. If a profile contains a smaller MTU, it counts as this MTU.
 const MTU_MIN: usize = 68;
-/// A profile of another member cannot force a shorter WAITER_TIMEOUT than this on an OWNER.
+/// The shortest WAITER_TIMEOUT that a profile of another member can force on an OWNER.
 const WAITER_TIMEOUT_MIN: Duration = Duration::from_millis(2);
-/// A member that was silent for longer than this does not count for the ring's timeouts, even if its heartbeat period
-/// is very long.
+/// The longest silence of a member that counts for the ring's timeouts, even if its heartbeat period is very long.
 const SILENCE_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// Tells how a received profile differs from the previous profile.
@@ -24,15 +23,15 @@ const SILENCE_MAX: Duration = Duration::from_secs(60 * 60);
 pub(crate) enum ProfileChange {
     /// The profile equals this node's profile, and the previous profile did too.
     Same,
-    /// The profile differs from this node's profile, but is the same as the member's previous profile.
+    /// The profile differs from this node's profile, but is equal to the member's previous profile.
     Repeated,
-    /// The profile is not the same as the member's previous profile.
+    /// The profile differs from the member's previous profile.
     Changed,
 }
 
 impl Members {
-    /// Returns the profiles of members that are not silent. Profiles that equal this node's profile are left out. If a
-    /// member has a longer heartbeat period, it may be silent for longer.
+    /// Returns the profiles of members that are not silent. Profiles that equal this node's profile are left out. A
+    /// member with a longer heartbeat period may be silent for longer.
     fn current_profiles(&self, context: &Context) -> impl Iterator<Item = (MacAddr, Profile)> {
         self.table.profiles().filter(|(mac, profile)| {
             // A node that has not listened for long enough cannot tell which members are silent, so all profiles count.
@@ -40,7 +39,7 @@ impl Members {
         })
     }
 
-    /// Returns the profiles of members that have not left and are not silent. The heartbeat period of the member itself
+    /// Returns the profiles of members that did not leave and are not silent. The heartbeat period of the member itself
     /// decides whether the member is silent. This node's period is not used, because it changes when this node is
     /// apart.
     pub(super) fn present_profiles(
@@ -65,7 +64,7 @@ impl Members {
         })
     }
 
-    /// Returns the profiles whose timeouts count. If a member is apart, its profile does not count, because such a
+    /// Returns the profiles with timeouts that count. If a member is apart, its profile does not count, because such a
     /// member never owns the token.
     fn binding_profiles(&self, context: &Context) -> impl Iterator<Item = Profile> {
         let profiles = self.current_profiles(context).map(|(_, profile)| profile);
@@ -107,14 +106,14 @@ impl Members {
         context.mtu().min(smallest.max(MTU_MIN))
     }
 
-    /// Whether this node's MTU is too small for a PING with a profile. A node with such an MTU announces its MTU in
+    /// Whether this node's MTU is too small for a PING with a profile. A node with such an MTU announces it in
     /// WHERE_IS_TOKEN, because this frame is shorter than PING.
     pub(crate) fn is_mtu_too_small_for_ping(context: &Context) -> bool {
         context.mtu() < PING_LEN + Profile::LEN
     }
 
     /// Whether a PING with a promise fits this node's MTU and the receiver's MTU. The receiver may be the broadcast
-    /// address, which stands for all members.
+    /// address. This address means all members.
     pub(crate) fn does_promise_fit(&self, context: &Context, to: MacAddr) -> bool {
         let theirs = if to == MacAddr::BROADCAST {
             self.smallest_mtu(context).0
@@ -125,8 +124,8 @@ impl Members {
         context.mtu().min(theirs) >= PROMISE_LEN
     }
 
-    /// Handles a member's profile. Stores the profile only if it differs from this node's profile. In a healthy ring,
-    /// all profiles are equal.
+    /// Handles a member's profile. If the profile differs from this node's profile, stores it. In a healthy ring, all
+    /// profiles are equal.
     pub(crate) fn learn_profile(
         &mut self,
         context: &Context,
@@ -166,7 +165,7 @@ impl Members {
         self.table.set_profile(mac, None)
     }
 
-    /// Whether all members have the same profile as this node.
+    /// Whether all members have this node's profile.
     pub(crate) fn is_uniform(&self) -> bool {
         self.table.profiles.is_empty()
     }
@@ -190,8 +189,8 @@ impl Members {
         })
     }
 
-    /// Returns the shortest WAITER_TIMEOUT in the ring, as far as this node knows. When an OWNER has sent no heartbeat
-    /// for this time, the ring may replace it.
+    /// Returns the shortest WAITER_TIMEOUT in the ring, as this node knows it. When an OWNER has been silent for this
+    /// time, the ring may replace it.
     pub(crate) fn shortest_waiter_timeout(&self, context: &Context) -> Duration {
         if self.is_uniform() {
             return context.waiter_timeout();
@@ -215,8 +214,8 @@ impl Members {
         })
     }
 
-    /// Returns the longest WAITER_TIMEOUT of any member, as far as this node knows. An application of the last OWNER
-    /// may rely on its token for this time.
+    /// Returns the longest WAITER_TIMEOUT of any member, as this node knows it. An application of the last OWNER may
+    /// rely on its token for this time.
     pub(crate) fn longest_waiter_timeout(&self, context: &Context) -> Duration {
         let own = context.waiter_timeout();
         // Silent members also count: the daemon of a member may be dead while its application still runs.
@@ -230,7 +229,7 @@ impl Members {
     }
 
     /// Returns the period of an OWNER's heartbeats. The period is so short that it suits the shortest WAITER_TIMEOUT in
-    /// the ring. But the period has a lower limit, so that no profile can make an OWNER flood the network segment.
+    /// the ring. But the period has a lower limit, so that profiles cannot make an OWNER flood the network segment.
     pub(crate) fn heartbeat_period(&self, context: &Context) -> Duration {
         let own = context.constants().heartbeat;
         if self.is_uniform() {
@@ -249,8 +248,8 @@ impl Members {
         theirs.map_or(own, |profile| own.min(Duration::from_nanos(profile.take)))
     }
 
-    /// Returns the smallest known MTU, and the member that has this MTU. Returns `None` as the member if this node has
-    /// the smallest MTU.
+    /// Returns the smallest known MTU, and the member with this MTU. Returns `None` as the member if this node has the
+    /// smallest MTU.
     pub(crate) fn smallest_mtu(&self, context: &Context) -> (usize, Option<MacAddr>) {
         let others = self.current_profiles(context);
         let smallest = others

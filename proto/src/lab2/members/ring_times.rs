@@ -1,6 +1,6 @@
 //! The ring's timeouts, and the members that are apart. A member is apart if its timeouts differ too much from the
-//! ring's (`docs/reference/lab2/faults.md X1` to X8). A member that is apart uses the ring's timeouts, but takes part
-//! in no election and does not own the token. All members apply the same rule.
+//! ring's timeouts (`docs/reference/lab2/faults.md X1` to X8). A member that is apart uses the ring's timeouts, but
+//! takes part in no election and does not own the token. All members apply the same rule.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use crate::lab2::machine::Context;
 use crate::lab2::{Constants, HEARTBEAT_MIN, PERIOD_MAX, TAKE_TIMEOUT_MIN};
 use crate::time::nanos;
 
-/// A member is apart if its WAITER_TIMEOUT or TAKE_TIMEOUT differs from the ring's by more than this factor.
+/// The maximum factor between a member's WAITER_TIMEOUT or TAKE_TIMEOUT and the ring's. With a larger factor, the
+/// member is apart.
 pub(crate) const APART_FACTOR: u32 = 10;
 
 /// The WAITER_TIMEOUT and the TAKE_TIMEOUT of the ring, in nanoseconds. Each of the two values is the median over all
@@ -24,9 +25,9 @@ pub(super) struct RingTimes {
 }
 
 impl RingTimes {
-    /// Computes the medians of WAITER_TIMEOUT and TAKE_TIMEOUT. `times` has one pair of timeouts per member. If the
-    /// number of members is even, there are two middle values. The median is the middle value that is nearer to the
-    /// default. So all members compute the same median.
+    /// Computes the medians of WAITER_TIMEOUT and TAKE_TIMEOUT. `times` contains one pair of timeouts for each member.
+    /// If the number of members is even, there are two middle values. The median is the middle value that is nearer to
+    /// the default. So all members compute the same median.
     fn median_of(times: &mut [(u64, u64)]) -> Self {
         let usual = Constants::default();
         times.sort_unstable_by_key(|&(waiter_timeout, _)| waiter_timeout);
@@ -40,7 +41,7 @@ impl RingTimes {
         }
     }
 
-    /// Whether a member that has this profile is apart.
+    /// Whether a member with this profile is apart.
     fn is_apart(&self, profile: &Profile) -> bool {
         differ_by_factor(profile.patience, self.waiter_timeout)
             || differ_by_factor(profile.take, self.take_timeout)

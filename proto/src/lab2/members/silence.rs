@@ -1,4 +1,4 @@
-//! The rules by which a member counts as silent, and the rules by which a silent member is removed
+//! The rules for silent members: when a member counts as silent, and when it is removed
 //! (`docs/reference/lab2/membership.md S1` to S10).
 
 use std::hash::Hash;
@@ -12,22 +12,22 @@ use crate::lab2::machine::{Content, Context, Output, Timer, Writer};
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// Each member broadcasts at least once in this number of heartbeat periods. In a ring with more members than this
-/// number, the number of periods equals the number of members.
+/// Each member broadcasts at least once during this number of heartbeat periods. In a ring with more members, the
+/// number of periods equals the number of members.
 const SIGN_OF_LIFE_PERIODS: usize = 64;
-/// For this number of WAITER_TIMEOUTs after the removal of a member, tables do not bring the member back.
+/// The number of WAITER_TIMEOUTs after the removal of a member during which tables do not bring it back.
 const TOMBSTONE_TIMEOUTS: u32 = 16;
 
 /// Length of a FORGET payload without members, in bytes.
 const FORGET_HEADER_LEN: usize = 10;
 
-/// Data about silence: which members this node has not heard, and when this node itself was silent.
+/// Data about silence: the silent members, and the silence of this node.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Silence {
-    /// Time of this node's last broadcast that shows that this node is alive.
+    /// Time of the last broadcast that showed that this node is alive.
     last_broadcast: Option<Instant>,
-    /// If several handovers in a row have failed, the time of the first of them. While this time is set, this node
-    /// offers the token only to members that it has heard at this time or later.
+    /// If several successive handovers failed, the time of the first of them. While this time is set, this node offers
+    /// the token only to members whose frames arrived at this time or later.
     doubted_since: Option<Instant>,
     /// Time at which this node, as OWNER, last searched for members that must be removed.
     last_sweep: Option<Instant>,
@@ -43,7 +43,7 @@ impl Silence {
         self.last_broadcast = None;
     }
 
-    /// Writes ages. All ages that are larger than `silence` are written as the same value.
+    /// Writes ages. All ages above `silence` are written as the same value.
     pub(super) fn snapshot(&self, writer: &mut Writer, silence: Duration) {
         let Self {
             last_broadcast,
@@ -107,15 +107,14 @@ impl Members {
         self.sign_of_life_period(context).saturating_mul(2)
     }
 
-    /// Returns a time. This node offers the token only to members that it has heard at this time or later.
+    /// Returns a time. This node offers the token only to members whose frames arrived at this time or later.
     pub(crate) fn eligible_since(&self, context: &Context) -> Instant {
         let alive = context.now().before(self.silent_after(context));
         let doubted_since = self.silence.doubted_since;
         doubted_since.map_or(alive, |doubted_since| alive.max(doubted_since))
     }
 
-    /// Stops offers to members that this node has not heard since `since`, the time at which the first failed handover
-    /// began.
+    /// Stops offers to members without frames since `since`, the time of the first failed handover.
     pub(crate) fn set_doubt(&mut self, since: Instant) {
         // Thousands of members may be dead, and each offer to a dead member costs time. This node soon hears every
         // member that is alive.
@@ -143,7 +142,7 @@ impl Members {
         if is_due { MacAddr::BROADCAST } else { holder }
     }
 
-    /// Whether a member other than this node is gone: it has left, or this node has not heard it for `silence`.
+    /// Whether a member other than this node is gone: it left, or no frame of it has arrived for `silence`.
     pub(crate) fn is_gone(&self, context: &Context, mac: MacAddr, silence: Duration) -> bool {
         let alive = context.now().before(silence);
         let peer = self.peer(mac);
@@ -159,7 +158,7 @@ impl Members {
     }
 
     /// Schedules the removal of silent members, and the announcements that are due. Call this function after this node
-    /// has sent a heartbeat.
+    /// sends a heartbeat.
     pub(crate) fn on_heartbeat_sent(&mut self, context: &Context, out: &mut Output) {
         let now = context.now();
         // The first heartbeat only starts the first period: a node that has just been started does not know which
@@ -176,8 +175,8 @@ impl Members {
     }
 
     /// Schedules the announcement of an MTU that is too small for PING. This node repeats the announcement, because new
-    /// members and members from the other side of a split have not received it. Until such members know the MTU, their
-    /// tokens do not arrive at this node.
+    /// members and members from the other side of a split missed it. Until such members know the MTU, their tokens do
+    /// not reach this node.
     pub(crate) fn schedule_mtu_announcement(&self, context: &Context, out: &mut Output) {
         if Self::is_mtu_too_small_for_ping(context) && self.is_mtu_due(context) {
             out.set(Timer::Members, context.now());
@@ -198,8 +197,8 @@ impl Members {
         }
     }
 
-    /// If another member still names a removed member, schedules FORGET. The schedule ensures that FORGET is sent even
-    /// if this node hands the token over before its next heartbeat.
+    /// If another member still names a removed member, schedules FORGET. Because of the schedule, this node sends
+    /// FORGET even if it hands the token over before its next heartbeat.
     pub(crate) fn schedule_forget(&self, context: &Context, out: &mut Output) {
         let now = context.now();
         if self
@@ -211,8 +210,8 @@ impl Members {
         }
     }
 
-    /// Returns the members that must be removed, because they have been silent for `--forget-after`. Returns no more
-    /// members than one FORGET can name.
+    /// Returns the members that must be removed because they were silent for `--forget-after`. Returns at most as many
+    /// members as one FORGET can name.
     pub(crate) fn take_expired(&mut self, context: &Context) -> Vec<MacAddr> {
         let Some(after) = context.constants().forget else {
             return Vec::new();
@@ -264,8 +263,8 @@ impl Members {
         fitting.clamp(1, FORGOTTEN_PER_FRAME_MAX)
     }
 
-    /// Returns those members of a FORGET that have left, or that this node has not heard for WAITER_TIMEOUT. The result
-    /// is sorted by MAC.
+    /// From the members of a FORGET, returns those that left or that have been silent for WAITER_TIMEOUT. The result is
+    /// sorted by MAC.
     pub(crate) fn select_gone(&self, context: &Context, members: &[MacAddr]) -> Vec<MacAddr> {
         // If the time of silence decided, one frame that only this node has heard would keep the member. The tables
         // would differ until the member is silent for this node too.
@@ -276,7 +275,7 @@ impl Members {
         gone
     }
 
-    /// Returns the member that has been silent longest. If the table is full, a new member replaces this member.
+    /// Returns the member with the longest silence. If the table is full, a new member replaces this member.
     pub(crate) fn longest_silent_member(&self, context: &Context) -> Option<MacAddr> {
         let alive = context.now().before(self.silent_after(context));
         let gone = self.others(context).filter(|(_, peer)| peer.is_gone(alive));

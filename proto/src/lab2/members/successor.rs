@@ -1,5 +1,5 @@
-//! The choice of the successor. The candidates are the members in ring order. The first candidate follows the last
-//! member to which this node offered the token.
+//! The choice of the successor. The candidates are the members in ring order. The first candidate is the member after
+//! the last member that got an offer of the token.
 
 use std::ops::Range;
 
@@ -12,9 +12,9 @@ use crate::lab2::machine::Context;
 use crate::time::Instant;
 
 impl Members {
-    /// Returns the next member to which this node offers the token. If `passed_over` is given, the result is
-    /// `passed_over`. Otherwise the result is the next member after `last` that wants the token, or else the next
-    /// eligible member after `last`.
+    /// Returns the next member that gets an offer of the token. If `passed_over` is given, the result is `passed_over`.
+    /// Otherwise the result is the next member after `last` that wants the token, or else the next eligible member
+    /// after `last`.
     pub(crate) fn next_successor(
         &mut self,
         context: &Context,
@@ -26,8 +26,8 @@ impl Members {
             .or_else(|| self.next_eligible(context, last))
     }
 
-    /// Returns a member that has wanted the token for a whole rotation. In ring order, this member is between `giver`
-    /// and this node.
+    /// Returns a member that has waited for the token for a whole rotation. In ring order, this member is between
+    /// `giver` and this node.
     pub(crate) fn find_passed_over(
         &mut self,
         context: &Context,
@@ -37,7 +37,7 @@ impl Members {
         self.find_wanting(context, giver, |mac, peer| peer.overdue && mac != giver)
     }
 
-    /// Returns the next member after `last` that is eligible and wants the token.
+    /// Returns the next eligible member after `last` that wants the token.
     pub(crate) fn next_wanting(&mut self, context: &Context, last: MacAddr) -> Option<MacAddr> {
         self.find_wanting(context, last, |_, _| true)
     }
@@ -63,8 +63,8 @@ impl Members {
         found.map(|place| table.members[place % table.len()].mac)
     }
 
-    /// Returns the next eligible member after `last`. If this node passes over members that have a penalty, reduces the
-    /// penalty of each such member by one turn.
+    /// Returns the next eligible member after `last`. If this node passes over members with a penalty, the penalty of
+    /// each such member decreases by one turn.
     fn next_eligible(&mut self, context: &Context, last: MacAddr) -> Option<MacAddr> {
         let since = self.eligible_since(context);
         let table = &mut self.table;
@@ -99,8 +99,8 @@ impl Members {
                 .any(|(_, peer)| peer.wants && peer.is_eligible(since))
     }
 
-    /// Whether handovers to all possible successors have failed. Possible successors are the other members that were
-    /// heard at `since` or later and may own the token. Returns false if there are no possible successors.
+    /// Whether handovers to all possible successors failed. Possible successors are the other members whose frames
+    /// arrived at `since` or later and that may own the token. Returns `false` if there are no possible successors.
     pub(crate) fn have_all_failed(&self, context: &Context, since: Instant) -> bool {
         let others = self.others(context);
         let mut able = others.filter(|(_, peer)| peer.may_own() && peer.was_heard_since(since));
@@ -109,9 +109,9 @@ impl Members {
 }
 
 impl Table {
-    /// Returns the places of the members that come after `last` and before `me` in ring order. A place can be beyond
-    /// the end of the table. The caller takes each place modulo the length of the table, so such places begin at the
-    /// start of the table.
+    /// Returns the places of the members after `last` and before `me` in ring order. A place can be beyond the end of
+    /// the table. The caller takes each place modulo the length of the table, so such places begin at the start of the
+    /// table.
     pub(super) fn places_between(&mut self, last: MacAddr, me: MacAddr) -> Range<usize> {
         self.sort();
         let len = self.members.len();

@@ -17,11 +17,11 @@ use crate::throttle::Throttle;
 const RING_MEMBERS_HEADER_LEN: usize =
     FRAME_LEN_MAX - ETHERNET_HEADER_LEN - MEMBERS_PER_FRAME_MAX * size_of::<Member>();
 
-/// If this node hears a member whose IP address is disputed, the member may correct the address for this number of
+/// After a frame of a member with a disputed IP address arrives, the member may correct the address for this number of
 /// WAITER_TIMEOUTs.
 const DISPUTE_TIMEOUTS: u32 = 4;
 
-/// Result of the search for the author of a frame in the member table.
+/// Result of searching the member table for the author of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AuthorStatus {
     Known,
@@ -63,15 +63,15 @@ impl Members {
         }
     }
 
-    /// Notes that this node has greeted a member, with a PING or with another frame that has the same effect.
+    /// Notes that this node greeted a member, with a PING or with another frame of the same effect.
     pub(crate) fn note_greeted(&mut self, mac: MacAddr) {
         if let Some(peer) = self.table.peer_mut(mac) {
             peer.owed_ping = false;
         }
     }
 
-    /// Stores a member's IP address from the member's PING. If the member had another address before, returns the
-    /// previous address.
+    /// Stores a member's IP address from the member's PING. If the member had a different address before, returns this
+    /// earlier address.
     pub(crate) fn learn_ip(&mut self, mac: MacAddr, ip: [u8; 16]) -> Option<[u8; 16]> {
         let at = self.table.find(mac)?;
         // If the member itself has announced that it has no address, another member's table must not add one.
@@ -80,7 +80,7 @@ impl Members {
         self.table.set_ip(at, ip).then_some(before)
     }
 
-    /// Sets this node's IP address. Returns whether the IP address has changed.
+    /// Sets this node's IP address. Returns whether the IP address changed.
     pub(crate) fn set_own_ip(&mut self, context: &Context) -> bool {
         let at = self.table.find(context.me());
         at.is_some_and(|at| self.table.set_ip(at, context.ip()))
@@ -93,7 +93,7 @@ impl Members {
     }
 
     /// If this node is OWNER, and the digest in a member's PING differs from its own digest, sends the table to the
-    /// member. If this node is not OWNER, only notes that the member has asked.
+    /// member. If this node is not OWNER, only notes the member's question.
     pub(crate) fn compare_with_asker(
         &mut self,
         context: &Context,
@@ -115,7 +115,7 @@ impl Members {
     }
 
     /// If the table of a holder differs from this node's table, sends PING to the holder. In a small ring, this node
-    /// sends the PING even while it is OWNER.
+    /// sends the PING even as OWNER.
     pub(crate) fn compare_with_holder(
         &mut self,
         context: &Context,
@@ -236,7 +236,7 @@ impl Members {
     }
 
     /// Chooses between two IP addresses that two tables have for one member. Also returns whether this node must ask
-    /// the member which address is right.
+    /// the member for the right address.
     fn choose_ip(
         &mut self,
         context: &Context,
@@ -304,8 +304,8 @@ impl Members {
         }
     }
 
-    /// Broadcasts PING. Call this function when another table does not list this node, or has a wrong IP address for
-    /// this node.
+    /// Broadcasts PING. Call this function when another table does not contain this node, or contains a wrong IP
+    /// address for it.
     pub(crate) fn correct_own_entry(&mut self, context: &Context, out: &mut Output) {
         let (now, heartbeat) = (context.now(), context.constants().heartbeat);
         if out.may_reply() && self.corrections.try_take(now, heartbeat) {
@@ -313,7 +313,7 @@ impl Members {
         }
     }
 
-    /// Handles LEAVING. From now on, this node skips the member until it hears the member again.
+    /// Handles LEAVING. From now on, this node skips the member until a frame of the member arrives.
     pub(crate) fn leave(&mut self, mac: MacAddr) {
         self.set_wants(mac, false);
         // If the member comes back, it may have been restarted without the pause.
@@ -325,7 +325,7 @@ impl Members {
         }
     }
 
-    /// Notes that the member with this node's old address has left, because no node answers at the old address.
+    /// Notes that the member with this node's old address left, because no node answers at this address.
     pub(crate) fn leave_address(&mut self, context: &Context, old: MacAddr) {
         if let Some(at) = self.table.find(old) {
             self.table.set_left(at, true);
@@ -351,8 +351,7 @@ impl Members {
     }
 
     /// Sends the table to a member. Sends as many frames as this node may still send in answer to the current frame.
-    /// Sends the table at most once per period for each cause. The next call continues with the part that follows the
-    /// last sent part.
+    /// Sends the table at most once per period for each cause. The next call continues after the last part.
     fn send_table(
         &mut self,
         context: &Context,
@@ -376,7 +375,8 @@ impl Members {
         }
     }
 
-    /// Returns the part of the table that begins at place `first`. The part is as long as fits into one frame.
+    /// Returns the part of the table that begins at place `first`. The part contains as many members as fit into one
+    /// frame.
     pub(crate) fn table_part(&self, context: &Context, first: usize) -> &[Member] {
         let members = self.table.members();
         let first = first.min(members.len());
@@ -391,8 +391,8 @@ impl Members {
         fitting.clamp(1, MEMBERS_PER_FRAME_MAX)
     }
 
-    /// Returns whether an action for a member is allowed now. Each action is allowed once per period. If this function
-    /// allows the action, the action counts as done. For an address that is not in the table, no action is allowed.
+    /// Returns whether an action for a member is allowed now. Each action is possible once per period. If this function
+    /// allows the action, the action counts as done. For an address outside the table, no action is possible.
     fn allow_once_a_period(
         &mut self,
         context: &Context,

@@ -1,4 +1,4 @@
-//! The member table: a vector of members sorted by MAC, and the data that this node keeps about each member.
+//! The member table: a vector of members sorted by MAC, and this node's data about each member.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,7 @@ const UNSORTED_MAX: usize = 128;
 pub(super) struct Table {
     /// The members in wire format. So the hash and RING_MEMBERS need no copy of the members.
     pub(super) members: Vec<Member>,
-    /// Number of sorted members. Behind the sorted members stand a few unsorted members, in the order of their
-    /// insertion.
+    /// Number of sorted members. A few unsorted members follow the sorted members, in the order of their insertion.
     pub(super) sorted_len: usize,
     /// Data of the members: `peers[i]` belongs to `members[i]`.
     pub(super) peers: Vec<Peer>,
@@ -34,15 +33,15 @@ pub(super) struct Table {
     pub(super) profiles: BTreeMap<MacAddr, Profile>,
     /// The versions that differ from the version of this node, by MAC.
     pub(super) versions: BTreeMap<MacAddr, Version>,
-    /// The ringMembersHash. The hash is `None` if the table has changed since the hash was last computed.
+    /// The ringMembersHash. The hash; `None` if the table changed after the last computation of the hash.
     pub(super) hash: Option<u64>,
     pub(super) max: usize,
-    /// Place of the author of the latest frame. The next lookup is usually for the same member. Any value is valid.
+    /// Place of the latest frame's author. The next lookup is usually for the same member. Any value is valid.
     pub(super) latest: usize,
     pub(super) wanting: usize,
     /// Number of members whose flag `failed` is set.
     pub(super) failed: usize,
-    /// Number of members that were heard and have not left since they were last heard.
+    /// Number of members whose frames arrived and that did not leave after their last frame.
     pub(super) heard: usize,
     /// Members that were removed recently.
     pub(super) removed: Tombstones,
@@ -81,8 +80,8 @@ impl Table {
         self.members.len()
     }
 
-    /// Returns the size and hash of the table. If the table has changed since the last
-    /// [`update_hash`](Self::update_hash), computes the hash.
+    /// Returns the size and hash of the table. If the table changed after the last [`update_hash`](Self::update_hash),
+    /// computes the hash.
     pub(super) fn digest(&self) -> Digest {
         Digest {
             size: self.size(),
@@ -109,7 +108,7 @@ impl Table {
         digest != self.digest()
     }
 
-    /// Computes the hash if the members have changed, so that [`digest`](Self::digest) does not compute it each time.
+    /// If the members changed, computes the hash. Then [`digest`](Self::digest) need not compute it each time.
     pub(super) fn update_hash(&mut self) {
         if self.hash.is_none() {
             self.sort();
@@ -156,7 +155,7 @@ impl Table {
         order
     }
 
-    /// Returns the members. Only after [`sort`](Self::sort) are the members in order.
+    /// Returns the members. The members are in order only after [`sort`](Self::sort).
     pub(super) fn members(&self) -> &[Member] {
         &self.members
     }
@@ -169,7 +168,7 @@ impl Table {
         self.find_place(mac, self.latest).ok()
     }
 
-    /// Returns how many members have a smaller address than `mac`.
+    /// Returns the number of members with a smaller address than `mac`.
     pub(super) fn rank(&self, mac: MacAddr) -> usize {
         let (sorted, unsorted) = self.members.split_at(self.sorted_len);
         let before = unsorted.iter().filter(|member| member.mac < mac);
@@ -184,8 +183,8 @@ impl Table {
         self.find(mac).map(|at| &mut self.peers[at])
     }
 
-    /// Returns the notes about a member. Creates the notes if the member has no notes. Returns `None` if `mac` is not
-    /// in the table.
+    /// Returns the notes about a member. If the member has no notes, creates them. Returns `None` if `mac` is not in
+    /// the table.
     pub(super) fn notes_mut(&mut self, mac: MacAddr) -> Option<&mut Notes> {
         let peer = self.find(mac).map(|at| &mut self.peers[at])?;
         peer.has_notes = true;
@@ -196,13 +195,13 @@ impl Table {
         self.profiles.iter().map(|(&mac, &profile)| (mac, profile))
     }
 
-    /// Returns a member's profile, if it differs from this node's.
+    /// Returns a member's profile, if it differs from this node's profile.
     pub(super) fn profile_of(&self, mac: MacAddr) -> Option<Profile> {
         self.profiles.get(&mac).copied()
     }
 
-    /// Stores a member's profile. A profile of `None` means that the profile is unknown, or that it equals this node's
-    /// profile. Returns whether this call has changed the stored profile.
+    /// Stores a member's profile. The profile `None` means that the profile is unknown, or that it equals this node's
+    /// profile. Returns whether this call changed the stored profile.
     pub(super) fn set_profile(&mut self, mac: MacAddr, profile: Option<Profile>) -> bool {
         let before = match profile {
             // Forged authors must not fill the map: the limit of the table is also the limit of the map.
@@ -213,15 +212,15 @@ impl Table {
         before != profile
     }
 
-    /// Returns the version that a member has announced; `None` if the member has announced no version. `own` is this
-    /// node's version.
+    /// Returns the version that a member announced; `None` if the member announced no version. `own` is this node's
+    /// version.
     pub(super) fn version_of(&self, mac: MacAddr, own: Option<Version>) -> Option<Version> {
         let at = self.find(mac).filter(|&at| self.peers[at].told_version)?;
         let other = self.versions.get(&self.members[at].mac);
         other.copied().or(own)
     }
 
-    /// Notes the version that a member has announced; `None` stands for this node's version.
+    /// Notes the version that a member announced; `None` means this node's version.
     pub(super) fn set_version(&mut self, mac: MacAddr, other: Option<Version>) {
         let Some(peer) = self.peer_mut(mac) else {
             return;
@@ -233,7 +232,7 @@ impl Table {
         }
     }
 
-    /// Adds a member if it is absent and the table is not full.
+    /// If the member is absent and the table is not full, adds the member.
     pub(super) fn insert(&mut self, mac: MacAddr) -> Insertion {
         match self.find_place(mac, self.latest) {
             Ok(at) => {
@@ -244,7 +243,7 @@ impl Table {
         }
     }
 
-    /// Adds this node if it is absent, even to a full table.
+    /// If this node is absent, adds it, even to a full table.
     pub(super) fn insert_own(&mut self, mac: MacAddr) -> Insertion {
         // A node that is not in its table would have no place in ring order.
         let max = std::mem::replace(&mut self.max, usize::MAX);
@@ -253,7 +252,7 @@ impl Table {
         inserted
     }
 
-    /// Sets a member's IP address. Returns whether the address has changed.
+    /// Sets a member's IP address. Returns whether the address changed.
     pub(super) fn set_ip(&mut self, at: usize, ip: [u8; 16]) -> bool {
         let member = &mut self.members[at];
         let changed = member.ip != ip;
@@ -271,7 +270,7 @@ impl Table {
         changed
     }
 
-    /// Adds a member at the place that [`find_place`](Self::find_place) returned, if the table is not full.
+    /// If the table is not full, adds a member at the place from [`find_place`](Self::find_place).
     pub(super) fn insert_at(&mut self, at: usize, member: Member) -> Insertion {
         if self.members.len() >= self.max {
             return Insertion::Full;
@@ -292,7 +291,7 @@ impl Table {
         Insertion::New(self.rank(member.mac))
     }
 
-    /// Returns the place of a member. If the member is not in the table, the error is the place at which to insert it.
+    /// Returns the place of a member. If the member is not in the table, the error is the place for its insertion.
     /// `hint` is a guess of the member's place.
     pub(super) fn find_place(&self, mac: MacAddr, hint: usize) -> Result<usize, usize> {
         if self
@@ -329,9 +328,8 @@ impl Table {
         self.peers[at].overdue = false;
     }
 
-    /// Notes that this node has received a frame of the member at the place `at`. The frame makes the member eligible
-    /// at once. There is one exception: a WANT_TOKEN has no such effect if the member has failed to take the token in
-    /// this tenure.
+    /// Notes that a frame of the member at the place `at` arrived. The frame makes the member eligible at once. There
+    /// is one exception: a WANT_TOKEN has no such effect if the member failed to take the token in this tenure.
     pub(super) fn note_heard(&mut self, at: usize, arrived: Instant, only_wants: bool) {
         let peer = &mut self.peers[at];
         // A delayed frame must not move the time back.
@@ -354,7 +352,7 @@ impl Table {
         }
     }
 
-    /// Notes whether the member at the place `at` has left.
+    /// Notes whether the member at the place `at` left.
     pub(super) fn set_left(&mut self, at: usize, left: bool) {
         let peer = &mut self.peers[at];
         if peer.heard && peer.left != left {
@@ -367,7 +365,7 @@ impl Table {
         self.peers.iter().filter(|peer| peer.left).count()
     }
 
-    /// Notes that a member has not taken the token. Returns how many handovers to this member have failed in a row.
+    /// Notes that a member did not take the token. Returns the number of successive failed handovers to this member.
     pub(super) fn note_failure(&mut self, mac: MacAddr) -> u32 {
         self.set_wants(mac, false);
         let Some(at) = self.find(mac) else { return 0 };
@@ -379,8 +377,8 @@ impl Table {
         peer.penalty.failures()
     }
 
-    /// Notes the end of this node's tenure. If a member has failed in this tenure and has asked for the token again, it
-    /// is eligible in the next tenure. If a member wants the token, it becomes overdue.
+    /// Notes the end of this node's tenure. If a member failed in this tenure and asked for the token again, it is
+    /// eligible in the next tenure. If a member wants the token, it becomes overdue.
     pub(super) fn end_tenure(&mut self) {
         // A plain rotation changes nothing here. The early return saves a pass over the table in each hop.
         if self.failed == 0 && self.wanting == 0 {

@@ -18,9 +18,9 @@ pub(super) struct TableBroadcast {
     pub(super) digest: Digest,
     /// Last member of the latest part.
     pub(super) last_member: MacAddr,
-    /// Holder that has sent the latest part.
+    /// Holder that sent the latest part.
     pub(super) sender: MacAddr,
-    /// Number of parts that all holders together have sent in this period.
+    /// Number of parts that all holders together sent in this period.
     pub(super) parts: usize,
     pub(super) periods: Throttle,
     /// Limits how often this node asks a holder after a TOKEN_IS_HERE with a different digest.
@@ -57,7 +57,7 @@ impl Members {
         }
     }
 
-    /// Asks for the holder's table by a broadcast PING, if the tables still differ. The PING also makes this node known
+    /// If the tables still differ, asks for the holder's table by a broadcast PING. The PING also makes this node known
     /// to all members.
     pub(crate) fn ask_for_table(&mut self, context: &Context, out: &mut Output) {
         if self.table.differs(self.table_broadcast.digest) {
@@ -67,7 +67,7 @@ impl Members {
         }
     }
 
-    /// Cancels this node's question. Another member has asked the same question, and the holder broadcasts its answer.
+    /// Cancels this node's question. Another member asked the same question, and the holder broadcasts its answer.
     pub(super) fn on_ping_overheard(
         &mut self,
         out: &mut Output,
@@ -80,8 +80,8 @@ impl Members {
         }
     }
 
-    /// Broadcasts up to two more parts of the table. In one HEART_BEAT_PERIOD, all holders together send at most the
-    /// number of parts that the table has.
+    /// Broadcasts up to two more parts of the table. In one HEART_BEAT_PERIOD, all holders together send at most as
+    /// many parts as the table has.
     pub(super) fn broadcast_parts(&mut self, context: &Context, out: &mut Output) {
         let part = self.members_per_frame(context);
         // The parts are ranges of the sorted table.

@@ -1,5 +1,5 @@
-//! Tombstones of members that were removed from the table. A tombstone has an expiry time. Until the expiry time, the
-//! tables of other members do not bring the removed member back.
+//! Tombstones of members that were removed from the table. A tombstone has an expiry time. Until this time, the tables
+//! of other members do not bring the removed member back.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(super) struct Tombstone {
     pub(super) mac: MacAddr,
     /// Time until which tables do not bring the member back.
     pub(super) until: Instant,
-    /// Whether this node must announce the removal again, because some members have missed it.
+    /// Whether this node must announce the removal again, because some members missed the announcement.
     pub(super) is_unannounced: bool,
 }
 
@@ -53,8 +53,8 @@ impl Tombstones {
         self.entries.sort_unstable_by_key(|entry| entry.mac);
     }
 
-    /// Returns whether a tombstone forbids adding a member that another member's table names. If a tombstone forbids
-    /// it, this node will announce the removal again.
+    /// Returns whether a tombstone forbids adding a member from another member's table. If a tombstone forbids this,
+    /// this node will announce the removal again.
     pub(super) fn block_return(&mut self, mac: MacAddr, now: Instant) -> bool {
         // Usually there are no tombstones, but a table names many members.
         if self.entries.is_empty() {
@@ -70,22 +70,22 @@ impl Tombstones {
         })
     }
 
-    /// Deletes the tombstone of a member that this node hears again.
+    /// After a frame of a removed member arrives, deletes the member's tombstone.
     pub(super) fn mark_returned(&mut self, mac: MacAddr) {
         if !self.entries.is_empty() {
             self.entries.retain(|entry| entry.mac != mac);
         }
     }
 
-    /// Whether this node must now announce a removal. Announcements are allowed once per period.
+    /// Whether this node must now announce a removal. Announcements are possible once per period.
     pub(super) fn has_unannounced(&self, now: Instant, period: Duration) -> bool {
         let mut open = self.entries.iter();
         self.announcements.is_allowed(now, period)
             && open.any(|entry| entry.is_unannounced && entry.until > now)
     }
 
-    /// Returns removals that this node must announce, but no more than `most`. These removals count as announced from
-    /// now on.
+    /// Returns removals that this node must announce, but at most `most`. These removals count as announced from now
+    /// on.
     pub(super) fn take_unannounced(&mut self, most: usize, now: Instant) -> Vec<MacAddr> {
         self.announcements.record(now);
         let open = |entry: &&mut Tombstone| entry.is_unannounced && entry.until > now;

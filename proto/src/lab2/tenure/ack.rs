@@ -1,8 +1,8 @@
-//! The acknowledgement of a token that this node has taken, and the rules for a late acknowledgement.
+//! The acknowledgement of a taken token, and the rules for a late acknowledgement.
 //!
-//! If the acknowledgement is late, the giver may have given this node up and minted another token. After a late
-//! acknowledgement, this node is unsure of its token. An unsure owner broadcasts that it holds the token. Every member
-//! that knows a stronger token then objects.
+//! If the acknowledgement is late, the giver may have given this node up and minted a new token. After a late
+//! acknowledgement, this node is unsure of its token. An unsure owner broadcasts that it holds the token. Then every
+//! member that knows a stronger token objects.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::Tenure;
 use crate::lab2::machine::Context;
 use crate::time::Instant;
 
-/// The state of the first acknowledgement of a token that this node has taken.
+/// The state of the first acknowledgement of a taken token.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ack {
     /// The acknowledgement left in time, or the token needs no acknowledgement.
@@ -21,21 +21,20 @@ pub(super) enum Ack {
     /// The acknowledgement must leave by this time. The acknowledgement is a TOKEN_IS_HERE to the giver or to all
     /// members. After this deadline, the giver may have given this node up.
     Due(Instant),
-    /// The link has accepted the acknowledgement. The node does not know yet whether the acknowledgement left by this
-    /// time.
+    /// The link accepted the acknowledgement. It is unknown whether the acknowledgement left by this time.
     Sent(Instant),
     /// The acknowledgement left too late or not at all. Another node may hold a newer token, so no program may rely on
     /// the token of this node.
     Unsure(Announcement),
 }
 
-/// The state of the broadcast with which an unsure owner announces its token, so that members can object.
+/// The state of the broadcast in which an unsure owner announces its token. Members can object to this token.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Announcement {
     Pending,
-    /// The link has accepted the broadcast. The node does not know yet when the broadcast left.
+    /// The link accepted the broadcast. It is unknown when the broadcast left.
     Accepted,
-    /// By this time, the broadcast had left the host.
+    /// At this time, the broadcast had already left the host.
     Left(Instant),
 }
 
@@ -48,23 +47,23 @@ pub(crate) struct PendingAck {
     by: Option<Instant>,
 }
 
-/// The effect of the report that all frames that were sent have left the host.
+/// The effect of the report that all sent frames left the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlushEffect {
     Nothing,
     /// The acknowledgement left too late. The duration is the delay of the acknowledgement. From now on, the owner is
     /// unsure of its token.
     Late(Duration),
-    /// The broadcast in which an unsure owner announces its token has left the host.
+    /// The broadcast of an unsure owner's token left the host.
     AnnouncementLeft,
 }
 
-/// The state of the period in which members may object, after an unsure owner has announced its token.
+/// The state of the period in which members may object, after an unsure owner announced its token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ObjectionPeriod {
     Over,
     Until(Instant),
-    /// The announcement has not left yet.
+    /// The announcement has not left the host.
     NotStarted,
 }
 
@@ -80,7 +79,7 @@ impl PendingAck {
 }
 
 impl Ack {
-    /// Returns the state of the acknowledgement after this node has minted a token that replaces the taken token. The
+    /// Returns the new state of the acknowledgement after this node mints a token that replaces the taken token. The
     /// giver still waits for the acknowledgement of the taken token.
     pub(super) fn after_minting(self, context: &Context) -> Self {
         let objected = context.constants().objection_period();
@@ -98,7 +97,7 @@ impl Ack {
 }
 
 impl Tenure {
-    /// Returns the acknowledgement that this node still owes the previous holder.
+    /// If this node owes the previous holder an acknowledgement, returns it.
     pub(super) fn owed_ack(&self) -> Option<PendingAck> {
         let by = match self.ack {
             Ack::Due(by) | Ack::Sent(by) => Some(by),
@@ -129,13 +128,13 @@ impl Tenure {
         matches!(self.ack, Ack::Unsure(_))
     }
 
-    /// Whether this node needs a report that its last frames have left the host.
+    /// Whether this node needs a report that its last frames left the host.
     pub(crate) fn awaits_flush(&self) -> bool {
         matches!(self.ack, Ack::Sent(_) | Ack::Unsure(Announcement::Accepted))
             || self.offer.is_some_and(|offer| offer.awaits_flush)
     }
 
-    /// Handles the report that all sent frames have left.
+    /// Handles the report that all sent frames left the host.
     pub(crate) fn on_flushed(&mut self, context: &Context) -> FlushEffect {
         let now = context.now();
         match self.ack {
@@ -157,29 +156,27 @@ impl Tenure {
         }
     }
 
-    /// Notes that the link has accepted a broadcast TOKEN_IS_HERE. The broadcast announces a token of which this node
-    /// is unsure.
+    /// Notes that the link accepted a broadcast TOKEN_IS_HERE. The broadcast announces the unsure token of this node.
     pub(crate) fn on_announced(&mut self) {
         if let Ack::Unsure(announcement @ Announcement::Pending) = &mut self.ack {
             *announcement = Announcement::Accepted;
         }
     }
 
-    /// Whether the owner is unsure of its token. Also true after the time for objections has ended without an
-    /// objection.
+    /// Whether the owner is unsure of its token. Also `true` after the time for objections ended without an objection.
     pub(crate) const fn is_unsure(&self) -> bool {
         matches!(self.ack, Ack::Unsure(_))
     }
 
-    /// Extends the time for which this node holds the token, because work waits here. While the owner is unsure of
-    /// its token, no program may rely on the token. So IDLE_HOLD is measured from the end of the unsure time.
+    /// Extends this node's hold of the token, because work waits here. While the owner is unsure of its token, no
+    /// program may rely on the token. So IDLE_HOLD is measured from the end of the unsure time.
     pub(crate) fn extend_hold_for_work(&mut self, context: &Context) {
         let constants = context.constants();
         let sure_at = context.now() + constants.objection_period();
         self.hold_until = self.hold_until.max(sure_at + constants.idle_hold);
     }
 
-    /// Returns the period in which members may object to the token. While members may object, the token must not be
+    /// Returns the period during which members may object to the token. While members may object, the token must not be
     /// offered.
     pub(crate) fn objections(&self, context: &Context) -> ObjectionPeriod {
         // A successor would not know that the token is unsure, and would not wait for objections.
@@ -197,8 +194,8 @@ impl Tenure {
         }
     }
 
-    /// Returns the time before which no program may rely on the token. Returns `None` if the token was acknowledged in
-    /// time.
+    /// Returns the time before which programs must not rely on the token. Returns `None` if the token was acknowledged
+    /// in time.
     pub(crate) fn unsettled_until(&self, context: &Context) -> Option<Instant> {
         let since = match self.ack {
             Ack::Settled => return None,

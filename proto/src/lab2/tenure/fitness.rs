@@ -13,7 +13,7 @@ use crate::lab2::machine::Writer;
 )]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Fitness {
-    /// Whether an operator has paused the node (`docs/reference/lab2/faults.md Z1`).
+    /// Whether an operator paused the node (`docs/reference/lab2/faults.md Z1`).
     paused: bool,
     /// Whether the state file cannot be written.
     unstored: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Fitness {
 enum Probe {
     /// No question is open.
     Idle,
-    /// The node has asked this member by unicast, and has no answer yet.
+    /// The node asked this member by unicast, and waits for the answer.
     Asked(MacAddr),
     Answered,
 }
@@ -63,7 +63,7 @@ impl Fitness {
         self.paused = paused;
     }
 
-    /// Notes whether writing the state file fails. Returns whether the value has changed.
+    /// Notes whether writing the state file fails. Returns whether the value changed.
     pub(crate) fn set_unstored(&mut self, unstored: bool) -> bool {
         std::mem::replace(&mut self.unstored, unstored) != unstored
     }
@@ -83,7 +83,7 @@ impl Fitness {
         std::mem::replace(&mut self.announced, withheld) != withheld
     }
 
-    /// Notes that no member takes the token from this node, so the node is unfit.
+    /// Notes that no member takes the token from this node. So the node is unfit.
     pub(crate) fn mark_unfit(&mut self) {
         self.probe = Some(Probe::Idle);
     }
@@ -98,8 +98,8 @@ impl Fitness {
         self.probe = Some(Probe::Asked(holder));
     }
 
-    /// Notes a unicast answer to this node. Returns whether the answer comes from the member that the node has asked.
-    /// Only the first answer of this member counts.
+    /// Notes a unicast answer to this node. Returns whether the answer comes from the member that the node asked. Only
+    /// the first answer of this member counts.
     pub(crate) fn note_answer(&mut self, from: MacAddr) -> bool {
         // Only a unicast answer to a unicast question proves that unicast frames arrive in both directions.
         let is_answer = self.probe == Some(Probe::Asked(from));

@@ -9,10 +9,10 @@ use super::Tenure;
 use crate::lab2::machine::Context;
 use crate::time::Instant;
 
-/// After this number of failed handovers in a row, this node offers the token to fewer members. Only members that this
-/// node has heard since the first of these handovers get an offer.
+/// After this number of failed handovers in a row, this node offers the token to fewer members. After the first of
+/// these handovers, only members whose frames arrived later get an offer.
 const DOUBT_FAILURES: u32 = 3;
-/// The minimum number of failed handovers in a row before an OWNER gives the token up.
+/// The minimum number of successive failed handovers before an OWNER gives the token up.
 const LET_GO_FAILURES: u32 = 4;
 
 /// An offer that the interface has not sent.
@@ -29,11 +29,11 @@ pub(super) struct UnsentOffer {
 pub(crate) struct Offer {
     pub(super) to: MacAddr,
     pub(super) token: Token,
-    /// The number of TAKE_TOKENs of this handover that the link has accepted.
+    /// The number of TAKE_TOKENs of this handover that the link accepted.
     pub(super) attempts: u32,
     /// The time at which the link accepted the first TAKE_TOKEN of this handover.
     pub(super) since: Instant,
-    /// Whether the link has accepted a TAKE_TOKEN, but it is not yet known when the frame left the host.
+    /// Whether the link accepted a TAKE_TOKEN, but the time at which it left the host is unknown.
     pub(super) awaits_flush: bool,
 }
 
@@ -56,7 +56,7 @@ impl Offer {
     }
 }
 
-/// Handovers of this tenure that have failed in a row.
+/// Successive failed handovers of this tenure.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FailureStreak {
     /// The time at which the first failed handover began.
@@ -64,13 +64,13 @@ pub(super) struct FailureStreak {
     pub(super) count: u32,
 }
 
-/// Handovers that have failed since the last success.
+/// Failed handovers since the last success.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FailedOffers {
     /// The time at which the first failed handover began.
     pub(super) since: Instant,
     pub(super) count: u32,
-    /// Whether a member has asked for the token since the first failed handover.
+    /// Whether a member asked for the token after the first failed handover began.
     pub(super) is_asked: bool,
 }
 
@@ -83,10 +83,10 @@ pub(crate) enum OfferOutcome {
     Repeated,
     /// The interface did not send the first TAKE_TOKEN. This node tries again after TAKE_TIMEOUT.
     NotSent,
-    /// The handover has failed, because the interface did not send any of the repeated TAKE_TOKENs.
+    /// The handover failed, because the interface sent none of the repeated TAKE_TOKENs.
     Failed(Offer),
-    /// The interface has sent no TAKE_TOKEN for as long as a handover takes. So no other node can have the token, and
-    /// this node may offer the token to another member.
+    /// The interface sent no TAKE_TOKEN during the time of a handover. So no other node can have the token, and this
+    /// node may offer the token to a different member.
     NotOffered(Offer),
 }
 
@@ -119,7 +119,7 @@ impl Tenure {
         self.next_progress.is_some()
     }
 
-    /// Handles the outcome of a TAKE_TOKEN. If the TAKE_TOKEN could not be sent, this node tries again. After
+    /// Handles the outcome of a TAKE_TOKEN. If the interface did not send the TAKE_TOKEN, this node tries again. After
     /// TAKE_ATTEMPTS such repetitions without success, the handover has failed.
     pub(crate) fn on_offer_sent(
         &mut self,
@@ -171,14 +171,14 @@ impl Tenure {
         }
     }
 
-    /// If a TAKE_TOKEN has just left the host, returns the number of TAKE_TOKENs of this handover. The time that the
-    /// member has to answer begins now, not when the link accepted the frame.
+    /// If a TAKE_TOKEN left the host just now, returns the number of TAKE_TOKENs of this handover. The member's time
+    /// for an answer begins now, not when the link accepted the frame.
     pub(crate) fn take_flushed_offer(&mut self) -> Option<u32> {
         let offer = self.offer.as_mut()?;
         std::mem::take(&mut offer.awaits_flush).then_some(offer.attempts)
     }
 
-    /// If an offer could not be sent, returns its receiver, and the time at which this node tries again.
+    /// If the interface did not send an offer, returns the offer's receiver, and the time of the next attempt.
     pub(crate) fn unsent_offer(&self, context: &Context) -> Option<(MacAddr, Instant)> {
         let take_timeout = context.constants().take_timeout;
         self.unsent_offer.map(|it| (it.to, it.at + take_timeout))
@@ -191,7 +191,7 @@ impl Tenure {
         now >= unsent_offer.unwrap_or(self.hold_until)
     }
 
-    /// Returns the previous holder if this holder may have passed over a member that it does not hear.
+    /// If the previous holder may have passed over a member from which it receives no frames, returns this holder.
     pub(crate) fn suspected_giver(&self) -> Option<MacAddr> {
         // A giver that has just minted this chain has tried a member without success, so it has not passed that member
         // over.
@@ -207,7 +207,7 @@ impl Tenure {
         self.passed_over = passed_over;
     }
 
-    /// If the member `failed` has not taken the token, the round continues with the members after the result. If
+    /// If the member `failed` did not take the token, the round continues with the members after the result. If
     /// `failed` got its offer before its turn, the result is this node, so the round starts with the first member after
     /// this node.
     pub(crate) fn resume_after(&self, failed: MacAddr, me: MacAddr) -> MacAddr {
@@ -218,8 +218,7 @@ impl Tenure {
         }
     }
 
-    /// Interrupts a round, so that the members get time to object. Later, the round continues with the members after
-    /// `last`.
+    /// Interrupts a round to give the members time to object. Later, the round continues with the members after `last`.
     pub(crate) fn interrupt_round(&mut self, last: Option<MacAddr>) {
         self.interrupted_round = last;
     }
@@ -233,8 +232,8 @@ impl Tenure {
         self.interrupted_round.take()
     }
 
-    /// Notes a failed handover that began at `since`. If this is failure number [`DOUBT_FAILURES`] in a row, returns
-    /// the start of the first of these handovers. Otherwise returns `None`.
+    /// Notes a failed handover that began at `since`. If this is the successive failure number [`DOUBT_FAILURES`],
+    /// returns the start of the first of these handovers. Otherwise returns `None`.
     pub(crate) fn note_failure(&mut self, since: Instant) -> Option<Instant> {
         let before = self.failure_streak.take();
         let failure_streak = FailureStreak {
@@ -249,7 +248,7 @@ impl Tenure {
         None
     }
 
-    /// Notes a failed handover. Returns the start of the first handover that has failed since the last success.
+    /// Notes a failed handover. Returns the start of the first failed handover since the last success.
     pub(crate) fn record_failed_offer(&mut self, offer: &Offer) -> Instant {
         let failed_offers = self.failed_offers.get_or_insert(FailedOffers {
             since: offer.since,
@@ -267,19 +266,19 @@ impl Tenure {
         }
     }
 
-    /// Whether handovers have failed since the last success.
+    /// Whether handovers failed since the last success.
     pub(crate) const fn has_failed_offers(&self) -> bool {
         self.failed_offers.is_some()
     }
 
-    /// Forgets the failed handovers, which failed only because a member was away.
+    /// Forgets the failed handovers. They failed only because a member was away.
     pub(crate) fn forget_failed_offers(&mut self) {
         self.failed_offers = None;
     }
 
     /// Whether it is doubtful that any member can take the token from this node. The reason for the doubt: all
-    /// handovers of a whole WAITER_TIMEOUT have failed, although a member has asked for the token. While there is this
-    /// doubt, this node offers the token to all other members, even if a program on this node works.
+    /// handovers of a whole WAITER_TIMEOUT failed, although a member asked for the token. During this doubt, this node
+    /// offers the token to all other members, even if a program on this node works.
     pub(crate) fn is_in_doubt(&self, now: Instant, waiter_timeout: Duration) -> bool {
         self.failed_offers.is_some_and(|failed_offers| {
             // A short burst of lost frames makes several handovers fail, so both a time and a number must be reached.

@@ -1,4 +1,4 @@
-//! The work of applications on this node for which they need the token.
+//! The work that applications on this node do with the token.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use crate::lab2::machine::Writer;
 use crate::time::Instant;
 
-/// The work of an application on this node for which it needs the token.
+/// The work that an application on this node does with the token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum LocalWork {
     #[default]
     Nothing,
-    /// An application has work. `asked` is the time of the first request for the token. If this node has also asked the
+    /// An application has work. `asked` is the time of the first request for the token. If this node also asked the
     /// holder by unicast, `asked` is the time of the last such request.
     Work { asked: Option<Instant> },
 }
@@ -40,7 +40,7 @@ impl LocalWork {
         }
     }
 
-    /// Notes a request for the token. Returns whether requests have had no success for `waiter_timeout`. After
+    /// Notes a request for the token. Returns whether requests were unsuccessful for `waiter_timeout`. After
     /// `waiter_timeout` without success, this node must also ask the holder by unicast.
     pub(crate) fn note_request(&mut self, now: Instant, waiter_timeout: Duration) -> bool {
         match self {

@@ -33,33 +33,33 @@ pub(crate) struct Tenure {
     /// The previous holder. The giver is `None` if this node minted the token.
     giver: Option<MacAddr>,
     ack: Ack,
-    /// The previous holder, if this node still owes it an acknowledgement.
+    /// The previous holder, if this node still owes this holder an acknowledgement.
     unacknowledged: Option<MacAddr>,
-    /// From this time on, this node hands the token over if no program on this node works. Work does not change this
-    /// time. If work extended this time, an OWNER that hears no WANT_TOKEN would keep the token while its programs work
-    /// again and again.
+    /// After this time, this node hands the token over if no program on it works. Work does not change this time. If
+    /// work extended this time, an OWNER that hears no WANT_TOKEN would keep the token while its programs work again
+    /// and again.
     hold_until: Instant,
-    /// Whether a program may have worked under the token, on this node or on an earlier holder.
+    /// Whether a program may have worked with the token, on this node or on an earlier holder.
     is_used: bool,
-    /// The progress of the token in the next offer. The progress is `None` if it is not decided yet.
+    /// The progress of the token in the next offer. The progress is `None` if it is undecided.
     next_progress: Option<u64>,
-    /// The last TAKE_TOKEN, if the interface has not sent it.
+    /// The last TAKE_TOKEN, if the interface did not send it.
     unsent_offer: Option<UnsentOffer>,
     /// The handover in progress. A handover begins when the link accepts the first TAKE_TOKEN.
     offer: Option<Offer>,
-    /// A member that the giver has passed over. This node offers the token to the passed-over member before the turn of
+    /// A member that the giver passed over. This node offers the token to the passed-over member before the turn of
     /// that member.
     passed_over: Option<MacAddr>,
-    /// The member after which an interrupted round continues; a round is interrupted to wait for objections.
+    /// The member after which an interrupted round continues. Rounds are interrupted to wait for objections.
     interrupted_round: Option<MacAddr>,
     /// Consecutive failed handovers.
     failure_streak: Option<FailureStreak>,
-    /// The handovers that have failed since the last success, or since a member came back.
+    /// The failed handovers since the last success, or since the return of a member.
     failed_offers: Option<FailedOffers>,
 }
 
 impl Tenure {
-    /// Creates the tenure of a token that this node has minted.
+    /// Creates the tenure of a token that this node minted.
     pub(crate) const fn from_minted(token: Token) -> Self {
         Self {
             token,
@@ -79,7 +79,7 @@ impl Tenure {
         }
     }
 
-    /// Creates the tenure of a token that this node has taken from `giver`.
+    /// Creates the tenure of a token that this node took from `giver`.
     pub(crate) const fn from_offer(
         token: Token,
         known_before: Option<Token>,
@@ -106,8 +106,7 @@ impl Tenure {
         }
     }
 
-    /// Continues the tenure under a token that this node has minted. The minted token has not been offered to any
-    /// member.
+    /// Continues the tenure with a token that this node minted. The minted token was offered to no member.
     pub(crate) fn with_token(&self, context: &Context, token: Token) -> Self {
         Self {
             // The giver of the replaced token may still wait for its acknowledgement, and may have minted a token

@@ -13,8 +13,8 @@ use crate::lab2::election::Search;
 )]
 pub(crate) enum Role {
     Owner(Tenure),
-    /// A WAITER. A WAITER still owes an acknowledgement if its last token moved on before the WAITER acknowledged this
-    /// token.
+    /// A WAITER. If the last token of a WAITER moved on before the WAITER acknowledged it, the WAITER still owes an
+    /// acknowledgement.
     Waiter(Option<PendingAck>),
     Looser(Search),
     /// A candidate. The node stands for election with this token.
@@ -69,7 +69,7 @@ impl Role {
         }
     }
 
-    /// Returns the acknowledgement for which the previous holder waits.
+    /// Returns the acknowledgement that the previous holder waits for.
     pub(crate) fn pending_ack(&self) -> Option<PendingAck> {
         match self {
             Self::Owner(tenure) => tenure.owed_ack(),

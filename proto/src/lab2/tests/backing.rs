@@ -67,7 +67,7 @@ fn confirmed_owner(members: usize) -> Rig {
     rig
 }
 
-/// Returns an elected OWNER without work that has been the only member for a long time.
+/// Returns an elected OWNER without work. It has been the only member for a long time.
 fn elected_owner() -> Rig {
     let constants = Constants {
         idle_hold: FOREVER,

@@ -32,7 +32,7 @@ pub(super) fn profile_of(constants: &Constants) -> Profile {
     }
 }
 
-/// Lets the node receive a broadcast from n9 that carries this profile.
+/// Makes the node receive a broadcast from n9 with this profile.
 fn hear_profile_of_n9(rig: &mut Rig, profile: Profile) {
     let bytes = frame_with_profile(9, Message::WantToken, profile);
     rig.hear_bytes(&bytes, Duration::ZERO);

@@ -1,5 +1,5 @@
 //! Tests of deaf members (`docs/reference/lab2/faults.md H1` to H9) and of letting go (Y1 to Y7). Members ignore a node
-//! that hears no member. An owner lets go of the token if no member takes it.
+//! that receives no frames from members. An owner lets go of the token if no member takes it.
 
 use std::time::Duration;
 
@@ -194,7 +194,7 @@ fn a_deaf_member_is_offered_nothing_until_it_hears() {
     assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
 
-/// Runs an OWNER whose members ask for the token but never take it. Returns the frames that the OWNER sends during a
+/// Runs an OWNER. Its members ask for the token but never take it. Returns the frames that the OWNER sends during a
 /// little more than WAITER_TIMEOUT.
 fn owner_failing_at_all(rig: &mut Rig) -> Vec<String> {
     let mut sent = Vec::new();
@@ -343,7 +343,7 @@ fn the_operator_can_end_being_unfit() {
     assert_eq!(rig.state(), State::Owner);
 }
 
-/// Runs a node that always has work next to a member that wants the token. `takes` tells whether the third member takes
+/// Runs a node that always has work, and a member that wants the token. `takes` states whether the third member takes
 /// the token.
 fn busy_owner(takes: bool) -> Rig {
     let mut rig = Rig::owner();
@@ -386,7 +386,7 @@ fn a_busy_owner_keeps_owning_if_one_member_takes_the_token() {
     assert_eq!(rig.state(), State::Owner);
 }
 
-/// Returns an owner of 11-n3-1 whose process was stalled for a second and resumes now.
+/// Returns an owner of 11-n3-1. Its process was stalled for a second and resumes now.
 fn stalled_owner() -> Rig {
     let mut rig = Rig::owner();
     rig.stall(ms(1_000));

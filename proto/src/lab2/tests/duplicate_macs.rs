@@ -1,4 +1,4 @@
-//! Tests of two machines with one MAC address.
+//! Tests of two machines with the same MAC address.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::rig::*;
 use crate::LinkState;
 use crate::lab2::{Diagnostic, Event};
 
-/// If nothing is observed for this time, the problem has ended.
+/// If the node makes no observation for this time, the problem has ended.
 const RECENT_TIME: Duration = Duration::from_millis(128 * 400);
 
 fn about(rig: &Rig) -> (usize, usize) {

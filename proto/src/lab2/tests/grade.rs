@@ -52,7 +52,7 @@ pub(super) fn message_with_promise_for(
 }
 
 /// Returns an OWNER of 11-n3-1 with work. The OWNER knows n3 and n7. The OWNER has run for long enough to count its own
-/// vote. The OWNER has just asked the members for promises.
+/// vote. The OWNER asked the members for promises just before.
 pub(super) fn owner(constants: Constants) -> Rig {
     let (mut rig, _) = Rig::start(constants, BLANK);
     rig.hear(7, ping(NO_IP));
@@ -80,7 +80,7 @@ pub(super) fn beat(rig: &Rig) -> u32 {
     }
 }
 
-/// Returns the promise in the last frame, if the frame has a promise.
+/// Returns the promise in the last frame, if there is one.
 pub(super) fn promise(rig: &Rig) -> Option<Promise> {
     rig.frames
         .iter()

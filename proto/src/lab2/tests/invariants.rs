@@ -1,6 +1,6 @@
 //! Tests of the promises in `docs/reference/lab2/promises.md`, in networks whose faults follow from a seed: loss,
 //! duplication, reordering, splits, stalls and restarts. After every event, `network` checks the invariants that must
-//! always hold. The tests here check the invariants that must hold after the faults have ended.
+//! always hold. The tests here check the invariants that must hold after the end of the faults.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -34,7 +34,7 @@ enum Fault {
     /// The link refuses the node's frames, or accepts them again.
     Refuse(u8),
     Accept(u8),
-    /// Index of a node, and the last byte of its new IP address. 0 stands for no address.
+    /// Index of a node, and the last byte of its new IP address. 0 means no address.
     Move(u8, u8),
 }
 
@@ -141,7 +141,7 @@ fn time_to_settle(constants: &Constants, nodes: usize) -> Duration {
         + hand_over * u32::try_from(nodes).expect("few")
 }
 
-/// Checks that exactly one node may use the token. All other owners have offered the token and wait for the answer.
+/// Checks that exactly one node may use the token. All other owners offered the token and wait for the answer.
 fn assert_one_owner(network: &Network) {
     let users = network.owners().filter(|node| node.may_use_token()).count();
     assert!(
@@ -259,8 +259,8 @@ proptest! {
 }
 
 /// The stronger token dies with n2 on one side of a split. n1 knows the stronger token, and has a penalty when the
-/// split heals. Because of the penalty, the weaker token would reach n1 only much later. Then n1 would refuse the
-/// weaker token, and the token would be lost. Instead, n1 objects as soon as it hears of the weaker token.
+/// split heals. Because of the penalty, the weaker token would reach n1 much later. Then n1 would refuse the weaker
+/// token, and the token would be lost. Instead, n1 objects as soon as a frame names the weaker token.
 #[test]
 fn a_token_weaker_than_a_members_known_one_is_replaced_before_it_arrives() {
     use Fault::{GoOn, Kill, Part, Stop};

@@ -19,7 +19,7 @@ use crate::lab2::{Constants, State};
 const QUESTION: &str = "WHERE_IS_TOKEN to all";
 const CANDIDACY: &str = "GENERATING_TOKEN 11-n5-1 to all";
 
-/// Adds `count` members that come before n3 in the order of addresses.
+/// Adds `count` members before n3 in the order of addresses.
 fn add_members_before(mut rig: Rig, count: u16) -> Rig {
     let members: Vec<_> = (0..count)
         .map(|n| Member {
@@ -36,7 +36,7 @@ fn add_members_before(mut rig: Rig, count: u16) -> Rig {
     rig
 }
 
-/// Returns a WAITER that has `place` members before it in the order of addresses.
+/// Returns a WAITER with `place` members before it in the order of addresses.
 fn waiter_at(place: u16) -> Rig {
     add_members_before(Rig::waiter(), place - 1)
 }
@@ -176,7 +176,7 @@ fn new_members_are_greeted_until_there_are_more_than_nine() {
 }
 
 /// Returns the number of broadcasts of an election in a large ring. Before the election, the owner and the first `dead`
-/// members have died.
+/// members died.
 fn count_failover_broadcasts(nodes: u8, dead: u8) -> usize {
     let constants = Constants::default();
     let limit = constants.waiter_timeout()

@@ -10,12 +10,12 @@ use super::rig::{
 };
 use crate::lab2::{Command, Constants, Diagnostic, DropReason, Event, State};
 
-/// Returns how long no program may rely on a token that was acknowledged too late.
+/// Returns the time during which no program may rely on a token that was acknowledged too late.
 fn unsure_time() -> Duration {
     HEARTBEAT + 3 * TAKE_TIMEOUT
 }
 
-/// Returns a WAITER whose applications may rely on a token at once.
+/// Returns a WAITER whose applications may rely on a token immediately.
 fn settled_waiter() -> Rig {
     let mut rig = Rig::waiter();
     settle(&mut rig);
@@ -162,7 +162,7 @@ fn a_minted_token_is_announced_again_if_the_link_refuses_it() {
     );
 }
 
-/// A member that takes the token in time is sure to hold the token.
+/// A member that takes the token in time surely holds the token.
 #[test]
 fn an_unsure_token_is_not_offered_before_members_could_object() {
     let mut rig = settled_waiter();
@@ -217,8 +217,8 @@ fn an_interrupted_round_goes_on_when_members_could_object() {
     );
 }
 
-/// If this node has handed the token over, TOKEN_WAS_HERE_RECENTLY replaces the acknowledgement. If a heartbeat is due,
-/// the heartbeat replaces the acknowledgement.
+/// If this node handed the token over, TOKEN_WAS_HERE_RECENTLY replaces the acknowledgement. If a heartbeat is due, the
+/// heartbeat replaces the acknowledgement.
 #[test]
 fn a_frame_that_replaces_the_acknowledgement_must_be_in_time_too() {
     let mut rig = settled_waiter();
@@ -315,7 +315,7 @@ fn a_delayed_acknowledgement_is_due_although_the_token_could_not_go_on() {
 }
 
 /// The node first acknowledges the token, and then announces the pause with a PING. In the opposite order, the giver
-/// would mistake the PING for the answer to its offer. If the PING came first, the giver would mint a second token.
+/// would take the PING for the answer to its offer. If the PING came first, the giver would mint a second token.
 #[test]
 fn a_pending_acknowledgement_precedes_the_announcement_of_a_pause() {
     for (command, news) in [
@@ -376,7 +376,7 @@ fn a_waiter_that_acknowledges_too_late_names_the_holder() {
     assert_eq!(late_reports(&rig), [(Some(ms(2)), Some(7))]);
 }
 
-/// The driver reads its clock once for all frames that have arrived.
+/// The driver reads its clock once for all arrived frames.
 #[test]
 fn the_time_spent_on_sending_adds_to_the_age_of_waiting_frames() {
     let mut rig = settled_waiter();

@@ -1,5 +1,5 @@
 //! Tests of the lease. If an OWNER could not broadcast a heartbeat for WAITER_TIMEOUT, the other members may have
-//! elected another owner. So the OWNER gives the token up before it does anything else.
+//! elected a new owner. So the OWNER gives the token up before it does anything else.
 
 use ring_codec::lab2::Message;
 

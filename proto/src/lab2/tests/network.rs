@@ -27,7 +27,7 @@ enum Note {
     Tells(Event),
 }
 
-/// A frame on its way: time of arrival, number in the order of sending, index of the receiver, bytes.
+/// A frame that is under way: time of arrival, number in the order of sending, index of the receiver, bytes.
 type Flight = Reverse<(Instant, u64, usize, Vec<u8>)>;
 
 pub(super) struct Network {
@@ -49,7 +49,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Creates nodes 1 to `n`, whose links are down, on a network without faults.
+    /// Creates nodes 1 to `n` on a network without faults. Their links are down.
     pub(super) fn with_links_down(n: u8, constants: Constants, seed: u64) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_be_bytes());
@@ -74,7 +74,7 @@ impl Network {
         }
     }
 
-    /// Creates nodes 1 to `n`, whose links come up at once.
+    /// Creates nodes 1 to `n`. Their links come up immediately.
     pub(super) fn new(n: u8, constants: Constants, seed: u64) -> Self {
         let mut network = Self::with_links_down(n, constants, seed);
         for at in 0..network.nodes.len() {
@@ -103,7 +103,7 @@ impl Network {
         self.input(at, |machine, now| machine.handle_command(now, command));
     }
 
-    /// Kills a process. Until the node is started again, the network loses all frames to it.
+    /// Kills a process. Until the node starts again, the network loses all frames to it.
     pub(super) fn kill(&mut self, at: usize) {
         self.nodes[at].machine = None;
         self.nodes[at].stalled_queue = None;
@@ -140,7 +140,7 @@ impl Network {
         }
     }
 
-    /// Lets time pass from event to event, and runs a check after each event.
+    /// Advances the time from event to event, and runs a check after each event.
     pub(super) fn run_checking(&mut self, time: Duration, mut check: impl FnMut(&Self)) {
         let end = self.now.monotonic + time;
         let mut events = 0;
@@ -165,7 +165,7 @@ impl Network {
         self.run_checking(time, |_| {});
     }
 
-    /// Lets time pass until a condition holds. Fails if the condition does not hold within `limit`.
+    /// Advances the time until a condition holds. Fails if the condition does not hold within `limit`.
     pub(super) fn run_until(
         &mut self,
         limit: Duration,
@@ -219,7 +219,7 @@ impl Network {
         deadlines.chain(arrival).min()
     }
 
-    /// Wakes the first node whose deadline has come.
+    /// Wakes the first node whose deadline is reached.
     fn fire(&mut self, now: Instant) {
         let is_due = |node: &Node| {
             let deadline = node.machine.as_ref().and_then(Lab2::poll_timeout);
@@ -263,7 +263,7 @@ impl Network {
     }
 
     /// Passes an input to a node, handles all outputs of the node as the contract demands, and checks the invariants.
-    /// Returns the number of frames that the node has sent.
+    /// Returns the number of frames that the node sent.
     fn input(&mut self, at: usize, input: impl FnOnce(&mut Lab2, Now)) -> usize {
         let now = self.now;
         let node = &mut self.nodes[at];

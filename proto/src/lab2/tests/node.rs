@@ -33,17 +33,17 @@ pub(super) struct Node {
     pub number: u8,
     /// State machine of the process; `None` if the process is dead.
     pub machine: Option<Lab2>,
-    /// State that the node has stored last.
+    /// State that the node stored last.
     pub durable: StoredState,
     /// Side of the split on which the node is. Nodes on different sides do not hear each other.
     pub island: bool,
     /// Whether the link refuses the node's frames.
     pub refused: bool,
-    /// Frames that have arrived while the process is stalled; `None` if the process runs.
+    /// Frames that arrived during a stall of the process; `None` if the process runs.
     pub stalled_queue: Option<Vec<(Instant, Vec<u8>)>>,
     /// Last token that the node held.
     pub held: Option<Token>,
-    /// Number of times that the node has become OWNER, or has replaced its token by a different token.
+    /// Number of times that the node became OWNER, or replaced its token by a different token.
     pub tenures: usize,
     pub ip: [u8; 16],
 }

@@ -11,12 +11,12 @@ use crate::lab2::{Constants, StoredState};
 
 /// The number of the node under test.
 pub(crate) const ME: u8 = 5;
-/// Placeholder for the digest of the node under test, for frames of a node with an equal table.
+/// A placeholder in frames. The rig replaces it by the digest of the node under test.
 pub(crate) const SAME: Digest = Digest {
     size: u32::MAX,
     hash: 1,
 };
-/// A digest that no table has.
+/// A digest that differs from the digest of every table.
 pub(crate) const OTHER: Digest = Digest {
     size: u32::MAX,
     hash: 2,
@@ -31,7 +31,7 @@ pub(crate) const BLANK: StoredState = StoredState {
 pub(crate) const HEARTBEAT: Duration = Duration::from_millis(100);
 /// TAKE_TIMEOUT of the default constants.
 pub(crate) const TAKE_TIMEOUT: Duration = Duration::from_millis(5);
-/// The total time for which a giver waits for the answer of one member, with the default constants.
+/// The total time that a giver waits for the answer of one member, with the default constants.
 pub(crate) const HAND_OVER: Duration = Duration::from_micros(17_500);
 /// IDLE_HOLD of [`constants`].
 pub(crate) const IDLE_HOLD: Duration = Duration::from_millis(10);
@@ -51,7 +51,7 @@ pub(crate) fn constants() -> Constants {
     }
 }
 
-/// The frame that [`ME`] broadcasts after it has offered 12-n3-1 to n7 without success.
+/// The frame that [`ME`] broadcasts after an unsuccessful offer of 12-n3-1 to n7.
 pub(crate) const IN_VAIN: &str = "TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n5 to all";
 
 pub(crate) const fn ms(millis: u64) -> Duration {
@@ -109,7 +109,7 @@ pub(crate) const fn ping(ip: [u8; 16]) -> Message<'static> {
     ping_of(SAME, ip)
 }
 
-/// Returns PING with a digest and without a trailer.
+/// Returns PING with a digest and no trailer.
 pub(crate) const fn ping_of(digest: Digest, ip: [u8; 16]) -> Message<'static> {
     Message::Ping {
         digest,
@@ -127,7 +127,7 @@ pub(crate) fn member(n: u8, ip: [u8; 16]) -> Member {
     Member { mac: mac(n), ip }
 }
 
-/// Replaces [`SAME`] in a message by the digest of the node under test.
+/// In a message, replaces [`SAME`] by the digest of the node under test.
 pub(crate) fn with_digest(message: Message<'_>, own: Digest) -> Message<'_> {
     let real = |digest| if digest == SAME { own } else { digest };
     match message {

@@ -365,8 +365,8 @@ fn a_member_that_knows_a_younger_age_does_not_agree() {
     }
 }
 
-/// After a split, two runs of one job may be known. The older run may have been made under the stronger token, so its
-/// stamp replaces the stamp of the newer run.
+/// After a split, members may know two runs of one job. The older run may have been made under the stronger token, so
+/// its stamp replaces the stamp of the newer run.
 #[test]
 fn a_replaced_run_still_counts() {
     let younger = stamp("nightly", RunOutcome::Done);

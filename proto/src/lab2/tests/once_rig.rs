@@ -86,7 +86,7 @@ pub(super) fn stamps_frame(
     }
 }
 
-/// Receives answers of members that agree with a question.
+/// Receives answers from members that agree with a question.
 pub(super) fn agree(rig: &mut Rig, asked: Question, members: &[u8]) -> Vec<String> {
     let mut sent = Vec::new();
     for &member in members {
@@ -105,8 +105,8 @@ pub(super) fn owner_asking(request: OnceRequest) -> (Rig, Question) {
     (rig, asked)
 }
 
-/// Returns the OWNER of [`owner_asking`] after all members have answered that they know no run. Also returns the
-/// OWNER's next question, which has the new stamp.
+/// Returns the OWNER of [`owner_asking`] after all members answered that they know no run. Also returns the OWNER's
+/// next question. This question contains the new stamp.
 pub(super) fn owner_writing(request: OnceRequest) -> (Rig, Question) {
     let (mut rig, asked) = owner_asking(request);
     assert_eq!(agree(&mut rig, asked, &[3, 7]), ["STAMPS Ask 1 to all"]);
@@ -114,7 +114,7 @@ pub(super) fn owner_writing(request: OnceRequest) -> (Rig, Question) {
     (rig, asked)
 }
 
-/// Returns the OWNER of [`owner_asking`] after the run has begun.
+/// Returns the OWNER of [`owner_asking`] after the run began.
 pub(super) fn owner_running(request: OnceRequest) -> Rig {
     let (mut rig, asked) = owner_writing(request);
     agree(&mut rig, asked, &[3, 7]);
@@ -136,7 +136,7 @@ pub(super) fn outcome(rig: &Rig) -> RunOutcome {
     run.expect("the run is known").stamp.outcome
 }
 
-/// Returns a WAITER that has run for long enough to agree.
+/// Returns a WAITER that has run long enough to agree.
 pub(super) fn waiter() -> Rig {
     let mut rig = Rig::waiter();
     rig.pass_time(WAITER_TIMEOUT - ms(1));

@@ -12,8 +12,8 @@ use crate::lab2::{Diagnostic, Event, Presence, State};
 /// The time without a frame after which a node is deaf.
 const EARSHOT: Duration = Duration::from_millis(500);
 
-/// Returns the reports, each with a flag that tells whether the problem has ended. Omits reports about missing
-/// broadcasts, because the rig sends no broadcasts.
+/// Returns the reports. A flag in each report states whether the problem ended. Omits reports about missing broadcasts,
+/// because the rig sends no broadcasts.
 fn reports(rig: &Rig) -> Vec<(Diagnostic, bool)> {
     let trouble = |event: &Event| match *event {
         Event::DiagnosticChanged {
@@ -67,7 +67,7 @@ fn a_deaf_member_is_reported_once_and_when_it_hears() {
     assert_eq!(rig.presence_of(7), Presence::Alive);
 }
 
-/// When the link goes down, the node also reports the end of each problem that it has reported.
+/// When the link goes down, the node also reports the end of each reported problem.
 #[test]
 fn lasting_problems_end_with_the_link() {
     let mut rig = Rig::waiter();
@@ -84,7 +84,7 @@ fn lasting_problems_end_with_the_link() {
     assert_eq!(troubles(&rig), []);
 }
 
-/// The new member has heard no other member yet, so its first frame announces that it is deaf.
+/// No frame of a member has reached the new member, so its first frame announces that it is deaf.
 #[test]
 fn a_member_that_was_alone_before_its_greeting_is_not_reported() {
     let mut rig = Rig::waiter();
@@ -96,7 +96,7 @@ fn a_member_that_was_alone_before_its_greeting_is_not_reported() {
     assert_eq!(reports(&rig), []);
 }
 
-/// Returns a giver whose offer to n7 has failed.
+/// Returns a giver after its offer to n7 failed.
 fn failed_giver() -> Rig {
     let mut rig = Rig::giver();
     rig.pass_time(HAND_OVER);
@@ -195,7 +195,7 @@ fn several_owners_that_only_others_hear_are_one_problem() {
     assert_eq!(troubles(&rig), []);
 }
 
-/// This node does not hear two owners. One of the two owners is gone, and members no longer name this owner.
+/// This node does not hear two owners. One of the two owners is gone, and members do not name this owner.
 #[test]
 fn owners_that_are_no_longer_named_are_no_problem() {
     let mut rig = Rig::waiter();
@@ -248,7 +248,7 @@ fn tables_that_differ_for_long_are_reported_once_and_when_they_agree() {
     assert_eq!(troubles(&rig), []);
 }
 
-/// The tables may have been equal for a while between the differences that this node has seen.
+/// The tables may have been equal for a while between the observed differences.
 #[test]
 fn tables_that_differ_now_and_then_are_no_problem() {
     let mut rig = Rig::waiter();

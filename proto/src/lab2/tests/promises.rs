@@ -51,7 +51,7 @@ fn a_heartbeat_is_answered_by_at_most_64_members() {
     assert_eq!((strides, answers), (5, 4), "every fifth of twenty");
 }
 
-/// If the node promised at once, a holder would count the node twice: once under each address.
+/// If the node promised at once, a holder would count the node twice, because it has two addresses.
 #[test]
 fn a_member_with_a_new_address_promises_nothing_for_a_promises_length() {
     let mut rig = member();
@@ -179,8 +179,8 @@ fn a_late_heartbeat_that_asks_for_less_does_not_shorten_a_promise() {
     assert!(promise(&rig).is_some());
 }
 
-/// A holder that has outbid another owner has a new token. The holder still relies on the promise that this node made
-/// for the earlier token.
+/// A holder that outbid another owner has a new token. The holder still relies on this node's promise for the earlier
+/// token.
 #[test]
 fn a_holder_that_outbids_does_not_shorten_a_promise() {
     let mut rig = Rig::waiter();
@@ -256,8 +256,8 @@ fn a_quorum_of_one_lasts_from_its_last_heartbeat() {
     }
 }
 
-/// n7 has taken token 11 from n3, and has offered token 12 without success. Then n7 has minted a new chain and handed
-/// that chain to n8.
+/// n7 took token 11 from n3, and offered token 12 without success. Then n7 minted a new chain and handed this chain to
+/// n8.
 #[test]
 fn a_promise_ends_when_a_failed_offer_of_its_chain_is_broadcast() {
     for (told, from, is_free) in [

@@ -28,7 +28,8 @@ fn with_mtu(rig: &mut Rig, mtu: usize) -> Vec<String> {
     })
 }
 
-/// Lets this time pass. The node receives only unicast frames, from a holder that hears this node's questions.
+/// Lets this time pass. The node receives only unicast frames. They come from a holder that receives this node's
+/// questions.
 fn hear_only_unicasts(rig: &mut Rig, time: Duration) {
     let end = rig.now.monotonic + time;
     while rig.now.monotonic < end {
@@ -106,7 +107,7 @@ fn a_member_that_broadcasts_do_not_reach_is_reported() {
     assert_eq!(reports(&rig)[3..], [(unreached, true)]);
 }
 
-/// Makes the link refuse the next frame of a kind as too long.
+/// Makes the link refuse the next frame of this kind as too long.
 fn refuse_once(rig: &mut Rig, kind: Kind) {
     let mut buf = [0; FRAME_LEN_MAX];
     while let Some(Transmit { len, ticket, .. }) = rig.machine.poll_transmit(&mut buf) {
@@ -192,8 +193,7 @@ fn an_mtu_too_small_for_a_promise_is_reported_once() {
     assert_eq!(reports(&rig)[1..], [(small, true)]);
 }
 
-/// After a split heals, members of the other side do not know this node's small MTU. Their heartbeats do not reach this
-/// node.
+/// After a split, members of the other side do not know this node's small MTU. Their heartbeats do not reach this node.
 #[test]
 fn an_mtu_too_small_for_ping_is_announced_every_waiter_timeout() {
     let mut rig = Rig::owner();
@@ -237,8 +237,8 @@ fn a_member_with_the_smallest_mtu_is_reported_and_sent_only_frames_that_fit() {
     );
 }
 
-/// n7 has handed the token over to this node, n5. In the order of the ring, n3 is between n7 and n5. n3 has asked for
-/// the token without success.
+/// n7 handed the token over to this node, n5. In the order of the ring, n3 is between n7 and n5. n3 has asked for the
+/// token without success.
 #[test]
 fn a_member_that_the_giver_passes_over_gets_the_token_first() {
     let mut rig = Rig::waiter();
@@ -264,7 +264,7 @@ fn a_member_that_the_giver_passes_over_gets_the_token_first() {
     assert_eq!(said.last().unwrap(), "TAKE_TOKEN 17-n5-1 to n6", "{said:?}");
 }
 
-/// The new token shows that n7 has minted, so n7 has just offered the token to n3 without success.
+/// The new token shows that n7 minted a token, so n7 has just offered a token to n3 without success.
 #[test]
 fn a_member_that_never_takes_the_token_was_not_passed_over() {
     let mut rig = Rig::waiter();

@@ -322,8 +322,8 @@ fn a_giver_that_wants_the_token_again_acknowledges_without_cancelling_its_reques
     assert_eq!(sent, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
 }
 
-/// TOKEN_IS_HERE cancels the requests of its author at all members. Found by the simulator: a slow member had taken a
-/// giver's offer, and had handed the token on. Meanwhile the giver sent a heartbeat, and this heartbeat canceled the
+/// TOKEN_IS_HERE cancels the requests of its author at all members. Found by the simulator: a slow member took a
+/// giver's offer, and handed the token on. Meanwhile the giver sent a heartbeat, and this heartbeat canceled the
 /// giver's own request. So the next owners skipped the giver.
 #[test]
 fn a_giver_that_wants_the_token_again_repeats_it_after_its_heartbeat() {

@@ -16,25 +16,25 @@ pub(crate) struct Rig {
     pub machine: Lab2,
     pub now: Now,
     pub events: Vec<Event>,
-    /// State that was stored last.
+    /// State that the node stored last.
     pub durable: StoredState,
-    /// Encoded frames that the last input has caused.
+    /// Encoded frames that the last input caused.
     pub frames: Vec<Vec<u8>>,
     /// Whether the link refuses a frame.
     pub refuse: fn(&str) -> bool,
     /// Whether writes fail.
     pub disk_full: bool,
-    /// Time for which the process is stalled after each frame that it passes to the link.
+    /// Duration of the process's stall after each frame that it passes to the link.
     pub stalls: Duration,
 }
 
 impl Rig {
-    /// Returns a LOOSER with the test constants and no stored state. The LOOSER has just asked for the token.
+    /// Returns a LOOSER with the test constants and no stored state. The LOOSER asked for the token just before.
     pub(crate) fn looser() -> Self {
         Self::start(constants(), BLANK).0
     }
 
-    /// Returns a node whose link has just come up, and the frames that it has sent.
+    /// Returns a node whose link came up just before, and the frames that the node sent.
     pub(crate) fn start(constants: Constants, durable: StoredState) -> (Self, Vec<String>) {
         constants.check().expect("constants that can work");
         let mut rig = Self {
@@ -54,7 +54,7 @@ impl Rig {
         (rig, said)
     }
 
-    /// Returns a WAITER that knows n3 and has just heard of 10-n3-1 at n3.
+    /// Returns a WAITER that knows n3. A frame about 10-n3-1 at n3 arrived just before.
     pub(crate) fn waiter() -> Self {
         Self::waiter_with(constants())
     }
@@ -68,7 +68,7 @@ impl Rig {
         rig
     }
 
-    /// Returns an OWNER that knows n3 and n7 and has just taken 11-n3-1 from n3.
+    /// Returns an OWNER that knows n3 and n7. It took 11-n3-1 from n3 just before.
     pub(crate) fn owner() -> Self {
         Self::owner_with(constants())
     }
@@ -82,7 +82,7 @@ impl Rig {
         rig
     }
 
-    /// Returns an OWNER of 11-n3-1 that knows n3 and n7 and has just offered 12-n3-1 to n7.
+    /// Returns an OWNER of 11-n3-1 that knows n3 and n7. It offered 12-n3-1 to n7 just before.
     pub(crate) fn giver() -> Self {
         let mut rig = Self::owner();
         assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
@@ -90,7 +90,7 @@ impl Rig {
         rig
     }
 
-    /// Returns a LOOSER that knows n3 and 10-n3-1 and has just asked again.
+    /// Returns a LOOSER that knows n3 and 10-n3-1. It repeated its question just before.
     pub(crate) fn asking() -> Self {
         let mut rig = Self::looser();
         rig.hear(3, was_here(token(10), 3));
@@ -99,7 +99,7 @@ impl Rig {
         rig
     }
 
-    /// Returns a candidate that knows n3 and has just announced 11-n5-1.
+    /// Returns a candidate that knows n3. It announced 11-n5-1 just before.
     pub(crate) fn candidate() -> Self {
         let mut rig = Self::asking();
         let said = rig.pass_time(ANSWER_TIMEOUT);
@@ -153,7 +153,7 @@ impl Rig {
         self.hear_bytes(&bytes, Duration::ZERO)
     }
 
-    /// Receives a unicast frame that has waited for `age`.
+    /// Receives a unicast frame that waited for `age`.
     pub(crate) fn hear_late(
         &mut self,
         from: u8,
@@ -169,13 +169,13 @@ impl Rig {
         self.input(|machine| machine.handle_message(now, (), bytes, age))
     }
 
-    /// Lets time pass from deadline to deadline. Returns the frames that were sent.
+    /// Advances the time from deadline to deadline. Returns the frames that were sent.
     pub(crate) fn pass_time(&mut self, time: Duration) -> Vec<String> {
         let timed = self.timeline(time);
         timed.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// Lets time pass like [`pass_time`](Self::pass_time). Returns the frames, each with the time since the start.
+    /// Advances the time like [`pass_time`](Self::pass_time). Returns the frames, each with the time since the start.
     pub(crate) fn timeline(&mut self, time: Duration) -> Vec<(Duration, String)> {
         let start = self.now.monotonic;
         let end = start + time;
@@ -191,7 +191,7 @@ impl Rig {
         said
     }
 
-    /// Lets time pass while the process is stalled.
+    /// Advances the time while the process is stalled.
     pub(crate) fn stall(&mut self, time: Duration) {
         self.move_to(self.now.monotonic + time);
     }
@@ -246,7 +246,7 @@ impl Rig {
         said
     }
 
-    /// Returns how long it takes until an application may rely on the token.
+    /// Returns the time until an application may rely on the token.
     pub(crate) fn settles_in(&self) -> Duration {
         let at = self.machine.reliable_from().expect("the link is up");
         at.since(self.now.monotonic)
@@ -269,7 +269,7 @@ impl Rig {
         found.expect("a member").presence
     }
 
-    /// Returns the number of turns at which the owner will skip a member.
+    /// Returns the number of turns in which the owner will skip a member.
     pub(crate) fn penalty_of(&self, n: u8) -> u32 {
         let mut members = self.machine.members();
         let found = members.find(|m| m.mac == mac(n));

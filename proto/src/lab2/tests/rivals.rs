@@ -1,11 +1,11 @@
-//! Tests of rivals (`docs/reference/lab2/passing.md P28` and P29): a token overtakes another token that goes round
-//! equally fast.
+//! Tests of rivals (`docs/reference/lab2/passing.md P28` and P29): a token overtakes a second token that circulates at
+//! the same speed.
 
 use ring_codec::lab2::Message;
 
 use super::rig::{HAND_OVER, HEARTBEAT, IDLE_HOLD, Rig, here, ms, take, token, token_of};
 
-/// Returns the next offer of an OWNER of 2000-n3-1 after the OWNER has heard of another token.
+/// Returns the next offer of an OWNER of 2000-n3-1, after a frame about a second token arrived.
 fn offer_after_hearing(progress: u64, author: u8) -> Vec<String> {
     let mut rig = Rig::owner();
     rig.hear(7, take(token(2000)));
@@ -36,7 +36,7 @@ fn old_tokens_of_the_own_chain_are_no_rivals() {
     assert_eq!(offer_after_hearing(1999, 3), ["TAKE_TOKEN 2001-n3-1 to n7"]);
 }
 
-/// Two tokens cross: the node has offered one token, and another member offers it the other token.
+/// Two tokens cross: the node offered one token, and a member offers the second token to the node.
 #[test]
 fn a_token_that_crosses_another_gets_ahead_of_it() {
     let mut rig = Rig::owner();

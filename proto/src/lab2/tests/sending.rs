@@ -16,7 +16,7 @@ fn nothing(_: &str) -> bool {
     false
 }
 
-/// Returns an OWNER after the link has refused its first offer. After this refusal, the link accepts frames.
+/// Returns an OWNER after the link refused its first offer. After this refusal, the link accepts frames.
 fn owner_with_unsent_offer() -> Rig {
     let mut rig = Rig::owner();
     rig.refuse = everything;
@@ -157,7 +157,7 @@ fn an_unsent_offer_does_not_wait_for_idle_hold() {
 }
 
 /// Found on a real interface. Whenever a member asked for the token, the OWNER repeated its offer to the first member,
-/// and the link refused this offer. So the OWNER never tried the other members, and never let go of the token.
+/// and the link refused this offer. So the OWNER never tried the other members, and never gave the token up.
 #[test]
 fn unsent_offers_fail_at_all_members_even_if_they_ask_meanwhile() {
     let mut rig = Rig::owner();

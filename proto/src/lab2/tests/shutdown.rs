@@ -190,7 +190,7 @@ fn no_command_causes_a_frame_after_leaving() {
     assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
 }
 
-/// Found by fuzzing: the node had finished its shutdown, but asked for the token.
+/// Found by fuzzing: the node finished its shutdown, but then asked for the token.
 #[test]
 fn a_node_whose_address_changes_while_it_shuts_down_is_finished_and_silent() {
     let mut rig = leaving_owner();

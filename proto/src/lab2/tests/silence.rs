@@ -33,7 +33,8 @@ fn offers(sent: &[String]) -> Vec<&String> {
     offers
 }
 
-/// Gives the OWNER work, and lets time pass. Meanwhile the OWNER hears only n3. Returns the OWNER's frames.
+/// Gives the OWNER work, and advances the time. Meanwhile, the OWNER receives only frames of n3. Returns the OWNER's
+/// frames.
 fn hear_only_n3(rig: &mut Rig, time: Duration) -> Vec<String> {
     let mut sent = rig.command(Command::WantToken);
     let end = rig.now.monotonic + time;
@@ -291,7 +292,7 @@ fn a_returned_table_does_not_list_forgotten_members() {
     assert_eq!(sent, ["RING_MEMBERS 2 to n3"]);
 }
 
-/// A member asks for the token again and again, but never takes it.
+/// A member repeatedly asks for the token, but never takes it.
 #[test]
 fn frames_without_a_profile_do_not_count_as_signs_of_life() {
     let mut rig = Rig::waiter();

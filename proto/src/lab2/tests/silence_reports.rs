@@ -25,7 +25,7 @@ fn reports(rig: &mut Rig) -> Vec<(bool, MacAddr, usize)> {
     told.collect()
 }
 
-/// Lets time pass with heartbeats of n3.
+/// Advances the time. Meanwhile, heartbeats of n3 arrive.
 fn hear_heartbeats(rig: &mut Rig, time: Duration) {
     let end = rig.now.monotonic + time;
     while rig.now.monotonic < end {
@@ -71,8 +71,8 @@ fn a_member_that_has_left_does_not_fall_silent() {
     assert_eq!(reports(&mut rig), []);
 }
 
-/// A node that has just been started learns of members that have died or left. Only other members know whether such a
-/// member has died or left.
+/// Directly after its start, a node learns of members that died or left. Only other members know whether such a member
+/// died or left.
 #[test]
 fn a_member_that_was_never_heard_is_silent_if_a_card_names_it() {
     let mut rig = Rig::waiter();

@@ -9,7 +9,7 @@ use super::rig::{
     HEARTBEAT, ME, OTHER, Rig, SAME, decode, frame, ip, mac, member, ms, ping, ping_of, token,
 };
 
-/// Returns the address of the `n`th additional member, which is smaller than the addresses of all original members. The
+/// Returns the address of the `n`th additional member. It is smaller than the addresses of all original members. The
 /// additional members make the ring large.
 fn low_member(n: u16) -> MacAddr {
     MacAddr([0, 0, 0, 1, n.to_be_bytes()[0], n.to_be_bytes()[1]])
@@ -23,7 +23,7 @@ fn low_members(numbers: std::ops::Range<u16>) -> Vec<Member> {
     members.collect()
 }
 
-/// Adds 200 members to the table, and lets a HEART_BEAT_PERIOD pass.
+/// Adds 200 members to the table, and advances the time by a HEART_BEAT_PERIOD.
 fn large(mut rig: Rig) -> Rig {
     let others = [member(7, NO_IP), member(9, NO_IP)];
     for members in [&low_members(0..200), &others[..]].concat().chunks(66) {

@@ -22,7 +22,7 @@ const STAMP_LEN: usize = size_of::<lab2::Stamp>();
 
 struct Vector {
     input: Vec<u8>,
-    /// The result, if the vector has one.
+    /// The result; `None` if the vector has none.
     result: Option<u64>,
 }
 
@@ -77,7 +77,7 @@ fn mac_at(bytes: &[u8]) -> MacAddr {
     MacAddr(bytes[..6].try_into().expect("six bytes"))
 }
 
-/// Returns the digest of a node that is the first of these members, and hears of the others.
+/// Returns the digest of a node that is the first of these members, and that knows the other members.
 fn digest_of(members: &[u8]) -> Digest {
     let (mut rig, _) = Rig::start(constants(), BLANK);
     rig.machine = crate::lab2::Lab2::new(constants(), BLANK);

@@ -28,7 +28,7 @@ pub(crate) enum EventRate {
     Session,
     /// The event happens for each session that ends because its client is silent.
     Expiry,
-    /// The event happens for each message of a sender with another list.
+    /// The event happens for each message of a sender with a different list.
     Stranger,
     /// The event happens as often as other machines cause it.
     Drop,
@@ -50,7 +50,7 @@ pub(crate) struct Keys {
     /// A token's name, escaped and truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// The name that the holder's program gives itself.
+    /// The name that the holder's program gave itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,7 +97,7 @@ impl WithKeys for Line {
     }
 }
 
-/// Describes events. A describer remembers the state of each server, to find the servers whose state has changed.
+/// Describes events. A describer remembers the state of each server. So it can find the servers whose state changed.
 #[derive(Debug)]
 pub(crate) struct Describer {
     names: Names,

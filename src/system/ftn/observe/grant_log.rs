@@ -9,10 +9,10 @@ use ring_proto::time::Instant;
 
 use super::log::AdmittedEvent;
 
-/// The limit of logged grants: a burst, and then one grant per second. When a logged grant ends, the log gets a second
-/// line about this grant.
+/// The limit of logged grants: first a burst, and then one grant per second. When a logged grant ends, the log gets a
+/// second line about this grant.
 const GRANTS_LIMIT: RateLimit = RateLimit::new(100, Duration::from_secs(1));
-/// Maximum number of logged grants that have not ended yet.
+/// Maximum number of logged grants that have not ended.
 const AWAITED_GRANTS_MAX: usize = 10_000;
 
 /// Chooses grants to log, and remembers each chosen grant until the grant ends.
@@ -31,7 +31,7 @@ impl GrantLog {
         }
     }
 
-    /// Returns whether to log an event about a token; returns `Err` if the event is about something else.
+    /// Returns whether to log an event about a token; returns `Err` if the event has a different subject.
     pub(super) fn admit(
         &mut self,
         now: Instant,

@@ -18,7 +18,7 @@ const TURNS_LIMIT: RateLimit = RateLimit::new(200, Duration::from_millis(10));
 const SESSIONS_LIMIT: RateLimit = RateLimit::new(10, Duration::from_secs(3));
 /// The limit for names of sessions. The limit for names equals the limit for grants.
 const INTRODUCTIONS_LIMIT: RateLimit = RateLimit::new(100, Duration::from_secs(1));
-/// The limit for senders with another list.
+/// The limit for senders with a different list.
 const STRANGERS_LIMIT: RateLimit = RateLimit::new(5, Duration::from_secs(10));
 /// The limit for dropped datagrams.
 const DROPS_LIMIT: RateLimit = RateLimit::new(1, Duration::from_secs(1));
@@ -71,7 +71,7 @@ impl Log {
         self.grants.admit(now, event)
     }
 
-    /// Returns the number of lines that the limit has hidden before this line; `None` if the limit hides this line too.
+    /// Returns the number of hidden lines before this line; `None` if the limit hides this line too.
     pub(crate) fn admit(&mut self, now: Instant, rate: EventRate) -> Option<u64> {
         let limit = match rate {
             EventRate::Rare | EventRate::Grant => return Some(0),

@@ -47,7 +47,7 @@ impl Names {
     }
 }
 
-/// Returns the name of a server's state, as the documents spell it.
+/// Returns the name of a server's state in the spelling of the documents.
 pub(crate) const fn state_name(state: ServerState) -> &'static str {
     match state {
         ServerState::Down => "DOWN",

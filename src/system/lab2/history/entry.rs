@@ -17,13 +17,13 @@ pub(crate) struct HistoryEntry {
     pub(super) time_ms: u64,
     pub(super) event: &'static str,
     pub(super) is_for_hooks: bool,
-    /// The state before the event, if the event is a change of state.
+    /// The state before the event; `None` unless the event is a change of state.
     pub(super) from: Option<State>,
     pub(super) reason: Option<&'static str>,
     /// The reason as a text.
     pub(super) cause: Option<Rc<str>>,
     pub(super) member: Option<MacAddr>,
-    /// The number of additional members to which the same event happened. The event does not list these members.
+    /// The number of additional members with the same event. The event does not list these members.
     pub(super) others: usize,
     pub(super) label: Option<Rc<str>>,
     pub(super) ring_state: RingState,

@@ -16,7 +16,7 @@ pub(crate) struct Job {
     pub retry: bool,
 }
 
-/// A waiting client, which may have a job.
+/// A waiting client. The client may have a job.
 pub(super) type Waiter = ring_host::Waiter<Grade, Option<Job>>;
 /// The client that holds the token.
 type Holder = ring_host::Holder<Grade, Option<Job>, Token>;

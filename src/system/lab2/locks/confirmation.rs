@@ -1,4 +1,4 @@
-//! Asks the members to confirm a token whose grade is too low for every waiting client.
+//! If the grade of a token is too low for every waiting client, asks the members to confirm the token.
 
 use ring_codec::lab2::Token;
 use ring_proto::lab2::Command;
@@ -13,9 +13,9 @@ const TAKE_TIMEOUTS_KEPT: u32 = 8;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Confirmation {
     token: Token,
-    /// The time at which other members get their turn.
+    /// The time at which the turn of other members begins.
     until: Instant,
-    /// The time at which to ask the members again.
+    /// The time of the next question to the members.
     ask_at: Option<Instant>,
 }
 
@@ -27,7 +27,7 @@ impl Confirmation {
 
 impl Locks {
     /// Makes the machine ask the members to confirm the tenure. Without this call, the state machine asks the members
-    /// less often. After a limited time, other members that request the token get their turn.
+    /// less often. After a limited time, other members that want the token get their turn.
     pub(super) fn ask_for_confirmation(
         &mut self,
         now: Instant,

@@ -95,7 +95,7 @@ impl Locks {
         self.request_token()
     }
 
-    /// Grants the lock to the client at index `at`. No other client is granted the lock before `until`.
+    /// Grants the lock to the client at index `at`. Before `until`, no other client gets the lock.
     fn grant(
         &mut self,
         at: usize,

@@ -13,7 +13,7 @@ use super::{ClientId, Locks, MachineState};
 pub(super) struct JobQuestion {
     token: Token,
     client: ClientId,
-    /// The time at which other members and clients get their turn.
+    /// The time at which the turn of other members and clients begins.
     until: Instant,
     /// The time `until` as a deadline; `None` after it has passed.
     deadline: Option<Instant>,

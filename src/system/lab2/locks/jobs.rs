@@ -12,7 +12,7 @@ use super::client::JobRequirements;
 use super::{Locks, MachineState, Notice};
 
 impl Locks {
-    /// Notifies the clients that wait for a job if the job has run elsewhere.
+    /// If a job ran elsewhere, notifies the clients that wait for it.
     pub(crate) fn refuse_finished_jobs(
         &mut self,
         met_by: impl Fn(&OnceRequest) -> Option<RunView>,
@@ -31,7 +31,7 @@ impl Locks {
         });
     }
 
-    /// Ends the machine's work on a job if the client of the job has disconnected or no longer waits.
+    /// If the client of a job disconnected or no longer waits, ends the machine's work on the job.
     pub(super) fn end_orphaned_job(&self, machine: &MachineState) -> Option<Command> {
         let (id, standing) = machine.once?;
         let end = match standing {

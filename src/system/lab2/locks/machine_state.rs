@@ -13,7 +13,7 @@ pub(crate) struct MachineState {
     pub token: Option<Token>,
     /// The first token of the tenure. A node that outbids another owner gets a new token within the same tenure.
     pub first: Option<Token>,
-    /// The end of the owner lease: no other node is granted the token before this time.
+    /// The end of the owner lease. Before this time, no other node gets the token.
     pub lease_until: Instant,
     pub grade: Grade,
     /// The time at which the grade ends, unless the members confirm it again.
@@ -24,14 +24,14 @@ pub(crate) struct MachineState {
     pub take_timeout: Duration,
     /// The maximum time for asking the members about a job while other members request the token.
     pub asking_lasts: Duration,
-    /// Whether another member has requested the token.
+    /// Whether another member requested the token.
     pub others_want: bool,
-    /// Whether this turn has lasted so long that it ends as soon as no work is left. The turn then ends without a
-    /// request of another member, because such requests may be lost.
+    /// Whether this turn is so old that it ends as soon as no work is left. Then the turn ends even if no other member
+    /// requests the token, because such requests may be lost.
     pub is_turn_over: bool,
     /// The node's state in the ring.
     pub state: State,
-    /// The reason for which this node last ceased to be OWNER.
+    /// The reason why this node last stopped being OWNER.
     pub last_loss: Option<Reason>,
     /// Whether frames can be sent.
     pub link_up: bool,
@@ -60,8 +60,8 @@ impl MachineState {
         (self.grade >= required).then_some(until)
     }
 
-    /// Does the same as `safe_until` for a new grant, but returns `None` if the confirmation is about to end. Without
-    /// this rule, a command on the smaller side of a split would start and be ended at once.
+    /// Like `safe_until`, but for a new grant: returns `None` if the confirmation will soon end. Without this rule, a
+    /// command on the smaller side of a split would start and end at once.
     pub(super) fn grantable_until(&self, now: Instant, required: Grade) -> Option<Instant> {
         let is_worth_it = |&until: &Instant| {
             required == Grade::Alone || until.since(now) >= self.waiter_timeout / 2

@@ -54,23 +54,23 @@ pub(super) enum Notice {
     /// The client holds the token.
     Granted {
         token: Token,
-        /// No other client is granted the token before this time.
+        /// Before this time, no other client gets the token.
         until: Instant,
     },
     /// The client's lease is extended.
     Renewed {
-        /// No other client is granted the token before this new time.
+        /// Before this new time, no other client gets the token.
         until: Instant,
     },
     /// The client does not get the token.
     Refused(RefusalReason),
-    /// The client needs no token: its job has run in this period, or is running.
+    /// The client needs no token: its job already ran in this period, or is running.
     Ran {
         run: RunView,
         /// The time until the period ends.
         left: Duration,
     },
-    /// The client has lost the token.
+    /// The client lost the token.
     Lost {
         why: LossReason,
         /// The time by which the client's work must end.
@@ -79,7 +79,7 @@ pub(super) enum Notice {
 }
 
 impl Notice {
-    /// Returns the notice for a client whose job has run.
+    /// Returns the notice for a client whose job already ran.
     fn already_ran(once: &OnceRequest, run: RunView) -> Self {
         let left = once.period_left(&run);
         Self::Ran { run, left }
@@ -89,7 +89,7 @@ impl Notice {
 #[derive(Debug, Default)]
 pub(super) struct Locks {
     queue: LockQueue<Grade, Option<Job>, Token>,
-    /// Whether the last command told the machine that there is work.
+    /// Whether the last command informed the machine that there is work.
     is_requested: bool,
     /// The last granted token. While other members want the token, the node grants the token only once per turn.
     last_granted: Option<Token>,
@@ -103,16 +103,16 @@ pub(super) struct Locks {
     is_draining: bool,
     /// Whether the machine still needs the command that begins or ends a pause.
     must_report_pause: bool,
-    /// The client that was last granted the token for a job.
+    /// The last client that got the token for a job.
     last_job: Option<ClientId>,
 }
 
 impl Locks {
-    /// Queues a client for the token. If no program works with the token, the token comes to this node within
-    /// `fetch_timeout`. [`update`](Self::update) reports the outcome, unless the client is refused at once.
+    /// Queues a client for the token. If programs do not use the token, it arrives at this node within `fetch_timeout`.
+    /// [`update`](Self::update) reports the outcome, unless the client is refused at once.
     ///
-    /// A client with a `job` is granted the token only if the job has not run in its period. The members must know
-    /// about the run before the grant.
+    /// A client with a `job` gets the token only if the job did not run in its period. The members must know about the
+    /// run before the grant.
     pub(super) fn request(
         &mut self,
         now: Instant,
@@ -165,7 +165,7 @@ impl Locks {
         self.queue.held_token().copied()
     }
 
-    /// Handles a client that has disconnected. If the client held a lock, and this lock was not already ending, the
+    /// Handles a client that disconnected. If the client held a lock, and this lock was not already ending, the
     /// function ends the lock and returns the client. The client's work may continue until the end of its lease.
     pub(super) fn on_client_gone(
         &mut self,
@@ -181,12 +181,13 @@ impl Locks {
         self.queue.release(client)
     }
 
-    /// Hands the token over to another member as soon as the local holder has released it.
+    /// Hands the token over to another member as soon as the local holder releases it.
     pub(super) fn yield_to(&mut self, to: Option<MacAddr>) {
         self.yielding = Some(YieldRequest { to });
     }
 
-    /// Begins or ends a pause, in which the node owns nothing. Returns whether the call has changed the node's state.
+    /// Begins or ends a pause. During a pause, the node owns nothing. Returns whether the call changed the node's
+    /// state.
     pub(super) fn pause(&mut self, paused: bool) -> bool {
         let (from, to) = if paused {
             (Availability::Open, Availability::Paused)
@@ -202,8 +203,8 @@ impl Locks {
         is_new
     }
 
-    /// Begins a pause as soon as the holder has released the token. The holder may finish its work. Returns whether the
-    /// call has changed the node's state.
+    /// Begins a pause as soon as the holder releases the token. The holder may finish its work. Returns whether the
+    /// call changed the node's state.
     pub(super) fn drain(&mut self) -> bool {
         let is_told_to_end = self.availability == Availability::Paused && !self.is_draining;
         let is_new = self.pause(true);
@@ -225,7 +226,7 @@ impl Locks {
         self.availability = Availability::Leaving;
     }
 
-    /// Returns the time by which to call [`update`](Self::update).
+    /// Returns the latest time for the next call of [`update`](Self::update).
     pub(super) fn deadline(&self) -> Option<Instant> {
         let queue = self.queue.deadline().into_iter();
         let confirmation = self.confirmation.iter().filter_map(Confirmation::deadline);

@@ -15,7 +15,7 @@ use super::text::{drop_reason, reason};
 use super::trouble;
 use crate::system::lab2::events;
 
-/// The state of the node and its ring, as far as events show it.
+/// The state of the node and its ring, according to the events so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RingState {
     pub state: State,
@@ -49,7 +49,7 @@ pub(crate) enum Audience {
     Hooks,
 }
 
-/// The keys of an event, in the order in which the log line has them.
+/// The keys of an event, in their order in the log line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Keys {
     pub from: Option<State>,
@@ -97,7 +97,7 @@ pub(crate) struct Description<'a> {
 }
 
 impl<'a> Description<'a> {
-    /// Creates the description of an event that is only counted.
+    /// Creates the description of an event that the node only counts.
     fn new_unlogged(event: &'static str) -> Self {
         Self {
             event,

@@ -19,8 +19,7 @@ use crate::system::lab2::events;
 
 /// The limit for dropped frames.
 const DROPS_LIMIT: RateLimit = RateLimit::new(1, Duration::from_secs(1));
-/// If no member confirms an OWNER for this time, the OWNER has lost its grade. Shorter tenures may end without a
-/// confirmation.
+/// If no member confirms an OWNER for this time, it has lost its grade. Shorter tenures may end without a confirmation.
 const UNCONFIRMED_MIN: Duration = Duration::from_secs(1);
 
 /// Logs each change through `tracing`: routine rotation at the level DEBUG, and all other changes at INFO or above.
@@ -31,7 +30,7 @@ pub struct Log {
     failure_timeout: Duration,
     routine: Routine,
     ring_state: RingState,
-    /// The time since which this node has held a token without a confirmation.
+    /// The time at which the members stopped confirming the held token.
     unconfirmed: Option<Instant>,
     drops: RateLimit,
 }
@@ -50,8 +49,8 @@ impl Log {
         }
     }
 
-    /// Logs the loss of a grade, if no later tenure has reached this grade. A grade that only ends together with its
-    /// tenure is not lost.
+    /// If no later tenure reached the lost grade, logs its loss. A grade that only ends together with its tenure is not
+    /// lost.
     fn log_lost_grade(&mut self, now: Instant) {
         let Some(since) = self.unconfirmed else {
             return;
@@ -73,7 +72,7 @@ impl Log {
         }
     }
 
-    /// Tracks the time since which no member confirms the token.
+    /// Tracks the time at which the members stopped confirming the token.
     const fn track_confirmation(&mut self, now: Instant, event: &Event) {
         match *event {
             Event::StateChanged {

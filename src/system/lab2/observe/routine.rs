@@ -9,8 +9,7 @@ use ring_proto::time::Instant;
 /// The time after which an owner counts as a leader. The end of a leader's tenure is news.
 const LEADER_TENURE_MIN: Duration = Duration::from_secs(10);
 /// Maximum difference in progress between a token and the token that replaces it after failed handovers. The difference
-/// is the number of steps. After an election, the difference is larger: it is the number of nanoseconds that have
-/// passed.
+/// is the number of steps. After an election, the difference is larger: it is the number of nanoseconds in between.
 const RECREATED_STEPS_MAX: u64 = 1 << 20;
 
 /// Follows the token, and distinguishes the token's routine rotation from news.
@@ -51,12 +50,12 @@ impl Routine {
         }
     }
 
-    /// Handles a node that has been OWNER for a long time without a grade. Returns whether this is news.
+    /// Handles a node that has been OWNER for a long time without any grade. Returns whether this is news.
     pub(crate) fn on_ungraded_tenure(&mut self) -> bool {
         std::mem::replace(&mut self.grade, Grade::Alone) != Grade::Alone
     }
 
-    /// Whether the last known owner has led the ring.
+    /// Whether the last known owner led the ring.
     fn has_led(&self, now: Instant) -> bool {
         self.token.is_some() && now.since(self.owned_since) >= LEADER_TENURE_MIN
     }

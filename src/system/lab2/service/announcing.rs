@@ -8,7 +8,7 @@ use ring_proto::time::{Instant, Now};
 use super::Service;
 
 impl Service {
-    /// Returns the time at which to announce the holder. A hold that is shorter than a heartbeat is not announced.
+    /// Returns the time at which to announce the holder. A hold is not announced if it is shorter than a heartbeat.
     pub(super) fn announcement_due(&self) -> Option<Instant> {
         let lock = self.lock_log.held()?;
         let is_announced = self.announced == Some(tenure(lock));
@@ -33,7 +33,7 @@ impl Service {
     }
 }
 
-/// Returns the identity of a lock. A client may take several locks, each with its own label.
+/// Returns the identity of a lock. A client may take several locks. Each lock has its own label.
 fn tenure(lock: &HeldLock) -> (ClientId, Instant) {
     (lock.client.id, lock.since)
 }

@@ -111,7 +111,7 @@ impl Service {
         command
     }
 
-    /// Handles a holder that has disconnected without releasing the token.
+    /// Handles a holder that disconnected but did not release the token.
     fn on_holder_gone(
         &mut self,
         now: Now,
@@ -255,7 +255,7 @@ const fn grade(grade: lab2::Grade) -> Grade {
     }
 }
 
-/// Whether a lock has ended although no client requested its end.
+/// Whether a lock ended although no client requested its end.
 const fn is_wrong(why: LossReason) -> bool {
     match why {
         LossReason::StrongerToken

@@ -64,7 +64,7 @@ impl Service {
         }
     }
 
-    /// Returns the kind of answer to a request that only nodes of a ring have.
+    /// Returns the kind of answer to a request that exists only for nodes of a ring.
     fn answer_own_request(
         &mut self,
         now: Now,
@@ -147,7 +147,7 @@ impl Service {
         self.lock(now, peer, &request.lock, Some(job), machine)
     }
 
-    /// Ends a run. If the lock was lost, the job counts as lost, even if its client reports another outcome.
+    /// Ends a run. If the lock was lost, the job counts as lost, even if its client reports a different outcome.
     fn end_run(&mut self, client: ClientId, done: bool) -> Reaction<Command> {
         if !self.locks.holds(client) || self.locks.held_token().is_none() {
             return Reaction::error(

@@ -1,4 +1,4 @@
-//! Stores the state that survives a restart, in a file that is never half written.
+//! Stores the state that survives a restart. The file is never half written.
 //!
 //! After a power loss, data may be missing on the disk. The clock replaces the missing data, because the progress of a
 //! new token starts from the clock (`docs/reference/lab2/states.md T7`). Start with [`StateFile`].
@@ -31,7 +31,7 @@ pub(super) const INITIAL_DURABLE: StoredState = StoredState {
     stamp: None,
 };
 
-/// The state file of one ring. The file is locked while this value exists.
+/// The state file of one ring. The file stays locked until this value is dropped.
 #[derive(Debug)]
 pub(super) struct StateFile {
     record: RecordFile<Record, LEN>,
@@ -48,7 +48,7 @@ impl StateFile {
     /// directory. Creates missing files.
     ///
     /// # Errors
-    /// Fails if the directory or a file cannot be used, or if another process has locked the state file. Also fails if
+    /// Fails if the directory or a file cannot be used, or if a different process locked the state file. Also fails if
     /// a file is no state file, or belongs to another user or a newer ringd.
     pub(super) fn open(
         directory: &Path,
@@ -100,7 +100,7 @@ impl StateFile {
         self.record.path()
     }
 
-    /// Takes the stamps that an earlier run stored.
+    /// Takes the stored stamps of an earlier run.
     pub(super) fn take_stamps(&mut self) -> Vec<StoredStamp> {
         std::mem::take(&mut self.found_stamps)
     }
@@ -151,7 +151,7 @@ impl StateFile {
     }
 }
 
-/// Describes the loss of stamps in the file at `path`, if stamps are lost.
+/// If stamps are lost, describes the loss of stamps in the file at `path`.
 fn jobs_lost(path: &Path, damage: Damage) -> Option<String> {
     let path = path.display();
     let lost = match damage {

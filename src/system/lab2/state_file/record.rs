@@ -36,7 +36,7 @@ pub(super) const FORMAT: Format<Record, LEN> = Format {
     decode,
 };
 
-/// Encodes a record, without the parts that `TwoSlots` adds.
+/// Encodes the part of a record that `TwoSlots` does not add.
 pub(super) fn encode(record: &Record) -> [u8; LEN] {
     let durable = &record.durable;
     let mut bytes = [0; LEN];

@@ -1,6 +1,6 @@
 //! The stamps of jobs that run once per period, in a file next to the state file.
 //!
-//! Each of the 32 places has a record of 128 bytes, which is stored twice ([`TwoSlots`]):
+//! Each of the 32 places has a record of 128 bytes. Each record is stored twice ([`TwoSlots`]):
 //!
 //! ```text
 //! 16  began              u64   nanoseconds since 1970
@@ -32,14 +32,14 @@ use ring_codec::lab2::RunOutcome;
 const LEN: usize = 128;
 const MAGIC: [u8; 8] = *b"RINGJB01";
 
-/// The place of the mark, which shows that ringd has created the file.
+/// The place of the mark. The mark shows that ringd created the file.
 const MARK_PLACE: u8 = 32;
 const _: () = assert!(MARK_PLACE as usize == STAMPS_MAX);
 
 /// The contents of the file when it was opened.
 #[derive(Debug)]
 pub(super) enum FoundStamps {
-    /// All records have a format that this version knows, or the file has no records.
+    /// All records have a format that this version knows, or the file contains no records.
     Known {
         file: StampFile,
         /// The stamps that an earlier run stored.
@@ -47,9 +47,9 @@ pub(super) enum FoundStamps {
         /// The part of the stored stamps that was lost.
         damage: Damage,
     },
-    /// The file has bytes that no version of ringd has written.
+    /// The file contains bytes that no version of ringd wrote.
     Foreign,
-    /// The file has records of a newer format. Contains the format.
+    /// The file contains records of a newer format. Contains the format.
     Newer(u8),
 }
 
@@ -74,7 +74,7 @@ pub(super) struct StampFile {
 #[derive(Debug)]
 struct StampPlace {
     slots: TwoSlots<LEN>,
-    /// The encoding of the record that was written last.
+    /// The encoding of the last written record.
     newest: Option<[u8; LEN]>,
 }
 
@@ -313,7 +313,7 @@ mod tests {
         (file, stored, damage)
     }
 
-    /// Both slots of the first place. ringd 0.1.0 has written these slots.
+    /// Both slots of the first place. They were written by ringd 0.1.0.
     #[test]
     fn a_file_of_the_first_version_is_read_and_continued_byte_by_byte() {
         const FIRST: [&str; 4] = [

@@ -175,7 +175,7 @@ fn a_record_is_one_write_to_one_slot() {
     assert_eq!(record, Some(durable(2)));
 }
 
-/// A record that ringd 0.1.0 has written.
+/// A record that ringd 0.1.0 wrote.
 const SECOND: [&str; 2] = [
     "52494e47535430310000000000000002000000010000000118ead120633a55f1",
     "02000000000100000000000100000000000000000000000064b24263e0209f4f",

@@ -10,7 +10,7 @@ use super::{Lateness, Rule, Sample, Verdict};
 /// Time that is added to the bound. The bound consists of four timeouts, but timers fire late and frames need some time
 /// to arrive.
 const BOUND_MARGIN: Duration = Duration::from_millis(5);
-/// Broadcasts per member in an election: the question for the token, the candidacy, the answers, and the winner's
+/// Broadcasts per member in an election: the question about the token, the candidacy, the answers, and the winner's
 /// heartbeat.
 const BROADCASTS_PER_MEMBER: usize = 5;
 
@@ -79,7 +79,8 @@ fn check_crash(
     }
 }
 
-/// Returns the first heartbeat of an elected station. An elected station announced its chain as a candidate earlier.
+/// Returns the first heartbeat of an elected station. An elected station has already announced its chain as a
+/// candidate.
 fn first_elected_claim(after: &[Seen], victim: usize) -> Option<&Seen> {
     let heartbeats = after
         .iter()
@@ -95,8 +96,8 @@ fn first_elected_claim(after: &[Seen], victim: usize) -> Option<&Seen> {
     found.map(|(seen, _)| seen)
 }
 
-/// Whether other stations claim the victim's chain. If other stations claim the chain, the victim had handed the token
-/// over, or had not yet taken it.
+/// Whether other stations claim the victim's chain. If other stations claim the chain, the victim had already handed
+/// the token over, or had not taken it.
 fn continues_chain(after: &[Seen], victim: usize, claim: &Seen) -> bool {
     let mut claims = after.iter().filter(|it| it.port != victim && is_claim(it));
     let strongest = claim.message.token();

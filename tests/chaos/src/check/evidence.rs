@@ -57,7 +57,7 @@ pub struct Cycle {
     pub calm: Option<Duration>,
     pub starved: bool,
     pub wants: Option<Span>,
-    /// Time of the status requests, and the daemons' answers.
+    /// Time of the status requests, and the daemons' answers to these requests.
     pub statuses: Option<(Duration, Vec<(usize, Value)>)>,
     pub crashes: Vec<CrashTime>,
     pub ends: Duration,
@@ -111,7 +111,7 @@ pub struct Evidence {
     pub sent: Vec<Seen>,
     pub delivered: Vec<Seen>,
     pub garbage: Vec<Seen>,
-    /// Periods in which the machine was late, each with the observer that noticed it.
+    /// Periods in which the machine was late, with the name of the observer that noticed each period.
     pub late: Vec<(Span, String)>,
     /// Daemons that exited without a command: the time, the station and the exit status.
     pub died: Vec<(Duration, usize, String)>,
@@ -121,7 +121,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Makes evidence of a run in which nothing happened.
+    /// Creates evidence of a run without events.
     pub fn empty(stations: Stations, timing: Timing) -> Self {
         Self {
             start: Duration::ZERO,
@@ -168,7 +168,7 @@ impl Evidence {
         within(&self.delivered, span)
     }
 
-    /// Returns the addresses of the stations that lost their state file because of a fault.
+    /// Returns the addresses of the stations that lost their state file through a fault.
     pub fn forgetful(&self) -> HashSet<MacAddr> {
         let amnesias = self.faults.iter().filter(|done| done.kind == "amnesia");
         let places = amnesias.flat_map(|done| &done.stations);
@@ -264,7 +264,7 @@ struct Line {
     late_ns: u64,
 }
 
-/// Returns the periods in which a daemon was late, as its log shows them. The daemon logs delays at most once per
+/// Returns the periods in which a daemon was late, according to its log. The daemon logs delays at most once per
 /// second. A log line describes a delay that ended before the line was written. Ignores an incomplete last line.
 fn read_log(path: &Path, start: Duration) -> Result<Vec<Span>> {
     let file = File::open(path).with_context(|| format!("there is no {}", path.display()))?;

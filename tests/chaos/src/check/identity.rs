@@ -6,7 +6,7 @@ use super::evidence::Evidence;
 use super::{Rule, Verdict};
 use crate::stations::StationRole;
 
-/// Maximum number of reported findings. Further findings are only counted.
+/// Maximum number of reported findings. Further findings are only counted, not described.
 const FINDINGS_MAX: usize = 20;
 
 pub(super) fn check(evidence: &Evidence, verdict: &mut Verdict) {

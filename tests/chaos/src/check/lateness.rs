@@ -1,5 +1,5 @@
-//! Periods in which the machine itself was late. Bounds apply only to processes that run, so a process that waited for
-//! a CPU may exceed them.
+//! Periods in which the machine itself was late. Bounds apply only to running processes. A process that waits for a CPU
+//! may exceed the bounds.
 //!
 //! A bound starts again whenever the machine was late by more than TAKE_TIMEOUT, the longest delay that the protocol
 //! tolerates. The report shows values from such a disturbed period, but does not judge them. The verdict reports how
@@ -12,7 +12,7 @@ use ring_segment::{MacAddr, Message, Token};
 use super::evidence::{Cycle, Evidence, Span};
 use super::{Verdict, wire::Transit};
 
-/// Name of a count: the time during which bounds were judged.
+/// Name of a count: the time of calms in which bounds were judged.
 pub const JUDGED: &str = "milliseconds of calm in which one owner was required";
 
 /// Periods in which the machine was late, sorted and merged.
@@ -64,7 +64,7 @@ impl Lateness {
         self.spans.get(next).is_some_and(|span| span.from <= to)
     }
 
-    /// Returns the time at which the machine was last late before `at`. Returns `at` if the machine is late at this
+    /// Returns the last time before `at` at which the machine was late. Returns `at` if the machine is late at this
     /// time.
     pub fn in_time_since(&self, at: Duration) -> Duration {
         let next = self.spans.partition_point(|span| span.from <= at);
@@ -99,7 +99,7 @@ fn whole_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns the offers whose answers arrived almost too late, because the taker or its answer was delayed.
+/// Returns the offers whose answers almost came too late, because the taker or its answer was delayed.
 fn slow_answers(evidence: &Evidence) -> Vec<Span> {
     let patience = evidence.timing.take_timeout;
     let mut slow = Vec::new();

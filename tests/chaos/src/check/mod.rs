@@ -44,7 +44,7 @@ pub enum Rule {
     EqualTables,
     /// A station sent a frame that the protocol forbids, or a live member did not answer an offer.
     Frames,
-    /// A daemon exited without a command.
+    /// A daemon exited although no command ended it.
     Death,
     /// A recording was incomplete, or the network was faulty in a calm, so the run proves less.
     Instruments,
@@ -77,7 +77,7 @@ impl Rule {
     }
 }
 
-/// Measured value that is compared with its bound.
+/// Measured value and its bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     pub at: Duration,
@@ -93,8 +93,8 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// Invariant 2: time from the end of the faults to the last claim of a second owner.
     pub settling: Vec<Sample>,
-    /// Invariant 3: a member wants the token at one time, and gets it later. The value is the number of tenures of
-    /// other members between the member's request and its tenure.
+    /// Invariant 3: a member wants the token, and later gets the token. The value is the number of tenures of other
+    /// members between the member's request and its tenure.
     pub services: Vec<Sample>,
     /// Invariant 4: time from the kill to the successor's first heartbeat.
     pub fail_overs: Vec<Sample>,

@@ -48,8 +48,8 @@ struct Calm<'a> {
 }
 
 impl Calm<'_> {
-    /// Returns the earliest time from which there were neither faults nor a late machine until `at`. If the bound has
-    /// passed since that time, a station has no excuse for a wrong frame.
+    /// Returns the start of the period before `at` in which there were no faults and the machine was not late. If this
+    /// period is longer than the bound, a station has no excuse for a wrong frame.
     fn in_time_since(&self, at: Duration) -> Duration {
         self.lateness.in_time_since(at).max(self.span.from)
     }
@@ -85,7 +85,7 @@ impl Calm<'_> {
         Some(first)
     }
 
-    /// Checks that the ring is never without heartbeats for too long.
+    /// Checks that the time without heartbeats in the ring is never too long.
     fn check_silence(&self, verdict: &mut Verdict) {
         let claims = self.frames.iter().filter(|seen| is_claim(seen));
         let mut last = self.span.from;

@@ -63,11 +63,11 @@ fn last_digests(
         .collect()
 }
 
-/// Answers of the daemons to ringctl, each with the place of the daemon.
+/// Answers of the daemons to ringctl, with the place of each daemon.
 type Statuses = [(usize, serde_json::Value)];
 
-/// Checks that all stations sent the same digest, and returns the digest. A WAITER that gets no token sends no digest,
-/// so its status is checked instead.
+/// Checks that all stations sent the same digest, and returns the digest. A WAITER without the token sends no digest,
+/// so the check uses its status instead.
 fn compare(
     evidence: &Evidence,
     at: Duration,

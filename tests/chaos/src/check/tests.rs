@@ -64,10 +64,10 @@ fn take(token: Token) -> Message {
     }
 }
 
-/// Three daemons, a member and a stranger, in one cycle with a calm from `CALM` to `END`.
+/// Three daemons, a member and a stranger, in one cycle. The calm lasts from `CALM` to `END`.
 struct RunBuilder {
     evidence: Evidence,
-    /// Time at which frames do not arrive at a station, and the place of the station.
+    /// Time and place of a station at which frames do not arrive during this time.
     deaf: Option<(Duration, usize)>,
 }
 
@@ -98,8 +98,8 @@ impl RunBuilder {
         self.passes_on(from, first, &holders)
     }
 
-    /// Passes a token to each of `holders`. The last node only gets an offer. Each other node keeps the token for 10
-    /// ms.
+    /// Passes a token to each of `holders`. The last node gets an offer, but not the token. Each other node keeps the
+    /// token for 10 ms.
     fn passes_on(mut self, from: u64, first: Token, holders: &[usize]) -> Self {
         let (mut at, mut token) = (from, first);
         for pair in holders.windows(2) {
@@ -231,8 +231,8 @@ fn a_ring_whose_first_owner_comes_too_late_is_found() {
     run.finds(Rule::OneOwner, "the first claim came after 1s");
 }
 
-/// Lets station 3 want the token 2500 ms after the start, when station 2 has the token. Station 3 gets the token after
-/// `others` tenures.
+/// Makes station 3 want the token 2500 ms after the start, while station 2 holds the token. Station 3 gets the token
+/// after `others` tenures.
 fn with_want(others: usize) -> RunBuilder {
     let mut run = RunBuilder::new().rotates(CALM, 2500, token(10));
     run = run.with_status(END - 1, "0000000000000007");
@@ -311,7 +311,7 @@ fn tables_that_differ_are_found_on_the_wire_and_in_the_status() {
     assert!((verdict.tables[0].value - 2.0).abs() < 1e-9);
 }
 
-/// Passes the token among all stations except station 0, which sends no frames but answers ringctl.
+/// Passes the token among all stations except station 0. Station 0 sends no frames, but answers ringctl.
 fn with_silence(hash: &str) -> RunBuilder {
     let holders: Vec<usize> = (0..600).map(|turn| 1 + turn % 3).collect();
     let run = RunBuilder::new().passes_on(CALM, chain(10, 1, 1), &holders);

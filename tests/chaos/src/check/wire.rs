@@ -9,8 +9,8 @@ use ring_segment::{MacAddr, Message, Seen, Token};
 use super::evidence::{Cycle, Evidence, Span};
 use super::{Rule, Verdict};
 
-/// Time at the beginning and at the end of a calm. Within this time, frames may still be under way from one phase to
-/// the next.
+/// Duration of the edges of a calm: its beginning and its end. During this time, frames of the previous phase may still
+/// be on their way.
 const EDGE_TIME: Duration = Duration::from_millis(200);
 
 /// Travel times of frames in calms.
@@ -111,8 +111,8 @@ fn receivers(evidence: &Evidence, ring: &[usize], seen: &Seen) -> Vec<usize> {
         .collect()
 }
 
-/// Checks that a running member answers each offer, even if it answers late. A member that sends nothing after an offer
-/// has ignored it.
+/// Checks that a running member answers each offer, even if it answers late. If a member sends no frame after an offer,
+/// it has ignored the offer.
 fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict) {
     let Some(calm) = cycle.calm else { return };
     let timing = &evidence.timing;

@@ -22,7 +22,7 @@ pub(super) struct Candidate {
     child: Option<Child>,
     /// Times of the starts.
     pub(super) starts: Vec<Duration>,
-    /// Ends that the run did not cause.
+    /// Ends of the program that the run did not cause.
     pub(super) deaths: Vec<String>,
 }
 
@@ -91,7 +91,7 @@ impl Candidate {
         Ok(())
     }
 
-    /// Sends SIGTERM, and waits for the end. Returns `None` if the program does not end.
+    /// Sends SIGTERM, and waits until the program ends. Returns `None` if the program does not end.
     pub(super) fn terminate(&mut self, timeout: Duration) -> Result<Option<ExitStatus>> {
         self.signal(Signal::SIGTERM)?;
         let deadline = now() + timeout;
@@ -110,7 +110,7 @@ impl Candidate {
         child.try_wait().context("cannot query the program")
     }
 
-    /// If the program has ended by itself, records this, and starts the program again.
+    /// If the program ended by itself, records this end and starts the program again.
     pub(super) fn restart_if_dead(&mut self) -> Result<()> {
         if self.child.is_none() {
             return Ok(());

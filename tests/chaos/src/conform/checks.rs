@@ -19,7 +19,7 @@ impl Calm {
     }
 }
 
-/// Numbers of occasions, and of occasions that the member used.
+/// Number of opportunities, and number of opportunities that the member used.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Share {
     pub used: usize,
@@ -52,7 +52,7 @@ pub(super) fn equal_tokens(frames: &[Seen], forgetful: Option<MacAddr>) -> Vec<S
     errors.map(|error| error.to_string()).collect()
 }
 
-/// Returns the heartbeats that ask for confirmations in calms, and the number of those that the member confirmed.
+/// Returns two sets: the heartbeats in calms that ask for confirmations, and those that the member confirmed.
 pub(super) fn confirmed(frames: &[Seen], port: usize, calms: &[Calm], timing: &Timing) -> Share {
     let mut share = Share::default();
     for (at, seen) in frames.iter().enumerate() {
@@ -129,7 +129,7 @@ fn offered_token(seen: &Seen) -> Option<Token> {
     }
 }
 
-/// Returns the token that the author of a claim held.
+/// Returns the token that the author of the claim held.
 fn held(seen: &Seen) -> Option<Token> {
     match seen.message {
         Message::TokenIsHere { token, .. } => Some(token),
@@ -157,8 +157,8 @@ pub(super) fn ambitions(frames: &[Seen], port: usize) -> Vec<String> {
     .collect()
 }
 
-/// Checks that the member claims no token that it held before it was stopped for longer than its lease. `stops` are the
-/// times at which the member was stopped and resumed.
+/// Checks that the member does not claim an old token: a token that it held before it was stopped for longer than its
+/// lease. `stops` are the times at which the member was stopped and resumed.
 pub(super) fn stale_claims(
     frames: &[Seen],
     port: usize,

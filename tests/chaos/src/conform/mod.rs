@@ -51,8 +51,8 @@ pub struct ConformOptions {
     pub folder: PathBuf,
 }
 
-/// If this process was started as a helper of a judgment, runs the helper. Returns the exit code. A program that calls
-/// [`judge`] calls this function first, because the work under a lock runs the same program.
+/// If this process was started as a helper of a judgment, runs this helper. Returns the exit code. A program that calls
+/// [`judge`] calls this function first, because the judgment runs the same program again for the work under a lock.
 pub fn help_if_asked() -> Option<ExitCode> {
     work::work_if_asked().or_else(voter::run_if_asked)
 }

@@ -6,7 +6,7 @@ use std::fmt;
 pub enum Outcome {
     Passed,
     Failed,
-    /// The check does not belong to the level, or the run gave it no occasion.
+    /// The check is not part of the level, or the run gave no opportunity for the check.
     NotApplicable,
 }
 
@@ -74,7 +74,7 @@ impl Report {
         self.add(check, outcome, detail);
     }
 
-    /// Whether no check has failed.
+    /// Whether all checks passed.
     pub fn passed(&self) -> bool {
         self.failed().next().is_none()
     }

@@ -32,16 +32,16 @@ const ETHERTYPE: u16 = ring_segment::ETHERTYPE;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Time that is added to the protocol's bounds, because processes need time to start and frames need time to arrive.
 const BOUND_MARGIN: Duration = Duration::from_millis(1500);
-/// Longest time in which the program must join at its first start.
+/// Longest time that the program may take to join at its first start.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
 const QUIET_TIME: Duration = Duration::from_secs(3);
-/// Time for which a program waits for a lock that it must get, in seconds.
+/// Time for which a program waits for a lock that must become free, in seconds.
 const LOCK_WAIT: &str = "10";
-/// Fewest locks of a run that says something about their exclusion.
+/// Minimum number of locks that a run needs to prove their exclusion.
 const WORKS_MIN: usize = 20;
-/// Number of times for which the program is stopped while it is the owner.
+/// Number of times that the run stops the program while the program is the owner.
 const STOPS: usize = 4;
-/// Number of times for which the program hears another owner.
+/// Number of times that the program hears a new owner.
 const MEETINGS: usize = 8;
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -144,7 +144,8 @@ struct Judgment<'a> {
     stops: Vec<(Duration, Duration)>,
     /// Times at which all three nodes were separate.
     lonely: Vec<(Duration, Duration)>,
-    /// The number of faults, the longest time until the ring was whole, and the faults after which it was not.
+    /// The number of faults, the longest time until the ring was whole, and the faults after which the ring did not
+    /// become whole.
     heals: usize,
     slowest: Duration,
     unhealed: Vec<String>,
@@ -210,7 +211,7 @@ impl<'a> Judgment<'a> {
         Ok(())
     }
 
-    /// Lets the ring run without faults and without work.
+    /// Observes the ring without faults and without work.
     fn observe(&mut self, report: &mut Report) {
         let from = now();
         thread::sleep(QUIET_TIME);
@@ -239,8 +240,8 @@ impl<'a> Judgment<'a> {
         })
     }
 
-    /// Sends frames that every member must refuse. They name new authors, so a member that accepts one of them has
-    /// another table.
+    /// Sends frames that every member must refuse. They name new authors, so a member that accepts such a frame has a
+    /// different table.
     fn send_garbage(&mut self, report: &mut Report) -> Result<()> {
         let before = self.last_digest(Duration::ZERO);
         let stranger = self.segment.node(STRANGER).peer()?;
@@ -327,8 +328,8 @@ impl<'a> Judgment<'a> {
         Ok(streams.stderr(Stdio::null()).status()?.success())
     }
 
-    /// Isolates all members, so that each `ringd` elects itself. Then lets the program hear one of these two owners
-    /// after the other. Their heartbeats ask for confirmations that exclude each other.
+    /// Isolates all members, so that each `ringd` elects itself. Then connects the program with each of these two
+    /// owners in turn. Their heartbeats ask for confirmations that exclude each other.
     fn meet_owners(&mut self) {
         let from = now();
         self.split([0, 1, 2]);
@@ -567,7 +568,7 @@ impl<'a> Judgment<'a> {
         Ok(file.flush()?)
     }
 
-    /// Waits after a fault until the ring is whole again.
+    /// Waits until the ring is whole again after a fault.
     fn heal(&mut self, fault: &str) {
         let began = Instant::now();
         if let Some(why) = self.wait_until_whole(now(), self.bound()) {
@@ -577,12 +578,13 @@ impl<'a> Judgment<'a> {
         self.heals += 1;
     }
 
-    /// Returns the longest time after a fault until the ring is whole.
+    /// Returns the maximum time from a fault until the ring is whole.
     fn bound(&self) -> Duration {
         self.timing().one_owner_bound() + self.timing().new_owner_bound() + BOUND_MARGIN
     }
 
-    /// Waits until there is one owner and all tables are equal. Returns the reason if the ring is not whole in time.
+    /// Waits until there is one owner and all tables are equal. Returns the reason if the ring does not become whole in
+    /// time.
     fn wait_until_whole(&self, from: Duration, timeout: Duration) -> Option<String> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -648,8 +650,8 @@ fn members(status: &Value) -> usize {
     status["members"].as_array().map_or(0, Vec::len)
 }
 
-/// Returns payloads that every receiver must refuse. Six bytes of 9 stay the author, and other authors are replaced by
-/// the source of the frame.
+/// Returns payloads that every receiver must refuse. If the author begins with six bytes of 9, it stays; the source of
+/// the frame replaces every other author.
 fn garbage() -> Vec<Vec<u8>> {
     let with = |kind: u8, reserved: u8, body: &[u8]| {
         [&[kind, reserved, 0, 0, 0, 0, 0, 0][..], body].concat()

@@ -100,7 +100,7 @@ fn a_second_tenure_is_found() {
     assert_eq!(findings.second.len(), 1, "{:?}", findings.second);
 }
 
-/// A member cleared its vote at each of its first TAKE_TOKENs, although the vote was for another tenure.
+/// A member cleared its vote at each of its first TAKE_TOKENs, even if the vote was for a different tenure.
 #[test]
 fn a_vote_that_a_handover_of_another_token_cleared_is_found() {
     let findings = judge(&[

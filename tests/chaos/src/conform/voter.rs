@@ -1,7 +1,7 @@
-//! A member of level *voter*: the smallest program that a ring can use. It makes a quorum of two of three machines, and
-//! never owns the token.
+//! A member of level *voter*: the smallest program that a ring can use. With a voter, two of three machines form a
+//! quorum, but the voter never owns the token.
 //!
-//! The member shares no code with `ringd`. It knows the state of the table and one vote.
+//! The member shares no code with `ringd`. The member stores only the state of the table and one vote.
 
 use std::env;
 use std::net::Ipv4Addr;
@@ -23,13 +23,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A rule that a voter breaks, to test the judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Flaw {
-    /// Confirms every heartbeat, although it has confirmed another tenure.
+    /// Confirms every heartbeat, even after it has confirmed a different tenure.
     SecondVote,
     /// Confirms tenures right after its start.
     EarlyVote,
     /// Confirms no tenure.
     NoVote,
-    /// Accepts frames whose author is not their source.
+    /// Accepts frames whose author differs from their source address.
     ForgedAuthor,
 }
 
@@ -149,7 +149,7 @@ impl Voter {
         payload
     }
 
-    /// Returns the answers to an offer: the voter is paused.
+    /// Returns the frames of the start. They announce that the voter is paused.
     fn start(&self) -> Vec<u8> {
         self.payload(&self.table.ping(), None)
     }

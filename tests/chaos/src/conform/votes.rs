@@ -8,7 +8,7 @@ use ring_segment::{Confirmation, MacAddr, Message, Seen, Token};
 /// Delay between two clocks that the checks permit.
 const TOLERANCE: Duration = Duration::from_millis(3);
 
-/// The vote of a member: a tenure that it confirms, and a time until which it confirms no other tenure.
+/// The vote of a member: the tenure that it confirms, and the time until which it must not confirm a different tenure.
 #[derive(Debug, Clone, Copy)]
 struct Vote {
     token: Token,
@@ -30,7 +30,7 @@ impl Vote {
 pub(super) struct VoteFindings {
     /// Confirmations of a second tenure.
     pub second: Vec<String>,
-    /// Confirmations of heartbeats that no member has sent to it, or for a wrong time.
+    /// Confirmations of heartbeats that the member did not receive, and confirmations for a wrong time.
     pub wrong: Vec<String>,
     /// Confirmations soon after a start.
     pub early: Vec<String>,
@@ -38,8 +38,8 @@ pub(super) struct VoteFindings {
     pub count: usize,
 }
 
-/// Checks the confirmations of the member at `port`. `starts` are the times at which its program was started, and
-/// `lasts` is the time for which a confirmation lasts.
+/// Checks the confirmations of the member at `port`. `starts` are the start times of the member's program. `lasts` is
+/// the duration of a confirmation.
 pub(super) fn check(
     frames: &[Seen],
     port: usize,

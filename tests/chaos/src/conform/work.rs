@@ -1,5 +1,4 @@
-//! Work under locks with a quorum. Each work locks the same file, so that the kernel notices two works at the same
-//! time.
+//! Work under locks with a quorum. Each work locks the same file, so the kernel detects two works at the same time.
 
 use std::env;
 use std::fs::{self, File};
@@ -38,7 +37,7 @@ pub(super) fn work_if_asked() -> Option<ExitCode> {
     })
 }
 
-/// Works for a while. Notes each work, and each work that began while another worked.
+/// Works for a while. Records each work, and each work that began during the work of a different program.
 fn work(folder: &Path, name: &str, lasts: Duration) -> Result<ExitCode> {
     let file = File::options().write(true).open(folder.join("busy"))?;
     let Ok(_lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
@@ -61,11 +60,11 @@ fn note(folder: &Path, file: &str, name: &str) -> Result<()> {
 pub(super) struct Works {
     /// The number of works by name.
     pub counts: Vec<(String, usize)>,
-    /// The works that began while another one was running.
+    /// The works that began during the work of a different program.
     pub overlaps: Vec<String>,
 }
 
-/// Programs that take locks with a quorum again and again.
+/// Programs that repeatedly take locks with a quorum.
 pub(super) struct Contenders {
     folder: PathBuf,
     over: Arc<AtomicBool>,
@@ -188,7 +187,7 @@ impl Drop for Contenders {
     }
 }
 
-/// Waits for the end of a process, which is killed at the end of the run. Returns whether it succeeded.
+/// Waits for the end of a process. At the end of the run, kills the process. Returns whether it succeeded.
 fn wait(mut child: Child, over: &AtomicBool) -> bool {
     loop {
         match child.try_wait() {

@@ -25,7 +25,7 @@ pub type Outgoing = (MacAddr, Message);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum MemberState {
-    /// A LOOSER, which asks for the token at this time.
+    /// A LOOSER. It asks for the token at this time.
     Looser {
         ask: Duration,
     },
@@ -50,9 +50,10 @@ pub struct Member {
     table: Table,
     /// The strongest known token, its holder and its data.
     known: Option<(Token, MacAddr)>,
-    /// Time at which this member last heard of a stronger token, or last heard the holder of the strongest known token.
+    /// Time at which this member last received news of a stronger token, or last received a frame from the holder of
+    /// the strongest known token.
     confirmed: Duration,
-    /// Time at which this member last objected to a weaker token, and time at which it last answered a weaker claim.
+    /// Time of this member's last objection to a weaker token, and time of its last answer to a weaker claim.
     objected: Option<Duration>,
     answered: Option<Duration>,
     data: Vec<u8>,
@@ -64,7 +65,7 @@ pub struct Member {
     number: u32,
     role: MemberState,
     wanting: BTreeSet<MacAddr>,
-    /// Members that did not take the token, and the times until which this member skips them.
+    /// Members that did not take the token, and the end of the time in which this member skips each of them.
     skipped_until: HashMap<MacAddr, Duration>,
     /// Members that report that they hear no other member.
     deaf: BTreeSet<MacAddr>,
@@ -365,7 +366,7 @@ impl Member {
     }
 }
 
-/// Whether `pause` has passed since `last`. Returns `false` if there is no `last`.
+/// Whether at least `pause` has passed since `last`. Returns `false` if `last` is `None`.
 fn is_over(last: Option<Duration>, pause: Duration, now: Duration) -> bool {
     last.is_none_or(|last| now >= last + pause)
 }

@@ -15,7 +15,7 @@ pub(super) struct Passing {
     to: MacAddr,
     offered_token: Token,
     attempts: u32,
-    /// Time of the next offer. The time at which the handover counts as failed, once the last offer has been sent.
+    /// Time of the next offer. The time after the last offer at which the handover counts as failed.
     due: Duration,
 }
 
@@ -60,7 +60,7 @@ impl Member {
         }
     }
 
-    /// Another member holds `token`. Returns whether this claim ends the current handover.
+    /// Another member holds `token`. Returns whether this claim completes the current handover.
     pub(super) fn completes_handover(&mut self, now: Duration, token: Token) -> bool {
         let MemberState::Owner(tenure) = &self.role else {
             return false;
@@ -75,8 +75,8 @@ impl Member {
         complete
     }
 
-    /// Whether `token` is of another chain and beats the token of this member. Returns `false` if this member holds no
-    /// token, or is handing its token over.
+    /// Whether `token` belongs to a different chain and beats the token of this member. Returns `false` if this member
+    /// holds no token, or is handing its token over.
     pub(super) fn is_beaten_by(&self, token: Token) -> bool {
         let MemberState::Owner(tenure) = &self.role else {
             return false;
@@ -85,7 +85,7 @@ impl Member {
         tenure.passing.is_none() && other && token.beats(&tenure.token)
     }
 
-    /// Makes a token that beats the token of a dead holder.
+    /// Creates a token that beats the token of a dead holder.
     pub(super) fn replace_token(&mut self, now: Duration, gone: Token, out: &mut Vec<Outgoing>) {
         self.begin_chain(now, gone.progress + 2);
         if let MemberState::Owner(tenure) = &mut self.role {

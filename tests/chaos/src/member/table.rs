@@ -104,8 +104,8 @@ impl Table {
         }
     }
 
-    /// Returns whether a message about the table may be sent to this peer now. Each peer gets at most one such message
-    /// per `period`. Records the message if it is allowed.
+    /// Returns whether a message about the table may be sent to this peer now. Each peer gets at most one message about
+    /// the table per `period`. Records the message if this limit allows it.
     pub(crate) fn allow_message(&mut self, now: Duration, peer: MacAddr, period: Duration) -> bool {
         let last = self.last_messages.get(&peer);
         let may = last.is_none_or(|last| now >= *last + period);

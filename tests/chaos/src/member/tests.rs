@@ -48,7 +48,7 @@ fn take(token: Token) -> Message {
     }
 }
 
-/// Returns member 2 of three members, which knows that node 1 holds token 5.
+/// Returns member 2 of three members. It knows that node 1 holds token 5.
 fn waiter() -> Member {
     let mut member = Member::new(mac(2), [0; 16], Timing::tolerant(ms(100)), ms(0));
     member.on_frame(

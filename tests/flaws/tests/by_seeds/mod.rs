@@ -33,7 +33,7 @@ macro_rules! found_by_seeds {
             findings.note(format_args!("{name}: simulator, {found}"));
         }
 
-        /// Returns the first violation of a rule, on one line.
+        /// Returns the first violation of a rule as one line.
         fn broken(outcome: &Outcome, rule: Rule) -> Option<String> {
             let found = outcome.violations.iter().find(|found| found.rule == rule)?;
             Some(found.to_string().chars().take(160).collect())

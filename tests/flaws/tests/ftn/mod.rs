@@ -70,13 +70,13 @@ fn find_by_checker(name: &str, scenario: &str, says: &str) -> Option<String> {
         .then(|| format!("checker, {states} states: {found}"))
 }
 
-/// Returns the first violation of a promise, on one line.
+/// Returns the first violation of a promise as one line.
 fn find_violation(outcome: &Outcome, rule: Rule) -> Option<String> {
     let found = outcome.violations.iter().find(|found| found.rule == rule)?;
     Some(found.to_string().chars().take(160).collect())
 }
 
-/// Reads a schedule of the simulator's tests, in which the real state machines pass.
+/// Reads a schedule from the simulator's tests. The real state machines pass this schedule.
 macro_rules! kept {
     ($name:literal) => {
         include_str!(concat!(

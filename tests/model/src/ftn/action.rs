@@ -34,7 +34,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Describes the event in the state in which it happens.
+    /// Describes the event in the state `group`, in which it happens.
     pub fn describe(self, group: &Group) -> String {
         match self {
             Self::Deliver { frame } => format!("arrives: {}", group.frames[frame]),

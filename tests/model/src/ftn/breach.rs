@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Error)]
 #[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Breach {
-    /// Q1: a session that has ended still holds the token.
+    /// Q1: an ended session still holds the token.
     #[error("at s{node} the token is held by {session}, which is no session")]
     Sessions { node: usize, session: i32 },
     /// Q2 and Q3: two live clients hold the token, and do not share it.
@@ -27,11 +27,11 @@ pub enum Breach {
     /// Q5: a server that is not READY grants no token.
     #[error("s{node} grants a token although it is not READY")]
     GrantedEarly { node: usize },
-    /// Q6: the number of answers to one input is bounded.
+    /// Q6: the number of answers to one input has a limit.
     #[error("node {node} answers one input with {datagrams} datagrams")]
     TooMuch { node: usize, datagrams: usize },
-    /// Not among the losses: an update is lost although a client has seen its confirmation or its grant, and although
-    /// no server lost its state.
+    /// A loss outside the list: an update is lost although a client saw its confirmation or grant, and no server lost
+    /// its state.
     #[error("c{node} is shown update {shows} after {after}")]
     Lost {
         node: usize,
@@ -40,10 +40,10 @@ pub enum Breach {
         /// The client must receive this update or a later update.
         after: u8,
     },
-    /// Promises 7 and 8: this client did not get the token within this time after the end of the faults.
+    /// Promises 7 and 8: this client did not get the token within this time after the faults ended.
     #[error("c{node} did not get the token within {after:?} after the faults")]
     NotServed { node: usize, after: Duration },
-    /// Datagrams and timeouts follow each other endlessly while no time passes.
+    /// Datagrams and timeouts follow each other endlessly at the same time.
     #[error("datagrams and timeouts at one time are endless")]
     Busy,
 }

@@ -85,8 +85,8 @@ impl GroupModel {
     }
 
     /// Returns the first process with a datagram under way. If two processes read at the same time, their order does
-    /// not change the result. So the model explores only one order of reads. If one datagram overtakes another, the
-    /// model treats the overtaken datagram as a late datagram.
+    /// not change the result. So the model explores only one order of reads. If one datagram overtakes a second
+    /// datagram, the model treats the second datagram as late.
     fn next_reader(&self, group: &Group) -> Option<usize> {
         let frames = group.frames.iter();
         frames.filter_map(|flying| self.reader(group, flying)).min()
@@ -151,8 +151,8 @@ impl GroupModel {
         }
     }
 
-    /// Adds the events of a process. A process is started, or a program makes a request, only while no datagram is
-    /// under way. A datagram that is sent after a request can still overtake the datagrams of the request.
+    /// Adds the events of a process. A process starts, or a program makes a request, only if no datagram is under way.
+    /// A datagram that is sent after a request can overtake the datagrams of the request.
     fn node_actions(&self, group: &Group, node: usize, is_quiet: bool, actions: &mut Vec<Action>) {
         let (it, left) = (&group.nodes[node], &group.left);
         if it.station.is_none() {

@@ -1,5 +1,5 @@
 //! The run after the faults: all datagrams arrive at once, dead processes start again, and stalled processes continue.
-//! From every state each client must get the token in time.
+//! From every state, each client must get the token in time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::node::{Input, Node, ProgramAction};
 use super::outcome::Outcome;
 use super::setup::Setup;
 
-/// The maximum number of events at one time. No group of this size needs more events.
+/// The maximum number of events at one time. Groups of this size need fewer events.
 const EVENTS_AT_ONCE_MAX: usize = 1_000;
 
 /// A run without faults that begins in a given state.
@@ -94,7 +94,7 @@ impl<'a> Fair<'a> {
         Breach::NotServed { node, after }
     }
 
-    /// Runs until a condition is true. Returns `Err(None)` if the condition does not become true in time.
+    /// Runs until the condition `so` is true. Returns `Err(None)` if the condition does not become true in time.
     fn run(&mut self, so: impl Fn(&Setup, &Group) -> bool) -> Result<(), Option<Breach>> {
         loop {
             self.settle_instant()?;
@@ -148,7 +148,7 @@ impl<'a> Fair<'a> {
         }
     }
 
-    /// Returns a client that holds the token and whose program is not returning it yet.
+    /// Returns a client that holds the token and has not begun to return it.
     fn holder(&self) -> Option<usize> {
         let gives = |(at, node): (usize, &Arc<Node>)| {
             let holds = node.holding(self.setup, at, self.group.now).is_some();

@@ -24,7 +24,7 @@ pub struct FlyingDatagram {
     pub bytes: Arc<[u8]>,
     /// The time at which the datagram arrives.
     pub at: Instant,
-    /// Whether the server that sent the datagram may have lost its knowledge of the token since then.
+    /// Whether the sender is a server that may have lost its knowledge of the token after it sent the datagram.
     pub is_of_lost_memory: bool,
 }
 
@@ -45,12 +45,12 @@ pub struct Group {
     pub wishes: Wishes,
     /// The observations of the programs.
     pub seen: Observations,
-    /// The promise that the last step has broken, if the step has broken a promise.
+    /// The promise that the last step broke; `None` if it broke no promise.
     pub breach: Option<Breach>,
 }
 
 impl Group {
-    /// Returns a group in which no process runs.
+    /// Returns a group without running processes.
     pub fn new(setup: &Setup) -> Self {
         let node = |_| Arc::new(Node::never_started());
         Self {
@@ -74,7 +74,7 @@ impl Group {
     }
 
     /// Applies the outcome of a process's input, and compares the process with the other processes. The datagrams that
-    /// the process has sent are then under way.
+    /// the process already sent stay under way.
     pub fn apply(&mut self, setup: &Setup, at: usize, outcome: &Outcome) {
         self.nodes[at] = Arc::clone(&outcome.node);
         let mut breach = outcome.breach.clone();

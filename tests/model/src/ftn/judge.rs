@@ -8,11 +8,11 @@ use super::group::Group;
 use super::node::ClientReport;
 use super::setup::Setup;
 
-/// The programs' observations of the token. Only an exclusive holder makes updates, so their numbers grow with time.
-/// Update 0 is the empty token.
+/// The programs' observations of the token. Only an exclusive holder makes updates, so the numbers of updates grow with
+/// time. Update 0 is the empty token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Observations {
-    /// The last update that was begun.
+    /// The update that began last.
     begun: u8,
     /// The last certain update: a server confirmed the update, or a grant contained it.
     certain: u8,
@@ -36,7 +36,7 @@ impl Observations {
         self.certain
     }
 
-    /// Records that the updates after `to` are no longer certain, because their server may have lost them.
+    /// Records that the updates after `to` are uncertain, because their server may have lost them.
     pub fn limit_certain(&mut self, to: u8) {
         self.certain = self.certain.min(to);
     }
@@ -80,7 +80,7 @@ fn update_of(data: &[u8]) -> u8 {
     data.first().copied().unwrap_or_default()
 }
 
-/// Returns the last update that a holder of the token has received or made.
+/// Returns the last update that a holder of the token received or made.
 pub(super) fn shown_update(client: &Client, setup: &Setup) -> Option<u8> {
     let holding = client.held_token(&setup.token)?;
     Some(update_of(holding.data))

@@ -15,10 +15,10 @@ use ring_proto::{Machine, SendOutcome, StoreOutcome};
 use super::setup::Setup;
 use crate::digest::{Digest, Key};
 
-/// The time of every wall clock, which does not change. The time lies in 2026. Leaders without a stored configuration
-/// number derive this number from the time since the start of 2026.
+/// The time of every wall clock. It never changes. The time lies in 2026. Leaders without a stored configuration number
+/// derive this number from the time since the start of 2026.
 const WALL: u64 = 1_780_000_000_000_000_000;
-/// The length of the buffer. In such a small group, no datagram is longer.
+/// The length of the buffer. In such a small group, every datagram fits.
 const DATAGRAM_BUFFER_LEN: usize = 1 << 11;
 
 /// A process, alive or dead, and the state that survives it.
@@ -44,7 +44,7 @@ pub struct Program {
     pub is_busy: bool,
     /// The update that is not confirmed yet.
     pub writing: Option<u8>,
-    /// Whether the program has requested the access that it does not have: exclusive or shared.
+    /// Whether the program has requested the other kind of access: exclusive or shared.
     pub changing: bool,
     /// Whether the program is returning the token.
     pub leaving: bool,
@@ -109,7 +109,7 @@ pub struct Turn {
 }
 
 impl Node {
-    /// Returns a process that has never been started.
+    /// Returns a process that never ran.
     pub fn never_started() -> Self {
         Self {
             station: None,
@@ -141,7 +141,7 @@ impl Node {
         self.stopped.or(deadline)
     }
 
-    /// Returns a client's access to the token at a time of the group, if the client's lease lasts.
+    /// Returns a client's access to the token at a time of the group, while the client's lease lasts.
     pub fn holding(&self, setup: &Setup, at: usize, time: Instant) -> Option<Access> {
         let client = self.client()?;
         client
@@ -181,7 +181,7 @@ impl Node {
         }
     }
 
-    /// Gives the process with index `at` an input at a time of the group.
+    /// Gives an input to the process with index `at`, at a time of the group.
     pub fn turn(&self, setup: &Setup, at: usize, input: &Input, time: Instant) -> Turn {
         let mut turn = Turn {
             node: self.clone(),
@@ -245,7 +245,7 @@ impl Node {
 
 impl Turn {
     /// Carries out the outputs of the state machine, in the order of its contract. Returns whether the state machine
-    /// requests another socket.
+    /// requests a new socket.
     fn drain(&mut self, setup: &Setup, at: usize, now: Now) -> bool {
         let from = setup.address(at, self.node.life);
         let Some(station) = &mut self.node.station else {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use ring_codec::ftn::Datagram;
 use ring_proto::ftn::Servers;
 
-/// Returns the address of a node. A server keeps its port, and a client has a new port in each life.
+/// Returns the address of a node. A server keeps its port. A client has a new port after each start.
 ///
 /// # Panics
 /// Panics if there are more than 254 nodes.

@@ -13,14 +13,14 @@ use super::setup::Setup;
 /// The maximum number of datagrams with which a process answers one input, in such a small group.
 const ANSWERS_MAX: usize = 16;
 
-/// The outcome of a process's input, independent of the rest of the group.
+/// The outcome of one input of a process. The rest of the group has no influence on it.
 pub struct Outcome {
     pub node: Arc<Node>,
     /// The sent datagrams, in order.
     pub sent: Vec<SentDatagram>,
     /// The reports of a client.
     pub reports: Vec<ClientReport>,
-    /// The promise that the process has broken.
+    /// The promise that the process broke.
     pub breach: Option<Breach>,
 }
 
@@ -70,7 +70,7 @@ fn is_grant(sent: &SentDatagram) -> bool {
     })
 }
 
-/// Returns the id of a client that holds a token, but has no session at the server.
+/// Returns the id of a client that holds a token without a session at the server.
 fn holder_without_session(server: &Server, now: Instant) -> Option<i32> {
     let mut holders = server
         .tokens()

@@ -31,11 +31,11 @@ pub struct Scenario {
     pub servers: usize,
     /// The access that each client wants.
     pub clients: &'static [Access],
-    /// The server to which the token belongs.
+    /// The server that manages the token.
     pub at: usize,
     /// Whether the first client holds the token at the beginning.
     pub is_held: bool,
-    /// This many nodes at the end of the list do not run at the beginning.
+    /// The number of nodes at the end of the list that do not run at the beginning.
     pub absent: usize,
     /// Q, the quorum of servers.
     pub quorum: usize,
@@ -49,8 +49,8 @@ pub struct Scenario {
     pub lasts: Duration,
     /// The maximum number of events in a run.
     pub depth: usize,
-    /// The checker tries a recovery without faults from one in this many states. The hashes of the states select these
-    /// states. 0 selects no state.
+    /// The interval between states from which the checker tries a recovery without faults, in states. The hashes of the
+    /// states select these states. 0 selects no state.
     pub recover_one_in: u64,
 }
 
@@ -69,7 +69,7 @@ counts! {
         leaves "leave",
         /// A client crashes.
         deaths "clients crash",
-        /// A dead process starts again. A server has its stored state.
+        /// A dead process starts again. A server starts with its stored state.
         returns "start again",
         /// A server is stalled for a little more than ST.
         server_stops "servers stop",
@@ -118,7 +118,7 @@ impl Scenario {
         Self { faults, ..self }
     }
 
-    /// Places the token at a server, and lets the first client hold it.
+    /// Places the token at a server, and makes the first client its holder.
     pub const fn held_at(self, at: usize) -> Self {
         let is_held = true;
         Self {
@@ -133,7 +133,8 @@ impl Scenario {
         Self { wishes, ..self }
     }
 
-    /// Sets the duration of the exploration. Makes the checker try a recovery from one in `recover_one_in` states.
+    /// Sets the duration of the exploration. Makes the checker try a recovery from one state in `recover_one_in`
+    /// states.
     pub const fn with_duration(self, millis: u64, recover_one_in: u64) -> Self {
         let lasts = Duration::from_millis(millis);
         Self {
@@ -172,14 +173,13 @@ impl Scenario {
         EPOCH + Duration::from_nanos(since * self.speed(node) / u64::from(CORRECT_SPEED))
     }
 
-    /// Returns the first time of the group at which a node's clock shows `local`.
+    /// Returns the first time of the group at which the node's clock shows `local`.
     pub fn time(&self, node: usize, local: Instant) -> Instant {
         let since = nanos(local.since(EPOCH)) * u64::from(CORRECT_SPEED);
         EPOCH + Duration::from_nanos(since.div_ceil(self.speed(node)))
     }
 
-    /// Returns the duration of a stall of a node. The duration is so long that the other nodes continue without this
-    /// node.
+    /// Returns the duration of a stall of a node. The stall is so long that the other nodes continue without this node.
     pub fn stall_duration(&self, node: usize) -> Duration {
         let silence = if self.is_server(node) {
             SERVER_TIMEOUT + 2 * HEARTBEAT

@@ -94,8 +94,8 @@ pub fn large() -> Vec<Scenario> {
     all
 }
 
-/// Returns the large scenarios with one kind of fault. Large scenarios last longer than the small scenarios, or have
-/// more nodes.
+/// Returns the large scenarios that have only one kind of fault. Large scenarios last longer than the small scenarios,
+/// or have more nodes.
 fn single_fault_scenarios() -> Vec<Scenario> {
     vec![
         Scenario {

@@ -22,7 +22,7 @@ impl Setup {
     /// Returns the setup of a scenario.
     ///
     /// # Panics
-    /// Panics if there are no servers, or if no token name belongs to the server of the scenario.
+    /// Panics if there are no servers, or if no token name belongs to the scenario's server.
     pub fn of(scenario: Scenario) -> Self {
         let list = list(scenario.servers).expect("a few servers");
         let all = Configuration::new(1, vec![ServerState::Ready; scenario.servers]);
@@ -65,7 +65,7 @@ impl Setup {
         }
     }
 
-    /// Returns the address that a node has after its start number `life`.
+    /// Returns the address of a node after its start with the number `life`.
     pub fn address(&self, node: usize, life: u16) -> SocketAddr {
         notation::address(node, self.scenario.is_server(node), life)
     }

@@ -22,7 +22,7 @@ const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// A control group. The processes of the group must end before this value is dropped.
 #[derive(Debug)]
 pub(super) struct Cgroup {
-    /// The group is `Some` until the value is dropped.
+    /// The group is `Some` until this value is dropped.
     folder: Option<TempDir>,
 }
 
@@ -94,7 +94,7 @@ fn below(group: &Path) -> Vec<PathBuf> {
     folders.map(|entry| entry.path()).collect()
 }
 
-/// Removes groups that killed tests have left behind. The kernel refuses to remove groups in use.
+/// Removes groups of killed tests. The kernel refuses to remove groups in use.
 fn remove_stale(root: &Path) {
     for group in below(root) {
         let is_ours = group

@@ -1,10 +1,10 @@
 //! Runs a systemd on a node of the segment, for tests that need a service manager.
 //!
-//! [`Container::boot`] starts the machine's `/usr/lib/systemd/systemd` as process 1 of new namespaces, on a new file
-//! system: `/usr` is the machine's, read-only, and all other folders are new and empty. A boot downloads and builds
-//! nothing, and takes about a second. The container uses the network of its [`Node`], whose `eth0` is on the segment. A
-//! boot needs root, and the packages systemd, util-linux and iproute2. If a package is missing, the error names it. The
-//! container ends on drop.
+//! [`Container::boot`] starts the machine's `/usr/lib/systemd/systemd` as process 1 of new namespaces, with a new file
+//! system: `/usr` is the folder of the machine, read-only. All other folders are new and empty. A boot downloads and
+//! builds nothing, and takes about a second. The container uses the network of its [`Node`], whose `eth0` is on the
+//! segment. A boot needs root, and the packages systemd, util-linux and iproute2. If a package is missing, the error
+//! contains its name. The container ends on drop.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -66,11 +66,11 @@ const INSTALL_SCRIPT: &str = "
     systemd-sysusers
     systemctl daemon-reload";
 
-/// A node on which systemd runs. On drop, systemd and all its processes end.
+/// A node that runs systemd. On drop, systemd and all its processes end.
 #[derive(Debug)]
 pub struct Container {
     node: Node,
-    /// `unshare`, whose child is systemd.
+    /// The process `unshare`. Its child is systemd.
     parent: Child,
     /// PID of systemd.
     init: u32,
@@ -175,7 +175,7 @@ impl Container {
         Ok(())
     }
 
-    /// Returns the state of the whole system after the boot, or an empty string if systemd does not answer yet.
+    /// Returns the state of the whole system after the boot, or an empty string if systemd does not answer.
     fn state(&self) -> Result<String> {
         // The exit code shows only whether a unit has failed.
         let output = self
@@ -205,7 +205,7 @@ impl Container {
         &self.node
     }
 
-    /// Returns the path by which processes outside the container reach a file in the container.
+    /// Returns the path through which processes outside the container reach a file in the container.
     pub fn path(&self, inside: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{inside}", self.init))
     }
@@ -228,7 +228,7 @@ impl Container {
         Ok(())
     }
 
-    /// Returns a command that runs a program inside as root: in `/src`, with a separate control group and the
+    /// Returns a command that runs a program as root in the container: in `/src`, with a separate control group and the
     /// environment of a login.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
@@ -274,14 +274,14 @@ impl Container {
         self.sh(INSTALL_SCRIPT).map(drop)
     }
 
-    /// Adds lines to a unit like `systemctl edit`.
+    /// Adds lines to a unit, as `systemctl edit` does.
     pub fn edit(&self, unit: &str, lines: &str) -> Result<()> {
         let path = format!("/etc/systemd/system/{unit}.d/override.conf");
         self.write(&path, 0o644, lines)?;
         self.run(&["systemctl", "daemon-reload"]).map(drop)
     }
 
-    /// Returns a property of a unit like `systemctl show`.
+    /// Returns a property of a unit, as `systemctl show` does.
     pub fn show(&self, unit: &str, property: &str) -> Result<String> {
         let value = self.run(&["systemctl", "show", "--value", "-p", property, unit])?;
         Ok(value.trim().to_owned())
@@ -351,7 +351,7 @@ impl Drop for Container {
     }
 }
 
-/// Returns the only child of a process, or `None` if the process has no child yet.
+/// Returns the only child of a process, or `None` if the process has no child.
 fn child_of(pid: u32) -> Result<Option<u32>> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let children = fs::read_to_string(&path)

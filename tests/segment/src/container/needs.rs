@@ -8,9 +8,9 @@ use anyhow::{Context, Result, ensure};
 
 use super::PATH;
 
-/// Path of systemd, which is the same in all distributions.
+/// Path of systemd. It is the same in all distributions.
 const SYSTEMD_PATH: &str = "/usr/lib/systemd/systemd";
-/// Programs that make the container, each with its package.
+/// Programs that the tests need to make the container, each with its package.
 const PROGRAMS: [(&str, &str); 9] = [
     ("unshare", "util-linux"),
     ("nsenter", "util-linux"),

@@ -13,11 +13,11 @@ type Chain = (MacAddr, u32);
 /// violation.
 #[derive(Debug, Default)]
 pub struct TokenIdentities {
-    /// Authors that have lost their numbers.
+    /// Authors that lost their last number.
     forgetful: HashSet<MacAddr>,
-    /// The only node that may hold each token: its holder, or the node to which the token was offered.
+    /// The only node that may hold each token: the holder itself, or the node that got an offer of the token.
     holders: HashMap<Token, MacAddr>,
-    /// Newest offer of each chain: the progress, and the node to which the token is offered.
+    /// Newest offer of each chain: the progress, and the node that gets the offer.
     offers: HashMap<Chain, (u64, MacAddr)>,
     /// Largest progress of each chain.
     reached: HashMap<Chain, u64>,
@@ -26,9 +26,9 @@ pub struct TokenIdentities {
 }
 
 /// Checks the identities of all tokens that were held or offered:
-/// - only the node to which a token was offered holds it;
+/// - only the node that got an offer of a token holds the token;
 /// - only the holder of a chain hands it over, and only to one successor;
-/// - the author of a chain begins it, with a number that is larger than the author's last number;
+/// - the author of a chain begins the chain, with a number that is larger than the author's last number;
 /// - the progress of a chain grows.
 pub fn check_identities(frames: &[Seen]) -> Result<()> {
     let mut identities = TokenIdentities::default();
@@ -38,9 +38,9 @@ pub fn check_identities(frames: &[Seen]) -> Result<()> {
 }
 
 impl TokenIdentities {
-    /// Expects that these authors lose their state files and reuse numbers. For their chains the check covers only one
-    /// rule: two nodes never hold equal tokens. The clock ensures this rule: the progress of a created token is not
-    /// below the clock.
+    /// Expects that these authors lose their state files and reuse numbers. For these authors' chains, the check covers
+    /// only one rule: two nodes never hold equal tokens. The clock ensures this rule: the progress of a created token
+    /// is not below the clock.
     pub fn with_forgetful(authors: impl IntoIterator<Item = MacAddr>) -> Self {
         Self {
             forgetful: authors.into_iter().collect(),

@@ -1,4 +1,4 @@
-//! Checks that exactly one owner remains after the network has stopped losing frames.
+//! Checks that exactly one owner remains when the network loses no more frames.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const HANDLING_TIME: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy)]
 struct Claim<'a> {
     token: Token,
-    /// Node to which the token is being offered.
+    /// Node that gets an offer of the token in this frame.
     offered_to: Option<MacAddr>,
     seen: &'a Seen,
 }
@@ -52,9 +52,9 @@ pub struct Rival {
     pub text: String,
 }
 
-/// Checks that there are claims since `from`, and that all these claims belong to one moving token. The token's
-/// progress must grow. The token consists of one chain, or of several chains if a holder replaced the chain with a new
-/// chain.
+/// Checks that there are claims after `from`, and that all these claims belong to one moving token. The token's
+/// progress must grow. The token consists of one chain. If a holder replaced its chain, the token consists of several
+/// chains.
 pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
     if let Some(rival) = first_rival(frames, from, HANDLING_TIME) {
         bail!(rival.text);
@@ -68,7 +68,7 @@ pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Returns the first claim since `from` that belongs to a different token than the claims before it, see
+/// Returns the first claim after `from` that belongs to a different token than the claims before it, see
 /// [`check_one_owner`]. `on_the_way` is the longest time from the sending of a frame until a node has handled it.
 pub fn first_rival(frames: &[Seen], from: Duration, on_the_way: Duration) -> Option<Rival> {
     let mut chains = HashSet::new();
@@ -111,7 +111,7 @@ pub fn first_rival(frames: &[Seen], from: Duration, on_the_way: Duration) -> Opt
     None
 }
 
-/// Checks that the holder of the last chain made the new chain.
+/// Checks that the holder of the last chain created the new chain.
 fn check_mint(last: &Claim<'_>, next: &Claim<'_>, is_new: bool) -> Result<()> {
     let minter = next.seen.author;
     let may_mint = minter == last.seen.author || last.offered_to == Some(minter);
@@ -124,7 +124,7 @@ fn check_mint(last: &Claim<'_>, next: &Claim<'_>, is_new: bool) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a former holder's heartbeats end when it hears that the token has arrived.
+/// Checks that a former holder sends no more heartbeats after it learns that the token has arrived.
 fn check_late(
     before: &[Seen],
     last: &Claim<'_>,

@@ -8,7 +8,7 @@ use pnet::util::MacAddr;
 
 use crate::wire::{Message, Seen, Token};
 
-/// Time during which one node has the token without a break.
+/// Time during which one node holds the token without a break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tenure {
     pub token: Token,
@@ -16,7 +16,7 @@ pub struct Tenure {
     pub since: Duration,
 }
 
-/// Returns the tenures in order, as the claims of the holders show them. An offer that no node accepted is no tenure.
+/// Returns the tenures in order, according to the claims of the holders. An offer that no node accepted is no tenure.
 pub fn tenures(frames: &[Seen]) -> Vec<Tenure> {
     let mut known_tokens = HashSet::new();
     let mut tenures = Vec::new();

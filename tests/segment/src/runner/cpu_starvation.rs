@@ -1,14 +1,14 @@
-//! Measures how long the kernel gave the test's daemons no CPU although they were ready to run. Under Linux 6.18 with
-//! autogroups, whole sessions have waited for up to two minutes while other sessions ran. After such a long wait, the
-//! test's result means nothing.
+//! Measures how long the test's daemons were ready to run but got no CPU from the kernel. With autogroups under Linux
+//! 6.18, whole sessions waited for up to two minutes while other sessions ran. After such a long wait, the test's
+//! result means nothing.
 
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Longest wait at which a test's result still counts. Daemons that share two CPUs with two busy loops wait much less
-/// during a whole test.
+/// Longest wait for a CPU with which a test's result counts. Daemons that share two CPUs with two busy loops wait much
+/// less during a whole test.
 const STARVATION_LIMIT: Duration = Duration::from_secs(10);
 
 /// Longest wait of all daemons, in nanoseconds.

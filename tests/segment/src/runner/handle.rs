@@ -16,7 +16,7 @@ use super::worker::{READY, Report};
 
 /// Environment variable of a process that makes a sandbox and runs tests in it.
 const WORKER_VARIABLE: &str = "RING_SEGMENT_WORKER";
-/// Longest time of a test. The runner treats a longer test as hung, and ends its sandbox.
+/// Longest time of a test. A test that runs longer counts as hung, and the runner ends its sandbox.
 const TEST_TIMEOUT: Duration = Duration::from_secs(300);
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -24,19 +24,19 @@ pub(crate) fn is_worker() -> bool {
     env::var_os(WORKER_VARIABLE).is_some()
 }
 
-/// A sandbox with a worker. When the handle is dropped, the sandbox and the worker end.
+/// A sandbox with a worker. Dropping the handle ends the sandbox and the worker.
 #[derive(Debug)]
 pub(crate) struct WorkerHandle {
     process: Child,
     /// Connection to the worker. The worker receives the name of a test, and answers with the verdict. Name and verdict
     /// are one line each.
     channel: BufReader<UnixStream>,
-    /// Output of the worker and its children, and the number of bytes already read.
+    /// Output of the worker and its children, and the number of bytes that the runner has already read.
     output: (File, u64),
 }
 
 impl WorkerHandle {
-    /// Makes a sandbox, which ends with the calling thread.
+    /// Makes a sandbox. It ends with the calling thread.
     pub(crate) fn start() -> Result<Self> {
         let program = env::current_exe().context("cannot find the running program")?;
         let (own, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;

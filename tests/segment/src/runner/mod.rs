@@ -86,7 +86,7 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
     conclusion.exit_code()
 }
 
-/// Whether this process distributes the tests. A process that does not distribute the tests is a worker, which runs
+/// Whether this process distributes the tests. A process that does not distribute tests is a worker. A worker runs
 /// single tests.
 pub fn is_runner() -> bool {
     !sandbox::is_inside() && !handle::is_worker()

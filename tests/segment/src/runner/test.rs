@@ -12,7 +12,7 @@ pub struct Test {
 }
 
 impl Test {
-    /// Makes a test from its path, which begins with the name of the test program.
+    /// Makes a test from its path. The path begins with the name of the test program.
     pub const fn new(path: &'static str, run: fn() -> Result<()>) -> Self {
         Self {
             path,
@@ -30,8 +30,8 @@ impl Test {
         }
     }
 
-    /// Marks a test whose daemons the runner must not stall. A test with this mark stops its daemons itself, or has no
-    /// daemons.
+    /// Marks a test. The runner must not stall the daemons of a marked test. A test with this mark stops its daemons
+    /// itself, or has no daemons.
     pub const fn without_stalls(self) -> Self {
         Self {
             may_stall: false,
@@ -61,8 +61,8 @@ impl Test {
 }
 
 /// Lists test functions (`fn() -> anyhow::Result<()>`) for [`main`](crate::main), named by the path of the listing
-/// module. `exclusive` before a name marks a test that judges an upper bound of time. The word becomes part of the
-/// test's path, so other runners recognize an exclusive test too (`.config/nextest.toml`).
+/// module. `exclusive` before a name marks a test that judges an upper bound of time. The word becomes a part of the
+/// test's path. So other runners also recognize an exclusive test (`.config/nextest.toml`).
 #[macro_export]
 macro_rules! tests {
     (@one exclusive $test:ident) => {

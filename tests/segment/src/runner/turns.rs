@@ -1,5 +1,5 @@
-//! Coordinates all test programs and benchmarks of a build, so that either a limited number of tests runs in parallel,
-//! or a single test.
+//! Coordinates all test programs and benchmarks of a build. Either a limited number of tests runs in parallel, or only
+//! one test runs.
 
 use std::env;
 use std::fs::File;
@@ -8,12 +8,12 @@ use std::process;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-/// Turn of a test, which ends on drop.
+/// Turn of a test. It ends on drop.
 #[derive(Debug)]
 pub struct Turn(#[expect(dead_code, reason = "the locks are held")] Vec<Flock<File>>);
 
 impl Turn {
-    /// Waits until no other test runs, and keeps other tests from running.
+    /// Waits until all other tests have ended, and prevents other tests from running.
     pub fn alone() -> Self {
         Self(enter(FlockArg::LockExclusive).into_iter().collect())
     }
@@ -26,8 +26,8 @@ impl Turn {
     }
 }
 
-/// Waits in a queue for a turn. An exclusive test keeps its place in the queue until all running tests have ended, so
-/// no other test overtakes it.
+/// Waits in a queue for a turn. An exclusive test keeps its place in the queue until all running tests end, so later
+/// tests wait behind it.
 fn enter(how: FlockArg) -> Option<Flock<File>> {
     let _place = lock("queue", FlockArg::LockExclusive)?;
     lock("running", how)

@@ -1,4 +1,4 @@
-//! The worker in a sandbox, which runs the tests that the runner names, one after the other.
+//! The worker in a sandbox. It runs the tests that the runner names, one by one.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write, stdin};
@@ -26,7 +26,7 @@ pub(crate) struct Report {
     pub(crate) verdict: Result<(), String>,
     /// Number of stalls of the test's daemons.
     pub(crate) stalls: usize,
-    /// Time for which the kernel gave the daemons of a failed test no CPU, if it exceeds the limit.
+    /// Time during which the daemons of a failed test got no CPU, if this time exceeds the limit.
     pub(crate) starved: Option<Duration>,
     /// Output of the worker and the daemons during the test.
     #[serde(skip)]
@@ -59,8 +59,8 @@ fn serve(tests: &[Test]) -> Result<()> {
     Ok(())
 }
 
-/// Takes the connection to the runner, which is standard input. The processes that tests start must not inherit this
-/// connection.
+/// Takes the connection to the runner. This connection is the standard input. The processes that tests start must not
+/// inherit this connection.
 fn take_channel() -> Result<UnixStream> {
     let channel = stdin().as_fd().try_clone_to_owned();
     let nothing = File::open("/dev/null").context("cannot open /dev/null")?;
@@ -93,7 +93,7 @@ fn run(test: &Test, plan: Option<Plan>) -> Report {
     }
 }
 
-/// Returns the lines of the test programs through which an error came.
+/// Returns the source lines of the test programs through which an error passed.
 fn source_lines(error: &Error) -> String {
     let trace = error.backtrace().to_string();
     let own = trace

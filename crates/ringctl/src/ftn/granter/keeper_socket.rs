@@ -20,7 +20,7 @@ pub(super) struct KeeperSocket {
 }
 
 impl KeeperSocket {
-    /// Uses standard input, which is a socket.
+    /// Uses standard input. It is a socket.
     pub(super) fn of_stdin() -> io::Result<Self> {
         Ok(Self {
             stream: UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?),
@@ -30,7 +30,7 @@ impl KeeperSocket {
         })
     }
 
-    /// Waits for the first request; `None` if the keeper has closed the connection.
+    /// Waits for the first request; `None` if the keeper closed the connection.
     pub(super) fn wait_for_first<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         loop {
             match self.next() {
@@ -65,7 +65,7 @@ impl KeeperSocket {
         }
     }
 
-    /// Returns the descriptors that have arrived. The caller takes the descriptors that it wants to keep.
+    /// Returns the descriptors that arrived. The caller takes the descriptors that it wants to keep.
     pub(super) const fn descriptors(&mut self) -> &mut Vec<OwnedFd> {
         &mut self.descriptors
     }
@@ -74,7 +74,7 @@ impl KeeperSocket {
         self.has_ended
     }
 
-    /// Sends a reply. Ignores errors: if the keeper has ended, the next receive shows the end.
+    /// Sends a reply. Ignores errors: after the keeper's end, the next receive detects it.
     pub(super) fn send(&mut self, reply: &Reply) {
         if let Ok(line) = to_line(reply) {
             let _ = self.stream.write_all(&line);

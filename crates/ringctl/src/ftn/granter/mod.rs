@@ -1,10 +1,10 @@
-//! The granter: the process that has the session of a `ringctl token run` and grants the token to the keeper.
+//! The granter: the process that owns the session of a `ringctl token run` and grants the token to the keeper.
 //!
-//! The granter is another process of this program. The keeper starts the granter, and sends it the same requests that a
-//! daemon gets (`super::super::keeper`). The granter and the keeper are separate processes, so that either process can
-//! be killed or stopped without harm. If the granter is killed, the keeper ends the command before the lease ends. If
-//! the keeper is killed, the kernel ends the command's process group. The granter uses its descriptors ([`Backstops`])
-//! to end the other processes. When the work has ended, the granter releases the token.
+//! The granter is a second process of this program. The keeper starts the granter, and sends it the same requests that
+//! a daemon gets (`super::super::keeper`). The granter and the keeper are separate processes, so that either process
+//! can be killed or stopped without harm. If the granter is killed, the keeper ends the command before the lease ends.
+//! If the keeper is killed, the kernel ends the command's process group. The granter uses its descriptors
+//! ([`Backstops`]) to end the other processes. When the work is over, the granter releases the token.
 
 mod keeper_socket;
 mod token_request;
@@ -33,11 +33,11 @@ pub(super) const NAME: &CStr = c"ringd-granter";
 pub(super) const BUSY: &str = "busy";
 /// The refusal's reason if there is no session.
 const NO_SESSION: &str = "no_session";
-/// Maximum time to wait until killed processes have disappeared. So a process that hangs in the kernel delays the
-/// token's next holder only for this maximum time. The keeper has the same limit.
+/// Maximum time to wait for killed processes to disappear. So a process that hangs in the kernel delays the token's
+/// next holder only for this maximum time. The keeper has the same limit.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
-/// Returns a description of the keeper, which is the client that passes descriptors.
+/// Returns a description of the keeper. The keeper is the client that passes descriptors.
 fn keeper_client() -> Client {
     Client {
         id: 0,
@@ -46,7 +46,7 @@ fn keeper_client() -> Client {
     }
 }
 
-/// Runs the granter, which acquires a token for the keeper. The keeper sends requests over standard input. The granter
+/// Runs the granter. It acquires a token for the keeper. The keeper sends requests over standard input. The granter
 /// holds the token until the keeper releases the token or ends.
 pub(crate) fn run_granter() -> io::Result<()> {
     detach(NAME)?;
@@ -72,7 +72,7 @@ pub(crate) fn run_granter() -> io::Result<()> {
     Ok(())
 }
 
-/// Acquires the token and holds it. Returns the last reply to the keeper, if there is a last reply.
+/// Acquires the token and holds it. Returns the last reply to the keeper, if there is one.
 fn serve(
     keeper: &mut KeeperSocket,
     session: &mut Session,
@@ -113,16 +113,15 @@ struct TokenHolder<'a> {
     session: &'a mut Session,
     name: &'a TokenName,
     backstops: Backstops,
-    /// Whether the keeper has passed its descriptors. After the keeper has passed these descriptors, the keeper's work
-    /// may have begun.
+    /// Whether the keeper passed its descriptors. After the keeper passes these descriptors, its work may begin.
     is_bound: bool,
 }
 
 enum KeeperState {
     Holding,
-    /// The keeper has released the token, after its work ended.
+    /// The keeper released the token after the end of its work.
     Done,
-    /// The keeper has ended without ending its work.
+    /// The keeper ended but did not end its work.
     Ended,
 }
 
@@ -211,7 +210,7 @@ impl TokenHolder<'_> {
         Reply::Unlocked {}
     }
 
-    /// Ends the work of a keeper that has ended, and holds the token until all processes of the work have had time to
+    /// Ends the work of an ended keeper. Then holds the token until all processes of the work have had time to
     /// disappear.
     fn end_work(&mut self) {
         self.backstops.end(keeper_client().id);

@@ -1,5 +1,4 @@
-//! Setup of the backstops. With the backstops, the daemon and the kernel end the work if the keeper cannot end the
-//! work.
+//! Setup of the backstops. With the backstops, the daemon and the kernel end the work if the keeper cannot do so.
 
 use std::fs::File;
 use std::io;
@@ -16,11 +15,11 @@ use super::super::backstop::Backstop;
 use super::super::binding::BoundProcess;
 use super::{EventLoop, JobState};
 
-/// Minimum time to end the command if its lease has already ended.
+/// Minimum time for ending the command after the end of its lease.
 const KILL_TIME_MIN: Duration = Duration::from_millis(100);
 
 impl EventLoop {
-    /// Sets up the backstop of the command. The command starts when the daemon has confirmed the backstop.
+    /// Sets up the backstop of the command. The command starts when the daemon confirms the backstop.
     pub(super) fn set_up_command_backstop(&mut self, leader: Pid) {
         let tied = Backstop::tie(SignalTarget::Group(leader), Signal::SIGKILL);
         let kill = self.tree.kill_file();
@@ -35,7 +34,7 @@ impl EventLoop {
         }
     }
 
-    /// Passes the backstop to the daemon. When the daemon has answered, the caller gets the note `then`.
+    /// Passes the backstop to the daemon. When the daemon answers, the caller gets the note `then`.
     fn pass_to_daemon(&mut self, tied: io::Result<Backstop>, kill: Option<&File>, then: Note) {
         self.note_after_backstop = Some(then);
         match tied {
@@ -55,8 +54,8 @@ impl EventLoop {
         }
     }
 
-    /// Warns the caller if one freezer group contains the granter, the keeper and the command: then no process can
-    /// end the command in time.
+    /// Warns the caller if the granter, the keeper and the command are in one freezer group. Then no process can end
+    /// the command in time.
     pub(super) fn warn_if_freezable(&mut self) {
         let granter = getsockopt(&self.lock, PeerCredentials);
         let granter = granter.map(|granter| Pid::from_raw(granter.pid()));
@@ -76,7 +75,7 @@ impl EventLoop {
         }
     }
 
-    /// Warns the caller that the daemon lacks a backstop, or that no backstop can be created.
+    /// Warns the caller that the daemon has no backstop, or that no backstop can be created.
     pub(super) fn on_backstop_missing(&mut self, why: &str) {
         let what = match &self.note_after_backstop {
             None => return,
@@ -101,14 +100,14 @@ impl EventLoop {
     }
 
     /// Kills the process that waits at the gate. The process at the gate needs no SIGTERM, because the command has not
-    /// run yet.
+    /// started.
     pub(super) fn kill_unstarted(&mut self) {
         self.note_after_backstop = None;
         let _ = self.tree.kill();
     }
 
-    /// Arms the kernel timer that kills the keeper at the end of the lease. If the lease is over, the keeper gets a
-    /// moment to end the work itself.
+    /// Arms the kernel timer that kills the keeper at the end of the lease. If the lease is already over, the keeper
+    /// gets a moment to end the work itself.
     pub(super) fn arm_kill_timer(&mut self) {
         if let (Some(kill_timer), Some(lease)) = (&mut self.kill_timer, self.lock.lease()) {
             kill_timer.set(lease.until().max(clock::now().monotonic + KILL_TIME_MIN));

@@ -22,7 +22,7 @@ fn later(ms: u64) -> Instant {
     clock::now().monotonic + Duration::from_millis(ms)
 }
 
-/// Returns a keeper whose lease is almost over, and the other ends of its two connections.
+/// Returns a keeper whose lease is almost over, and the opposite ends of its two connections.
 fn late_keeper() -> (EventLoop, UnixStream, UnixStream) {
     let (caller, callers_end) = UnixStream::pair().expect("a pair of sockets");
     let (daemon, daemons_end) = UnixStream::pair().expect("a pair of sockets");

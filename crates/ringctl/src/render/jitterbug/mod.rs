@@ -13,7 +13,7 @@ use ring_text::format_bytes;
 use super::text::{self, ROWS_MAX, new_table, write_counters, write_more, write_troubles};
 use super::view::{Obstacle, View};
 
-/// Maximum number of characters that the page shows of the data.
+/// Maximum number of characters of the data on the page.
 const DATA_CHARS_MAX: usize = 64;
 
 pub(crate) struct NodeView {
@@ -120,7 +120,7 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     text::write_head(lines, out)
 }
 
-/// Returns the data, cut to a maximum length: as text if they are text, otherwise in hexadecimal digits.
+/// Returns the data with a maximum length: as text if they are text, otherwise as hexadecimal digits.
 fn data_text(status: &Status) -> String {
     let text = match &status.data {
         _ if status.data_len == 0 => return "none".to_owned(),

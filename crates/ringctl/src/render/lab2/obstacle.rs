@@ -1,4 +1,4 @@
-//! The reason why the token does not come at once.
+//! The reason why the node does not get the token at once.
 
 use std::time::Duration;
 

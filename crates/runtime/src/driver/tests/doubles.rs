@@ -34,9 +34,9 @@ impl Journal {
 
 /// A machine that does what its input orders: each byte of a frame or a command is an order.
 ///
-/// `d` changes the durable data, `e` makes an event, and any capital letter makes a frame of that letter. When a frame
-/// `X` is accepted, the machine changes the durable data and makes a frame `Y`. A frame `Q` makes the machine ask when
-/// the frame was sent.
+/// A machine for tests: `d` changes the durable data, `e` makes an event, and any capital letter makes a frame with
+/// that letter. When the link accepts a frame `X`, the machine changes the durable data and makes a frame `Y`. A frame
+/// `Q` makes the machine ask when the frame was sent.
 #[derive(Debug, Default)]
 pub(super) struct Puppet {
     journal: Journal,
@@ -200,7 +200,7 @@ impl Observe<&'static str> for Journal {
 
 pub(super) type ArrivedFrames = Vec<(&'static [u8], Duration)>;
 
-/// A link with one prepared result per call. A call without a prepared result panics.
+/// A link with a prepared result for each call. A call without a prepared result panics.
 #[derive(Debug, Default)]
 pub(super) struct ScriptedLink {
     journal: Journal,
@@ -256,7 +256,7 @@ impl DriverRig {
         Self::of(false)
     }
 
-    /// Makes a stage whose machine handles a whole batch before the driver takes its outputs.
+    /// Makes a stage. Its machine handles a whole batch before the driver takes the outputs.
     pub(super) fn gathering() -> Self {
         Self::of(true)
     }

@@ -144,7 +144,7 @@ fn tables_out_of_order_or_too_large_are_found() {
     assert_eq!((table(Some(5)), table(Some(6)), table(None)), (0, 1, 1));
 }
 
-/// Returns the rules that an election breaks. The elected node knew the progress `knew`. Another tenure, with the
+/// Returns the rules that an election breaks. The elected node knew the progress `knew`. A different tenure, with the
 /// progress `after`, came before the election.
 fn rules_broken_by_election(knew: u64, after: u64, progress: u64) -> Vec<Rule> {
     let mut checks = Checks::default();

@@ -9,7 +9,7 @@ use ring_proto::lab2::{Constants, Lab2};
 use super::Bounds;
 use crate::lab2::{Rule, World};
 
-/// Returns a ring of three nodes that has already formed, and its bounds.
+/// Returns a formed ring of three nodes, and its bounds.
 fn ring() -> (World<Lab2>, Bounds) {
     let mut sim = World::new(3, Constants::default(), 1);
     sim.start_all();

@@ -1,5 +1,5 @@
-//! Schedules that once showed an error in the state machines, each as a test. To add a schedule, move its file, which
-//! `ring-sim --system ftn` has written, into `schedules/`. Then add the name of the schedule to this file.
+//! Schedules that once showed an error in the state machines, each as a test. To add a schedule, move the file that
+//! `ring-sim --system ftn` wrote into `schedules/`. Then add the name of the schedule to this file.
 
 use ring_sim::ftn::{Schedule, replay};
 

@@ -1,6 +1,6 @@
 //! Schedules that once showed an error in the state machine, the document or the simulator, each as a test. To add a
-//! schedule, move its file, which `ring-sim --system jitterbug` has written, into `schedules/`. Then add the name of
-//! the schedule to this file.
+//! schedule, move the file that `ring-sim --system jitterbug` wrote into `schedules/`. Then add the name of the
+//! schedule to this file.
 
 use ring_sim::jitterbug::{Schedule, replay};
 

@@ -1,5 +1,5 @@
-//! Some members announce or request something, but do not act accordingly. A member that does not act accordingly costs
-//! the other members less than half of their work.
+//! Some members announce or request something, but do not act accordingly. If a member does not act accordingly, the
+//! other members lose less than half of their work.
 
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ fn critical_sections(percent: u16) -> u64 {
     done
 }
 
-/// Makes nodes 0 and 1 request the token whenever they do not have it. Returns the number of times that these nodes get
-/// the token.
+/// Makes nodes 0 and 1 request the token whenever they do not hold the token. Returns the number of times that nodes 0
+/// and 1 get the token.
 fn work(sim: &mut World<Lab2>, time: Duration) -> u64 {
     let before = sim.stats().counters.jobs;
     let end = sim.now() + time;
@@ -76,7 +76,7 @@ fn a_station_that_never_takes_the_token_does_not_stop_work_that_needs_a_quorum()
     assert_eq!(sim.violations(), []);
 }
 
-/// Three containers restart, one after the other, each with another address.
+/// Three containers restart one after the other, and each gets a new address.
 #[test]
 fn members_that_left_or_changed_their_address_leave_a_quorum_to_those_that_are_there() {
     let mut sim = three();

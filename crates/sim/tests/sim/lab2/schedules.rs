@@ -1,5 +1,5 @@
 //! Schedules that once showed an error in the state machine or in the simulator, each as a test. To add a schedule,
-//! move its file, which `ring-sim` has written, into `schedules/`. Then add the name of the schedule to this file.
+//! move the file that `ring-sim` wrote into `schedules/`. Then add the name of the schedule to this file.
 
 use ring_proto::lab2::Lab2;
 use ring_sim::lab2::{self, Outcome, Schedule};

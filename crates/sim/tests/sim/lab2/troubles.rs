@@ -1,5 +1,5 @@
-//! For each assumption that a node can check, a test breaks the assumption. The node reports the problem, and later the
-//! end of the problem.
+//! For each assumption that a node can check, a test breaks the assumption. The node reports the problem, and later
+//! reports its end.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ fn answers_that_come_after_the_offer_has_ended_are_reported() {
     assert!(sim.live().any(|at| has_diagnostic(&sim, at, such)));
 }
 
-/// The node's acknowledgements leave so late that the givers may already have re-created the token.
+/// The node acknowledges the token very late. At that time, the givers may already have re-created the token.
 #[test]
 fn a_member_that_acknowledges_the_token_too_late_reports_itself() {
     let mut sim = ring(3);
@@ -215,8 +215,8 @@ fn all_members_report_an_interface_that_no_promise_fits() {
     assert!(is_quiet(&sim));
 }
 
-/// The node receives an answer from time to time. Even if the node is late, it must not stand for election while there
-/// is an owner.
+/// The node receives an answer from time to time. Even if the node is late, it must not start an election while an
+/// owner exists.
 #[test]
 fn a_node_without_broadcasts_destroys_no_token() {
     let constants = Constants {
@@ -238,8 +238,8 @@ fn a_node_without_broadcasts_destroys_no_token() {
     assert_eq!((sim.owner(), sim.violations()), (Some(owner), &[][..]));
 }
 
-/// Each of the two nodes takes the other node's frames for its own frames. The other members report both nodes with
-/// their IPs.
+/// Both nodes have the same address, so each node takes the other node's frames for its own frames. The other members
+/// report both nodes with their IPs.
 #[test]
 fn all_members_report_an_address_of_two_stations() {
     let mut sim = ring(4);
@@ -305,7 +305,7 @@ fn a_node_learns_from_the_others_that_they_do_not_hear_it() {
     assert!(is_quiet(&sim));
 }
 
-/// This `match` fails to compile until a new diagnostic has a test.
+/// This `match` makes the build fail if a new diagnostic has no test.
 const fn test_of(trouble: &Diagnostic) -> &'static str {
     match trouble {
         Diagnostic::MemberDeaf { .. } => "all_members_report_a_deaf_one",

@@ -49,7 +49,7 @@ fn state(value: u8) -> ServerState {
     [Down, Booting, Ready][usize::from(value)]
 }
 
-/// Numbers that the test takes from the client's output.
+/// Numbers that the test reads from the client's output.
 #[derive(Default)]
 struct SentNumbers {
     /// Last number of a message.

@@ -1,5 +1,5 @@
-//! One client and three servers that the test plays by hand. Datagrams go in and come out encoded, and the test reads
-//! output as lines of text. In the text, the first message of the test has the number `#0`.
+//! One client, and three servers whose messages the test writes. Datagrams go in and come out encoded, and the test
+//! reads output as lines of text. In the text, the first message of the test has the number `#0`.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use crate::{Machine, SendOutcome};
 /// CT.
 pub(crate) const CT: Duration = Duration::from_secs(15);
 pub(crate) const LEASE: Duration = Duration::from_millis(11_250);
-/// Id of the session that the servers give.
+/// Id of the session, given by the servers.
 pub(crate) const ME: i32 = 2_000_000;
 /// Configuration in which the session begins. Server 1 leads.
 pub(crate) const C: i64 = 7;
@@ -56,7 +56,7 @@ pub(crate) struct Rig {
     pub client: Client,
     pub now: Now,
     pub events: Vec<Event>,
-    /// Datagrams after the last input.
+    /// Datagrams that the client sent after the last input.
     pub datagrams: Vec<Vec<u8>>,
     /// Whether the socket refuses all datagrams.
     pub refuse: bool,
@@ -85,14 +85,14 @@ impl Rig {
         }
     }
 
-    /// Returns a client that has sent its first LOGIN.
+    /// Returns a client after its first LOGIN.
     pub(crate) fn login() -> Self {
         let mut rig = Self::new();
         rig.up(4000);
         rig
     }
 
-    /// Returns a client that has sent its first renewal, #0.
+    /// Returns a client after its first renewal, #0.
     pub(crate) fn proving() -> Self {
         let mut rig = Self::login();
         rig.config_to(0, 0, C, ALL);
@@ -294,13 +294,13 @@ impl Rig {
             .collect()
     }
 
-    /// Lets time pass from deadline to deadline, and returns the lines of output.
+    /// Advances the time from deadline to deadline, and returns the lines of output.
     pub(crate) fn pass(&mut self, time: Duration) -> Vec<String> {
         let timed = self.timeline(time);
         timed.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// Lets time pass. Returns each line of output, and the number of milliseconds between the call and this line.
+    /// Lets time pass. Returns each line of output with the milliseconds since the call.
     pub(crate) fn timeline(&mut self, time: Duration) -> Vec<(u128, String)> {
         let start = self.now.monotonic;
         let end = start + time;
@@ -317,15 +317,14 @@ impl Rig {
         said
     }
 
-    /// Lets time pass. For each line of output with this prefix, returns the number of milliseconds between the call
-    /// and the line.
+    /// Lets time pass. For each line of output with this prefix, returns the milliseconds since the call.
     pub(crate) fn times(&mut self, time: Duration, prefix: &str) -> Vec<u128> {
         let timed = self.timeline(time).into_iter();
         let such = timed.filter(|(_, line)| line.starts_with(prefix));
         such.map(|(at, _)| at).collect()
     }
 
-    /// Lets time pass without any input, as in a stalled process.
+    /// Advances the time without inputs, as in a stalled process.
     pub(crate) fn sleep(&mut self, time: Duration) {
         self.sleep_until(self.now.monotonic + time);
     }
@@ -338,7 +337,7 @@ impl Rig {
         self.input(Client::handle_timeout)
     }
 
-    /// Keeps the session alive by confirming each renewal, and returns all other lines of output.
+    /// Confirms each renewal, so the session stays live, and returns all other lines of output.
     pub(crate) fn stay_live(&mut self, time: Duration) -> Vec<String> {
         let mut said = Vec::new();
         let end = self.now.monotonic + time;
@@ -423,7 +422,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Returns a datagram of the client as text, with the receiving server at the end.
+/// Returns a datagram of the client as text. The receiving server stands at the end.
 pub(crate) fn line(bytes: &[u8]) -> String {
     let datagram = Datagram::decode(bytes).unwrap();
     let Header { from, to, ssig } = datagram.header();

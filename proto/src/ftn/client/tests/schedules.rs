@@ -40,7 +40,7 @@ fn every_hold_of_a_token_ends_with_a_larger_number_than_it_began_with() {
     }
 }
 
-/// Decision 6: a RETURN is reissued until it is confirmed.
+/// Decision 6: a RETURN is repeated until it is confirmed.
 #[test]
 fn a_new_responsible_server_learns_of_a_return_and_then_gets_it() {
     let name = name_of(2, 0);

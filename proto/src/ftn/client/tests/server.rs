@@ -29,17 +29,17 @@ struct ServedToken {
     data: Vec<u8>,
 }
 
-/// A claim: session, kind of hold and data.
+/// A client's claim to a token: session, kind of hold and data.
 type SurveyClaim = (i32, HoldKind, Vec<u8>);
 
-/// The only server, which always leads.
+/// The only server. It always leads.
 #[derive(Default)]
 pub(super) struct TestServer {
     c: i64,
     sessions: BTreeMap<i32, (SocketAddr, Instant)>,
     tokens: BTreeMap<Vec<u8>, ServedToken>,
     floors: BTreeMap<i32, i64>,
-    /// Sessions that have not answered the survey.
+    /// Sessions whose answers to the survey are missing.
     awaited: BTreeSet<i32>,
     claims: BTreeMap<Vec<u8>, Vec<SurveyClaim>>,
     pub out: Vec<(SocketAddr, Vec<u8>)>,
@@ -134,7 +134,7 @@ impl TestServer {
         self.end_survey_if_complete();
     }
 
-    /// Applies the result of a survey if it is complete.
+    /// If the survey is complete, applies its result.
     fn end_survey_if_complete(&mut self) {
         if !self.awaited.is_empty() {
             return;

@@ -31,7 +31,7 @@ impl Random {
 struct Node {
     client: Client,
     address: SocketAddr,
-    /// End of the time in which the client is cut off.
+    /// End of the time during which the client is cut off.
     cut: Instant,
     grants: u32,
 }
@@ -154,7 +154,7 @@ impl Simulation {
         self.input(at, |client, now| client.handle_command(now, command));
     }
 
-    /// Asserts that two live clients hold the same token only if both clients share it.
+    /// Checks that if two live clients hold the same token, both clients share it.
     fn check(&self, seed: u64) {
         for name in NAMES {
             let holdings = self.nodes.iter().filter_map(|node| {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// Vote of a server that votes for no server.
+/// The vote of a server that supports no server.
 pub(crate) const NO_VOTE: i32 = -1;
 
 /// State of an electing server.
@@ -13,8 +13,8 @@ pub(crate) struct Election {
     since: Instant,
     /// Time of the last STATE.
     silent_since: Instant,
-    /// Whether the server has just started. If this server has just started and all other servers are electing, this
-    /// server need not wait for the silence of a leader.
+    /// Whether the server started just now. If this server started just now and all other servers are electing, it need
+    /// not wait for the silence of a leader.
     is_start: bool,
     vote: Vote,
     next_elect: Instant,
@@ -29,7 +29,7 @@ enum Vote {
         server: usize,
         since: Instant,
     },
-    /// The server votes for no server until this time, because its last vote did not lead to a leader.
+    /// Until this time, the server supports no server, because its last vote led to no leader.
     Pausing {
         until: Instant,
     },
@@ -55,7 +55,7 @@ pub(crate) struct Voter {
     pub(crate) index: usize,
     /// Seq that this server's ELECT contains.
     pub(crate) seq: i128,
-    /// Whether the server may vote yet.
+    /// Whether the server may vote now.
     pub(crate) may_participate: bool,
     pub(crate) quorum: usize,
     pub(crate) heartbeat: Duration,
@@ -82,12 +82,12 @@ impl Election {
         }
     }
 
-    /// Returns the time at which the server has something to do.
+    /// Returns the time of the server's next action.
     pub(crate) const fn due(&self) -> Instant {
         self.next_elect
     }
 
-    /// Returns whether to send ELECT now. If ELECT is sent now, the next ELECT is due after `period`.
+    /// If ELECT is due, returns `true`, and makes the next ELECT due after `period`.
     pub(crate) fn take_due(&mut self, now: Instant, period: Duration) -> bool {
         let is_due = self.next_elect <= now;
         if is_due {
@@ -110,7 +110,7 @@ impl Election {
         self.entries[server] = Some(ReceivedElect { seq, vote, at });
     }
 
-    /// Votes, if the server may vote. Returns whether this server has become the leader.
+    /// Votes, if the server may vote. Returns whether this server became the leader.
     pub(crate) fn decide(&mut self, voter: &Voter) -> bool {
         self.update_vote(voter);
         loop {
@@ -126,8 +126,8 @@ impl Election {
         }
     }
 
-    /// Ends a vote that is 2 HB old. After the vote, this server votes for no server during HB. If all servers agree on
-    /// the candidate, the vote starts again without a pause. If servers that agree paused too, servers that began at
+    /// Ends a vote after 2 HB. After the vote, this server supports no server during HB. If all servers agree on the
+    /// candidate, the same vote starts again without a pause. If such servers also paused, servers that began at
     /// different times would pause in turns, and no candidate would ever have Q votes.
     fn update_vote(&mut self, voter: &Voter) {
         let (now, heartbeat) = (voter.now, voter.heartbeat);
@@ -148,7 +148,7 @@ impl Election {
         }
     }
 
-    /// Returns the ELECTs of other servers within the last HB.
+    /// Returns the ELECTs that arrived from other servers within the last HB.
     fn recent_elects(&self, voter: &Voter) -> Vec<(usize, ReceivedElect)> {
         (0..)
             .zip(&self.entries)
@@ -203,7 +203,7 @@ fn best(voter: &Voter, recent: &[(usize, ReceivedElect)]) -> usize {
     best
 }
 
-/// Whether each recent ELECT votes for this server, or for no server.
+/// Whether each recent ELECT supports this server or no server.
 fn is_unopposed(recent: &[(usize, ReceivedElect)], server: usize) -> bool {
     let agrees = |entry: &ReceivedElect| entry.vote < 0 || entry.is_vote_for(server);
     recent.iter().all(|(_, entry)| agrees(entry))

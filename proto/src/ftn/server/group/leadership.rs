@@ -8,32 +8,32 @@ use crate::ftn::RETRY;
 use crate::ftn::server::group::PendingIds;
 use crate::time::Instant;
 
-/// Data that end with the leadership.
+/// Data that exist only during the leadership.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Leadership {
-    /// Data of each server, by index; the leader's own entry is unused.
+    /// Data of each server, by index. The leader's own entry is unused.
     peers: Vec<PeerState>,
-    /// Sending times of the rounds of the last ¾ ST.
+    /// Sending times of the rounds during the last ¾ ST.
     sent: VecDeque<(i128, Instant)>,
     /// Due time of the next regular round.
     round_due: Instant,
-    /// Due time of an early round, which announces a change.
+    /// Due time of an early round. Such a round announces a change.
     early_round_due: Option<Instant>,
     last_round_at: Instant,
-    /// Whether the list of sessions has changed since the last round.
+    /// Whether the list of sessions changed since the last round.
     has_list_changed: bool,
-    /// Sessions that no round has listed yet.
+    /// Sessions that are in no round.
     unlisted: Vec<i32>,
     /// Renewals to confirm: session and msgnum.
     confirmations: BTreeMap<i32, i64>,
     pending: PendingIds,
-    /// Times at which the leader checks sessions for silence. Each session has one entry, with the session's `due` as
-    /// the time.
+    /// Times at which the leader checks whether a session is silent. Each session has one entry. The entry's time is
+    /// the session's `due`.
     expiry: BTreeSet<(Instant, i32)>,
-    /// End of the grace, in which the leader adopts sessions.
+    /// End of the grace. During the grace, the leader adopts sessions.
     grace: Option<Instant>,
     had_authority: bool,
-    /// Time at which this server became the leader, or at which the leader was last in doubt.
+    /// Time at which this server became the leader, or time of the leader's last doubt.
     since: Instant,
 }
 
@@ -41,9 +41,9 @@ pub(crate) struct Leadership {
 #[derive(Debug, Clone, Copy, Hash)]
 struct PeerState {
     heard: Instant,
-    /// Newest acknowledged seq; 0 if no seq was acknowledged.
+    /// Newest acknowledged seq, or 0.
     acknowledged_seq: i128,
-    /// Time at which the newest acknowledged seq was sent.
+    /// Sending time of the newest acknowledged seq.
     acknowledged_sent_at: Option<Instant>,
     /// Seq of the first round that announced the server's present state.
     state_began: i128,
@@ -81,12 +81,12 @@ impl Leadership {
         self.grace.is_some()
     }
 
-    /// Returns the end of the grace, in which the leader adopts sessions.
+    /// Returns the end of the grace. During the grace, the leader adopts sessions.
     pub(crate) const fn grace(&self) -> Option<Instant> {
         self.grace
     }
 
-    /// Adds a session to the next STATE. The session ends at `due` unless its client sends a message.
+    /// Adds a session to the next STATE. The session ends at `due` unless its client sends a message before.
     pub(crate) fn add_session(&mut self, id: i32, due: Instant) {
         self.unlisted.push(id);
         self.has_list_changed = true;
@@ -101,7 +101,7 @@ impl Leadership {
     }
 
     /// Restarts all measurements, because the leader is in doubt about its knowledge. The leader in doubt then adopts
-    /// sessions for the time `grace`. The leader has as much time to find followers as a new leader.
+    /// sessions for the time `grace`. The leader has the same time to find followers as a new leader.
     pub(crate) fn restart_measurements(
         &mut self,
         now: Instant,
@@ -119,7 +119,7 @@ impl Leadership {
         self.grace = (!grace.is_zero()).then(|| now + grace);
     }
 
-    /// Makes a round due at once. If the last round was less than RETRY ago, the round is due RETRY after the last
+    /// Makes a round due at once. If the last round was less than RETRY ago, the new round is due RETRY after the last
     /// round.
     pub(crate) fn schedule_early_round(&mut self, now: Instant) {
         let due = (self.last_round_at + RETRY).max(now);
@@ -127,12 +127,12 @@ impl Leadership {
         self.early_round_due = Some(self.early_round_due.map_or(due, |urgent| urgent.min(due)));
     }
 
-    /// Returns the time at which this server became the leader, or at which the leader was last in doubt.
+    /// Returns the time at which this server became the leader, or the time of the leader's last doubt.
     pub(crate) const fn since(&self) -> Instant {
         self.since
     }
 
-    /// Starts the round `seq`. Returns the sessions that no earlier round has listed.
+    /// Starts the round `seq`. Returns the sessions that were in no earlier round.
     pub(crate) fn begin_round(&mut self, seq: i128, now: Instant, lease: Duration) -> Vec<i32> {
         self.has_list_changed = false;
         self.last_round_at = now;
@@ -151,7 +151,7 @@ impl Leadership {
         self.sent.back().map(|(seq, _)| *seq)
     }
 
-    /// Sets the time at which the next regular round is due.
+    /// Sets the due time of the next regular round.
     pub(crate) const fn schedule_round(&mut self, due: Instant) {
         self.round_due = due;
     }
@@ -160,7 +160,7 @@ impl Leadership {
         self.round_due <= now
     }
 
-    /// Returns the kind of the early round that is due, if one is due.
+    /// If an early round is due, returns its kind.
     pub(crate) fn take_early_round(&mut self, now: Instant) -> Option<EarlyRound> {
         if self.has_list_changed && self.early_round_due.is_none() {
             self.schedule_early_round(now);
@@ -184,7 +184,7 @@ impl Leadership {
         self.peers[server].heard
     }
 
-    /// Records that a server has a new state, which the round `seq` is the first to announce.
+    /// Records that a server has a new state. The round `seq` is the first round that announces it.
     pub(crate) fn begin_state(&mut self, server: usize, seq: i128) {
         self.peers[server].state_began = seq;
     }
@@ -194,7 +194,7 @@ impl Leadership {
         seq < self.peers[server].state_began
     }
 
-    /// Records that a server acknowledges a seq. Ignores a seq that this leader has not sent, for example a seq from
+    /// Records that a server acknowledges a seq. Ignores a seq that this leader did not send, for example a seq from
     /// the server's state file.
     pub(crate) fn acknowledge(&mut self, server: usize, seq: i128) {
         let sent = self.sent.binary_search_by_key(&seq, |(seq, _)| *seq);
@@ -208,24 +208,24 @@ impl Leadership {
         }
     }
 
-    /// Returns the newest seq that a server has acknowledged, or 0 if it has acknowledged no seq.
+    /// Returns the newest seq that a server acknowledged, or 0 if there is no such seq.
     pub(crate) fn acknowledged_seq(&self, server: usize) -> i128 {
         self.peers[server].acknowledged_seq
     }
 
-    /// Returns the time at which the newest acknowledged seq of a server was sent.
+    /// Returns the sending time of the newest seq that a server acknowledged.
     pub(crate) fn acknowledged_sent_at(&self, server: usize) -> Option<Instant> {
         self.peers[server].acknowledged_sent_at
     }
 
-    /// Records whether the leader has authority, and returns whether that has changed.
+    /// Records whether the leader has authority, and returns whether this is a change.
     pub(crate) const fn set_authority(&mut self, has: bool) -> bool {
         let is_news = self.had_authority != has;
         self.had_authority = has;
         is_news
     }
 
-    /// Ends the grace if its time is over. Returns whether this call has ended the grace.
+    /// Ends the grace if its time is over. Returns whether this call ended the grace.
     pub(crate) fn end_grace(&mut self, now: Instant) -> bool {
         self.grace.take_if(|end| *end <= now).is_some()
     }
@@ -246,7 +246,7 @@ impl Leadership {
         self.confirmations.remove(&id);
     }
 
-    /// Returns the ids that clients have received and not used yet.
+    /// Returns the ids that clients received but did not use.
     pub(crate) const fn pending(&mut self) -> &mut PendingIds {
         &mut self.pending
     }
@@ -262,7 +262,7 @@ impl Leadership {
         Some(id)
     }
 
-    /// Sets the time at which a session is checked for silence again.
+    /// Sets the time of the next check whether a session is silent.
     pub(crate) fn watch_session(&mut self, id: i32, due: Instant) {
         self.expiry.insert((due, id));
     }
@@ -271,12 +271,12 @@ impl Leadership {
         self.expiry.len()
     }
 
-    /// Returns the time at which the next session is checked for silence.
+    /// Returns the time of the next check whether a session is silent.
     pub(crate) fn expiry_due(&self) -> Option<Instant> {
         self.expiry.first().map(|(due, _)| *due)
     }
 
-    /// Returns the time at which the next round is due, or at which the grace ends.
+    /// Returns the due time of the next round, or the end of the grace.
     pub(crate) fn due(&self) -> Instant {
         let others = self.early_round_due.into_iter().chain(self.grace);
         others.fold(self.round_due, Instant::min)
@@ -285,7 +285,7 @@ impl Leadership {
 
 /// Reason of a round before its regular time.
 pub(crate) enum EarlyRound {
-    /// The list of sessions has changed.
+    /// The list of sessions changed.
     List,
     /// Renewals wait for an acknowledgement.
     Renewals,

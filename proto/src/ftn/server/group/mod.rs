@@ -1,6 +1,6 @@
 //! The group of servers: roles, the configuration and its number, rounds, and the options of other servers.
 //!
-//! This module sends nothing and knows no tokens. Start reading at `role.rs` and `leadership.rs`.
+//! This module sends no messages and knows no tokens. Start reading at `role.rs` and `leadership.rs`.
 
 mod election;
 mod leadership;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::time::{Instant, Now};
 
-/// Start of 2026, in seconds since 1970. The number that a server computes from its clock grows with the periods since
-/// this time.
+/// Start of 2026, in seconds since 1970. The number from the server's clock grows with the number of periods since this
+/// time.
 const EPOCH_SECONDS: u64 = 1_767_225_600;
 /// End of 2065, in seconds since 1970. If the clock shows a later time, the server uses this time instead.
 const CLOCK_END_SECONDS: u64 = 3_029_529_600;
@@ -17,25 +17,25 @@ const PERIOD_SECONDS: u64 = 16;
 /// each server of the list.
 const PERIODS_PER_MONTH: u64 = 30 * 24 * 3_600 / PERIOD_SECONDS;
 /// Below this number fencing numbers have 63 bits. From this number on, the messages of one step may raise the known
-/// number by at most [`CHANGES_PER_STEP`] per server of the list.
+/// number by at most [`CHANGES_PER_STEP`] for each server of the list.
 const WIDE_NUMBERS_START: u64 = 1 << 32;
 /// Number of configuration changes that one step allows for each server of the list. From [`WIDE_NUMBERS_START`] on, a
-/// step allows only these changes.
+/// step allows only this number of changes.
 const CHANGES_PER_STEP: u64 = 1_024;
 
 /// Limits for numbers that other servers name.
 #[derive(Debug, Clone, Copy, Hash, Default)]
 pub(crate) struct NumberLimits {
-    /// At the time `since`, the larger of two numbers: the known number, and the number that follows from the clock.
+    /// At the time `since`, the larger of two numbers: the known number, and the number from the clock.
     base: u64,
     since: Option<Instant>,
-    /// One bit for each other server, by index: whether this server has reported that the other server is far ahead.
+    /// One bit for each other server, by index: whether this server reported that the other server is far ahead.
     reported: u32,
 }
 
-/// Result of applying the limits to one number.
+/// A number after the limits were applied.
 pub(crate) struct LimitedNumber {
-    /// Number that the server uses: the named number, the limit if the named number exceeds it, or 0.
+    /// Number that the server uses: the named number, but at most the limit, or 0.
     pub(crate) number: u64,
     /// Whether the other server names a number above the limit for the first time.
     pub(crate) is_news: bool,
@@ -43,7 +43,7 @@ pub(crate) struct LimitedNumber {
 
 impl NumberLimits {
     /// Begins a step if the last step began at least `period` ago. The base of the step is the larger of two numbers:
-    /// the known number, and the number that follows from the clock.
+    /// the known number, and the number from the clock.
     pub(crate) fn begin_step(&mut self, now: Now, period: Duration, servers: usize, seen: u64) {
         let is_over = |since| now.monotonic.since(since) >= period;
         // There is one step per period, however many messages name a number.
@@ -79,8 +79,8 @@ impl NumberLimits {
     }
 }
 
-/// Returns the number of periods since 2026. Returns `None` if the clock shows an earlier time, because such a clock is
-/// not set.
+/// Returns the number of periods since 2026. Returns `None` if the clock shows a time before 2026, because such a clock
+/// is not set.
 const fn periods(wall: u64) -> Option<u64> {
     let seconds = wall / 1_000_000_000;
     let seconds = if seconds < CLOCK_END_SECONDS {
@@ -95,7 +95,7 @@ const fn periods(wall: u64) -> Option<u64> {
 }
 
 /// Returns the smallest number for a cold leader's first configuration. If a number is known, the clock may raise the
-/// known number by at most 30 days. If no number is known, the state file may be lost. The smallest number is then 30
+/// known number by at most 30 days. If no number is known, the state file may be lost. Then the smallest number is 30
 /// days beyond the clock, because the servers' numbers may have been 30 days ahead of the clock.
 pub(crate) fn cold_floor(wall: u64, servers: usize, known: u64) -> u64 {
     let servers = servers as u64;

@@ -1,4 +1,4 @@
-//! Ids that clients have received and not used yet (`docs/token-service/protocol/sessions.md` S8).
+//! Ids that clients received but did not use (`docs/token-service/protocol/sessions.md` S8).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// Time for which an id waits for its second message.
+/// Time for which an id waits for the client's second message.
 pub(crate) const PENDING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Largest number of ids that wait.
 // Pending ids are bounded in time and number, because LOGINs can be forged.
@@ -15,12 +15,12 @@ pub(crate) const PENDING_MAX: usize = 4_096;
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct PendingIds {
     by_address: BTreeMap<SocketAddr, (i32, Instant)>,
-    /// Addresses in the order in which they received ids.
+    /// Addresses in the order in which they got ids.
     issued: VecDeque<(Instant, SocketAddr)>,
 }
 
 impl PendingIds {
-    /// Deletes ids whose time is over.
+    /// Deletes expired ids.
     pub(crate) fn expire(&mut self, now: Instant) {
         while let Some(&(at, address)) = self.issued.front() {
             if now.since(at) < PENDING_TIMEOUT {
@@ -63,7 +63,7 @@ impl PendingIds {
         }
     }
 
-    /// If an address has used its id, removes the id, and returns whether the id was pending.
+    /// When an address uses its id, removes the id, and returns whether the id was pending.
     pub(crate) fn take(&mut self, id: i32, address: SocketAddr) -> bool {
         let is_pending = self.id_of(address) == Some(id);
         if is_pending {

@@ -18,14 +18,14 @@ pub(crate) enum Role {
 #[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct FollowerState {
     leader: usize,
-    /// Arrival of the leader's last STATE.
+    /// Arrival time of the leader's last STATE.
     heard: Instant,
     /// Due time of the next HEARTBEAT.
     heartbeat: Instant,
 }
 
 impl FollowerState {
-    /// Returns a follower whose leader's STATE arrived at `heard`.
+    /// Returns a follower of `leader`. The leader's STATE arrived at `heard`.
     pub(crate) const fn new(leader: usize, heard: Instant, heartbeat: Instant) -> Self {
         Self {
             leader,
@@ -38,7 +38,7 @@ impl FollowerState {
         self.leader
     }
 
-    /// Returns the time at which the leader's last STATE arrived.
+    /// Returns the arrival time of the leader's last STATE.
     pub(crate) const fn last_heard(&self) -> Instant {
         self.heard
     }
@@ -48,7 +48,7 @@ impl FollowerState {
         now.since(self.heard) < within
     }
 
-    /// Returns whether HEARTBEAT is due. If HEARTBEAT is due, the next HEARTBEAT is due after `period`.
+    /// If HEARTBEAT is due, returns `true`, and makes the next HEARTBEAT due after `period`.
     pub(crate) fn take_heartbeat(&mut self, now: Instant, period: Duration) -> bool {
         let is_due = self.heartbeat <= now;
         if is_due {
@@ -57,7 +57,7 @@ impl FollowerState {
         is_due
     }
 
-    /// Returns the time at which HEARTBEAT is due, or at which the follower gives up its leader.
+    /// Returns the due time of HEARTBEAT, or the time at which the follower gives up its leader.
     pub(crate) fn due(&self, timeout: Duration) -> Instant {
         self.heartbeat.min(self.heard + timeout)
     }

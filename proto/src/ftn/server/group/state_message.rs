@@ -20,7 +20,7 @@ pub(crate) struct StateMessage<'a> {
 }
 
 impl StateMessage<'_> {
-    /// Returns the configuration's number. Returns `None` if the fields contradict each other, or if the sender cannot
+    /// Returns the configuration's number. Returns `None` if the fields contradict each other, or if this sender cannot
     /// have this number.
     pub(crate) fn number(&self, sender: usize, servers: usize) -> Option<u64> {
         let number = configuration_of(self.seq)?;
@@ -37,7 +37,7 @@ impl StateMessage<'_> {
         Configuration::new(number, self.states.iter().collect::<Vec<_>>())
     }
 
-    /// Returns the sessions, or `None` if an entry is not valid.
+    /// Returns the sessions, or `None` if an entry is invalid.
     pub(crate) fn sessions(&self) -> Option<BTreeMap<i32, SocketAddr>> {
         let read = |ListedSession { id, address }: ListedSession<'_>| {
             let address = str::from_utf8(address).ok()?.parse().ok()?;

@@ -7,7 +7,7 @@ use crate::time::Instant;
 pub(crate) struct Storage {
     seen: u64,
     stored: u64,
-    /// If storing failed, the time of the next attempt.
+    /// If storing failed: the time of the next attempt.
     retry_at: Option<Instant>,
 }
 
@@ -24,13 +24,13 @@ impl Storage {
         self.seen
     }
 
-    /// Records a configuration number that a message names or that this server has made.
+    /// Records a configuration number from a message or from this server.
     pub(crate) fn record(&mut self, configuration: u64) {
         // A late message must not lower the number.
         self.seen = self.seen.max(configuration);
     }
 
-    /// Returns the time of the next attempt if storing failed.
+    /// If storing failed, returns the time of the next attempt.
     pub(crate) const fn due(&self) -> Option<Instant> {
         self.retry_at
     }

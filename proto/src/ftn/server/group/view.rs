@@ -10,11 +10,11 @@ use crate::time::Instant;
 /// Bits of a seq that count the rounds of a configuration.
 const ROUND_BITS: u32 = 32;
 
-/// Bit of a round. With this bit, a leader announces that possibly no quorum has acknowledged the configuration yet.
-/// Leaders of other implementations count rounds from 1, and do not set this bit.
+/// Bit of a round. With this bit, a leader announces that perhaps no quorum has acknowledged the configuration. Leaders
+/// of other implementations count rounds from 1, and do not set this bit.
 const UNPROVEN_BIT: i128 = 1 << 30;
 /// Bit of a round. With this bit, a leader announces that a quorum has acknowledged the configuration. After this
-/// acknowledgement, a server that does not know this configuration can no longer be elected.
+/// acknowledgement, a server that does not know this configuration cannot win an election.
 const PROVEN_BIT: i128 = 1 << 31;
 
 // Each of the two starts a new range of seqs, so that a later round always has a larger seq.
@@ -32,7 +32,7 @@ pub(crate) const fn is_proven(seq: i128) -> bool {
     seq & PROVEN_BIT != 0
 }
 
-/// Whether a round announces that no quorum is known to have acknowledged the configuration.
+/// Whether a round announces that perhaps no quorum has acknowledged the configuration.
 pub(crate) const fn is_unproven(seq: i128) -> bool {
     seq & (PROVEN_BIT | UNPROVEN_BIT) == UNPROVEN_BIT
 }
@@ -48,14 +48,14 @@ pub(crate) fn configuration_of(seq: i128) -> Option<u64> {
     (configuration <= CONFIGURATION_NUMBER_MAX).then_some(configuration)
 }
 
-/// The last STATE that this server has sent as the leader, or has followed.
+/// The last STATE that this server sent as the leader, or that it followed.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct View {
-    /// Seq of the STATE; 0 if there was no STATE.
+    /// Seq of the STATE, or 0 if there was no STATE.
     seq: i128,
-    /// Time at which the STATE was sent or received.
+    /// Time at which the server sent or received the STATE.
     at: Instant,
-    /// Seq for ELECT after a leader has given up: the newest seq that a quorum had acknowledged.
+    /// Seq for ELECT after a leader gave up: the newest seq that a quorum acknowledged.
     proven: Option<i128>,
     /// Configuration of the STATE.
     configuration: Option<Configuration>,
@@ -91,7 +91,7 @@ impl View {
         self.configuration.as_ref()
     }
 
-    /// Follows a STATE of another server.
+    /// Adopts a STATE of another server.
     pub(crate) fn follow(&mut self, seq: i128, configuration: Configuration, at: Instant) {
         *self = Self {
             seq,
@@ -101,7 +101,8 @@ impl View {
         };
     }
 
-    /// Installs a configuration that this server has made, before the first round of this configuration.
+    /// Installs a new configuration that this server made. The server's first round of this configuration follows
+    /// later.
     pub(crate) fn install(&mut self, configuration: Configuration) {
         // The time stays as it is, because the first round sets it.
         self.seq = seq_of(configuration.number());
@@ -121,8 +122,8 @@ impl View {
         self.seq
     }
 
-    /// Records that a leader gives up. After a leader has given up, this server uses only the seq that a quorum has
-    /// acknowledged.
+    /// Records that this server gives up its leadership. After a leader gives up, this server uses only the seq that a
+    /// quorum acknowledged.
     pub(crate) const fn give_up(&mut self, proven: i128, since: Instant) {
         self.proven = Some(proven);
         // An election counts the age of acknowledged knowledge, not that of rounds which perhaps no server heard.

@@ -1,5 +1,5 @@
-//! Computes the result of a survey for tokens that this server did not know (`docs/token-service/protocol/surveys.md`
-//! V10 to V14). The inputs are the claims of clients, and the data of clients and servers.
+//! Computes the result of a survey, for tokens that this server did not know (`docs/token-service/protocol/surveys.md`
+//! V10 to V14). The inputs are the claims of clients, and the data from clients and servers.
 
 use ring_codec::ftn::Access;
 
@@ -12,7 +12,7 @@ pub(crate) struct SurveyedToken {
     /// Source of the data; `None` if there are no data.
     source: Option<Source>,
     has_data_conflict: bool,
-    /// Holders that the former server named in TRANSFER; `None` if the server did not name all holders.
+    /// Holders that the former server named in TRANSFER; `None` if TRANSFER did not name all holders.
     held: Option<Vec<i32>>,
 }
 
@@ -23,13 +23,13 @@ struct Claim {
     holding: HoldKind,
 }
 
-/// Source of a token's data. A better source compares as less than a worse source. If two sources are clients, the kind
-/// of hold decides the order, and then the session's id.
+/// Source of a token's data. In comparisons, a better source is less than a worse source. If two sources are clients,
+/// their kinds of hold decide the order, and then their session ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Source {
     Transfer,
-    /// This server kept the data. Either this server's handover of the token failed, or this server served the token
-    /// until a leader was in doubt.
+    /// This server kept the data. This server's handover of the token failed, or this server served the token until a
+    /// leader was in doubt.
     Retained,
     Client(u8, i32),
 }
@@ -99,7 +99,7 @@ impl SurveyedToken {
         is_better
     }
 
-    /// Whether clients have different data, and no server had data. Data of a server make the data of clients
+    /// Whether clients have different data, and no server has data. Data of a server make the data of clients
     /// irrelevant.
     pub(crate) const fn has_conflicting_data(&self) -> bool {
         self.has_data_conflict && !self.has_data_of_servers()

@@ -1,4 +1,4 @@
-//! An orderly shutdown: which tokens went to which server (`docs/token-service/protocol/leaving.md` G2 to G6).
+//! An orderly shutdown: for each token, the server that gets it (`docs/token-service/protocol/leaving.md` G2 to G6).
 
 use std::collections::BTreeSet;
 
@@ -6,15 +6,15 @@ use crate::ftn::RETRY;
 use crate::ftn::server::knowledge::Handover;
 use crate::time::Instant;
 
-/// A shutdown in progress. From its start the server serves no token, so tokens that were handed over no longer change.
+/// A shutdown in progress. After its start, the server serves no token. So tokens that were handed over do not change.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Departure {
     until: Instant,
     /// Configuration of the handover, and the tokens that go to each server.
     handover: Option<(u64, Vec<Handover>)>,
-    /// Tokens that other servers have acknowledged under the configuration of the handover.
+    /// Tokens that other servers acknowledged in the configuration of the handover.
     taken: BTreeSet<u32>,
-    /// Time at which HEARTBEAT with DOWN is repeated, after all tokens are handed over.
+    /// Time of the next HEARTBEAT with DOWN, after all tokens are handed over.
     announcement_due: Option<Instant>,
 }
 
@@ -61,25 +61,25 @@ impl Departure {
         handover.flat_map(|(_, handovers)| handovers)
     }
 
-    /// Records tokens that another server has acknowledged.
+    /// Records tokens that another server acknowledged.
     pub(crate) fn record_taken(&mut self, ids: &[u32]) {
         self.taken.extend(ids);
     }
 
-    /// Whether another server has acknowledged a token for this configuration.
+    /// Whether another server acknowledged a token for this configuration.
     pub(crate) fn has_taken(&self, configuration: u64, id: u32) -> bool {
         self.is_planned_for(configuration) && self.taken.contains(&id)
     }
 
-    /// Stops the handover until the server has authority or a leader again. If the handover was incomplete, it starts
-    /// again from the beginning.
+    /// Stops the handover until the server has authority or a leader again. An incomplete handover starts again from
+    /// the beginning.
     pub(crate) fn pause(&mut self) {
         self.announcement_due = None;
         self.handover
             .take_if(|(_, handovers)| !handovers.is_empty());
     }
 
-    /// Removes the servers that have acknowledged all their tokens.
+    /// Removes the servers that acknowledged all their tokens.
     pub(crate) fn drop_finished(&mut self) {
         if let Some((_, handovers)) = &mut self.handover {
             // An empty list then means that all tokens are handed over.
@@ -87,8 +87,7 @@ impl Departure {
         }
     }
 
-    /// Returns whether to send HEARTBEAT with DOWN now. If this message is sent now, the next HEARTBEAT with DOWN is
-    /// due after RETRY.
+    /// If HEARTBEAT with DOWN is due, returns `true`, and makes the next such HEARTBEAT due after RETRY.
     pub(crate) fn take_announcement(&mut self, now: Instant) -> bool {
         let is_due = self.announcement_due.is_none_or(|due| due <= now);
         if is_due {
@@ -97,7 +96,7 @@ impl Departure {
         is_due
     }
 
-    /// Returns the time at which the server has something to do.
+    /// Returns the time of the server's next action.
     pub(crate) fn due(&self) -> Instant {
         let parts = self.handovers().filter_map(Handover::due);
         parts

@@ -4,30 +4,31 @@ use crate::backoff::Backoff;
 use crate::ftn::{PART, RETRY, RETRY_MAX, WINDOW};
 use crate::time::Instant;
 
-/// Upper limit for all fields of an assignment other than the name, the data and the holders, in bytes. The same limit
-/// is used for the other fields of a datagram.
+/// Upper limit for the total size of the fields of an assignment, except the name, the data and the holders, in bytes.
+/// The same limit is used for the other fields of a datagram.
 const ASSIGNMENT_BYTES: usize = 16;
 /// Maximum length of a holder's entry, in bytes.
 const HOLDER_BYTES: usize = 5;
-/// Largest number of holders that a TRANSFER names for a token. If a token has more holders, a survey finds them.
+/// Largest number of holders that a TRANSFER names for a token. If a token has more holders, a survey finds the
+/// remaining holders.
 pub(crate) const HOLDERS_MAX: usize = 100;
 
-/// Tokens that this server hands over to a BOOTING server. A server that leaves hands its tokens over to the server
-/// that is responsible next.
+/// Tokens that this server hands over to a BOOTING server. A leaving server hands its tokens over to the servers that
+/// are responsible next.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Handover {
     to: usize,
     configuration: u64,
     parts: Vec<Vec<u32>>,
-    /// Bytes of the last part.
+    /// Size of the last part, in bytes.
     filled: usize,
     /// Next part that was never sent.
     next: usize,
     /// Parts that were sent and not acknowledged.
     flight: Vec<(usize, Backoff)>,
     tokens: usize,
-    /// Whether this server leaves. A server that leaves keeps acknowledged tokens, because it sends them again under
-    /// another configuration.
+    /// Whether this server leaves. A leaving server keeps acknowledged tokens, because it sends them again in a new
+    /// configuration.
     is_departure: bool,
 }
 
@@ -79,7 +80,7 @@ impl Handover {
         }
     }
 
-    /// Returns the time at which the next part is repeated.
+    /// Returns the time of the next repetition of a part.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.flight.iter().map(|(_, backoff)| backoff.due()).min()
     }
@@ -103,8 +104,8 @@ impl Handover {
         due
     }
 
-    /// Records that a part was acknowledged. Returns the tokens of the part, or `None` if the part was acknowledged
-    /// before.
+    /// Records that a part was acknowledged. Returns the tokens of the part, or `None` if the part was already
+    /// acknowledged.
     pub(crate) fn acknowledge(&mut self, part: usize) -> Option<Vec<u32>> {
         let at = self.flight.iter().position(|(sent, _)| *sent == part)?;
         self.flight.swap_remove(at);
@@ -133,7 +134,7 @@ impl Handover {
     }
 }
 
-/// Returns TRANSFER's msgnum for a configuration, whose number has at most 56 bits.
+/// Returns TRANSFER's msgnum for a configuration. The configuration's number has at most 56 bits.
 pub(crate) fn msgnum_of(configuration: u64) -> i64 {
     i64::try_from(configuration).unwrap_or(i64::MAX)
 }

@@ -1,6 +1,6 @@
-//! Which tokens the server knows: surveys, claims, and handovers to and from other servers.
+//! The server's knowledge about its tokens: surveys, claims, and handovers to and from other servers.
 //!
-//! This module sends nothing, and contains neither the names nor the data of tokens. Start reading at
+//! This module sends no messages, and contains neither the names nor the data of tokens. Start reading at
 //! [`TokenKnowledge`].
 
 mod claims;
@@ -21,14 +21,14 @@ use ring_codec::ftn::ServerState;
 
 use crate::ftn::Configuration;
 
-/// Which tokens the server knows, and the surveys and handovers under way.
+/// The tokens that the server knows, and the surveys and handovers under way.
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct TokenKnowledge {
-    /// Last configuration under which the server knew all its tokens.
+    /// Last configuration in which the server knew all its tokens.
     settled: Option<Configuration>,
     survey: Option<Survey>,
     handovers: Vec<Handover>,
-    /// Tokens that leaving servers have handed over. The value has the holders, or `None` if the leaving server did not
+    /// Tokens that leaving servers handed over. The value contains the holders, or `None` if the leaving server did not
     /// name all holders. This server uses tokens of a leaving server after a configuration shows the leaving server
     /// DOWN.
     from_leaving: BTreeMap<u32, Option<Vec<i32>>>,
@@ -37,12 +37,12 @@ pub(crate) struct TokenKnowledge {
 }
 
 impl TokenKnowledge {
-    /// Returns the last configuration under which the server knew all its tokens.
+    /// Returns the last configuration in which the server knew all its tokens.
     pub(crate) const fn settled_configuration(&self) -> Option<&Configuration> {
         self.settled.as_ref()
     }
 
-    /// Sets the configuration under which the server knows all its tokens, or `None`.
+    /// Sets the configuration in which the server knows all its tokens, or `None`.
     pub(crate) fn settle(&mut self, configuration: Option<Configuration>) {
         self.settled = configuration;
     }
@@ -114,27 +114,27 @@ impl TokenKnowledge {
         self.handovers.is_empty() && self.sweep.is_none() && self.from_leaving.is_empty()
     }
 
-    /// Records a token that a leaving server has handed over, and its holders.
+    /// Records a token that a leaving server handed over, and its holders.
     pub(crate) fn keep_from_leaving(&mut self, id: u32, held: Option<Vec<i32>>) {
         self.from_leaving.insert(id, held);
     }
 
-    /// Removes a token that a leaving server has handed over. Returns the holders of this token if they are known.
+    /// Removes a token that a leaving server handed over. Returns the holders of this token, if they are known.
     pub(crate) fn take_from_leaving(&mut self, id: u32) -> Option<Vec<i32>> {
         self.from_leaving.remove(&id).flatten()
     }
 
-    /// Returns the tokens that leaving servers have handed over.
+    /// Returns the tokens that leaving servers handed over.
     pub(crate) fn ids_from_leaving(&self) -> impl ExactSizeIterator<Item = u32> {
         self.from_leaving.keys().copied()
     }
 
-    /// Whether a leaving server has handed over a token.
+    /// Whether a leaving server handed over a token.
     pub(crate) fn is_from_leaving(&self, id: u32) -> bool {
         self.from_leaving.contains_key(&id)
     }
 
-    /// Whether a leaving server has handed over a token, and has named at least one holder of this token.
+    /// Whether a leaving server handed over a token, and named at least one holder of this token.
     pub(crate) fn is_held_from_leaving(&self, id: u32) -> bool {
         let held = self.from_leaving.get(&id).and_then(Option::as_ref);
         held.is_some_and(|held| !held.is_empty())
@@ -144,9 +144,9 @@ impl TokenKnowledge {
         *self = Self::default();
     }
 
-    /// Records that servers that are up again receive their tokens from this server. After such a handover, this server
-    /// no longer knows the tokens. The tokens remain unknown to this server even if such a server is DOWN again before
-    /// this server settles.
+    /// Records that this server hands tokens over to servers that are up again. After such a handover, this server does
+    /// not know the tokens. The tokens stay unknown to this server even if such a server is DOWN again before this
+    /// server settles.
     pub(crate) fn record_handovers(&mut self, configuration: &Configuration) {
         let Some(settled) = &mut self.settled else {
             return;
@@ -159,7 +159,7 @@ impl TokenKnowledge {
         *settled = Configuration::new(settled.number(), states.collect::<Vec<_>>());
     }
 
-    /// Whether a configuration makes this server responsible for tokens that it does not know.
+    /// Whether this server is responsible for unknown tokens in a configuration.
     pub(crate) fn has_new_tokens(&self, configuration: &Configuration) -> bool {
         self.settled.as_ref().is_none_or(|settled| {
             // The order of servers is fixed. So this server gets new tokens only if another server is newly DOWN.

@@ -1,8 +1,8 @@
-//! Parts of a CATALOG or TRANSFER that have arrived.
+//! The arrived parts of a CATALOG or TRANSFER.
 
 use std::collections::BTreeSet;
 
-/// Parts that have arrived. Only parts that have arrived take memory, however many parts a message announces.
+/// Parts that have arrived. Only arrived parts use memory, even if a message announces many parts.
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct ArrivedParts {
     announced: Option<u32>,

@@ -9,44 +9,44 @@ use crate::ftn::server::options::{PART_BYTES, SURVEYED_TOKEN_BYTES};
 use crate::ftn::{RETRY, RETRY_MAX};
 use crate::time::Instant;
 
-/// Data that end with a survey.
+/// Data that exist only during a survey.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Survey {
     configuration: u64,
-    /// Whether the server is BOOTING. The survey of a BOOTING server also awaits tokens of other servers.
+    /// Whether the server is BOOTING. The survey of a BOOTING server also waits for tokens of other servers.
     is_booting: bool,
     awaited: BTreeMap<i32, AwaitedSession>,
-    /// Number of parts that have arrived from `awaited` sessions.
+    /// Number of arrived parts from `awaited` sessions.
     // The sum is kept, because the memory is computed often and there may be many sessions.
     parts: usize,
-    /// Times at which the server asks each session next.
+    /// For each session: the time of the server's next question.
     due: BTreeSet<(Instant, i32)>,
-    /// Parts of the TRANSFERs that other servers have to send.
+    /// Parts of the TRANSFERs that other servers must send.
     transfers: BTreeMap<usize, ArrivedParts>,
-    /// State of the tokens that the server did not know.
+    /// State of the tokens that were unknown to the server.
     tokens: BTreeMap<u32, SurveyedToken>,
 }
 
-/// A session whose answer is awaited.
+/// A session whose answer is missing.
 #[derive(Debug, Clone, Hash)]
 struct AwaitedSession {
     address: SocketAddr,
-    /// Time of the next question; `None` until the session is asked.
+    /// Time of the next question; `None` before the first question.
     backoff: Option<Backoff>,
     parts: ArrivedParts,
 }
 
-/// Result of a part of a session's answer.
+/// Effect of one part of a session's answer.
 pub(crate) struct AnswerProgress {
     pub(crate) part: PartStatus,
     /// Whether the answer is complete.
     pub(crate) is_whole: bool,
-    /// Number of parts that have arrived.
+    /// Number of arrived parts.
     pub(crate) parts: usize,
 }
 
 impl Survey {
-    /// Returns a survey for a configuration, which awaits TRANSFERs of `senders`.
+    /// Returns a survey for a configuration. The survey waits for TRANSFERs of `senders`.
     pub(crate) fn new(
         configuration: u64,
         is_booting: bool,
@@ -75,7 +75,7 @@ impl Survey {
         self.is_booting
     }
 
-    /// Returns the sessions whose answers are awaited.
+    /// Returns the sessions whose answers are missing.
     pub(crate) fn awaited_sessions(&self) -> impl Iterator<Item = i32> {
         self.awaited.keys().copied()
     }
@@ -94,7 +94,8 @@ impl Survey {
         !self.transfers.is_empty()
     }
 
-    /// Records a part of a TRANSFER. If the survey awaits no TRANSFER of the server, the part counts as a duplicate.
+    /// Records a part of a TRANSFER. If the survey waits for no TRANSFER of this server, the part counts as a
+    /// duplicate.
     pub(crate) fn take_transfer(&mut self, server: usize, part: u32, of: u32) -> PartStatus {
         let parts = self.transfers.get_mut(&server);
         parts.map_or(PartStatus::Duplicate, |parts| parts.take(part, of))
@@ -108,7 +109,7 @@ impl Survey {
         self.tokens.keys().copied()
     }
 
-    /// Whether only clients, and no server, have named a token in this survey.
+    /// Whether only clients, and no server, named a token in this survey.
     pub(crate) fn is_known_by_clients_only(&self, id: u32) -> bool {
         let surveyed = self.tokens.get(&id);
         surveyed.is_some_and(|surveyed| !surveyed.has_data_of_servers())
@@ -138,7 +139,7 @@ impl Survey {
         self.due.insert((now, id));
     }
 
-    /// Removes a session that has answered or ended.
+    /// Removes a session that answered or ended.
     pub(crate) fn remove(&mut self, id: i32) {
         let Some(awaited) = self.awaited.remove(&id) else {
             return;
@@ -149,8 +150,8 @@ impl Survey {
         }
     }
 
-    /// Records a part of a session's answer, and removes the session if the answer is complete. Returns `None` if the
-    /// survey awaits no answer of this session.
+    /// Records a part of a session's answer. When the answer is complete, removes the session. Returns `None` if the
+    /// survey expects no answer of this session.
     pub(crate) fn take(&mut self, id: i32, part: u32, of: u32) -> Option<AnswerProgress> {
         let awaited = self.awaited.get_mut(&id)?;
         let part = awaited.parts.take(part, of);
@@ -166,17 +167,17 @@ impl Survey {
         })
     }
 
-    /// Returns the memory that the survey takes until its end, in bytes.
+    /// Returns the memory that the survey uses until its end, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.tokens.len() * SURVEYED_TOKEN_BYTES + self.parts * PART_BYTES
     }
 
-    /// Returns the time at which the next session is asked.
+    /// Returns the time of the next question to a session.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// Returns the next session to ask by `now`, and counts it as asked.
+    /// Returns the next session whose question is due by `now`, and counts this session as asked.
     pub(crate) fn next(&mut self, now: Instant) -> Option<(i32, SocketAddr)> {
         loop {
             let (due, id) = self.due.first().copied().filter(|(due, _)| *due <= now)?;

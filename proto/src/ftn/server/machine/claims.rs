@@ -1,5 +1,5 @@
-//! Handles two kinds of messages about tokens that this server did not know: claims of clients, and data from other
-//! servers (`docs/token-service/protocol/surveys.md` V10 to V15).
+//! Handles two kinds of messages about unknown tokens: claims of clients, and data from other servers
+//! (`docs/token-service/protocol/surveys.md` V10 to V15).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -111,7 +111,7 @@ impl Server {
         self.offer_data(now, id, Source::from_client(holding, session), entry.data);
     }
 
-    /// Whether this server is responsible for a token that it does not know.
+    /// Whether this server is responsible for this token but does not know it.
     fn is_surveyed(&self, name: &[u8]) -> bool {
         let configuration = self.view.configuration();
         let responsible = configuration.and_then(|c| self.servers.responsible(name, c));
@@ -122,7 +122,7 @@ impl Server {
         self.knowledge.survey_mut()?.token_mut(id)
     }
 
-    /// Returns a token of the survey, and adds it if necessary.
+    /// Returns a token of the survey. If the survey does not contain the token, adds it.
     fn survey_token(&mut self, now: Instant, name: &[u8]) -> u32 {
         let id = if let Some(id) = self.tokens.find(name) {
             self.retain_for_survey(now, id);
@@ -138,7 +138,7 @@ impl Server {
         id
     }
 
-    /// Adds to the survey a token that this server has kept.
+    /// Adds to the survey a token that this server kept.
     pub(super) fn retain_for_survey(&mut self, now: Instant, id: u32) {
         if self
             .knowledge
@@ -156,7 +156,7 @@ impl Server {
         self.withhold(now, id);
     }
 
-    /// Records a token that another server has handed over.
+    /// Records a token that another server handed over.
     pub(super) fn add_transferred_token(
         &mut self,
         now: Instant,
@@ -235,8 +235,8 @@ impl Server {
         self.free_memory_after_survey(now);
     }
 
-    /// Makes a session hold a token. The msgnum of the session's GRANT is unknown, so the server uses the number just
-    /// below the FLOOR.
+    /// Makes a session the holder of a token. The msgnum of the session's GRANT is unknown, so the server uses the
+    /// number just below the FLOOR.
     fn reclaim(&mut self, now: Instant, id: u32, session: i32, access: Access) {
         let Some(known) = self.sessions.get(session) else {
             return;

@@ -26,8 +26,8 @@ impl Server {
         self.continue_departure(now);
     }
 
-    /// Whether this server leaves and has handed over all its tokens under the present configuration. If this server
-    /// keeps tokens for another leaving server, it first waits until it is responsible for these tokens.
+    /// Whether this server leaves and has handed over all its tokens in the present configuration. If this server keeps
+    /// tokens from a second leaving server, it first waits until it is responsible for these tokens.
     pub fn has_handed_over(&self) -> bool {
         let mut departure = self.departure.iter();
         departure.any(|it| it.has_handed_over(self.view.number())) && self.knowledge.is_idle()
@@ -66,7 +66,7 @@ impl Server {
         }
     }
 
-    /// Plans which token goes to which server under the present configuration, unless such a plan exists.
+    /// Plans the destination of each token in the present configuration, unless such a plan exists.
     fn begin_handover(&mut self) {
         let (Some(departure), Some(present)) = (&self.departure, self.view.configuration()) else {
             return;
@@ -138,8 +138,8 @@ impl Server {
         self.out.report(Event::ShutDown { left_behind });
     }
 
-    /// Returns the number of tokens with data that no client holds and no other server has. The data of these tokens
-    /// are lost with this server.
+    /// Returns the number of tokens with data that no client holds and that are at no other server. The data of these
+    /// tokens are lost with this server.
     fn left_behind(&self) -> usize {
         let departure = self.departure.as_ref();
         let is_taken = |id: &u32| departure.is_some_and(|it| it.has_taken(self.view.number(), *id));

@@ -10,7 +10,7 @@ use crate::ftn::server::{DropReason, Event, RoleKind};
 use crate::time::{Instant, Now};
 
 impl Server {
-    /// Starts an election. `silent_since` is the time at which the last STATE arrived.
+    /// Starts an election. `silent_since` is the arrival time of the last STATE.
     pub(super) fn start_election(&mut self, now: Now, silent_since: Instant, is_start: bool) {
         let servers = self.servers.len();
         let election = Election::new(now.monotonic, silent_since, is_start, servers);
@@ -38,8 +38,8 @@ impl Server {
         }
     }
 
-    /// Whether the server is warm. A warm server has a view that is at most 3 ST old. Neither this view nor the
-    /// server's own state shows the server as DOWN.
+    /// Whether the server is warm. A warm server has a view of the group that is at most 3 ST old. Neither this view
+    /// nor the server's state shows the server as DOWN.
     pub(super) fn is_warm(&self, now: Instant) -> bool {
         self.view.is_warm(now, self.options.warm_timeout())
             // A DOWN server has lost its tokens, so its view must not win an election.
@@ -57,7 +57,7 @@ impl Server {
     }
 
     /// Whether the server may vote and acknowledge. If Q > 1, the server does not vote or acknowledge for ST after its
-    /// start. Just before the start, the server may have acknowledged another leader that still relies on the
+    /// start. Just before the start, the server may have acknowledged a leader that still relies on the
     /// acknowledgement.
     pub(super) fn may_participate(&self, now: Instant) -> bool {
         self.quorum() == 1
@@ -66,7 +66,7 @@ impl Server {
                 .is_some_and(|start| now.since(start) >= self.options.server_timeout)
     }
 
-    /// Sends ELECT if it is due, and votes.
+    /// If ELECT is due, sends it, and votes.
     pub(super) fn on_election_due(&mut self, now: Now) {
         // An ELECT counts for one HB, so a few may be lost.
         let period = self.options.heartbeat / 4;
@@ -153,8 +153,8 @@ impl Server {
         }
     }
 
-    /// Returns whether this server may answer another server now. This server answers each other server at most once
-    /// per HB / 8, which is half the period of ELECT.
+    /// Returns whether this server may answer another server at this time. This server answers each other server at
+    /// most once per HB / 8. HB / 8 is half the period of ELECT.
     pub(super) fn allow_answer(&mut self, now: Instant, server: usize) -> bool {
         let period = self.options.heartbeat / 8;
         self.answer_limits[server].try_take(now, period)

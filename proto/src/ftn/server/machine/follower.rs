@@ -12,13 +12,13 @@ use crate::ftn::server::group::{FollowerState, Role, StateMessage, seq_of};
 use crate::ftn::server::{DropReason, Event};
 use crate::time::{Instant, Now};
 
-/// A STATE that this server has checked and will follow.
+/// A STATE that this server checked and will follow.
 #[derive(Debug)]
 struct AcceptedState {
     seq: i128,
     configuration: Configuration,
     clients: BTreeMap<i32, SocketAddr>,
-    /// Arrival of the STATE, or of its first part.
+    /// Arrival time of the STATE, or of its first part.
     arrived: Instant,
 }
 
@@ -106,7 +106,7 @@ impl Server {
         );
     }
 
-    /// Takes over configuration and sessions of a leader.
+    /// Takes over the configuration and the sessions of a leader.
     fn follow(&mut self, now: Now, leader: usize, state: AcceptedState) {
         let at = now.monotonic;
         let AcceptedState {

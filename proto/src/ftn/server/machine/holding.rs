@@ -1,10 +1,10 @@
-//! Events that tell people which session holds a token. The rules of the protocol do not depend on these events.
+//! Events that show people which session holds a token. The rules of the protocol do not depend on these events.
 
 use super::Server;
 use crate::ftn::server::{Event, TokenHold};
 
 impl Server {
-    /// Returns a session's hold of a token, or `None` if the session does not hold the token.
+    /// Returns a session's hold of a token, or `None` if the session does not hold it.
     pub(super) fn holding(&self, id: u32, session: i32) -> Option<Box<TokenHold>> {
         let token = self.tokens.get(id)?;
         let party = token.party(session).filter(|it| it.held.is_some())?;
@@ -31,7 +31,7 @@ impl Server {
         }
     }
 
-    /// Reports that a session has lost all tokens that it holds, because the session ends.
+    /// Reports that an ending session has lost all tokens that it held.
     pub(super) fn report_losses(&mut self, session: i32) {
         // If the session is unknown, its losses were reported before.
         if self.sessions.get(session).is_some() {

@@ -144,7 +144,7 @@ impl Server {
         }
     }
 
-    /// Reports a sender with another list. Reports each sender once.
+    /// Reports a sender that has a different list of servers. Reports each sender once.
     fn note_other_list(&mut self, from: SocketAddr, signature: i32) {
         // The number of senders is bounded, because a sender can forge any address.
         if self.other_list_senders.len() < REPORTED_SENDERS_MAX
@@ -154,8 +154,8 @@ impl Server {
         }
     }
 
-    /// Reports a sender that claims to be another server but does not have that server's address. Reports each sender
-    /// once.
+    /// Reports a sender that uses the index of another server, but does not have that server's address. Reports each
+    /// sender once.
     fn note_misplaced(&mut self, from: SocketAddr, index: i32) {
         let server = usize::try_from(index).ok();
         let Some(server) = server.filter(|it| *it < self.servers.len() && *it != self.index) else {
@@ -308,7 +308,7 @@ impl Server {
     }
 }
 
-/// Returns the configuration number of a renewal, or `None` if it is not valid.
+/// Returns the configuration number of a renewal, or `None` if the number is invalid.
 fn parse_renewal(token: Token<'_>, flags: Flags) -> Option<u64> {
     let is_decimal = !token.data.is_empty() && token.data.iter().all(u8::is_ascii_digit);
     let number: u64 = str::from_utf8(token.data).ok()?.parse().ok()?;

@@ -30,7 +30,7 @@ impl Server {
     }
 
     /// Whether `holds` returns `true` for the server's knowledge. If the server has left, its knowledge is not checked,
-    /// because a server that has left no longer updates its knowledge.
+    /// because it stays without updates.
     fn holds_for_knowledge(&self, holds: impl FnOnce(&TokenKnowledge) -> bool) -> bool {
         self.has_left || holds(&self.knowledge)
     }
@@ -161,7 +161,7 @@ mod tests {
     use crate::ftn::server::{Command, Durable};
     use crate::time::Instant;
 
-    /// Returns a server whose network has never been up.
+    /// Returns a server before its network was up for the first time.
     fn not_started() -> Server {
         Server::new(options(), servers(3), 1, Durable::default(), 7).unwrap()
     }
@@ -214,7 +214,8 @@ mod tests {
             .follow(seq(10, 1), configuration, Instant::default());
     }
 
-    /// For each invariant, in order: a server that satisfies it, and a function that breaks it.
+    /// For each invariant, in order: a function that creates a server with this invariant, and a function that breaks
+    /// the invariant.
     const SPOILT: &[BrokenCase<Server, Server>] = &[
         (not_started, |it| {
             it.sessions.insert(5, client(1), Instant::default());

@@ -1,4 +1,4 @@
-//! The leader: take-over, configurations, and the states of other servers (`docs/token-service/protocol/elections.md`
+//! The leader: takeover, configurations, and the states of other servers (`docs/token-service/protocol/elections.md`
 //! E17 to E24, `docs/token-service/protocol/leader.md` L8 to L15).
 
 use ring_codec::ftn::ServerState;
@@ -90,8 +90,8 @@ impl Server {
         self.on_configuration(now);
     }
 
-    /// Changes states of servers. Returns `false` if the leader has no authority, or if there is no larger
-    /// configuration number.
+    /// Changes states of servers. Returns `false` if the leader has no authority, or if no larger configuration number
+    /// exists.
     pub(super) fn change_states(&mut self, now: Instant, changes: &[(usize, ServerState)]) -> bool {
         if !self.is_in_force(now) {
             return false;
@@ -146,8 +146,8 @@ impl Server {
         self.install(now, Configuration::new(next, states));
     }
 
-    /// Whether a quorum may have agreed on states that this server does not know. The view is doubtful if the server
-    /// has seen a number above its view's number, or if the view is not proven.
+    /// Whether a quorum may have agreed on states that are unknown to this server. The view is doubtful if the server
+    /// knows a number above its view's number, or if the view is not proven.
     fn is_view_doubtful(&self, seen: u64) -> bool {
         self.needs_majority() && (seen > self.view.number() || is_unproven(self.view.seq()))
     }
@@ -204,7 +204,7 @@ impl Server {
         self.continue_after_acknowledgement(now);
     }
 
-    /// Continues work that may have waited for an acknowledgement.
+    /// Continues work that may have waited for this acknowledgement.
     fn continue_after_acknowledgement(&mut self, now: Instant) {
         self.confirm_renewals(now);
         self.try_end_survey(now);
@@ -278,8 +278,8 @@ impl Server {
         }
     }
 
-    /// Returns the time at which a leader has something to do. Work that needs authority counts only while the leader
-    /// has authority. Without authority, work that needs authority waits for a HEARTBEAT.
+    /// Returns the time of a leader's next action. Work that needs authority counts only while the leader has
+    /// authority. Without authority, work that needs authority waits for a HEARTBEAT.
     pub(super) fn leader_due(&self, now: Instant, leadership: &Leadership) -> Instant {
         let mut due = leadership.due();
         let mut consider = |at: Option<Instant>| due = at.map_or(due, |at| due.min(at));
@@ -300,7 +300,7 @@ impl Server {
     }
 }
 
-/// Makes READY servers BOOTING, because a quorum may have agreed on other states. The servers then ask clients and
+/// Makes READY servers BOOTING, because a quorum may have agreed on different states. The servers then ask clients and
 /// other servers again.
 fn demote_ready(states: &mut [ServerState]) {
     for state in states

@@ -12,12 +12,12 @@ use crate::ftn::server::tokens::Token;
 use crate::ftn::server::{DropReason, majority};
 use crate::time::Instant;
 
-/// Length of a page in bytes. If a page is longer, the server adds no further token to the page.
+/// Length of a page in bytes. If a page is longer than this, the server adds no more tokens to it.
 const PAGE_BYTES: usize = 1_024;
 /// Largest number of sessions that an entry names in each list.
 // The lists are bounded, because thousands of sessions may share a token.
 const NAMED_SESSIONS_MAX: usize = 16;
-/// Largest number of tokens that are examined for one page.
+/// Maximum number of tokens that the server examines for one page.
 // The search is bounded, because the server may not serve most of its tokens now.
 const EXAMINED_TOKENS_MAX: usize = 256;
 

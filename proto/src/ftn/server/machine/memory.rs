@@ -1,4 +1,4 @@
-//! The limit for memory that clients use, and the tokens that are dropped because of it
+//! The limit for memory that clients use, and the tokens that the server drops because of this limit
 //! (`docs/token-service/protocol/tokens.md` M1 to M7).
 
 use super::Server;
@@ -9,10 +9,10 @@ use crate::ftn::server::options::{
 };
 use crate::time::Instant;
 
-/// Smallest amount of memory that a survey may take above the limit, in bytes.
+/// Minimum amount of memory above the limit that a survey may use, in bytes.
 // An eighth of a small limit could be less than one token with its data.
 const SURVEY_MIN: usize = 64 << 10;
-/// Largest number of free tokens without data that one call forgets.
+/// Maximum number of free tokens without data that one call forgets.
 // The number is bounded, so that many idle tokens do not delay other inputs.
 const FORGOTTEN_PER_CALL_MAX: usize = 1_024;
 
@@ -26,8 +26,8 @@ impl Server {
         self.tokens.bytes() + sessions + survey + left
     }
 
-    /// Frees memory for `bytes` bytes by dropping tokens that are neither held nor awaited. The token that was unused
-    /// for longest is dropped first. The token `kept` is not dropped. Returns `false` if the dropped tokens do not free
+    /// Frees memory for `bytes` bytes by dropping tokens that are neither held nor awaited. The token with the longest
+    /// idle time is dropped first. The token `kept` is not dropped. Returns `false` if the dropped tokens do not free
     /// enough memory.
     pub(super) fn free_memory(&mut self, bytes: usize, kept: Option<u32>) -> bool {
         while self.memory_bytes() + bytes > self.options.max_memory {
@@ -47,7 +47,7 @@ impl Server {
         max.saturating_add(SURVEY_MIN.max(max / 8))
     }
 
-    /// Returns `is_free`. If `is_free` is `false`, counts a message that is refused for lack of memory.
+    /// Returns `is_free`. If `is_free` is `false`, counts a message that the server refuses because of missing memory.
     fn count_refusal(&mut self, is_free: bool) -> bool {
         self.out.counters.refused_memory += u64::from(!is_free);
         is_free
@@ -62,8 +62,8 @@ impl Server {
         self.count_refusal(is_free)
     }
 
-    /// Frees memory for tokens of a server that leaves. Drops only tokens without data. If there is still too little
-    /// memory, this server does not answer, and the leaving server keeps its data.
+    /// Frees memory for tokens of a server that leaves. Drops only tokens without data. If the memory is still too
+    /// small, this server does not answer, and the leaving server keeps its data.
     pub(super) fn free_memory_for_leaving(&mut self, bytes: usize) -> bool {
         while self.memory_bytes() + bytes > self.survey_limit() {
             let Some((_, id)) = self.tokens.longest_empty() else {
@@ -74,8 +74,8 @@ impl Server {
         true
     }
 
-    /// Frees memory for a session that becomes a party of a token. If `waits` is `true`, the session also waits in the
-    /// queue.
+    /// Frees memory for a session that becomes a party of a token. If `waits` is `true`, the session also needs a place
+    /// in the queue.
     pub(super) fn free_memory_for_party(&mut self, id: u32, session: i32, waits: bool) -> bool {
         let Some(token) = self.tokens.get(id) else {
             return false;
@@ -91,7 +91,7 @@ impl Server {
         self.count_refusal(is_free)
     }
 
-    /// Frees memory after a survey, because a survey adds holders without a check of the memory limit.
+    /// Frees memory after a survey, because a survey adds holders without checking the memory limit.
     pub(super) fn free_memory_after_survey(&mut self, now: Instant) {
         self.free_memory(0, None);
         self.on_memory_due(now);
@@ -103,7 +103,7 @@ impl Server {
         self.count_refusal(is_free).then(|| self.tokens.add(name))
     }
 
-    /// Frees memory for data of this length. The token that gets the data is not dropped.
+    /// Frees memory for data of this length. The token that gets the data is never dropped.
     pub(super) fn free_memory_for_data(&mut self, id: u32, len: usize) -> bool {
         let before = self.tokens.get(id).map_or(0, |token| token.data().len());
         // Data that shrink are always accepted, because they free memory.
@@ -111,7 +111,7 @@ impl Server {
         self.count_refusal(is_free)
     }
 
-    /// Forgets free tokens that have no data and were unused for CT.
+    /// Forgets free tokens without data that were idle for CT.
     pub(super) fn on_memory_due(&mut self, now: Instant) {
         for _ in 0..FORGOTTEN_PER_CALL_MAX {
             match self.tokens.longest_empty() {
@@ -123,7 +123,7 @@ impl Server {
         }
     }
 
-    /// Returns the time at which the next free token without data is forgotten.
+    /// Returns the time at which the server will forget the next free token without data.
     pub(super) fn memory_due(&self) -> Option<Instant> {
         let (since, _) = self.tokens.longest_empty()?;
         Some(since + self.options.client_timeout)

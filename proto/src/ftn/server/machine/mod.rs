@@ -11,7 +11,7 @@
 //! | `holding`, `status` | reports for people |
 //! | `invariants` | conditions that hold after each input |
 //!
-//! Start reading at `input`, then at `service`, the only place that decides whether a token may be served.
+//! Start reading at `input`, then at `service`. Only `service` decides whether a token may be served.
 
 mod claims;
 mod departure;
@@ -60,7 +60,7 @@ use crate::{Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
 /// A server of the token service.
 ///
 /// The server starts when its network is [up](NetworkState::Up) for the first time. The driver calls
-/// [`handle_timeout`](Machine::handle_timeout) only after it has passed all datagrams that wait in the socket.
+/// [`handle_timeout`](Machine::handle_timeout) only after it has passed all waiting datagrams from the socket.
 #[derive(Debug, Clone, Hash)]
 pub struct Server {
     options: Options,
@@ -77,15 +77,15 @@ pub struct Server {
     out: Output,
     /// Type of the present datagram.
     present_kind: Option<Kind>,
-    /// Senders with another list that were reported.
+    /// Reported senders that have a different list of servers.
     other_list_senders: BTreeSet<SocketAddr>,
-    /// Senders that were reported because they claim to be a server at another address.
+    /// Reported senders that use the index of a server, but a different address.
     misplaced: BTreeSet<SocketAddr>,
     role: Role,
     view: View,
     /// State that the server announces.
     own_state: ServerState,
-    /// Announcements of other servers whose options differ from this server's options.
+    /// Announcements of servers whose options differ from this server's options.
     peer_options: PeerOptions,
     /// Time of the last answer to each other server.
     // Answers are limited, because two servers could otherwise answer each other without an end.
@@ -156,7 +156,7 @@ impl Server {
         &self.options
     }
 
-    /// Whether the server has left. A server that has left serves and sends nothing.
+    /// Whether the server has ended after an orderly shutdown. A server that has ended serves and sends nothing.
     pub const fn has_left(&self) -> bool {
         self.has_left
     }

@@ -14,7 +14,7 @@ use crate::time::Instant;
 
 /// Data of a REQUEST that asks for the fencing number.
 const FENCE_REQUEST: &[u8] = b"fence";
-/// Largest number of tokens whose REVOKEs one call repeats.
+/// Maximum number of tokens whose REVOKEs one call repeats.
 const REVOKES_PER_CALL_MAX: usize = 256;
 
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +29,7 @@ pub(super) struct TokenRequest<'a> {
 #[derive(Debug, PartialEq, Eq)]
 enum RequestEffect {
     Late,
-    /// A duplicate REQUEST. The server sends the same GRANT again.
+    /// A duplicate REQUEST. The server repeats the same GRANT.
     Again,
     Grant,
     Queue,
@@ -105,8 +105,8 @@ impl Server {
         }
     }
 
-    /// Returns whether the server answers a REQUEST or RETURN for a token. If the server does not answer, it redirects
-    /// the client or drops the message.
+    /// Returns whether the server answers a REQUEST or RETURN for a token. If the server does not serve the token, it
+    /// redirects the client or drops the message.
     pub(super) fn ensure_served(&mut self, now: Instant, from: SocketAddr, name: &[u8]) -> bool {
         let serves = self.serve_decision(now, name);
         match serves {
@@ -156,8 +156,8 @@ impl Server {
         }
     }
 
-    /// Whether a REQUEST can be granted without the queue. The server can grant such a REQUEST if no session waits and
-    /// the present holders allow the requested access.
+    /// Whether the server can grant a REQUEST at once, without the queue. This is possible if no session waits and the
+    /// present holders allow the requested access.
     fn is_free_at_once(&self, id: u32, session: i32, access: Access) -> bool {
         let token = self.tokens.get(id);
         token.is_some_and(|token| !token.is_awaited() && token.is_free_for(session, access))
@@ -215,8 +215,8 @@ impl Server {
         self.out.send(known.address, session, message);
     }
 
-    /// Grants the token to the first REQUEST of its queue, and to further REQUESTs in order. Stops at a REQUEST whose
-    /// access the holders do not allow, and asks these holders to return the token.
+    /// Grants the token to the first REQUEST of its queue, and to further REQUESTs in order. If the holders do not
+    /// allow the access of a REQUEST, stops and asks these holders to return the token.
     pub(super) fn grant_to_waiting(&mut self, now: Instant, id: u32) {
         loop {
             let Some(token) = self.tokens.get(id) else {
@@ -259,7 +259,7 @@ impl Server {
         }
     }
 
-    /// Repeats REVOKEs until the head of a queue is granted.
+    /// Repeats REVOKEs until the first REQUEST of a queue is granted.
     pub(super) fn on_revokes_due(&mut self, now: Instant) {
         for _ in 0..REVOKES_PER_CALL_MAX {
             // REVOKEs can wait, because they are repeated anyway.

@@ -10,7 +10,7 @@ use crate::time::{Instant, Now};
 
 impl Server {
     /// Sends a round of STATE. If `behind` is `None`, sends the round to all servers. If `behind` is given, sends the
-    /// round to the servers that have not acknowledged the seq `behind`.
+    /// round to the servers that did not acknowledge the seq `behind`.
     pub(super) fn send_round(&mut self, now: Instant, behind: Option<i128>) {
         let lease = self.options.server_lease();
         let others: Vec<usize> = self.other_servers().collect();
@@ -57,9 +57,9 @@ impl Server {
         until.len().checked_sub(others).and_then(|at| until[at])
     }
 
-    /// Returns the time at which the leader gives up because no quorum has acknowledged its present configuration. If
-    /// ST has passed since the last round that gave authority, another server may lead. The configuration number of
-    /// that other leader need not be larger. A leader whose quorum is no majority never gives up.
+    /// Returns the time at which the leader gives up, if no quorum acknowledges its present configuration before. When
+    /// ST has passed since the last round that gave authority, a different server may lead. The configuration number of
+    /// that other leader need not be larger. A leader never gives up if its quorum is no majority.
     pub(super) fn give_up_due(&self, leadership: &Leadership) -> Option<Instant> {
         if !self.needs_majority() {
             return None;
@@ -78,7 +78,7 @@ impl Server {
         })
     }
 
-    /// Gives up the lead. In the next election, this server uses only the seq that a quorum has acknowledged.
+    /// Gives up the lead. In the next election, this server uses only the seq that a quorum acknowledged.
     pub(super) fn give_up(&mut self, now: Now) {
         let Role::Leader(leadership) = &self.role else {
             return;
@@ -91,7 +91,7 @@ impl Server {
         self.start_election(now, since, false);
     }
 
-    /// Whether the quorum is a majority, so that no two leaders can have authority at the same time.
+    /// Whether the quorum is a majority. Then at most one leader has authority at any time.
     pub(super) fn needs_majority(&self) -> bool {
         let quorum = self.quorum();
         quorum > 1 && quorum >= majority(self.servers.len())
@@ -102,9 +102,9 @@ impl Server {
             .is_some_and(|until| now < until)
     }
 
-    /// Whether a quorum knows the present configuration. If no quorum knows the present configuration, a server that
-    /// does not know this configuration may become the leader. Servers would then serve tokens that this configuration
-    /// assigns to other servers.
+    /// Whether a quorum knows the present configuration. If no quorum knows the present configuration, a server without
+    /// this configuration may become the leader. Servers would then serve tokens that this configuration assigns to
+    /// other servers.
     pub(super) fn is_proven(&self) -> bool {
         match &self.role {
             Role::Leader(leadership) => {
@@ -116,14 +116,15 @@ impl Server {
         }
     }
 
-    /// Sends a round at once when a quorum knows the configuration, because surveys of other servers wait for it.
+    /// When a quorum knows the configuration, sends a round at once, because surveys of other servers wait for this
+    /// round.
     pub(super) fn announce_proven(&mut self, now: Instant) {
         if self.quorum() > 1 && self.is_proven() && !is_proven(self.view.seq()) {
             self.send_round(now, None);
         }
     }
 
-    /// Returns the newest seq that Q servers have acknowledged.
+    /// Returns the newest seq that Q servers acknowledged.
     fn acknowledged_by_quorum(&self, leadership: &Leadership) -> i128 {
         let mut acknowledged: Vec<i128> = self
             .other_servers()
@@ -139,7 +140,7 @@ impl Server {
         }
     }
 
-    /// Returns the newest seq that at least Q servers have acknowledged, including all servers that are not DOWN.
+    /// Returns the newest seq that at least Q servers acknowledged, and also all servers that are not DOWN.
     fn acknowledged_by_all(&self, leadership: &Leadership) -> i128 {
         let quorum = self.acknowledged_by_quorum(leadership);
         let working = self
@@ -150,7 +151,7 @@ impl Server {
         working.fold(quorum, i128::min)
     }
 
-    /// Confirms the renewals that may be confirmed, and makes a round due for the remaining renewals.
+    /// Confirms all renewals that may be confirmed now, and makes a round due for the other renewals.
     pub(super) fn confirm_renewals(&mut self, now: Instant) {
         let Role::Leader(leadership) = &self.role else {
             return;
@@ -194,7 +195,7 @@ impl Server {
         }
     }
 
-    /// Sends the round for a change, if it is due.
+    /// If the round for a change is due, sends it.
     pub(super) fn on_early_round_due(&mut self, now: Instant) {
         let Role::Leader(leadership) = &mut self.role else {
             return;

@@ -1,5 +1,5 @@
-//! Which tokens this server may serve, and the effects of a new configuration (`docs/token-service/protocol/surveys.md`
-//! K1 to K7, `docs/token-service/protocol/tokens.md` T2).
+//! The decision which tokens this server may serve, and the effects of a new configuration
+//! (`docs/token-service/protocol/surveys.md` K1 to K7, `docs/token-service/protocol/tokens.md` T2).
 
 use ring_codec::ftn::ServerState;
 
@@ -9,7 +9,7 @@ use crate::ftn::server::group::Role;
 use crate::ftn::server::knowledge::Handover;
 use crate::time::Instant;
 
-/// Largest number of tokens that one call of the sweep examines.
+/// Maximum number of tokens that one call of the sweep examines.
 // The sweep takes several calls, because STATE and HEARTBEAT must still be answered in time.
 const SWEPT_TOKENS_MAX: u32 = 8_192;
 
@@ -17,14 +17,14 @@ const SWEPT_TOKENS_MAX: u32 = 8_192;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServeDecision {
     Serve,
-    /// Another server is responsible, and the client gets CONFIG.
+    /// A different server is responsible, and the client gets CONFIG.
     Redirect,
     /// The server does not answer.
     Ignore,
 }
 
 impl Server {
-    /// Decides whether this server serves a token. No other function makes this decision.
+    /// Decides whether this server serves a token. Only this function makes this decision.
     pub(super) fn serve_decision(&self, now: Instant, name: &[u8]) -> ServeDecision {
         let (Some(configuration), Some(_)) = (self.view.configuration(), self.leader()) else {
             return ServeDecision::Ignore;
@@ -36,7 +36,7 @@ impl Server {
         }
     }
 
-    /// Whether the server may serve the tokens that it knows.
+    /// Whether the server may serve its known tokens.
     pub(super) fn is_serving(&self, now: Instant) -> bool {
         self.departure.is_none()
             && self.own_state == ServerState::Ready
@@ -45,8 +45,8 @@ impl Server {
             && self.is_in_force(now)
     }
 
-    /// Whether the server is in force. A leader is in force while it has authority, and a follower for ¾ ST after a
-    /// STATE.
+    /// Whether the server is in force. A leader is in force while it has authority. A follower is in force for ¾ ST
+    /// after a STATE.
     pub(super) fn is_in_force(&self, now: Instant) -> bool {
         match &self.role {
             Role::Electing(_) => false,
@@ -57,7 +57,7 @@ impl Server {
         }
     }
 
-    /// Whether the server knows a token for which it is responsible.
+    /// Whether the server is responsible for this token and knows it.
     pub(super) fn is_known(&self, name: &[u8]) -> bool {
         let Some(settled) = self.knowledge.settled_configuration() else {
             return false;
@@ -106,8 +106,8 @@ impl Server {
         self.try_end_survey(now);
     }
 
-    /// Examines the next tokens under the present configuration. Hands over or deletes tokens for which other servers
-    /// are responsible. If this server has become responsible for a token, the token waits for the result of the
+    /// Examines the next tokens under the present configuration. Hands over or deletes the tokens for which other
+    /// servers are responsible. If this server is newly responsible for a token, the token waits for the result of the
     /// survey.
     pub(super) fn sweep(&mut self, now: Instant) {
         let (Some(next), Some(configuration)) =

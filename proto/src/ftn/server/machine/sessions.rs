@@ -12,7 +12,7 @@ use crate::ftn::server::options::session_bytes;
 use crate::ftn::server::{DropReason, Event, RoleKind};
 use crate::time::Instant;
 
-/// The field `to` of a CONFIG that is for no session.
+/// The field `to` of a CONFIG without a session.
 pub(super) const NO_SESSION: i32 = 0;
 
 impl Server {
@@ -29,7 +29,7 @@ impl Server {
         self.out.send(at, to, message);
     }
 
-    /// Drops a message that another server has to answer, or that the sender may not send. Answers the message with
+    /// Drops a message that a different server must answer, or that the sender may not send. Answers the message with
     /// CONFIG. An electing server sends no answer, because its configuration may be outdated.
     pub(super) fn redirect(&mut self, at: SocketAddr, reason: DropReason) {
         self.drop(at, reason);
@@ -85,8 +85,8 @@ impl Server {
         self.send_config(from, id);
     }
 
-    /// Returns whether a message comes from a session. The second message of a client begins its session. `renews` is
-    /// the configuration number that a renewal names.
+    /// Whether a message comes from a session. The second message of a client begins its session. `renews` is the
+    /// configuration number that a renewal names.
     pub(super) fn identify(
         &mut self,
         now: Instant,
@@ -186,7 +186,7 @@ impl Server {
         self.send_config(from, NO_SESSION);
     }
 
-    /// Ends sessions: frees their tokens and removes their REQUESTs.
+    /// Ends sessions: frees the tokens of these sessions and removes their REQUESTs.
     pub(super) fn end_sessions(&mut self, now: Instant, ids: &[i32]) {
         let mut freed = Vec::new();
         for &id in ids {

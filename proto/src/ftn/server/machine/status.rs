@@ -14,7 +14,7 @@ use crate::ftn::server::{Counters, RoleKind, ServerSummary};
 pub struct Snapshot {
     /// Index of the server.
     pub index: usize,
-    /// State of every server in the configuration. All servers are DOWN while no configuration is known.
+    /// State of every server in the configuration. While no configuration is known, all servers are DOWN.
     pub states: Vec<ServerState>,
     /// Signature of the list of servers.
     pub ssig: i32,
@@ -26,13 +26,13 @@ pub struct Snapshot {
     pub leader: Option<usize>,
     /// Number of the configuration; 0 while no configuration is known.
     pub configuration: u64,
-    /// Seq of the last STATE that was sent or followed; 0 if there was no STATE.
+    /// Seq of the last STATE that the server sent or followed; 0 if there was no STATE.
     pub seq: i128,
     /// Whether the server is in force: it is a leader with its quorum, or a follower that received STATE within ¾ ST.
     pub authority: bool,
-    /// Remaining time of the grace, in which the leader adopts sessions.
+    /// Remaining time of the grace. During the grace, the leader adopts sessions.
     pub grace: Duration,
-    /// Sessions whose answers a survey awaits; `None` if there is no survey.
+    /// Sessions whose answers a survey waits for; `None` if there is no survey.
     pub survey: Option<Vec<i32>>,
     /// Ids and addresses of the sessions, by id.
     pub sessions: Vec<(i32, SocketAddr)>,
@@ -42,7 +42,7 @@ pub struct Snapshot {
     pub held: usize,
     /// Number of REQUESTs that wait.
     pub waiting: usize,
-    /// Number of bytes of `--max-memory` that tokens and sessions take.
+    /// Number of bytes that tokens and sessions use, of the limit `--max-memory`.
     pub memory_bytes: usize,
     /// Memory of messages in parts that are under way, in bytes.
     pub parts_bytes: usize,
@@ -62,7 +62,7 @@ impl Snapshot {
 }
 
 impl Server {
-    /// Returns a summary, which costs less than a [`snapshot`](Self::snapshot).
+    /// Returns a summary. It costs less than a [`snapshot`](Self::snapshot).
     pub fn summary(&self) -> ServerSummary {
         ServerSummary {
             role: self.role.kind(),

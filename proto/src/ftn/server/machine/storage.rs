@@ -1,4 +1,4 @@
-//! Stores the highest configuration number that the server has seen, before the server uses this number
+//! Stores the highest known configuration number before the server uses this number
 //! (`docs/token-service/protocol/numbers.md` N5).
 
 use super::Server;
@@ -7,7 +7,8 @@ use crate::ftn::server::Event;
 use crate::time::Instant;
 
 impl Server {
-    /// Returns the number to use if another server names `number`. Reports `number` if it is above the limit.
+    /// Returns the number that this server uses if another server names `number`. Reports `number` if it is above the
+    /// limit.
     pub(super) fn limit_number(&mut self, server: usize, number: u64) -> u64 {
         let (period, servers) = (self.options.heartbeat, self.servers.len());
         let seen = self.storage.largest_seen();

@@ -11,7 +11,7 @@ use crate::ftn::server::group::Leadership;
 use crate::ftn::server::knowledge::Survey;
 use crate::time::Instant;
 
-/// Largest number of sessions to which one call sends a question.
+/// Maximum number of sessions to which one call sends a question.
 // The next call asks the others, so that answers are read in between.
 const QUESTIONS_PER_CALL_MAX: usize = 1_024;
 
@@ -34,7 +34,7 @@ impl Server {
         self.on_survey_due(now);
     }
 
-    /// Adds a new session to the survey, if one is in progress.
+    /// If a survey runs, adds a new session to it.
     pub(super) fn survey_session(&mut self, now: Instant, id: i32, address: SocketAddr) {
         if let Some(survey) = self.knowledge.survey_mut() {
             survey.add(now, id, address);
@@ -55,7 +55,7 @@ impl Server {
         }
     }
 
-    /// Stops a survey. Tokens that only clients have named are removed, because clients will name them again.
+    /// Stops a survey. Tokens that only clients named are removed, because clients will name them again.
     pub(super) fn abort_survey(&mut self) {
         let Some(survey) = self.knowledge.take_survey() else {
             return;
@@ -69,7 +69,7 @@ impl Server {
         self.out.report(Event::SurveyAborted { configuration });
     }
 
-    /// Ends the survey if everything that it awaits has arrived.
+    /// Ends the survey when all expected messages have arrived.
     pub(super) fn try_end_survey(&mut self, now: Instant) {
         let Some(survey) = self.knowledge.survey() else {
             return;
@@ -110,7 +110,7 @@ impl Server {
         }
     }
 
-    /// Whether this server is a leader in its grace, in which it adopts sessions.
+    /// Whether this server is a leader in its grace. During the grace, a leader adopts sessions.
     pub(super) fn is_in_grace(&self) -> bool {
         self.role.as_leader().is_some_and(Leadership::is_in_grace)
     }

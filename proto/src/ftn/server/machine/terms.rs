@@ -22,7 +22,7 @@ impl Server {
         }
     }
 
-    /// For each other server whose options differ from this server's options, returns its index and the differences.
+    /// For each server whose options differ from this server's options, returns its index and the differences.
     pub fn differences(&self) -> Vec<(usize, Vec<OptionDifference>)> {
         self.peer_options.differences(&self.options)
     }
@@ -37,7 +37,7 @@ impl Server {
         self.peer_options.client_timeout(&self.options)
     }
 
-    /// Returns the time for which this server and another server may rely on each other.
+    /// Returns the time for which this server and the server `server` may rely on each other.
     pub(super) fn lease_with(&self, server: usize) -> Duration {
         self.peer_options.lease_with(&self.options, server)
     }

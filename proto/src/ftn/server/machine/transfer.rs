@@ -14,7 +14,7 @@ use crate::ftn::{Configuration, DATA_BYTES_MAX, NAME_BYTES_MAX, Servers};
 use crate::time::Instant;
 
 impl Server {
-    /// Sends the due parts of the handover at the place `at` of the list.
+    /// Sends the due parts of the handover at the index `at` of the list.
     pub(super) fn send_parts(&mut self, now: Instant, at: usize) {
         if let Some(handover) = self.knowledge.handovers_mut().get_mut(at) {
             send_due_parts((&self.servers, &self.tokens, &mut self.out), now, handover);
@@ -34,7 +34,7 @@ impl Server {
     }
 
     /// Records an acknowledged part. Returns the tokens of the part, and whether this server leaves. Also returns
-    /// whether the handover is complete, and the number of tokens in all parts of the handover.
+    /// whether the handover is complete, and the total number of its tokens.
     fn acknowledge_part(
         &mut self,
         server: usize,
@@ -50,7 +50,7 @@ impl Server {
         Some((ids, handover.is_departure(), is_complete, handover.tokens()))
     }
 
-    /// Handles TRANSFERRED: another server has acknowledged the tokens of a part.
+    /// Handles TRANSFERRED: a server acknowledged the tokens of a part.
     pub(super) fn on_transferred(&mut self, now: Instant, server: usize, msgnum: i64, part: i32) {
         let acknowledged = self.acknowledge_part(server, msgnum, part);
         let Some((ids, is_departure, is_complete, tokens)) = acknowledged else {
@@ -133,9 +133,9 @@ impl Server {
 }
 
 impl Server {
-    /// Handles TRANSFER of a server that leaves. The tokens are kept, but not served, until a configuration shows that
-    /// server DOWN. If a configuration makes another server responsible, the tokens are deleted, and the leaving server
-    /// sends them again.
+    /// Handles TRANSFER of a server that leaves. The tokens are kept, but not served, until a configuration shows the
+    /// leaving server DOWN. If a configuration makes a different server responsible, the tokens are deleted, and the
+    /// leaving server sends them again.
     fn on_leaving_transfer(
         &mut self,
         server: usize,
@@ -248,8 +248,8 @@ fn is_legal(assignment: &Assignment<'_>) -> bool {
     (1..=NAME_BYTES_MAX).contains(&name.len()) && data.len() <= DATA_BYTES_MAX
 }
 
-/// Returns the holders, or `None` if the message possibly does not name all holders. A message without holders may be
-/// incomplete, because a server that is still surveying names no holders.
+/// Returns the holders, or `None` if the message perhaps lacks some holders. A message without holders may be
+/// incomplete, because a server during a survey names no holders.
 fn complete_holders(holders: &Holders<'_>) -> Option<Vec<i32>> {
     match holders {
         Holders::Nobody => None,

@@ -20,9 +20,9 @@ counters! {
     updates,
     /// UPDATEs of sessions that did not hold the token.
     updates_refused,
-    /// REQUESTs and RETURNs that had been processed before.
+    /// REQUESTs and RETURNs that the server had already processed.
     duplicates,
-    /// Messages of sessions for which another server is responsible. This server answered the clients with CONFIG.
+    /// Messages about tokens for which a different server is responsible. This server answered the clients with CONFIG.
     redirected,
     /// Sessions that began with a login.
     sessions_begun,
@@ -30,21 +30,21 @@ counters! {
     sessions_expired,
     /// Sessions that ended by LOGOUT.
     sessions_logout,
-    /// Sessions of an earlier run that a leader in its grace has adopted.
+    /// Sessions of an earlier run that a leader adopted in its grace.
     adopted,
     /// Held tokens that surveys found.
     reclaimed,
-    /// Tokens that were handed over to another server.
+    /// Tokens that this server handed over to another server.
     transferred,
     /// Number of times that the server forgot its tokens.
     resets,
-    /// Total number of tokens that the server has forgotten.
+    /// Total number of tokens that the server forgot.
     tokens_forgotten,
-    /// Tokens that were neither held nor awaited, and were dropped because memory was full.
+    /// Tokens that were neither held nor awaited, and that the server dropped because memory was full.
     unassigned_dropped,
     /// REQUESTs and UPDATEs that were dropped because memory was full.
     refused_memory,
-    /// Tokens that several clients claimed, at least one of them for exclusive access.
+    /// Tokens that several clients claimed. At least one claim was for exclusive access.
     conflicts,
     /// Tokens for which clients had different data.
     conflicting_data,

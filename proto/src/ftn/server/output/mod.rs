@@ -15,12 +15,12 @@ use crate::time::Instant;
 
 pub use counters::Counters;
 
-/// Size of the outbox that is usually enough, in bytes. If the outbox has grown beyond this size, the additional memory
-/// is released later.
+/// Size of the outbox that is usually enough, in bytes. If the outbox grows beyond this size, it later releases the
+/// additional memory.
 const OUTBOX_BYTES_USUAL: usize = 1 << 20;
 
-/// Divisor of `max_memory`. In each direction, the messages in parts of all clients may take `max_memory` divided by
-/// this number.
+/// Divisor of `max_memory`: in each direction, the messages in parts of all clients together
+/// may use this share of the memory.
 const CLIENTS_SHARE: usize = 16;
 
 const fn is_between_servers(kind: Kind) -> bool {
@@ -30,7 +30,7 @@ const fn is_between_servers(kind: Kind) -> bool {
     )
 }
 
-/// Datagrams that wait for the driver, encoded one after the other.
+/// Datagrams that wait for the driver, encoded one behind the other.
 #[derive(Debug, Clone, Hash)]
 struct Outbox {
     // One buffer has all datagrams, which saves an allocation for each of them.
@@ -83,7 +83,7 @@ impl Hash for Output {
 }
 
 impl Output {
-    /// Returns an empty output. `max_memory` is the limit for the memory that clients take, in bytes.
+    /// Returns an empty output. `max_memory` is the limit for the memory of clients, in bytes.
     pub(crate) fn new(from: i32, ssig: i32, terms: Terms, max_memory: usize) -> Self {
         Self {
             from,
@@ -113,7 +113,7 @@ impl Output {
         self.is_stopped
     }
 
-    /// Stops or permits sending. Returns whether the permission to send has changed.
+    /// Stops or permits sending. Returns whether the permission to send changed.
     pub(crate) const fn set_stopped(&mut self, is_stopped: bool) -> bool {
         let is_news = self.is_stopped != is_stopped;
         self.is_stopped = is_stopped;
@@ -197,7 +197,7 @@ impl Output {
         }
     }
 
-    /// Returns the carrier of servers or of clients.
+    /// Returns the carrier for servers or the carrier for clients.
     pub(crate) const fn carrier(&mut self, servers: bool) -> &mut Carrier {
         if servers {
             &mut self.servers
@@ -217,7 +217,7 @@ impl Output {
         self.servers.bytes() + self.clients.bytes()
     }
 
-    /// Deletes the messages in parts from and to a client whose session has ended.
+    /// Deletes the messages in parts from and to a client. The client's session has ended.
     pub(crate) fn forget(&mut self, client: SocketAddr) {
         self.clients.forget(client);
     }

@@ -6,7 +6,7 @@ use crate::random;
 /// Number of ids: from 2^20 to 2^31 - 1.
 const IDS: u64 = (1 << 31) - SESSION_ID_MIN as u64;
 
-/// Generator of session ids. A reader who does not know the seed cannot guess the next id.
+/// Generator of session ids. The next id is unpredictable for everyone who does not know the seed.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct IdGenerator(random::RandomNumbers);
 

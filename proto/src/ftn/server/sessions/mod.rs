@@ -1,4 +1,4 @@
-//! The sessions of the group, as the leader lists them. This module ends no session by itself.
+//! The sessions of the group, as they appear in the leader's list. This module never ends a session by itself.
 
 mod id_generator;
 
@@ -15,11 +15,12 @@ pub(crate) struct Session {
     pub(crate) address: SocketAddr,
     /// FLOOR: a message of this session about a token is late if its msgnum is below FLOOR.
     pub(crate) floor: i64,
-    /// Time at which the session's last message arrived. Only the leader uses the arrival time.
+    /// Arrival time of the session's last message. Only the leader uses this time.
     pub(crate) heard: Instant,
-    /// Seq of the leader's first STATE that lists the session; 0 if no STATE lists the session yet.
+    /// Seq of the leader's first STATE that lists the session; 0 if there is no such STATE.
     pub(crate) listed: i128,
-    /// Time at which the leader checks the session for silence. The leader's index of check times has the same value.
+    /// Time at which the leader checks whether the session is silent. The leader's index of check times contains the
+    /// same value.
     pub(crate) due: Instant,
 }
 
@@ -51,7 +52,7 @@ impl Sessions {
         msgnum < self.get(id).map_or(0, |session| session.floor)
     }
 
-    /// Returns the session `id` if its client has the address `address`.
+    /// Returns the session `id` if its client's address is `address`.
     pub(crate) fn get_at(&mut self, id: i32, address: SocketAddr) -> Option<&mut Session> {
         let session = self.by_id.get_mut(&id)?;
         // An id does not suffice: another process may have learned or guessed it.
@@ -84,8 +85,8 @@ impl Sessions {
         Some(session)
     }
 
-    /// Stores a session's introduction. Returns the introduction if it is new. Ignores a text that is too long or has
-    /// control characters.
+    /// Stores a session's introduction. Returns the introduction if it is new. Ignores a text that is too long or
+    /// contains control characters.
     pub(crate) fn introduce(&mut self, id: i32, text: &[u8]) -> Option<&str> {
         let text = str::from_utf8(text).ok();
         let text =
@@ -97,7 +98,7 @@ impl Sessions {
         self.introduction(id)
     }
 
-    /// Returns a session's introduction, if this server has the introduction.
+    /// Returns a session's introduction, if this server has it.
     pub(crate) fn introduction(&self, id: i32) -> Option<&str> {
         self.introductions.get(&id).map(|text| &**text)
     }

@@ -126,8 +126,8 @@ fn a_stranger_gets_one_small_config_for_one_datagram() {
     assert_eq!(rig.snapshot().sessions.len(), 1);
 }
 
-/// A router may have translated the client's port, so the server answers to the source of the LOGIN. If the server used
-/// a host in `p`, an attacker could use the server as a reflector.
+/// A router may have translated the client's port, so the server answers to the source address of the LOGIN. If the
+/// server sent answers to a host named in `p`, an attacker could misuse the server as a reflector.
 #[test]
 fn login_is_answered_at_its_source_but_not_if_it_names_a_host() {
     let mut rig = Rig::alone();

@@ -86,8 +86,7 @@ fn a_second_command_makes_a_server_leave_at_once() {
     assert!(rig.server.has_left());
 }
 
-/// A server uses the tokens that a leaving server handed over only under a configuration in which the leaving server is
-/// DOWN.
+/// A server uses the tokens from a leaving server only in a configuration in which the leaving server is DOWN.
 #[test]
 fn tokens_of_a_leaving_server_are_kept_until_a_configuration_assigns_them() {
     let name = inherited_name(0);
@@ -205,7 +204,7 @@ fn down_counts_only_under_the_present_configuration() {
     assert_eq!(states(rig.snapshot().states), "RDD");
 }
 
-/// One server after the other stops, as for an upgrade. Each server has tokens with data that no client holds.
+/// The servers stop one by one, as for an upgrade. Each server has tokens with data that no client holds.
 #[test]
 fn confirmed_data_survive_the_planned_stop_of_each_server_in_turn() {
     for needed in [1, majority(3)] {

@@ -1,4 +1,4 @@
-//! Elections, warm and cold take-over, and configuration numbers (E1 to E24).
+//! Elections, warm and cold takeover, and configuration numbers (E1 to E24).
 
 use std::time::Duration;
 
@@ -102,9 +102,9 @@ fn the_vote_goes_to_the_largest_seq_and_among_equals_to_the_lowest_index() {
     }
 }
 
-/// A vote lasts 2 HB, and then the server votes -1 for HB. If all servers agree on the candidate, the vote starts again
-/// without a pause. If servers that agree paused too, servers that started at different times would pause in turns, and
-/// never elect a leader.
+/// A vote lasts 2 HB, and then the server votes -1 for HB. If all servers agree on the candidate, the same vote starts
+/// again without a pause. If such servers also paused, servers that started at different times would pause in turns,
+/// and never elect a leader.
 #[test]
 fn a_vote_without_success_pauses_for_a_heartbeat_unless_all_agree() {
     let rests = [vec![true; 8], vec![false; 4], vec![true; 2]].concat();
@@ -161,8 +161,8 @@ fn a_leader_needs_the_votes_of_a_quorum() {
     assert_eq!(rig.role(), RoleKind::Leader);
 }
 
-/// A server that has just started sends no HEARTBEAT and does not vote. Just before its restart, the server may have
-/// acknowledged the STATE of another leader.
+/// A server sends no HEARTBEAT and does not vote directly after its start. Just before its restart, the server may have
+/// acknowledged the STATE of a leader.
 #[test]
 fn with_a_quorum_a_server_that_has_just_started_is_silent_for_st() {
     let mut rig = Rig::start(3, 1, quorum(2), Durable::default());
@@ -210,7 +210,7 @@ fn a_new_leader_exceeds_every_number_in_its_file_and_in_messages() {
     assert_eq!(rig.snapshot().configuration, 44);
 }
 
-/// A new leader is in doubt if it has seen a number above the number of its view. A new leader is also in doubt if its
+/// A new leader is in doubt if it knows a number above the number of its view. A new leader is also in doubt if its
 /// view is not proven.
 #[test]
 fn a_new_leader_is_in_doubt_if_a_majority_may_have_changed_the_states() {

@@ -61,8 +61,8 @@ fn a_server_without_a_view_names_its_larger_number_and_does_not_follow() {
     assert_eq!(rig.state(21, 1, &[R, D, D], 0), ["HEARTBEAT 21.1 B to s0"]);
 }
 
-/// A server that has just started is DOWN. If a STATE does not show this server DOWN, the leader has not noticed the
-/// start yet.
+/// A server is DOWN directly after its start. If a STATE does not show this server DOWN, the leader has not noticed the
+/// restart.
 #[test]
 fn a_server_that_has_just_started_says_down_until_a_state_shows_it_down() {
     let mut rig = Rig::start(3, 1, options(), Durable::default());

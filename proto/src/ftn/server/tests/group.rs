@@ -13,7 +13,7 @@ fn with_majority(count: usize) -> Options {
     quorum(majority(count))
 }
 
-/// Returns three READY servers, and clients 1 to 3 with live sessions.
+/// Returns three READY servers. Clients 1 to 3 have live sessions.
 fn three(options: Options) -> Network {
     let mut network = Network::ready(3, options);
     for k in 1..=3 {
@@ -52,8 +52,8 @@ fn servers_become_ready_after_the_default_grace() {
     }
 }
 
-/// Q7. One server leads ST + 2 HB after the leader's crash (Q > 1: ST + 4 HB). A crashed server's
-/// tokens are served again after ST and one exchange with each client.
+/// Q7. One server leads ST + 2 HB after the leader's crash (Q > 1: ST + 4 HB). A crashed server's tokens are served
+/// again after ST and one exchange of messages with each client.
 #[test]
 fn after_a_crash_the_group_serves_again_within_the_promised_time() {
     for (options, limit) in [(options(), ST + 2 * HB), (with_majority(3), ST + 4 * HB)] {
@@ -193,8 +193,7 @@ fn a_grant_from_before_a_restart_does_not_count() {
     assert!(!(network.holds(1, &name) && network.holds(2, &name)));
 }
 
-/// Decision 12: servers elect a leader. When the split heals, the larger side also has the larger configuration
-/// number.
+/// Decision 12: servers elect a leader. After the split, the larger side also has the larger configuration number.
 #[test]
 fn with_a_majority_the_smaller_side_of_a_split_serves_nothing() {
     let mut network = three(with_majority(3));

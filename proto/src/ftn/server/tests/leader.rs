@@ -25,8 +25,8 @@ fn state_goes_to_all_others_at_once_after_a_change() {
     );
 }
 
-/// The leader accepts BOOTING only from a DOWN server, and READY only from a BOOTING server. The leader accepts DOWN
-/// from a BOOTING or READY server, because such a server has restarted.
+/// The leader accepts BOOTING only from DOWN servers, and READY only from BOOTING servers. The leader accepts DOWN from
+/// a BOOTING or READY server, because such a server has restarted.
 #[test]
 fn heartbeats_change_states_in_the_order_of_a_start() {
     let mut rig = Rig::leader(2);
@@ -60,8 +60,8 @@ fn no_server_is_ready_before_the_leader() {
     assert_eq!(rig.states(), "BB");
 }
 
-/// Under the present configuration, the server may be responsible for more tokens. Other servers may still have to hand
-/// over the additional tokens.
+/// Under the present configuration, the server may be responsible for more tokens. Other servers may have more tokens
+/// to hand over.
 #[test]
 fn ready_under_an_earlier_configuration_only_shows_life() {
     let mut rig = Rig::leader(3);
@@ -115,8 +115,8 @@ fn a_heartbeat_with_a_larger_number_makes_the_leader_exceed_it() {
     assert_eq!(rig.durable.configuration, 51);
 }
 
-/// If the leader kept its number although another server knows a larger number, the leader could not get any authority.
-/// A majority may have agreed on other states under the larger number, so READY servers become BOOTING.
+/// If the leader kept its number although another server knows a larger number, the leader could not get authority. A
+/// majority may have agreed on different states with the larger number, so READY servers become BOOTING.
 #[test]
 fn a_leader_without_authority_exceeds_a_larger_number_in_doubt() {
     let mut rig = with_quorum();
@@ -143,7 +143,8 @@ fn a_leader_without_authority_exceeds_a_larger_number_in_doubt() {
     assert_eq!(&*rig.states(), "RRD");
 }
 
-/// A leader in doubt was usually cut off. So the leader's measurements of silence say nothing about the other servers.
+/// A leader in doubt was usually cut off. So the leader's measurements of silence prove nothing about the other
+/// servers.
 #[test]
 fn a_doubt_gives_servers_and_sessions_their_full_time() {
     let mut rig = Rig::leader_with(3, quorum(2));
@@ -196,7 +197,7 @@ fn a_leader_whose_quorum_is_no_majority_exceeds_a_larger_number_without_doubt() 
     assert_eq!((rig.snapshot().configuration, rig.states()), (52, before));
 }
 
-/// The server acknowledges a seq from its state file. The leader in the test has never sent a STATE with this seq.
+/// The server acknowledges a seq from its state file. The leader in the test never sent a STATE with this seq.
 #[test]
 fn a_seq_from_a_state_file_is_no_acknowledgement() {
     let mut rig = with_quorum();
@@ -258,8 +259,8 @@ fn without_authority_a_leader_only_sends_state() {
     assert_eq!((rig.states(), rig.snapshot().sessions.len()), (states, 1));
 }
 
-/// If an isolated leader could change states, the leader would mark all other servers DOWN. When the split heals, this
-/// leader would have the largest number.
+/// If an isolated leader could change states, the leader would mark all other servers DOWN. After the end of the split,
+/// this leader would have the largest number.
 #[test]
 fn an_isolated_leader_keeps_its_number() {
     let mut rig = with_quorum();
@@ -269,8 +270,8 @@ fn an_isolated_leader_keeps_its_number() {
     assert_eq!(rig.snapshot().configuration, number);
 }
 
-/// If no quorum has acknowledged the last change, another server may lead without a larger number. So the leader gives
-/// up, and its ELECT has the newest seq that a quorum has acknowledged.
+/// If no quorum acknowledged the last change, a different server may lead without a larger number. So the leader gives
+/// up, and its ELECT contains the newest seq that a quorum acknowledged.
 #[test]
 fn a_leader_whose_last_change_no_quorum_has_acknowledged_gives_up() {
     let mut rig = with_quorum();
@@ -292,7 +293,7 @@ fn a_leader_whose_last_change_no_quorum_has_acknowledged_gives_up() {
     assert!(only(&said, "ELECT")[0].starts_with(&says), "{said:?}");
 }
 
-/// After a quorum has acknowledged the last change, no server can lead under a lower number.
+/// After a quorum acknowledges the last change, no server can lead with a lower number.
 #[test]
 fn a_leader_whose_last_change_was_acknowledged_continues() {
     let mut rig = with_quorum();

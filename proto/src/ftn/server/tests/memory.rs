@@ -1,4 +1,4 @@
-//! The memory that clients use is counted and bounded (M1 to M7).
+//! The memory that clients use is counted and limited (M1 to M7).
 
 use ring_codec::ftn::Message;
 
@@ -92,7 +92,7 @@ fn a_requested_token_is_not_dropped_to_make_room_for_its_holder() {
     assert_eq!(rig.request(2, 1, "t", X), ["GRANT 1 t=v to k2"]);
 }
 
-/// An answer of a session can consist of many empty parts.
+/// An answer of a session may consist of many empty parts.
 #[test]
 fn empty_parts_of_an_answer_to_a_survey_are_counted() {
     let max = 64 << 10;

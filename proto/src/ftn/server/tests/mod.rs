@@ -1,5 +1,5 @@
-//! The rules of `docs/token-service/protocol/` that concern servers. Each file has the tests of one page, or of a part
-//! of a page.
+//! The rules of `docs/token-service/protocol/` that concern servers. Each file contains the tests of one page, or of a
+//! part of a page.
 
 #![expect(
     clippy::unchecked_time_subtraction,

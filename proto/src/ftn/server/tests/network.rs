@@ -24,7 +24,7 @@ type SentDatagram = (SocketAddr, SocketAddr, Vec<u8>);
 
 pub(super) struct Network {
     options: Options,
-    /// A server that gets other options at its next start, and these options.
+    /// A server that gets new options at its next start, and these options.
     pub other_options: Option<(usize, Options)>,
     servers: Vec<Option<Server>>,
     durable: Vec<Durable>,
@@ -39,7 +39,7 @@ pub(super) struct Network {
     pub kept: Vec<SentDatagram>,
 }
 
-/// A client that follows only some rules of the protocol: the rules whose breach a server would notice.
+/// A client that follows only those rules of the protocol whose breach a server would notice.
 pub(super) struct TestClient {
     k: u16,
     pub id: i32,
@@ -157,7 +157,7 @@ impl Network {
         self.repeat(k);
     }
 
-    /// Makes a client return a token, with new data if new data are given.
+    /// Makes a client return a token. If new data are given, the return contains them.
     pub(super) fn give_back(&mut self, k: u16, name: &str, data: Option<&str>) {
         let client = self.clients.get_mut(&k).unwrap();
         let m = client.next_msgnum();
@@ -176,7 +176,8 @@ impl Network {
         self.run(end, |_| false);
     }
 
-    /// Lets time pass until `holds` returns `true`, but for at most `limit`. Returns the time that has passed.
+    /// Advances the time until `holds` returns `true`, but at most by `limit`. Returns the time until `holds` returned
+    /// `true`.
     pub(super) fn pass_until(
         &mut self,
         limit: Duration,
@@ -199,7 +200,7 @@ impl Network {
         });
     }
 
-    /// Delivers the messages that the network has delayed.
+    /// Delivers the delayed messages.
     pub(super) fn release(&mut self) {
         self.keeps = |_, _| false;
         for datagram in std::mem::take(&mut self.kept) {

@@ -72,7 +72,7 @@ pub(crate) fn token<'a>(name: &'a str, data: &'a str) -> Token<'a> {
     }
 }
 
-/// Returns the `nth` name for which the server `responsible` is responsible in a configuration with these states.
+/// Returns the `nth` name that belongs to the server `responsible` in a configuration with these states.
 pub(crate) fn name_of(responsible: usize, states: &[ServerState], nth: usize) -> String {
     let configuration = crate::ftn::Configuration::new(0, states);
     let servers = servers(states.len());
@@ -82,7 +82,7 @@ pub(crate) fn name_of(responsible: usize, states: &[ServerState], nth: usize) ->
     its.nth(nth).unwrap()
 }
 
-/// Returns the `nth` name for which server 2 is responsible under RRR and server 1 under RRD.
+/// Returns the `nth` name that belongs to server 2 in the states RRR and to server 1 in the states RRD.
 pub(crate) fn inherited_name(nth: usize) -> String {
     let names = (0..).map(|nth| name_of(1, &[R, R, D], nth));
     let mut its = names.filter(|name| {

@@ -5,7 +5,7 @@ use ring_codec::ftn::ServerState;
 use super::rig::*;
 use crate::ftn::CONFIGURATION_NUMBER_MAX;
 
-/// Largest amount by which the messages of other servers may raise the number in one HB, with three servers.
+/// Maximum amount by which the messages of other servers may raise the number in one HB, with three servers.
 const STEP: u64 = 3 * (162_000 + 1_024);
 
 #[test]
@@ -78,7 +78,7 @@ fn another_server_moves_the_number_by_at_most_a_step_in_each_hb() {
 }
 
 /// The leader starts a month beyond the clock and changes its configuration at once. Like the leader, the followers
-/// know no number yet.
+/// know no number.
 #[test]
 fn the_first_numbers_of_a_new_service_are_accepted() {
     let wall = 1_800_000_000 * 1_000_000_000;
@@ -132,7 +132,7 @@ fn a_clock_far_ahead_does_not_exhaust_the_numbers() {
     }
 }
 
-/// After the loss of the state file, the number that the clock gives is larger than the numbers of all servers.
+/// After the loss of the state file, the number from the clock is larger than the numbers of all servers.
 #[test]
 fn a_lost_state_file_takes_no_number_back() {
     let wall = 1_800_000_000 * 1_000_000_000;

@@ -1,4 +1,4 @@
-//! One server that the test drives by hand. Datagrams go in, and lines of text come out.
+//! One server whose inputs come from the test. Datagrams go in, and lines of text come out.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -35,10 +35,10 @@ pub(crate) struct Rig {
     pub server: Server,
     pub now: Now,
     pub events: Vec<Event>,
-    /// Last value that the server stored.
+    /// Last value that the server stored on disk.
     pub durable: Durable,
     pub disk_full: bool,
-    /// Datagrams after the last input.
+    /// Datagrams that the server sent after the last input.
     pub datagrams: Vec<(SocketAddr, Vec<u8>)>,
     /// Ids of clients' sessions.
     ids: BTreeMap<u16, i32>,
@@ -85,7 +85,7 @@ impl Rig {
         rig
     }
 
-    /// Returns a server that is the only server of its group, and is READY.
+    /// Returns a READY server without other servers in its group.
     pub(crate) fn alone() -> Self {
         Self::alone_with(options())
     }
@@ -145,8 +145,8 @@ impl Rig {
         assert_eq!(self.snapshot().states[other], R);
     }
 
-    /// Returns server 1 of 3, which follows server 0 under configuration 9. All three are READY. Clients k1 to
-    /// k`clients` have the sessions 2^20 + 1 and so on.
+    /// Returns server 1 of 3. It follows server 0 in configuration 9. All three are READY. Clients k1 to k`clients`
+    /// have the sessions 2^20 + 1 and so on.
     pub(crate) fn follower(clients: u16) -> Self {
         Self::follower_with(clients, options())
     }
@@ -245,13 +245,13 @@ impl Rig {
         }
     }
 
-    /// Delivers a message of another server.
+    /// Delivers a message from another server.
     pub(crate) fn deliver(&mut self, from: usize, message: Message<'_>) -> Vec<String> {
         let bytes = encode(self.header(i32::try_from(from).unwrap()), message);
         self.deliver_bytes(server(from), &bytes)
     }
 
-    /// Delivers a message of another server with its options.
+    /// Delivers a message from another server, with the options of that server.
     pub(crate) fn deliver_with(
         &mut self,
         from: usize,
@@ -277,8 +277,8 @@ impl Rig {
         self.deliver_bytes(client(k), &bytes)
     }
 
-    /// Returns the id that the server gave to a client's session. If the server gave no id, returns the id that
-    /// [`state`](Self::state) uses.
+    /// Returns the id that the server gave to a client's session. If the server gave the client no id, returns the id
+    /// that [`state`](Self::state) uses.
     pub(crate) fn id(&self, k: u16) -> i32 {
         self.ids
             .get(&k)
@@ -286,7 +286,7 @@ impl Rig {
             .unwrap_or((1 << 20) + i32::from(k))
     }
 
-    /// Lets time pass, and calls the server at each timeout.
+    /// Advances the time, and calls the server at each timeout.
     pub(crate) fn pass(&mut self, time: Duration) -> Vec<String> {
         let end = self.now.monotonic + time;
         let mut lines = Vec::new();
@@ -301,7 +301,7 @@ impl Rig {
         lines
     }
 
-    /// Lets time pass without a timeout, as in a stalled process.
+    /// Advances the time without timeouts, as in a stalled process.
     pub(crate) fn stall(&mut self, time: Duration) {
         self.advance_to(self.now.monotonic + time);
     }
@@ -316,7 +316,7 @@ impl Rig {
         self.input(|server, now| server.handle_command(now, command))
     }
 
-    /// Delivers STATE of the leader of a configuration.
+    /// Delivers a STATE from the leader of a configuration.
     pub(crate) fn state(
         &mut self,
         c: u64,
@@ -341,7 +341,7 @@ impl Rig {
         })
     }
 
-    /// Returns the ids and addresses of clients, as STATE lists them.
+    /// Returns the ids and addresses of clients in the form of STATE.
     fn list_clients(&self, clients: impl IntoIterator<Item = u16>) -> Vec<(i32, String)> {
         let ids = clients.into_iter();
         ids.map(|k| (self.id(k), client(k).to_string())).collect()
@@ -366,7 +366,7 @@ impl Rig {
         )
     }
 
-    /// Delivers all parts except the last of a client's longest message.
+    /// Delivers all parts of a client's longest message except the last part.
     pub(crate) fn begin_long(&mut self, k: u16, number: i64) {
         let bytes = [7; crate::ftn::PART];
         let parts = 27;
@@ -395,7 +395,7 @@ impl Rig {
         self.deliver_with(from, Message::Heartbeat { seq, sstate }, terms);
     }
 
-    /// Delivers TRANSFER of free tokens with these names and data.
+    /// Delivers a TRANSFER of free tokens with these names and data.
     pub(crate) fn transfer(
         &mut self,
         from: usize,
@@ -428,7 +428,7 @@ impl Rig {
         self.deliver(from, Message::Transferred { msgnum, part })
     }
 
-    /// Delivers a client's answer to CONFIG(c): its tokens, the kind of each hold, and their data.
+    /// Delivers a client's answer to CONFIG(c): the client's tokens, the kind of each hold, and the data.
     pub(crate) fn catalog(
         &mut self,
         k: u16,

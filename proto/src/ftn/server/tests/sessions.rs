@@ -123,7 +123,7 @@ fn state_goes_every_retry_to_the_servers_that_delay_a_confirmation() {
     );
 }
 
-/// If too few servers are BOOTING or READY for a quorum, the acknowledgements of DOWN servers count too.
+/// If too few servers for a quorum are BOOTING or READY, the acknowledgements of DOWN servers count too.
 #[test]
 fn a_renewal_needs_the_acknowledgement_of_a_quorum() {
     let mut rig = Rig::leader_with(3, quorum(2));
@@ -273,7 +273,7 @@ fn a_cold_leader_adopts_a_session_that_renews() {
     assert_eq!(rig.server.counters().adopted, 1);
 }
 
-/// A client that knows a larger number would ignore this leader's CONFIG.
+/// A client with a larger known number would ignore this leader's CONFIG.
 #[test]
 fn a_cold_leader_does_not_adopt_a_client_that_knows_a_larger_number() {
     let mut rig = Rig::start(3, 0, Options::default(), Durable::default());

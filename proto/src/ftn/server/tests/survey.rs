@@ -7,7 +7,7 @@ use crate::ftn::catalog::HoldKind::{
     Exclusive, ReturningExclusive, ReturningShared, Shared, Updated,
 };
 
-/// Returns server 1 of 3 after server 2 has become DOWN, under configuration 12.
+/// Returns server 1 of 3, in configuration 12. Server 2 has become DOWN.
 fn surveying(clients: u16) -> (Rig, String) {
     let mut rig = Rig::follower(clients);
     rig.state(12, 1, &[R, R, D], clients);
@@ -65,7 +65,7 @@ fn during_a_survey_only_known_tokens_are_served() {
     assert_eq!(rig.request(1, 3, &inherited, X).len(), 1);
 }
 
-/// After every WINDOW parts the server asks the session again at once.
+/// After every WINDOW parts, the server sends its question to the session again at once.
 #[test]
 fn an_answer_in_parts_counts_when_all_parts_have_arrived() {
     let (mut rig, inherited) = surveying(1);
@@ -131,8 +131,8 @@ fn a_follower_ends_a_survey_only_with_a_recent_state() {
     assert!(rig.snapshot().survey.is_none());
 }
 
-/// If a session begins during a survey, the leader may have adopted this session. A session that the leader has adopted
-/// may hold tokens.
+/// If a session begins during a survey, it may be an adopted session. A session that the leader adopted may hold
+/// tokens.
 #[test]
 fn a_session_that_begins_during_a_survey_is_asked_too() {
     let (mut rig, _) = surveying(1);
@@ -209,9 +209,9 @@ fn claims_determine_the_holders() {
     }));
 }
 
-/// The kinds of hold, from the best source of data to the worst, are x, rx, u, rs and s. Among sessions with the same
-/// kind of hold, the session with the lowest id is the best source. The server counts tokens for which clients have
-/// different data.
+/// The kinds of hold are x, rx, u, rs and s, from the best source of data to the worst source. Among sessions with the
+/// same kind of hold, the session with the lowest id is the best source. The server counts tokens with different data
+/// from different clients.
 #[test]
 fn without_a_transfer_the_best_claim_has_the_data() {
     let (mut rig, inherited) = surveying(4);
@@ -278,7 +278,7 @@ fn claims_of_tokens_that_the_server_knows_change_nothing() {
     assert_eq!(rig.request(2, 10, &own, X), [format!("REVOKE {own} to k1")]);
 }
 
-/// The client keeps the token that it holds, even if this server has no memory for the token.
+/// The client keeps its held token, even if this server has no memory for the token.
 #[test]
 fn held_tokens_are_taken_over_even_if_memory_is_full() {
     let options = Options {
@@ -296,10 +296,10 @@ fn held_tokens_are_taken_over_even_if_memory_is_full() {
     assert_eq!((snapshot.state, snapshot.tokens, snapshot.held), (R, 1, 1));
 }
 
-/// Number of the first round in which a leader announces that its configuration is not proven.
+/// Number of the first round of a leader whose configuration is not proven.
 const UNPROVEN: u32 = 1 << 30;
 
-/// A follower learns from the number of the round that a quorum knows the configuration.
+/// The number of the round shows a follower that a quorum knows the configuration.
 #[test]
 fn a_survey_waits_for_a_round_that_says_that_the_configuration_is_proven() {
     let mut rig = Rig::start(3, 1, quorum(2), Durable::default());
@@ -314,7 +314,7 @@ fn a_survey_waits_for_a_round_that_says_that_the_configuration_is_proven() {
     assert_eq!((rig.snapshot().survey, rig.snapshot().state), (None, R));
 }
 
-/// A leader of another implementation counts its rounds from 1.
+/// Leaders of a different implementation count their rounds from 1.
 #[test]
 fn a_survey_does_not_wait_for_a_leader_that_does_not_say_whether_its_configuration_is_proven() {
     let mut rig = Rig::start(3, 1, quorum(2), Durable::default());

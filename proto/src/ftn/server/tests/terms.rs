@@ -10,7 +10,7 @@ use crate::ftn::{CLIENT_TIMEOUT_MIN, PART};
 
 const MICROS: i64 = 1_000_000;
 
-/// Returns the announcement of a server that has this client timeout, this quorum, and the other values of [`options`].
+/// Returns the announcement of a server with this client timeout, this quorum, and the other values of [`options`].
 fn terms(client_timeout: i64, quorum: i32) -> Terms {
     Terms {
         client_timeout: client_timeout * MICROS,
@@ -73,8 +73,8 @@ fn different_options_are_reported_once_and_again_when_they_change() {
 }
 
 /// Counter-example: server B has a client timeout of 15 s, and server A has a shorter client timeout. A client uses the
-/// 15 s of B, because A's answer to its LOGIN was lost. Then B and this client are cut off. A becomes the leader, and
-/// ends the session while the client's lease still lasts 11 s.
+/// 15 s of B, because the network lost A's answer to the client's LOGIN. Then B and this client are cut off. A becomes
+/// the leader, and ends the session 11 s before the end of the client's lease.
 #[test]
 fn a_server_announces_the_shortest_known_client_timeout_to_clients() {
     let mut rig = Rig::leader_of(3, 2);
@@ -163,7 +163,7 @@ fn max_clients_is_limited_by_the_memory_for_lists_of_sessions() {
     }
 }
 
-/// A client's lease may still follow the longer timeout of its former leader.
+/// A client's lease may still depend on the longer timeout of its former leader.
 #[test]
 fn a_session_ends_after_the_longest_client_timeout_of_all_servers_within_limits() {
     for (theirs, ends) in [(5, 15), (20, 20), (3_600, 60)] {
@@ -211,7 +211,7 @@ fn a_server_with_a_smaller_quorum_does_not_serve_in_a_split() {
     }
 }
 
-/// The leader relies on the follower for ¾ of the shorter of their two server timeouts.
+/// The leader relies on the follower for ¾ of the shorter server timeout of these two servers.
 #[test]
 fn a_leader_relies_on_a_follower_only_as_long_as_that_waits_for_it() {
     let quorum = 2;

@@ -5,7 +5,7 @@ use ring_codec::ftn::Message;
 use super::rig::*;
 use crate::ftn::server::{PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, WAITING_REQUEST_BYTES};
 
-/// Returns the only server with sessions k1 to k5.
+/// Returns a server without other servers in its group, with sessions k1 to k5.
 fn rig() -> Rig {
     with_memory(usize::MAX)
 }
@@ -127,7 +127,7 @@ fn no_request_overtakes_the_head_of_the_queue() {
     );
 }
 
-/// A holder that does not return the token keeps it as long as its session lives.
+/// A holder that does not return the token keeps it during its whole session.
 #[test]
 fn revoke_is_repeated_as_long_as_the_head_of_the_queue_waits() {
     let mut rig = rig();
@@ -410,7 +410,7 @@ fn an_introduction_is_checked_and_ends_with_its_session() {
     assert!(!is_named(&mut rig));
 }
 
-/// With a quorum below a majority both sides of a split may grant the same token.
+/// With a quorum below a majority, both sides of a split may grant the same token.
 #[test]
 fn a_listing_names_a_quorum_that_is_no_majority() {
     for (quorum, said) in [

@@ -102,7 +102,7 @@ fn tokens_of_a_ready_server_are_deleted() {
     assert_eq!(only(&rig.pass(HB), "TRANSFER"), NONE);
 }
 
-/// Returns server 1 of 3, which is BOOTING under configuration 6. Client k1 has a session.
+/// Returns server 1 of 3. It is BOOTING in configuration 6. Client k1 has a session.
 fn booting() -> Rig {
     let mut rig = Rig::start(3, 1, options(), Durable::default());
     rig.state(3, 1, &[R, D, R], 1);

@@ -1,6 +1,6 @@
-//! All tokens of a server, with indexes over them. This module applies no rule about who may hold a token.
+//! All tokens of a server, with indexes over them. This module contains no rule about possible holders of a token.
 //!
-//! Start reading at [`Token`], then at [`Tokens::change`], which keeps the indexes correct.
+//! Start reading at [`Token`], then at [`Tokens::change`]. This function keeps the indexes correct.
 
 mod name_order;
 mod parties;
@@ -20,7 +20,7 @@ use crate::time::Instant;
 
 pub(crate) use token::Token;
 
-/// Number of a token, valid until the token is removed.
+/// Number of a token, valid until the removal of the token.
 pub(crate) type Id = u32;
 
 #[derive(Debug, Clone, Hash, Default)]
@@ -31,14 +31,14 @@ pub(crate) struct Tokens {
     // The index has hashes, because names would be stored twice.
     by_hash: BTreeSet<(u32, Id)>,
     order: NameOrder,
-    /// Tokens with which each session is involved.
+    /// For each session: the tokens that have the session as a party.
     // When a session ends, a walk over all tokens would take too long.
     by_session: BTreeSet<(i32, Id)>,
-    /// Tokens that are neither held nor awaited, ordered by the time at which they became idle. The first set has
-    /// tokens without data, and the second has tokens with data.
+    /// Idle tokens (neither held nor awaited), ordered by the time at which they became idle. The first set contains
+    /// tokens without data, and the second set contains tokens with data.
     // There are two sets, because only tokens without data are forgotten after some time.
     idle: [BTreeSet<(Instant, Id)>; 2],
-    /// Times at which REVOKEs are repeated.
+    /// Times at which REVOKEs must be repeated.
     revokes: BTreeSet<(Instant, Id)>,
     bytes: usize,
     held: usize,
@@ -53,7 +53,7 @@ fn name_hash(name: &[u8]) -> u32 {
     hash
 }
 
-/// Returns the memory that a token takes, in bytes.
+/// Returns the memory of a token, in bytes.
 fn token_bytes(token: &Token) -> usize {
     let name = token.name().len();
     let parties = token.parties().len().saturating_sub(1) * (PARTY_BYTES + name);
@@ -79,7 +79,7 @@ impl Tokens {
         self.waiting
     }
 
-    /// Returns a number that is larger than the number of each token.
+    /// Returns a number above the numbers of all tokens.
     pub(crate) fn id_limit(&self) -> Id {
         // Cannot fail: there is no memory for more tokens.
         Id::try_from(self.slots.len()).unwrap_or(Id::MAX)
@@ -97,7 +97,7 @@ impl Tokens {
         self.slots.get(id as usize)?.as_deref()
     }
 
-    /// Changes a token, and keeps all indexes over it correct.
+    /// Changes a token, and keeps all indexes correct.
     pub(crate) fn change<T>(
         &mut self,
         now: Instant,
@@ -221,13 +221,13 @@ impl Tokens {
         self.by_session.insert((session, id));
     }
 
-    /// Returns the tokens with which a session is involved.
+    /// Returns the tokens that have this session as a party.
     pub(crate) fn ids_of_session(&self, session: i32) -> Vec<Id> {
         let range = (session, 0)..=(session, Id::MAX);
         self.by_session.range(range).map(|(_, id)| *id).collect()
     }
 
-    /// Removes a session from a token: as a holder, from the queue, and from its history.
+    /// Removes a session from a token: from the holders, from the queue, and from the history.
     pub(crate) fn release(&mut self, now: Instant, session: i32, id: Id) {
         self.by_session.remove(&(session, id));
         self.change(now, id, |token| {
@@ -236,7 +236,7 @@ impl Tokens {
         });
     }
 
-    /// Records the access with which a session holds a token; `None` if the session no longer holds the token.
+    /// Records a session's access to a token; `None` if the session no longer holds the token.
     pub(crate) fn hold(&mut self, now: Instant, session: i32, id: Id, held: Option<Access>) {
         self.link_session(session, id);
         self.change(now, id, |token| token.set_held(session, held));
@@ -261,7 +261,7 @@ impl Tokens {
         });
     }
 
-    /// Returns the idle token that has been unused for longest, except `kept`.
+    /// Returns the token that has been idle longest, except `kept`.
     pub(crate) fn longest_idle(&self, kept: Option<Id>) -> Option<Id> {
         let first = |idle: &BTreeSet<(Instant, Id)>| {
             let mut others = idle.iter().filter(|(_, id)| Some(*id) != kept);
@@ -272,13 +272,13 @@ impl Tokens {
         firsts.min().map(|(_, id)| id)
     }
 
-    /// Returns the idle token without data that has been unused for longest, and the time at which it became unused.
+    /// Returns the token without data that has been idle longest, and the time at which it became idle.
     pub(crate) fn longest_empty(&self) -> Option<(Instant, Id)> {
         self.idle[0].first().copied()
     }
 
-    /// Sets the time at which REVOKE is repeated. `place` is the place of the first REQUEST in the queue, for which the
-    /// server sends the REVOKE.
+    /// Sets the time of the next repetition of REVOKE. `place` is the place of the first REQUEST in the queue. The
+    /// server sends the REVOKE for this REQUEST.
     pub(crate) fn set_revoke(&mut self, id: Id, place: u32, backoff: Backoff) {
         let token = self
             .slots

@@ -1,5 +1,5 @@
-//! An index of tokens in the order of their names, for listings. The index takes only four bytes per token, because it
-//! refers to the names inside the tokens and has no copies.
+//! An index of tokens in the order of their names, for listings. The index uses only four bytes per token, because it
+//! refers to the names inside the tokens and does not copy them.
 
 /// Largest number of tokens in a chunk. A longer chunk is split.
 const CHUNK_TOKENS_MAX: usize = 128;
@@ -13,20 +13,20 @@ pub(crate) struct NameOrder {
 #[derive(Debug, Clone, Hash, Default)]
 struct Chunk {
     // The bound is a copy of a name, so that the search for a chunk reads no tokens.
-    /// Lower bound for all names of this chunk, except in the first chunk. All names of earlier chunks are below this
+    /// Lower bound of all names in this chunk, except in the first chunk. All names of earlier chunks are below this
     /// bound.
     floor: Box<[u8]>,
     ids: Vec<u32>,
 }
 
 impl NameOrder {
-    /// Returns the chunk that contains a name, or to which the name would be added.
+    /// Returns the chunk that contains a name, or that would contain the new name.
     fn chunk(&self, name: &[u8]) -> usize {
         let behind = self.chunks.partition_point(|chunk| *chunk.floor <= *name);
         behind.saturating_sub(1)
     }
 
-    /// Returns the chunk of a name, and the place of the name in this chunk.
+    /// Returns the chunk of a name, and the name's place in this chunk.
     fn find<'a>(
         &self,
         name: &[u8],

@@ -1,4 +1,4 @@
-//! The sessions that are involved with one token.
+//! The sessions that are parties of one token.
 
 use ring_codec::ftn::Access;
 
@@ -17,8 +17,8 @@ pub(crate) struct Party {
     pub(crate) returned: i64,
     /// Lower 64 bits of the fencing number of the session's last grant.
     fence: u64,
-    /// Upper 24 bits of the same fencing number. With a single `u128` instead of the two fields, each party would take
-    /// 16 more bytes.
+    /// Upper 24 bits of the same fencing number. A single `u128` instead of the two fields would make each party 16
+    /// bytes larger.
     fence_above: [u8; 3],
 }
 
@@ -51,7 +51,7 @@ impl Party {
     }
 }
 
-/// Parties of a token, by session. Most tokens have one party, which needs no allocation.
+/// Parties of a token, by session. Most tokens have only one party. One party needs no allocation.
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) enum Parties {
     #[default]

@@ -15,9 +15,9 @@ pub(crate) struct Token {
     // Both are in one allocation, because there may be a million tokens.
     text: Box<[u8]>,
     name_len: u16,
-    /// Sessions that hold the token, wait for it, or have returned it, by id.
+    /// Sessions that hold the token, wait for it, or returned it, by id.
     parties: Parties,
-    /// The queue is `None` if no session waits.
+    /// The queue; `None` if no session waits.
     pub(super) queue: Option<Box<Queue>>,
     /// Number of sessions that hold the token.
     holders: u32,
@@ -25,11 +25,11 @@ pub(crate) struct Token {
     is_exclusive: bool,
     /// Whether the token waits for the end of a survey, or goes to another server.
     is_withheld: bool,
-    /// Time at which the token became idle; [`IN_USE`] if the token is not idle. An `Option` would take 8 bytes more.
+    /// Time at which the token became idle; [`IN_USE`] if the token is not idle. An `Option` would use 8 bytes more.
     idle: Instant,
 }
 
-/// A time that never comes.
+/// A time that never arrives.
 const IN_USE: Instant = Instant::from_nanos(u64::MAX);
 
 /// REQUESTs that wait for a token, in order, and the REVOKE for the first of these REQUESTs.
@@ -136,7 +136,7 @@ impl Token {
         self.text = [self.name(), data].concat().into();
     }
 
-    /// Returns the time since which the token is neither held nor awaited, if that time was recorded.
+    /// Returns the time at which the token became idle, if this time was recorded.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         (self.idle != IN_USE).then_some(self.idle)
     }
@@ -157,7 +157,7 @@ impl Token {
         self.parties.as_slice()
     }
 
-    /// Returns the access with which a session holds the token, if the session holds the token.
+    /// Returns the access of a session that holds the token.
     pub(crate) fn held_by(&self, session: i32) -> Option<Access> {
         self.party(session).and_then(|party| party.held)
     }
@@ -185,8 +185,8 @@ impl Token {
         holding.map(|party| party.session)
     }
 
-    /// Whether the token can be granted to a session now. The token can be granted if no other session holds the token,
-    /// or if all sessions share the token.
+    /// Whether the token can be granted to a session now. The token can be granted if no other session holds it, or if
+    /// all sessions share it.
     pub(crate) fn is_free_for(&self, session: i32, access: Access) -> bool {
         // The session itself may hold the token and ask for an upgrade.
         let others = self.holders - u32::from(self.held_by(session).is_some());
@@ -225,17 +225,17 @@ impl Token {
         self.queue.iter().flat_map(|queue| queue.sessions())
     }
 
-    /// Returns the REQUEST with which a session waits.
+    /// Returns the waiting REQUEST of a session.
     pub(crate) fn wait_of(&self, session: i32) -> Option<Wait> {
         self.queue.as_ref()?.get(session)
     }
 
-    /// Returns the place of the REQUEST for which the server sends REVOKE, and the times of the repetitions.
+    /// If the server sends REVOKE for a REQUEST, returns the REQUEST's place and the times of the repetitions.
     pub(crate) fn revoke(&self) -> Option<(u32, Backoff)> {
         self.queue.as_ref()?.revoke
     }
 
-    /// Queues a REQUEST of a session. Returns whether the same REQUEST was queued before.
+    /// Queues a REQUEST of a session. Returns whether the same REQUEST was already queued.
     pub(crate) fn enqueue(
         &mut self,
         session: i32,
@@ -273,7 +273,7 @@ impl Token {
         self.queue.as_ref().map_or(0, |queue| queue.len())
     }
 
-    /// Whether the token can be removed. Only the token's data are lost by the removal.
+    /// Whether the token can be removed. If the token is removed, only its data are lost.
     pub(crate) fn is_idle(&self) -> bool {
         // A survey or a handover still needs the data of a withheld token.
         !self.is_held() && !self.is_awaited() && !self.is_withheld

@@ -10,7 +10,7 @@ use super::super::Notice;
 use super::{HEARTBEAT, LEASE, Rig};
 
 const TAKE_TIMEOUT: Duration = Duration::from_millis(5);
-/// The time for which the token is kept from other members while its grade is too low.
+/// The time for which the node keeps the token from other members while its grade is too low.
 const CONFIRMATION_TIME: Duration = Duration::from_millis(40);
 const MS: Duration = Duration::from_millis(1);
 /// The time for which a confirmation by the members lasts.
@@ -24,7 +24,7 @@ fn requiring(grade: Grade) -> LockRequest {
 }
 
 impl Rig {
-    /// Lets the members confirm the tenure with this grade, for the time that a confirmation lasts.
+    /// Makes the members confirm the tenure with this grade, for the duration of a confirmation.
     fn confirm(&mut self, grade: Grade) -> Instant {
         self.machine.grade = grade;
         self.machine.grade_until = self.now + GRADE_LASTS;

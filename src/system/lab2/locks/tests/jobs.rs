@@ -138,7 +138,8 @@ fn a_client_is_notified_of_a_run_elsewhere_without_the_token() {
     assert!(rig.locks.involves(2) && !rig.locks.involves(1));
 }
 
-/// Lets `time` pass in steps while the machine asks the members about the job of client 1. Returns the notices.
+/// While the machine asks the members about the job of client 1, advances the time by `time` in steps. Returns the
+/// notices.
 fn advance_while_asking(rig: &mut Rig, time: Duration) -> Vec<(ClientId, Notice)> {
     let turn = Duration::from_millis(1);
     let mut notices = Vec::new();

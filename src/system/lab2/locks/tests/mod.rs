@@ -46,7 +46,7 @@ fn waiting(ms: u64) -> LockRequest {
     }
 }
 
-/// A queue and a fake machine, which executes commands at once.
+/// A queue and a fake machine. The machine executes commands at once.
 struct Rig {
     locks: Locks,
     now: Instant,
@@ -93,7 +93,7 @@ impl Rig {
         self.machine.lease_until = self.now + LEASE;
     }
 
-    /// Gives the node a new token in the same tenure, as if the node had outbid another owner.
+    /// Gives the node a new token in the same tenure, as if it had outbid another owner.
     fn outbid_with(&mut self, progress: u64) {
         self.machine.token = Some(token(progress));
     }
@@ -149,7 +149,7 @@ impl Rig {
         self.update()
     }
 
-    /// Lets `time` pass in small steps. Returns the notices.
+    /// Advances the time by `time` in small steps. Returns the notices.
     fn advance_in_steps(&mut self, time: Duration) -> Vec<(ClientId, Notice)> {
         let turn = Duration::from_millis(1);
         let turns = time.as_millis() / turn.as_millis();
