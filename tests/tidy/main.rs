@@ -52,6 +52,19 @@ fn each_id_of_a_rule_is_unique_and_each_citation_names_a_rule() {
 }
 
 #[test]
+fn a_page_for_operators_has_at_most_1200_words() {
+    let tree = Tree::read();
+    let folders = ["docs/tutorials/", "docs/how-to/", "docs/operations/"];
+    let long: Vec<_> = tree
+        .markdown()
+        .filter(|page| folders.iter().any(|it| page.path.starts_with(it)))
+        .map(|page| (&page.path, page.text.split_whitespace().count()))
+        .filter(|(_, words)| *words > 1200)
+        .collect();
+    assert!(long.is_empty(), "pages with more words: {long:?}");
+}
+
+#[test]
 fn each_rule_finds_its_bad_example_and_no_rule_finds_a_good_example() {
     rules::check_examples();
 }

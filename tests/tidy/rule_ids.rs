@@ -9,18 +9,38 @@ use regex::Regex;
 use crate::Breach;
 use crate::tree::{File, Tree};
 
-/// The folders of the systems: pages with rules, and decisions.
-const SYSTEMS: [(&str, &str); 4] = [
-    ("docs/reference/lab2/", "docs/appendix/decisions/lab2/"),
-    (
-        "docs/token-service/protocol/",
-        "docs/appendix/decisions/token-service/",
-    ),
-    (
-        "docs/jitterbug/protocol/",
-        "docs/appendix/decisions/jitterbug/",
-    ),
-    ("docs/board/protocol/", "docs/appendix/decisions/board/"),
+/// A system with a specification.
+struct Specification {
+    /// Folder of the pages with rules.
+    pages: &'static str,
+    /// Folder of the decisions.
+    decisions: &'static str,
+    /// Number of ids of rules, and number of decisions. A change that removes or adds one on purpose also changes the
+    /// number here, so that no rule is lost unnoticed.
+    counts: (usize, usize),
+}
+
+const SYSTEMS: [Specification; 4] = [
+    Specification {
+        pages: "docs/reference/lab2/",
+        decisions: "docs/appendix/decisions/lab2/",
+        counts: (265, 91),
+    },
+    Specification {
+        pages: "docs/token-service/protocol/",
+        decisions: "docs/appendix/decisions/token-service/",
+        counts: (224, 103),
+    },
+    Specification {
+        pages: "docs/jitterbug/protocol/",
+        decisions: "docs/appendix/decisions/jitterbug/",
+        counts: (173, 62),
+    },
+    Specification {
+        pages: "docs/board/protocol/",
+        decisions: "docs/appendix/decisions/board/",
+        counts: (114, 30),
+    },
 ];
 
 /// Returns each rule whose id occurs twice in its system, and each decision or comment that breaks a rule.
@@ -31,7 +51,13 @@ pub(super) fn breaches(tree: &Tree) -> Vec<Breach> {
         .collect();
     let names_rule = |path: &str, id: &str| ids.get(path).is_some_and(|found| found.contains(&id));
     let mut found = Vec::new();
-    for (pages, decisions) in SYSTEMS {
+    for Specification {
+        pages,
+        decisions,
+        counts,
+    } in SYSTEMS
+    {
+        let mut decision_count = 0;
         let mut seen = BTreeSet::new();
         let mut linked = BTreeSet::new();
         for file in tree.markdown().filter(|it| it.path.starts_with(pages)) {
@@ -44,17 +70,26 @@ pub(super) fn breaches(tree: &Tree) -> Vec<Breach> {
         let is_decision =
             |file: &&File| file.path.starts_with(decisions) && !file.path.ends_with("README.md");
         for file in tree.markdown().filter(is_decision) {
+            decision_count += 1;
             if !linked.contains(&file.path) {
                 found.push(breach(file, "a rule or difference links to it", ""));
             }
             let backs: Vec<_> = links(file)
-                .filter(|(path, id)| path.starts_with(pages) && !id.is_empty())
+                .filter(|(path, id)| path.starts_with(pages) && id.starts_with(char::is_uppercase))
                 .collect();
             if backs.is_empty() {
                 found.push(breach(file, "a decision links to its rule", ""));
             }
             let missing = backs.iter().filter(|(path, id)| !names_rule(path, id));
             found.extend(missing.map(|(_, id)| breach(file, "there is no such rule", id)));
+        }
+        let present = (seen.len(), decision_count);
+        if present != counts {
+            found.push(Breach {
+                place: pages.to_owned(),
+                rule: "the number of rules and decisions is as in tests/tidy/rule_ids.rs",
+                text: format!("{present:?} instead of {counts:?}"),
+            });
         }
     }
     for file in tree.rust() {
