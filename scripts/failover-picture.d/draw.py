@@ -10,6 +10,7 @@ from style import STYLE, finish
 WIDTH, LEFT, RIGHT = 840, 92, 820
 TOP, LANE = 62, 40
 HOLD = 4  # seconds for which the last frame stays
+SETTLE = 0.05  # seconds of this time that have passed when the animation begins
 
 
 class Picture:
@@ -46,6 +47,11 @@ class Picture:
 
     def percent(self, seconds):
         return round(100 * (seconds - self.start) / (self.length + HOLD), 2)
+
+    def timing(self):
+        """Returns the period and the delay of the animations. They begin with the finished picture, which a viewer
+        without animations also shows."""
+        return f"{self.length + HOLD:.2f}s {-self.length - SETTLE:.2f}s"
 
     def lanes(self):
         first, second = self.run["runs"]
@@ -89,7 +95,7 @@ class Picture:
             y = self.bottom + 56 + 23 * number
             at = self.percent(moment)
             self.style.append(
-                f"#c{number} {{ animation: c{number} {self.length + HOLD:.2f}s infinite; }}\n"
+                f"#c{number} {{ animation: c{number} {self.timing()} infinite; }}\n"
                 f"@keyframes c{number} {{ 0%, {at}% {{ opacity: 0; }} {at + 0.5:.2f}%, 100% {{ opacity: 1; }} }}\n")
             self.add(f'<g id="c{number}">')
             self.text(LEFT - 12, y, f"{moment:.2f} s", "dim", "end")
@@ -98,7 +104,7 @@ class Picture:
 
     def sweep(self):
         """Uncovers the lanes at the speed of the run."""
-        period, end = f"{self.length + HOLD:.2f}s", self.percent(self.end)
+        period, end = self.timing(), self.percent(self.end)
         self.style.append(
             f".cover {{ transform-origin: {RIGHT + 6}px 0; animation: cover {period} linear infinite; }}\n"
             f"@keyframes cover {{ 0% {{ transform: scaleX(1); }} {end}%, 100% {{ transform: scaleX(0); }} }}\n"

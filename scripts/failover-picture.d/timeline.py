@@ -13,6 +13,11 @@ BEFORE, AFTER = 0.27, 0.13  # seconds before the kill and after the job's return
 HEARTBEAT, QUESTION, CANDIDACY = 2, 5, 6  # kinds of frame: TOKEN_IS_HERE, WHERE_IS_TOKEN, GENERATING_TOKEN
 
 
+def join(names):
+    """Returns the names as part of a sentence."""
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
 class Timeline:
     """The recorded run, with times relative to the kill."""
 
@@ -92,12 +97,13 @@ class Timeline:
         stood, _ = self.moment(CANDIDACY, asked)
         owned, owner = self.moment(HEARTBEAT, stood)
         candidates = sorted({node for at, node, kind in self.frames if kind == CANDIDACY and at <= owned})
-        names = " and ".join(f"node{node}" for node in candidates)
+        stand = "stands" if len(candidates) == 1 else "stand"
+        names = join([f"node{node}" for node in candidates])
         steps = [
             (last, f"node{old} sends its last heartbeat"),
             (0, f"node{old} is killed (SIGKILL), and its job ends"),
             (asked, f"no heartbeat for {asked - last:.2f} s: the others ask for the token"),
-            (stood, f"no answer for {stood - asked:.2f} s: {names} stand for election"),
+            (stood, f"no answer for {stood - asked:.2f} s: {names} {stand} for election"),
             (owned, f"no objection for {owned - stood:.2f} s: node{owner} owns the new token"),
             (self.resumed, f"node{new} runs the job"),
         ]

@@ -147,8 +147,9 @@ impl HeldLock {
                     self.lease = Some(held);
                     LockMessage::Renewed
                 }
-                (Reply::Lost(loss), Some(_)) => {
-                    self.lease = Some(lease(loss.until_ns));
+                (Reply::Lost(loss), Some(mut held)) => {
+                    held.end_by(time(loss.until_ns), now);
+                    self.lease = Some(held);
                     LockMessage::Lost(loss)
                 }
                 (Reply::Done {}, Some(_)) => LockMessage::Done,

@@ -73,6 +73,13 @@ impl Lease {
         }
     }
 
+    /// Moves the end to `until`, because the lock is lost. If the end stays the same, the margins also stay the same.
+    pub fn end_by(&mut self, until: Instant, now: Instant) {
+        if until != self.until {
+            *self = Self::new(until, now, self.margins);
+        }
+    }
+
     /// Returns the margins.
     pub const fn margins(&self) -> Margins {
         self.margins
@@ -149,6 +156,15 @@ mod tests {
             lease.renew(at(until), at(now));
             assert_eq!(lease.warn_at(), at(2000));
         }
+    }
+
+    #[test]
+    fn the_notice_of_a_loss_does_not_delay_the_kill() {
+        let mut lease = Lease::new(at(1800), at(1000), MARGINS);
+        lease.end_by(at(1800), at(1600));
+        assert_eq!(lease.kill_at(at(1600), GRACE), at(1700));
+        lease.end_by(at(1700), at(1600));
+        assert_eq!(lease.until(), at(1700));
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(crate) enum Error {
     #[error("cannot read {}: {}", .0.display(), .1)]
     Directory(PathBuf, io::Error),
     #[error("{}", connect_error_text(.0))]
-    Connect(#[from] ConnectError),
+    Connect(ConnectError),
     #[error("no answer from ringd at {}: {reason}", path.display())]
     Exchange { path: PathBuf, reason: io::Error },
     #[error(
@@ -124,6 +124,12 @@ pub(crate) enum Error {
     Fencing(#[from] FencingError),
     #[error("system call failed: {0}")]
     System(io::Error),
+}
+
+impl From<ConnectError> for Error {
+    fn from(error: ConnectError) -> Self {
+        Self::Connect(error)
+    }
 }
 
 impl Error {

@@ -7,7 +7,8 @@ const MAC_LEN: usize = 17;
 
 /// Adds names to the MAC addresses in a text. The name that `name_of` returns for an address follows this address in
 /// parentheses. A fencing token contains an address between two hyphens. An address in a fencing token gets no name,
-/// because readers do not recognize it as an address.
+/// because readers do not see it as an address. An address after `ringctl COMMAND` gets no name, because a person may
+/// paste the command into a shell.
 pub fn name_macs(text: &str, name_of: impl Fn([u8; 6]) -> Option<String>) -> String {
     let mut named = String::with_capacity(text.len());
     let mut rest = text;
@@ -17,7 +18,8 @@ pub fn name_macs(text: &str, name_of: impl Fn([u8; 6]) -> Option<String>) -> Str
         named.push_str(before);
         named.push_str(address);
         let is_of_token = before.ends_with('-') && behind.starts_with('-');
-        if let Some(name) = name_of(mac).filter(|_| !is_of_token) {
+        let has_name = !is_of_token && !ends_with_command(before);
+        if let Some(name) = name_of(mac).filter(|_| has_name) {
             // Writing to a string cannot fail.
             let _ = write!(named, " ({name})");
         }
@@ -25,6 +27,12 @@ pub fn name_macs(text: &str, name_of: impl Fn([u8; 6]) -> Option<String>) -> Str
     }
     named.push_str(rest);
     named
+}
+
+/// Whether a text ends with `ringctl`, another word and a space.
+fn ends_with_command(text: &str) -> bool {
+    let mut words = text.rsplit(' ');
+    words.next() == Some("") && words.next().is_some() && words.next() == Some("ringctl")
 }
 
 /// Whether a text contains a MAC address.
@@ -81,6 +89,23 @@ mod tests {
                 "held by 02:00:00:00:00:AB (beta), not by 02:00:00:00:00:01 or 02:00:00:00:00:ab (beta).",
             ),
             ("é 02:00:00:00:00:ab é", "é 02:00:00:00:00:ab (beta) é"),
+        ] {
+            assert_eq!(replace_names(text), expected);
+        }
+    }
+
+    #[test]
+    fn an_address_in_a_command_gets_no_name_so_that_a_shell_accepts_the_command() {
+        for (text, expected) in [
+            (
+                "02:00:00:00:00:ab is silent; run ringctl forget 02:00:00:00:00:ab; ringctl yield 02:00:00:00:00:ab",
+                "02:00:00:00:00:ab (beta) is silent; run ringctl forget 02:00:00:00:00:ab; ringctl yield \
+                 02:00:00:00:00:ab",
+            ),
+            (
+                "ringctl stopped by 02:00:00:00:00:ab",
+                "ringctl stopped by 02:00:00:00:00:ab (beta)",
+            ),
         ] {
             assert_eq!(replace_names(text), expected);
         }

@@ -81,7 +81,7 @@ impl TextInputs<'_> {
                 "no other member takes the token from this node, so this node has given the token up".to_owned()
             }
             LossReason::Apart => times_differ(),
-            LossReason::Grade => self.missing_members(request),
+            LossReason::Grade => self.lost_grade(request),
             LossReason::Paused => "ringctl pause was called on this machine".to_owned(),
             LossReason::Gone => "it was killed or ended before it released the lock".to_owned(),
             LossReason::Link => format!("{} has lost its link", self.interface),
@@ -132,7 +132,17 @@ impl TextInputs<'_> {
         )
     }
 
-    /// Lists the members that did not confirm a tenure.
+    /// Describes the members that have not confirmed a lock again.
+    fn lost_grade(&self, request: &LockRequest) -> String {
+        let votes = self.machine.votes_at_grade_end();
+        match request.require {
+            Some(Grade::Quorum) if votes.ring > 1 => lost_quorum(votes),
+            Some(Grade::Quorum) => self.missing_members(request),
+            _ => not_all_heard(votes.confirmed, self.machine.count_recently_heard()),
+        }
+    }
+
+    /// Lists the members that have not confirmed a tenure.
     fn missing_members(&self, request: &LockRequest) -> String {
         match request.require {
             Some(Grade::Quorum) => {
@@ -195,6 +205,17 @@ fn times_differ() -> String {
         .to_owned()
 }
 
+fn lost_quorum(votes: Votes) -> String {
+    let Votes {
+        confirmed,
+        ring,
+        quorum,
+    } = votes;
+    format!(
+        "the quorum was lost: {confirmed} of {ring} members confirmed the lock, {quorum} needed"
+    )
+}
+
 fn no_quorum(votes: Votes, absent: &QuorumHint) -> String {
     let Votes {
         confirmed,
@@ -223,7 +244,9 @@ mod tests {
     use ring_proto::lab2::{Constants, JobName, Lab2, RunView, Stamp, Votes};
     use ring_proto::time::Instant;
 
-    use super::{QuorumHint, TextInputs, full_job_table, name, no_quorum, not_all_heard};
+    use super::{
+        QuorumHint, TextInputs, full_job_table, lost_quorum, name, no_quorum, not_all_heard,
+    };
     use crate::system::lab2::state_file::INITIAL_DURABLE;
     use ring_control::lab2::{LockRequest, LossReason};
 
@@ -327,6 +350,10 @@ mod tests {
         assert_eq!(
             no_quorum(votes(2, 4, 3), &absent(3, &[])),
             "no quorum: 2 of 4 confirmed, 3 needed"
+        );
+        assert_eq!(
+            lost_quorum(votes(1, 3, 2)),
+            "the quorum was lost: 1 of 3 members confirmed the lock, 2 needed"
         );
         assert!(no_quorum(votes(1, 1, 1), &absent(0, &[])).contains("--ring-size"));
         assert_eq!(

@@ -1,11 +1,12 @@
 //! Reports of the log and of `ringctl watch` to operators.
 
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::unistd::{getpid, getuid};
 use ring_segment::{
-    Daemon, Layout, Ring, Segment, SharedRing, Test, Timing, WAIT_LIMIT, binaries, tests,
+    Daemon, Layout, Ring, Ringd, Segment, SharedRing, Test, Timing, WAIT_LIMIT, binaries, tests,
 };
 use serde_json::{Value, json};
 
@@ -16,7 +17,10 @@ const EVENT_COUNT: u64 = 1100;
 
 pub(super) fn tests() -> Vec<Test> {
     // A stalled daemon would write additional log lines.
-    let quiet = tests![an_idle_ring_of_four_writes_no_log_lines];
+    let quiet = tests![
+        an_idle_ring_of_four_writes_no_log_lines,
+        a_lost_quorum_is_the_reported_cause_of_a_lost_lock,
+    ];
     let quiet = quiet.into_iter().map(Test::without_stalls);
     let others = tests![
         a_rotating_token_causes_no_log_lines,
@@ -48,6 +52,31 @@ fn is_turn(line: &str) -> bool {
     [": took the token", ": handed the token over"]
         .iter()
         .any(|turn| line.contains(turn))
+}
+
+/// The command ends at SIGTERM, before the daemon would end the lock because of its grade.
+fn a_lost_quorum_is_the_reported_cause_of_a_lost_lock() -> Result<()> {
+    let expect = |ringd: Ringd| ringd.option("--ring-size", "3");
+    let mut ring = Ring::start_with(Segment::bridge(3)?, 3, timing(), binaries(), expect)?;
+    ring.wait_until_formed()?;
+    let daemon = &ring.daemons[0];
+    let mut command = Command::new(binaries().ringctl);
+    command.arg("--socket").arg(daemon.control());
+    command.args(["run", "--require", "quorum", "sleep", "1000"]);
+    let run = command.stderr(Stdio::piped()).spawn()?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["locks"]["granted"] == 1)?;
+    for other in &mut ring.daemons[1..] {
+        other.kill()?;
+    }
+    let output = run.wait_with_output()?;
+    let cause = "the quorum was lost: 1 of 3 members confirmed the lock, 2 needed";
+    let text = String::from_utf8(output.stderr)?;
+    ensure!(text.contains(cause), "{text}");
+    let daemon = &ring.daemons[0];
+    ensure!(daemon.status()?["locks"]["lost"]["grade"] == 1);
+    let line = daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("has lost the token"))?;
+    ensure!(line.contains(cause), "{line}");
+    Ok(())
 }
 
 fn a_rotating_token_causes_no_log_lines() -> Result<()> {

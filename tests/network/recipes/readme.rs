@@ -184,7 +184,7 @@ fn the_service_runs_the_hook_of_a_leader_and_requires_a_quorum() -> Result<()> {
 
     let status = container.sh("ringctl status")?;
     ensure!(
-        status.contains("2 of 3 members needed, 2 present"),
+        status.contains("2 of 3 members needed, 2 present (--ring-size 3)"),
         "{status}"
     );
     container

@@ -1,6 +1,7 @@
 //! The keeper's event loop.
 
 mod backstop_setup;
+mod loss;
 
 use std::io;
 use std::path::Path;
@@ -44,8 +45,10 @@ pub(super) struct EventLoop {
     unlocker: Option<Lines>,
     token: String,
     termination: Option<Termination>,
-    /// The kernel timer that kills the keeper at the end of the lease. The timer is armed while there is work that must
-    /// end or get a signal before the end of the lease.
+    /// The time until which the keeper waits for the daemon to send the reason of a loss. The work already ends.
+    reason_due: Option<Instant>,
+    /// The kernel timer that kills the keeper at the end of the lease. The timer is armed while some work must end or
+    /// get a signal before the end of the lease.
     kill_timer: Option<KillTimer>,
     backstop: Option<Backstop>,
     /// The note that the keeper sends after the daemon accepts or refuses the backstop.
@@ -109,6 +112,7 @@ impl EventLoop {
             unlocker: None,
             token: String::new(),
             termination: None,
+            reason_due: None,
             kill_timer,
             backstop: None,
             note_after_backstop: None,
@@ -158,7 +162,10 @@ impl EventLoop {
 
     fn deadline(&self, now: Instant) -> Option<Instant> {
         match &self.termination {
-            Some(termination) => Some(termination.next_check(now)),
+            Some(termination) => {
+                let check = termination.next_check(now);
+                Some(self.reason_due.map_or(check, |due| due.min(check)))
+            }
             None => self.lock.deadline(),
         }
     }
@@ -176,8 +183,9 @@ impl EventLoop {
             return Flow::Continue;
         };
         if self.is_overdue(now) {
-            self.on_lock_lost(self.granter.overdue_text());
+            self.on_overdue(now);
         }
+        self.report_unknown_reason(now);
         let Some(termination) = &mut self.termination else {
             return Flow::Continue;
         };
@@ -190,7 +198,8 @@ impl EventLoop {
             self.survivor_reported = true;
             self.send_note(&Note::Outlived(survivor_text(survivor)));
         }
-        if is_complete {
+        // An earlier release would reach the daemon before the daemon ends the lock, and hide the reason of the loss.
+        if is_complete && self.reason_due.is_none() {
             Flow::Stop
         } else {
             Flow::Continue
@@ -362,18 +371,7 @@ impl EventLoop {
         Flow::Stop
     }
 
-    fn on_lock_lost(&mut self, text: String) {
-        if let Some(bound) = self.bound.as_ref().filter(|_| self.termination.is_none()) {
-            bound.signal_loss();
-        }
-        self.stop_waiting_for_backstop();
-        if !self.command_ended || self.survivor_reported {
-            self.send_note(&Note::Lost(text));
-        }
-        self.begin_termination();
-    }
-
-    /// Starts to end the command and all processes that it left behind.
+    /// Starts to end the command and all processes that the command has left behind.
     fn begin_termination(&mut self) {
         if self.termination.is_none() {
             let now = clock::now().monotonic;

@@ -85,7 +85,8 @@ longer need, run: ringctl once NAME --every 1ms -- true.
 
 ",
     "The command has the environment and the exit codes of ringctl run. More codes:\n",
-    "  0  the job has already run in this period, or runs now\n",
+    "  0  the job has already run in this period, or runs now (with --retry, ringctl\n",
+    "     waits for a job that runs now)\n",
     "  1  the token was not granted in time (-E sets another code)\n",
     "  1  the ring cannot store another name\n",
     "\nExamples:\n",

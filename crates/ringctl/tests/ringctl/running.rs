@@ -146,12 +146,14 @@ fn the_death_of_a_waiting_keeper_is_reported() {
 fn a_missing_daemon_and_its_error_have_their_exit_codes() {
     let fake = FakeDaemon::new();
     std::fs::remove_file(fake.path()).unwrap();
-    let mut run = Running::run(&fake, &["true"]);
-    let (status, stderr) = run.end();
-    assert_eq!(status.code(), Some(3));
-    assert!(stderr.contains("cannot reach ringd at"), "{stderr}");
-    let reasons = stderr.matches("No such file or directory").count();
-    assert_eq!(reasons, 1, "once: {stderr}");
+    for arguments in [&["run", "true"][..], &["status"]] {
+        let mut run = Running::start(ringctl(&fake).args(arguments).stdin(Stdio::null()));
+        let (status, stderr) = run.end();
+        assert_eq!(status.code(), Some(3));
+        assert!(stderr.contains("cannot reach ringd at"), "{stderr}");
+        let reasons = stderr.matches("No such file or directory").count();
+        assert_eq!(reasons, 1, "once: {stderr}");
+    }
 
     let fake = FakeDaemon::new();
     let mut run = Running::run(&fake, &["-E", "9", "true"]);

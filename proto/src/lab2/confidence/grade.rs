@@ -177,18 +177,19 @@ impl Confidence {
         self.confirmations.grade(token)
     }
 
-    /// Returns three numbers for the tenure of this token: the confirming members, the members of the ring, and the
-    /// quorum. If this node is free to confirm the tenure, it counts as a confirming member.
+    /// Returns three numbers for the tenure of this token: the members whose confirmations last beyond `at`, the
+    /// members of the ring, and the quorum. If this node is free to confirm the tenure, this node counts as a
+    /// confirming member.
     pub(crate) fn votes(
         &self,
         context: &Context,
         members: &Members,
-        token: Option<Token>,
+        (token, at): (Option<Token>, Instant),
     ) -> Votes {
         let ring = members.ring_size(context);
         let confirmed = token.map_or(0, |token| {
             usize::from(self.may_ask(context, members, token))
-                + self.confirmations.count_confirmations(token, context.now())
+                + self.confirmations.count_confirmations(token, at)
         });
         Votes {
             confirmed,

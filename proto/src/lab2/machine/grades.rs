@@ -124,8 +124,20 @@ impl Lab2 {
     /// Returns the number of members that confirm this node's tenure. This node counts as a confirming member if it is
     /// free to confirm the tenure.
     pub fn votes(&self) -> Votes {
+        self.votes_at(self.context.now())
+    }
+
+    /// Returns the numbers that [`votes`](Self::votes) will return at the end of the [grade](Self::grade) if no member
+    /// confirms the tenure again before. If the grade has ended, returns the present numbers.
+    pub fn votes_at_grade_end(&self) -> Votes {
+        let now = self.context.now();
+        self.votes_at(self.grade_until().map_or(now, |until| until.max(now)))
+    }
+
+    fn votes_at(&self, at: Instant) -> Votes {
         let token = self.role.tenure().map(Tenure::token);
-        self.confidence.votes(&self.context, &self.members, token)
+        self.confidence
+            .votes(&self.context, &self.members, (token, at))
     }
 
     /// Returns the number of other members that must confirm the tenure for the grade [`Grade::AllHeard`]. All members

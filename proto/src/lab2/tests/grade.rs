@@ -151,6 +151,22 @@ fn every_answer_to_a_heartbeat_extends_the_quorum() {
 }
 
 #[test]
+fn only_later_confirmations_count_at_the_end_of_a_grade() {
+    let mut rig = owner(constants_expecting_three());
+    rig.hear(3, message_with_promise(token(11), beat(&rig)));
+    rig.pass_time(HEARTBEAT);
+    let votes = (rig.machine.votes(), rig.machine.votes_at_grade_end());
+    assert_eq!((votes.0.confirmed, votes.1.confirmed), (2, 1));
+    rig.hear(7, message_with_promise(token(11), 1));
+    assert_eq!(rig.machine.votes().confirmed, 3);
+    assert_eq!(
+        rig.machine.votes_at_grade_end().confirmed,
+        1,
+        "n7 made the quorum longer, and its confirmation ends with the quorum"
+    );
+}
+
+#[test]
 fn promises_for_other_tenures_do_not_count() {
     let mut rig = owner(constants_expecting_three());
     let number = beat(&rig);

@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use ring_client::lease::Lease;
+use ring_client::lock::MARGINS;
 use ring_codec::lab2::Token;
 use ring_control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 use ring_host::ENDING_NOTICE;
@@ -11,6 +13,17 @@ use ring_proto::time::Instant;
 
 use super::client::{JobRequirements, Waiter};
 use super::{Availability, Locks, MachineState, Notice, YieldRequest};
+
+/// The share of a lease by which the notice about a missing confirmation comes before the client's own warning. The
+/// notice then has the time to reach the client before the client ends its work without a known reason.
+const NOTICE_LEAD_DIVISOR: u32 = 64;
+
+/// Returns the time at which a client gets notice that the members have not confirmed its lock again. At this time, the
+/// client begins to end its work in any case.
+fn notice_at(now: Instant, until: Instant) -> Instant {
+    let lead = until.since(now) / NOTICE_LEAD_DIVISOR;
+    Lease::new(until, now, MARGINS).warn_at().before(lead)
+}
 
 impl Locks {
     /// Notifies clients, and returns the next command for the machine. Call this function again with the machine's new
@@ -110,6 +123,8 @@ impl Locks {
         self.last_granted = Some(token);
         let granted = Notice::Granted { token, until };
         tell(waiter.client.id, &waiter.request, granted);
+        let needs_members = waiter.requires() > Grade::Alone;
+        self.notice_at = needs_members.then(|| notice_at(now, until));
         self.queue.hold(now, waiter, token, until);
     }
 
@@ -150,13 +165,17 @@ impl Locks {
             return;
         }
         let safe_until = machine.safe_until(holder.waiter.requires());
+        let is_renewed = safe_until > Some(holder.until);
+        let is_notice_due = self.notice_at.take_if(|at| *at <= now).is_some();
+        let is_unconfirmed =
+            is_notice_due && !is_renewed && machine.lacks_answers_after(holder.until);
         let ending = if availability == Availability::Leaving {
             Some((LossReason::Shutdown, now + ENDING_NOTICE))
         } else if yielding {
             Some((LossReason::Yield, now + ENDING_NOTICE))
         } else if ends_for_pause {
             Some((LossReason::Paused, now + ENDING_NOTICE))
-        } else if safe_until.is_none() {
+        } else if safe_until.is_none() || is_unconfirmed {
             Some((LossReason::Grade, holder.until))
         } else {
             holder
@@ -169,6 +188,9 @@ impl Locks {
             tell(client, &holder.waiter.request, Notice::Lost { why, until });
         } else if let Some(until) = safe_until.filter(|&until| until > holder.until) {
             holder.until = until;
+            if holder.waiter.requires() > Grade::Alone {
+                self.notice_at = Some(notice_at(now, until));
+            }
             tell(
                 client,
                 &holder.waiter.request,

@@ -60,8 +60,15 @@ impl MachineState {
         (self.grade >= required).then_some(until)
     }
 
-    /// Like `safe_until`, but for a new grant: returns `None` if the confirmation will soon end. Without this rule, a
-    /// command on the smaller side of a split would start and end at once.
+    /// Whether this node has sent heartbeats that the members did not confirm, although they confirmed the grade until
+    /// `until`. If the node itself could send no heartbeat, the members are not the cause.
+    pub(super) fn lacks_answers_after(&self, until: Instant) -> bool {
+        // Without another heartbeat, the lease of the owner ends only slightly later than the grade.
+        self.lease_until.since(until) >= self.waiter_timeout / 8
+    }
+
+    /// Does the same as `safe_until` for a new grant, but returns `None` if the confirmation is about to end. Without
+    /// this rule, a command on the smaller side of a split would start and be ended at once.
     pub(super) fn grantable_until(&self, now: Instant, required: Grade) -> Option<Instant> {
         let is_worth_it = |&until: &Instant| {
             required == Grade::Alone || until.since(now) >= self.waiter_timeout / 2

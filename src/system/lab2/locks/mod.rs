@@ -89,7 +89,10 @@ impl Notice {
 #[derive(Debug, Default)]
 pub(super) struct Locks {
     queue: LockQueue<Grade, Option<Job>, Token>,
-    /// Whether the last command informed the machine that there is work.
+    /// The time at which the holder learns that the members have not confirmed its lock again. `None` if the holder
+    /// requires no confirmation.
+    notice_at: Option<Instant>,
+    /// Whether the last command told the machine that there is work.
     is_requested: bool,
     /// The last granted token. While other members want the token, the node grants the token only once per turn.
     last_granted: Option<Token>,
@@ -231,7 +234,10 @@ impl Locks {
         let queue = self.queue.deadline().into_iter();
         let confirmation = self.confirmation.iter().filter_map(Confirmation::deadline);
         let asking = self.asking.iter().filter_map(JobQuestion::deadline);
-        queue.chain(confirmation).chain(asking).min()
+        let holder = self.queue.holder.as_ref();
+        let notice = holder.filter(|it| it.ends_by.is_none());
+        let notice = notice.and(self.notice_at);
+        queue.chain(confirmation).chain(asking).chain(notice).min()
     }
 
     /// Returns the holder, followed by the waiting clients in their order.

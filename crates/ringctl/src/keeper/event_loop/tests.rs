@@ -5,12 +5,12 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ring_control::{RawJson, Renewal, Reply, to_line};
+use ring_control::{Loss, RawJson, Renewal, Reply, to_line};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
 
 use super::{EventLoop, Flow, HeldLock, Lines};
-use crate::keeper::{Assignment, Binding, Granter};
+use crate::keeper::{Assignment, Binding, Granter, Note};
 use ring_client::lease::{Lease, Margin, Margins};
 
 const MARGINS: Margins = Margins {
@@ -70,4 +70,48 @@ fn a_lease_without_a_renewal_is_lost_without_waiting() {
     assert!(next == Flow::Continue && keeper.is_overdue(now));
     keeper.check_deadlines(now);
     assert!(keeper.termination.is_some(), "the lock is lost");
+}
+
+/// Lets the lease of a keeper become overdue. The keeper still waits for the daemon's reason.
+fn overdue_keeper() -> (EventLoop, UnixStream, Lines) {
+    let (mut keeper, daemon, caller) = late_keeper();
+    let now = clock::now().monotonic;
+    assert!(
+        keeper.check_deadlines(now) == Flow::Continue,
+        "it keeps the lock until it knows the reason"
+    );
+    assert!(keeper.termination.is_some(), "the work ends at once");
+    (keeper, daemon, Lines::with_daemon(caller))
+}
+
+fn loss_text(caller: &mut Lines) -> String {
+    caller.fill();
+    match caller.next_message() {
+        Some(Note::Lost(text)) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_reason_that_comes_after_the_warning_is_reported() {
+    let (mut keeper, mut daemon, mut caller) = overdue_keeper();
+    keeper.command_ended = true;
+    let loss = Reply::Lost(Loss {
+        why: "grade".to_owned(),
+        text: "the quorum was lost".to_owned(),
+        until_ns: later(1000).as_nanos(),
+    });
+    let line = to_line(&loss).expect("it fits");
+    daemon.write_all(&line).expect("the socket has room");
+    assert!(keeper.on_daemon_readable() == Flow::Continue);
+    assert_eq!(loss_text(&mut caller), "the quorum was lost");
+    assert!(keeper.check_deadlines(clock::now().monotonic) == Flow::Stop);
+}
+
+#[test]
+fn a_daemon_that_sends_no_reason_is_reported_as_stopped() {
+    let (mut keeper, _daemon, mut caller) = overdue_keeper();
+    let due = keeper.reason_due.expect("it waits for the reason");
+    assert!(keeper.check_deadlines(due) == Flow::Stop);
+    assert!(loss_text(&mut caller).contains("ringd is stopped"));
 }

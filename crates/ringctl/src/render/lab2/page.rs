@@ -53,7 +53,10 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         ),
         ("Health", status.health.name().to_owned()),
         ("State", status.state_text()),
-        ("Quorum", quorum_text(status.quorum)),
+        (
+            "Quorum",
+            quorum_text(status.quorum, status.constants.expect),
+        ),
         ("Token", token),
         ("Owner", owner),
     ];
@@ -78,13 +81,17 @@ fn mac_with_name(status: &Status, mac: &str) -> String {
     }
 }
 
-fn quorum_text(quorum: QuorumStatus) -> String {
+fn quorum_text(quorum: QuorumStatus, expect: Option<usize>) -> String {
     let QuorumStatus {
         present,
         needed,
         ring,
     } = quorum;
-    format!("{needed} of {ring} members needed, {present} present")
+    let source = expect.map_or_else(
+        || "no --ring-size: counted".to_owned(),
+        |expected| format!("--ring-size {expected}"),
+    );
+    format!("{needed} of {ring} members needed, {present} present ({source})")
 }
 
 fn holder_text(holder: &HolderStatus) -> String {

@@ -150,7 +150,7 @@ Daemon       ringd 0.1.0, started 1970-01-01T00:00:01Z, 3m 5s ago
 Interface    eth0, MAC 02:00:00:00:00:01
 Health       degraded
 State        WAITER
-Quorum       2 of 3 members needed, 2 present
+Quorum       2 of 3 members needed, 2 present (--ring-size 3)
 Token        17-02:00:00:00:00:01-3
 Owner        02:00:00:00:00:02 (lab2)
 Token heard  12.3ms ago
@@ -198,6 +198,7 @@ fn missing_values_are_left_out_or_named() {
         "(eth0 has no carrier)",
         "idle hold forever",
         "expect -\n",
+        "2 of 3 members needed, 2 present (no --ring-size: counted)\n",
     ] {
         assert!(text.contains(words), "{words} in\n{text}");
     }

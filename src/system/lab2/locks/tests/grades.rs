@@ -198,6 +198,48 @@ fn a_grade_that_falls_below_what_is_required_is_a_loss() {
 }
 
 #[test]
+fn a_holder_learns_of_missing_confirmations_before_its_work_must_end() {
+    let (mut rig, until) = Rig::has_quorum(1);
+    let (granted, length) = (rig.now, GRADE_LASTS);
+    // The node sends heartbeats, but the members do not answer.
+    rig.machine.lease_until = granted + HEARTBEAT + LEASE;
+    let notice = rig.locks.deadline().expect("a notice");
+    let warned = granted + length / 4 * 3;
+    assert!(
+        warned.before(length / 32) < notice && notice < warned,
+        "just before the client's own warning"
+    );
+    rig.now = notice.before(MS);
+    assert_eq!(rig.update(), []);
+    rig.now = notice;
+    assert_eq!(rig.update(), lost(LossReason::Grade, until));
+    assert_eq!(rig.locks.deadline(), Some(until));
+    rig.want(2);
+    rig.now = until.before(MS);
+    assert_eq!(rig.update(), [], "the work has its whole lease to end");
+}
+
+#[test]
+fn a_new_confirmation_delays_the_notice_of_missing_confirmations() {
+    let (mut rig, _) = Rig::has_quorum(1);
+    let first = rig.locks.deadline().expect("a notice");
+    rig.now = rig.now + HEARTBEAT;
+    rig.machine.lease_until = rig.now + LEASE;
+    let until = rig.confirm(Grade::Quorum);
+    assert_eq!(rig.update(), [(1, Notice::Renewed { until })]);
+    assert_eq!(rig.locks.deadline(), Some(first + HEARTBEAT));
+}
+
+#[test]
+fn a_node_that_could_send_no_heartbeat_does_not_blame_the_members() {
+    let (mut rig, until) = Rig::has_quorum(1);
+    rig.machine.lease_until = until + LEASE / 32;
+    rig.now = rig.locks.deadline().expect("a notice");
+    assert_eq!(rig.update(), []);
+    assert_eq!(rig.locks.deadline(), None, "it asks only once");
+}
+
+#[test]
 fn a_grade_that_stays_as_high_as_required_is_no_loss() {
     for require in [Grade::AllHeard, Grade::Alone] {
         let mut rig = Rig::has_token(5);
