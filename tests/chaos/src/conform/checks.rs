@@ -52,10 +52,20 @@ pub(super) fn equal_tokens(frames: &[Seen], forgetful: Option<MacAddr>) -> Vec<S
     errors.map(|error| error.to_string()).collect()
 }
 
-/// Returns two sets: the heartbeats in calms that ask for confirmations, and those that the member confirmed.
-pub(super) fn confirmed(frames: &[Seen], port: usize, calms: &[Calm], timing: &Timing) -> Share {
+/// Returns the heartbeats that ask for confirmations in calms, and the number of those that the member confirmed.
+/// `barred` are the places of the heartbeats that the member must not confirm.
+pub(super) fn confirmed(
+    frames: &[Seen],
+    port: usize,
+    calms: &[Calm],
+    timing: &Timing,
+    barred: &HashSet<usize>,
+) -> Share {
     let mut share = Share::default();
     for (at, seen) in frames.iter().enumerate() {
+        if barred.contains(&at) {
+            continue;
+        }
         let Some(beat) = seen
             .beat()
             .filter(|_| seen.port != port && is_heartbeat(seen))

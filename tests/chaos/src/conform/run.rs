@@ -497,9 +497,9 @@ impl<'a> Judgment<'a> {
 
         let lasts = timing.waiter_timeout();
         let votes = votes::check(&frames, CANDIDATE, &self.candidate.starts, lasts);
-        let confirmed = checks::confirmed(&frames, CANDIDATE, &self.calms, timing);
+        let confirmed = checks::confirmed(&frames, CANDIDATE, &self.calms, timing, &votes.barred);
         let detail = format!(
-            "{} of {} heartbeats in calms",
+            "{} of {} heartbeats in calms that it may confirm",
             confirmed.used, confirmed.all
         );
         report.add_condition(CONFIRMS, confirmed.all > 0 && confirmed.is_good(), detail);
@@ -509,7 +509,7 @@ impl<'a> Judgment<'a> {
         let starts = format!("{} starts", self.candidate.starts.len());
         report.add_violations(FIRST_VOTE, &votes.early, starts);
 
-        // A program of a lower level may lose its token numbers. The clock makes its tokens differ.
+        // At a lower level, the judge does not check that the numbers of the program's tokens grow.
         let forgetful = (level < Level::Full).then(|| self.mac());
         let violations = checks::equal_tokens(&frames, forgetful);
         report.add_violations(

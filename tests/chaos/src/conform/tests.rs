@@ -180,7 +180,53 @@ fn unanswered_heartbeats_are_counted() {
         // Outside of the calm.
         heartbeat(1_000, 0, token(10, 0), 2),
     ];
-    let share = checks::confirmed(&frames, CANDIDATE, &calm, &timing);
+    let share = checks::confirmed(&frames, CANDIDATE, &calm, &timing, &judge(&frames).barred);
     assert_eq!((share.used, share.all), (1, 2));
     assert!(!share.is_good());
+}
+
+#[test]
+fn heartbeats_that_the_member_must_not_confirm_do_not_count() {
+    let timing = Timing::tolerant(ms(100));
+    let calm = [Calm {
+        from: Duration::ZERO,
+        to: ms(5_000),
+    }];
+    let share = |frames: &[Seen], starts: &[Duration]| {
+        let barred = votes::check(frames, CANDIDATE, starts, LASTS).barred;
+        let share = checks::confirmed(frames, CANDIDATE, &calm, &timing, &barred);
+        (share.used, share.all)
+    };
+    let (first, second) = (token(10, 0), token(99, 1));
+    // The vote of the member ends 400 ms after it has read the heartbeat.
+    let bound = [
+        heartbeat(0, 0, first, 0),
+        confirm(20, 0, first, 0),
+        heartbeat(100, 1, second, 0),
+        heartbeat(410, 1, second, 1),
+        heartbeat(500, 1, second, 2),
+    ];
+    assert_eq!(share(&bound, &[]), (1, 2));
+    // The member gives way to another owner, and still confirms its own tenure.
+    let gives_way = [
+        heartbeat(0, CANDIDATE, token(10, CANDIDATE), 0),
+        heartbeat(100, 1, second, 0),
+        heartbeat(399, 1, second, 1),
+        heartbeat(500, 1, second, 2),
+    ];
+    assert_eq!(share(&gives_way, &[]), (0, 1));
+    // The token has only moved on.
+    let moves_on = [
+        heartbeat(0, CANDIDATE, token(10, CANDIDATE), 0),
+        heartbeat(100, 1, token(11, CANDIDATE), 0),
+    ];
+    assert_eq!(share(&moves_on, &[]), (0, 1));
+    // The program needs 300 ms to start.
+    let starts = [
+        heartbeat(100, 0, first, 0),
+        seen(300, CANDIDATE, mac(0), &Message::WhereIsToken, &[]),
+        heartbeat(699, 0, first, 1),
+        heartbeat(701, 0, first, 2),
+    ];
+    assert_eq!(share(&starts, &[ms(50)]), (0, 1));
 }

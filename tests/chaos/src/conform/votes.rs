@@ -1,6 +1,6 @@
 //! The rules of confirmations (`docs/reference/lab2/grades.md`), judged by the frames of one member.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ring_segment::{Confirmation, MacAddr, Message, Seen, Token};
@@ -14,14 +14,25 @@ struct Vote {
     token: Token,
     holder: MacAddr,
     until: Duration,
+    /// The latest time at which the vote can end by the member's own clock.
+    until_max: Duration,
 }
 
 impl Vote {
     /// Whether the member may confirm the tenure of `holder` with `token`.
     fn permits(&self, at: Duration, token: Token, holder: MacAddr) -> bool {
+        at + TOLERANCE >= self.until || self.is_released_by(token, holder)
+    }
+
+    /// Whether the member must confirm the tenure of `holder` with `token`, if it knows no stronger token.
+    fn demands(&self, at: Duration, token: Token, holder: MacAddr) -> bool {
+        at >= self.until_max || self.is_released_by(token, holder)
+    }
+
+    fn is_released_by(&self, token: Token, holder: MacAddr) -> bool {
         let is_newer = token.beats(&self.token) || token == self.token;
         let same_chain = token.chain() == self.token.chain();
-        at + TOLERANCE >= self.until || is_newer && (same_chain || holder == self.holder)
+        is_newer && (same_chain || holder == self.holder)
     }
 }
 
@@ -36,6 +47,9 @@ pub(super) struct VoteFindings {
     pub early: Vec<String>,
     /// The number of confirmations.
     pub count: usize,
+    /// The places of heartbeats that the member must not confirm, or may be unable to confirm: it was started recently,
+    /// its vote is for another tenure, or it has just lost a tenure.
+    pub barred: HashSet<usize>,
 }
 
 /// Checks the confirmations of the member at `port`. `starts` are the start times of the member's program. `lasts` is
@@ -54,10 +68,19 @@ pub(super) fn check(
     let mut own: Option<Token> = None;
     let mut starts = starts.iter().peekable();
     let mut silent_until = Duration::ZERO;
-    for seen in frames {
+    // The time from which the member is able to confirm tenures. It counts from the program's first frame, because the
+    // program may need some time to start.
+    let mut able_from = Some(Duration::ZERO);
+    // The end of the member's vote for its own tenure.
+    let mut own_until = Duration::ZERO;
+    for (place, seen) in frames.iter().enumerate() {
         while let Some(start) = starts.next_if(|start| **start <= seen.at) {
             // The new process knows nothing of the vote. Therefore it confirms nothing until the vote has ended.
             (vote, silent_until) = (None, *start + lasts);
+            (own, own_until, able_from) = (None, Duration::ZERO, None);
+        }
+        if seen.port == port {
+            able_from.get_or_insert(seen.at + lasts);
         }
         if let Message::TokenWasHereRecently { token, .. } = seen.message
             && seen.is_broadcast()
@@ -84,10 +107,19 @@ pub(super) fn check(
         if let (Some(beat), Some(token)) = (seen.beat(), seen.message.token()) {
             if seen.port != port {
                 heartbeats.insert((token, beat), (seen.at, seen.author));
+                let is_able = able_from.is_some_and(|from| seen.at >= from);
+                // An owner that gives way still confirms its own tenure until its last confirmation ends.
+                let is_own = own.is_none_or(|own| own.chain() == token.chain());
+                let is_free = (is_own || seen.at >= own_until)
+                    && vote.is_none_or(|vote| vote.demands(seen.at, token, seen.author));
+                if !(is_able && is_free) {
+                    findings.barred.insert(place);
+                }
             } else if seen.is_broadcast() {
                 // The author confirms its own tenure. Its vote for another tenure stays.
                 let vote = vote.filter(|vote| !vote.permits(seen.at, token, seen.author));
                 findings.second.extend(vote.map(|vote| text(seen, &vote)));
+                own_until = seen.at + lasts;
             }
         }
         let Some(confirmed) = seen.confirmation().filter(|_| seen.port == port) else {
@@ -117,13 +149,16 @@ pub(super) fn check(
         }
         // The member counts from the moment at which it read the heartbeat. Only the time of sending is known here.
         let mut until = sent + confirmed.lasts;
+        let mut until_max = seen.at + confirmed.lasts;
         if let Some(vote) = vote.filter(|vote| vote.holder == holder) {
             until = until.max(vote.until);
+            until_max = until_max.max(vote.until_max);
         }
         vote = Some(Vote {
             token,
             holder,
             until,
+            until_max,
         });
     }
     findings
@@ -134,6 +169,7 @@ fn text(seen: &Seen, vote: &Vote) -> String {
         token,
         holder,
         until,
+        until_max: _,
     } = vote;
     format!(
         "until {until:?} it confirms {token:?} of {holder}, but: {}",
