@@ -132,11 +132,11 @@ declare_faults! {
         Flood[node] { count: u16 },
         /// Announces a stranger's token to all nodes.
         Announce[] { claim: ForgedId },
-        /// A stranger passes a forged token to the node.
+        /// Gives a stranger's token to the node.
         Give[node] { claim: ForgedId },
         /// Changes the behavior of the node's programs.
         Jobs[node] { #[serde(rename = "mood")] behavior: ProgramBehavior },
-        /// Begins or ends local work that needs the token of the node.
+        /// Makes local work request the node's token, or ends the request.
         Work[node] { wants: bool },
         /// Makes a leader pass its token.
         Yield[node],
