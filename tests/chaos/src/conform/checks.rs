@@ -19,7 +19,7 @@ impl Calm {
     }
 }
 
-/// Number of opportunities, and number of opportunities that the member used.
+/// Number of occasions, and number of occasions that the member used.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Share {
     pub used: usize,
@@ -52,7 +52,8 @@ pub(super) fn equal_tokens(frames: &[Seen], forgetful: Option<MacAddr>) -> Vec<S
     errors.map(|error| error.to_string()).collect()
 }
 
-/// Returns two sets: the heartbeats in calms that ask for confirmations, and those that the member confirmed.
+/// Returns the number of heartbeats in calms that ask for confirmations, and the number of those that the member
+/// confirmed.
 pub(super) fn confirmed(frames: &[Seen], port: usize, calms: &[Calm], timing: &Timing) -> Share {
     let mut share = Share::default();
     for (at, seen) in frames.iter().enumerate() {
