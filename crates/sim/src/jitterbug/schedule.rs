@@ -110,7 +110,7 @@ declare_faults! {
     /// A fault or user action of Jitterbug.
     #[serde(tag = "fault", rename_all = "kebab-case")]
     SystemFault {
-        /// Makes the network lose broadcasts to the node, or deliver them again.
+        /// Loses broadcasts to the node, or lets them reach the node again.
         Unreached[node] { unreached: bool },
         /// Kills the process.
         End[node] => Self::Start { node },

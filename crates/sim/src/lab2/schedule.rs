@@ -245,7 +245,7 @@ declare_faults! {
         Disk[node] { full: bool },
         /// Limits the payloads that the node's interface carries. The limit continues after the end of the faults.
         Mtu[node] { mtu: u16 },
-        /// Loses all frames to the node, or delivers them again.
+        /// Loses all frames to the node, or lets them reach the node again.
         Deaf[node] { deaf: bool },
         /// Loses the unicasts from the node or to the node, or makes the node's interface refuse them.
         Unicast[node] {
@@ -254,7 +254,7 @@ declare_faults! {
             #[serde(default)]
             refused: bool,
         },
-        /// Loses broadcasts to the node, or delivers them again.
+        /// Loses broadcasts to the node, or lets them reach the node again.
         Broadcast[node] { lost: bool },
         /// Cuts the node off from all other nodes, or connects it again.
         Aside[node] { aside: bool },
