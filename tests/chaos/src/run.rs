@@ -20,7 +20,7 @@ use crate::stranger::Pool;
 
 /// Time that is added to the protocol's bounds, because processes need time to start and frames need time to arrive.
 const BOUND_MARGIN: Duration = Duration::from_millis(300);
-/// Duration of the first part of a calm. During this part, the run only observes the ring.
+/// Duration of the part of a calm during which the run only observes the ring.
 const QUIET_TIME: Duration = Duration::from_millis(700);
 /// Duration of the part of a calm during which the members want the token.
 const WANTS_TIME: Duration = Duration::from_secs(2);

@@ -12,7 +12,7 @@ pub(super) struct Jobs {
     /// The last requested job.
     pub request: Option<OnceRequest>,
     begun: Option<(u64, JobName)>,
-    /// The start of each job's last run. The map is cleared when a node announces runs.
+    /// The start of each job's last run. The map is cleared when another node announces runs.
     runs: BTreeMap<JobName, Instant>,
 }
 

@@ -39,7 +39,7 @@ impl Output {
 
 pub(super) struct Oracle {
     pub link_up: bool,
-    /// The address that the interface lost just before. As its next frame, the node may send one more LEAVING from this
+    /// The address that the interface has just lost. As its next frame, the node may send one more LEAVING from this
     /// address.
     pub lost_address: Option<MacAddr>,
     pub shutting_down: bool,
@@ -292,8 +292,8 @@ impl Oracle {
         );
     }
 
-    /// Checks that promises of members for this tenure support the grade, and that the grade ends before these
-    /// promises.
+    /// Checks that promises of members for this tenure support the grade, and that the grade does not last longer than
+    /// these promises.
     fn check_grade(&self, machine: &Lab2) {
         let grade = machine.grade();
         let until = machine.grade_until();

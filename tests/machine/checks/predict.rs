@@ -72,8 +72,8 @@ impl Before {
         assert_eq!(machine.poll_timeout(), self.due);
     }
 
-    /// Whether a frame is dropped because of its author's profile. Members ignore an author that receives no frames
-    /// from other members. Members refuse an offer after its giver has given up the offer.
+    /// Whether a frame is dropped because of its author's profile. Members ignore an author that hears no other member.
+    /// Members refuse an offer after its giver has given up the offer.
     fn is_dropped(&self, output: &Output) -> bool {
         let is_reason =
             |reason: &DropReason| matches!(reason, DropReason::AuthorDeaf | DropReason::StaleOffer);

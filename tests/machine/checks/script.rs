@@ -34,7 +34,7 @@ pub(super) enum Step {
     Link(LinkChange),
     /// Gives the state machine a command.
     Command(ScriptedCommand),
-    /// Makes the link refuse this number of frames, at most sixteen.
+    /// Makes the link refuse this many of the next frames, at most sixteen.
     Refuse(u8),
     /// Restarts the node's process with its stored state.
     Restart,
@@ -99,7 +99,7 @@ pub(super) struct ScriptedFrame {
 /// The profile of a member.
 #[derive(Debug, Arbitrary)]
 pub(super) struct ScriptedProfile {
-    /// The flags. One flag means that the member receives no frames from other members.
+    /// The flags. One flag means that the member hears no other member.
     pub flags: u8,
     /// The MTU divided by 8.
     pub mtu: u8,

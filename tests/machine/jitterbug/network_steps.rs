@@ -335,7 +335,7 @@ impl Harness {
     }
 }
 
-/// Returns the terms for the end of a datagram.
+/// Returns the terms at the end of a datagram.
 fn trailer(from: u8) -> Vec<u8> {
     wire::terms(from).map_or_else(Vec::new, |terms| wire::tp6(terms).split_off(1))
 }

@@ -195,7 +195,7 @@ impl Oracle {
         assert!((LEASE_MIN..=own).contains(&lease), "a lease of {lease:?}");
     }
 
-    /// Checks after a timeout that the node uses another node's lease only while it receives messages of that node.
+    /// Checks after a timeout that another node's lease is used only while that node is heard.
     fn check_terms(&self, node: &Jitterbug) {
         let (lease, own) = (node.lease(), node.options().own_lease());
         let heard_at = self.heard_at;

@@ -59,7 +59,7 @@ pub(super) enum Step {
     Stall(u16),
     /// Sets the monotonic clock back by this many milliseconds.
     ClockBack(u8),
-    /// Ends the last job or an earlier job, even if the script has already ended that job.
+    /// Ends the last job or an earlier job, even if the end of that job was already reported.
     Job(u8, Outcome),
     Command(ScriptedCommand),
     Net(NetworkChange),

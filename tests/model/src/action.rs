@@ -11,8 +11,8 @@ use crate::state::{FlyingFrame, Ring};
 pub enum Action {
     /// Delivers a frame. The link may refuse the answers.
     Deliver { frame: usize, refused: bool },
-    /// A node was stalled for a long time and continues. Then the node reads a frame that waited during the whole
-    /// stall, or that arrived only then.
+    /// Ends a long stall of a node. The node then reads a frame that waited during the whole stall, or that has just
+    /// arrived.
     Late { frame: usize, waited: bool },
     /// Delivers an offer to every node, with the broadcast address as its destination.
     Mislead { frame: usize },

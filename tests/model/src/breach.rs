@@ -25,7 +25,7 @@ pub enum Breach {
         /// The fencing token of the earlier tenure.
         token: Token,
     },
-    /// `docs/reference/lab2/promises.md Q6`: the fencing tokens of a node never decrease.
+    /// `docs/reference/lab2/promises.md Q6`: the fencing tokens of a node only grow.
     #[error("the fencing tokens of {} go back from {} to {}", name(*.node), show(.before), show(.after))]
     TenureWentBack {
         node: usize,
@@ -87,10 +87,10 @@ pub enum Breach {
     /// `docs/reference/lab2/promises.md Q5`: the tables of two nodes differ.
     #[error("the tables of {} differ", both(.nodes))]
     TablesDiffer { nodes: [usize; 2] },
-    /// `docs/reference/lab2/promises.md Q2`: the owners hand the token over repeatedly, and no node has time to use it.
+    /// `docs/reference/lab2/promises.md Q2`: the owners hand the token over again and again, and no node can use it.
     #[error("no node can use the token")]
     OutOfUse,
-    /// In an idle ring, frames and timeouts follow each other endlessly at the same time.
+    /// In an idle ring, frames and timeouts follow each other endlessly while no time passes.
     #[error("frames and timeouts at one time are endless")]
     Busy,
 }

@@ -1,6 +1,6 @@
 //! The run after the faults: the split of the segment has ended, every frame arrives at once, and all clocks run at the
-//! same speed. Crashed nodes stay dead, and down or narrow links stay so. The ring must reach the state with one owner
-//! in time, from every state.
+//! same speed. Crashed nodes stay dead, and links stay down or narrow. From every state, the ring must reach one owner
+//! in time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use stateright::{Checker, HasDiscoveries, Model, Path, Property};
 
 use crate::recoveries::Recoveries;
 
-/// The name of the property that holds for every step.
+/// The name of the property that every step must have.
 const SAFE: &str = "no step breaks a rule";
 
 /// A system with a scenario. The checker explores all its runs.

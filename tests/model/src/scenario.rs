@@ -79,7 +79,7 @@ counts! {
         /// The link of a node refuses all frames that the node sends in response to one input.
         refused "refused",
         /// A node is stalled for longer than WAITER_TIMEOUT. After the stall, the node first reads one frame. This
-        /// frame waited during the whole stall, or arrived only then.
+        /// frame waited during the whole stall, or has just arrived.
         stalls "stalls",
         /// The segment delivers an offer to all nodes, with the broadcast address as its destination.
         misled "misled",

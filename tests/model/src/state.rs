@@ -103,8 +103,8 @@ impl Ring {
         flying
     }
 
-    /// Records a tenure. Removes a recorded tenure if every node has had a stronger tenure. If such a tenure repeated,
-    /// an earlier check would already report a broken rule.
+    /// Records a tenure. Removes a recorded tenure if every node has had a stronger tenure. A repetition of such a
+    /// tenure would already break another rule.
     fn note_tenure(&mut self, node: usize, token: Token) -> Option<Breach> {
         if self.tenures.contains(&token) {
             return Some(Breach::SecondTenure { node, token });

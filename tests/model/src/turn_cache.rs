@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ring_proto::time::Instant;
 
-/// The number of entries after which the cache is cleared. In a deep run, this number of entries uses some hundred MB.
+/// The number of entries at which the cache is cleared. In a deep run, this number of entries uses some hundred MB.
 const CACHE_ENTRIES_MAX: usize = 200_000;
 
 /// The node and the input on which an outcome depends. The outcome also depends on the scenario, which is the same for

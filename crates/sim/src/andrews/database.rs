@@ -229,7 +229,7 @@ impl World {
         }
     }
 
-    /// Checks that a node knows if the database refuses the node's writes, even if reads succeed.
+    /// Checks that a node knows that the database refuses its writes, even if its reads succeed.
     fn check_refusal(&mut self, at: usize) {
         let own = &self.nodes[at].own;
         let is_refused = own.process.is_refused && own.behavior == DatabaseBehavior::ReadOnly;

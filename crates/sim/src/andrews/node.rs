@@ -42,13 +42,13 @@ pub(super) struct Process {
     pub(super) passed: Option<u64>,
     /// The last job that a read-only database has refused.
     pub(super) refused: Option<u64>,
-    /// Whether the read-only database refused a write of the process, and no later write succeeded.
+    /// Whether the process received a refusal of the read-only database, and no write has succeeded since then.
     pub(super) is_refused: bool,
     /// The last time at which the database or its host was slow or failed.
     pub(super) troubled_at: Option<u64>,
     /// The time at which the process's link went down; `None` if the link is up.
     pub(super) alone_since: Option<u64>,
-    /// The time at which the process first reported a missing successor; `None` if the process has a successor.
+    /// The time at which the process lost its successor or began to join; `None` if the process has a successor.
     pub(super) lost_at: Option<u64>,
     /// The last time at which a stranger connected in a node's name.
     pub(super) forged_at: Option<u64>,

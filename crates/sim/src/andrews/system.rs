@@ -30,7 +30,7 @@ use crate::kernel::trace::Trace;
 /// connections that the state machine has given up. The remaining half is enough: the state machine needs 22
 /// connections, and one more to refuse other peers.
 const CONNECTIONS_MAX: u16 = 64;
-/// A length that is greater than the length of each sent datagram.
+/// A length that no sent datagram reaches.
 const DATAGRAM_LEN_MAX: usize = 64;
 
 pub(super) type World = simulation::Simulation<AndrewsSystem>;
@@ -75,7 +75,7 @@ pub(super) struct AndrewsSystem {
     pub(super) clients: Clients,
     /// The times of the latest changes of the coordinator's beat or of the coordinator's row.
     pub(super) beats: VecDeque<u64>,
-    /// The number of nodes with a token, and the time at which the last of these nodes lost its token.
+    /// The number of nodes with a token. If no node has a token: the time since which no node has a token.
     pub(super) holders: usize,
     pub(super) idle_since: u64,
     pub(super) trace: Trace,

@@ -174,7 +174,7 @@ impl Open {
         self.write(|open| writeln!(open.events, "{record}"));
     }
 
-    /// Writes the frames that nodes sent until `now`.
+    /// Writes the frames that have left by `now`.
     fn write_sent_by(&mut self, now: Duration) {
         while let Some(first) = self.waiting.first_entry().filter(|f| f.key().0 <= now) {
             let ((at, _), (from, frame)) = first.remove_entry();

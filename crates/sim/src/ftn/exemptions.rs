@@ -1,5 +1,4 @@
-//! The excuses for broken promises. Only this module excuses broken promises. It follows the document's list of
-//! exceptions.
+//! The excuses for broken promises. Only this module excuses broken promises, and only as far as the document allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,8 +56,8 @@ pub(super) struct Exemptions {
     handed_over: Vec<bool>,
     /// The tokens that servers handed over before they left.
     left: Vec<u64>,
-    /// The last time at which a leader needed a smaller quorum than other servers. A leader with a smaller quorum does
-    /// not know all servers.
+    /// The last time at which a leader needed fewer servers for its quorum than other servers do. A leader with a
+    /// smaller quorum did not know all servers yet.
     unaware: Option<u64>,
     /// The tokens that each server knows.
     pub(super) known: Vec<u64>,
@@ -148,7 +147,7 @@ impl Exemptions {
     /// Records that a server leads with this number. With Q = 1, the server perhaps never met leaders with larger
     /// numbers. A cold leader has not met those leaders because it was dead. A warm leader has not met those leaders
     /// because it was cut off. The warm leader was marked DOWN, and does not know of this mark. The warm leader counts
-    /// as one of two leaders, even if the second leader is dead.
+    /// as one of two leaders, even if the other leader is dead.
     pub(super) fn note_take_over(&mut self, now: u64, server: usize, number: u64, is_warm: bool) {
         if self.quorum > 1 {
             return;
@@ -162,8 +161,8 @@ impl Exemptions {
         }
     }
 
-    /// Records the loss of a leader. With Q = 1, a new leader may continue with a smaller number than the lost leader's
-    /// number.
+    /// Records the loss of a leader. With Q = 1, another leader may continue with a smaller number than the lost leader
+    /// had.
     fn note_leader_lost(&mut self, server: usize) {
         let number = self.known_configuration[server];
         let mut others = (0..self.leading.len()).filter(|other| *other != server);

@@ -133,7 +133,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the CT of clients that know all servers.
+    /// Returns the CT of clients that have heard of all servers.
     pub fn client_timeout(&self) -> Duration {
         let deviant = self
             .deviant

@@ -15,7 +15,7 @@ const PROGRAM_TIME_MAX: Duration = Duration::from_millis(3);
 const FIRST_RESTORE_MIN: Duration = Duration::from_millis(600);
 /// The maximum number of bytes in flight on a connection.
 const WINDOW_BYTES: usize = 4096;
-/// If a split delays a message, the sender repeats it after this time.
+/// A message that a split has held up is sent again after this time.
 pub(super) const RESEND_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy)]

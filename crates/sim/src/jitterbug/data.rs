@@ -26,7 +26,7 @@ pub(super) fn number_of(data: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Whether the bytes are data that a node made, and complete.
+/// Whether the bytes are complete data that a node made.
 pub(super) fn is_whole(data: &[u8], plan: &DataPlan) -> bool {
     if !plan.computes {
         return data.iter().all(u8::is_ascii_digit);

@@ -106,7 +106,7 @@ impl JitterbugSystem {
     }
 
     /// Checks a leader that gives up its token because of a stronger token. If the leader has followers, it must not
-    /// give way to a token that has been at only one node.
+    /// give way to a token that only one node has had.
     fn check_giving_way(&mut self, at: u64, own: &NodeData, node: usize, rival: u32) {
         let renew_timeout = nanos(self.options.renew_timeout);
         let is_followed = own
@@ -125,7 +125,7 @@ impl JitterbugSystem {
         }
     }
 
-    /// Handles a pass that the giver counts as failed or unknown. If the candidate has the token, the giver must not
+    /// Handles a pass that failed or that the giver aborted. If the candidate has the token, the giver must not
     /// continue with this token.
     fn on_not_passed(&mut self, own: &mut NodeData, node: usize, to: IpAddr) {
         if self.end_pass(own.id, node, to) {

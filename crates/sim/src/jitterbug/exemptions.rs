@@ -1,4 +1,4 @@
-//! The only module that excuses broken promises. It follows the document's list of exceptions.
+//! The only module that excuses broken promises, as far as the document allows.
 
 use super::outcome::Excuse;
 
@@ -19,8 +19,7 @@ pub(super) struct Exemptions {
     /// Whether a stranger has announced a longer lease than the nodes have. A new node waits for the duration of such a
     /// lease.
     pub(super) has_long_lease: bool,
-    /// Whether a node forgot a node from which it never received a message. The forgotten node may still be in the
-    /// lists of other nodes.
+    /// Whether a node forgot a node that it never heard. The forgotten node may still be in the lists of other nodes.
     pub(super) has_forgotten: bool,
     /// The reason for which two nodes use tokens with the same id. Each of these tokens moves in the order of its own
     /// list.

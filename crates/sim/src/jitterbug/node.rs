@@ -29,7 +29,7 @@ pub(super) struct NodeData {
     pub(super) uses: bool,
     /// The end of the node's lease, by the node's clock.
     pub(super) lease_until: Instant,
-    /// The simulated time at which the node last got a token from a giver.
+    /// The simulated time at which the node last got a token from another node.
     pub(super) received: Option<u64>,
     /// The number of times that this process became leader.
     pub(super) led: u64,
@@ -81,7 +81,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Returns the programs of a process; no program is running.
+    /// Returns the programs of a process in which no program runs.
     pub(super) fn of(behavior: ProgramBehavior) -> Self {
         Self {
             behavior,

@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// Checks that a node gives up a token after a candidate has accepted it.
+    /// Checks that a node does not continue with a token that another node has accepted.
     fn check_token(&mut self, at: usize, input: &InputEvents) {
         let now = self.now;
         let own = &self.nodes[at].own;

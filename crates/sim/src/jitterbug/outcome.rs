@@ -45,7 +45,7 @@ texts! {
         Full "list full",
         /// Ids began again at 1, because a stranger forged an id near the maximum.
         Wrapped "ids began again",
-        /// A live node was skipped after the end of a split because it had penalties.
+        /// After the end of a split, a live node was skipped because it had penalties.
         Skipped "node skipped for its penalties",
         /// A node that never answered was removed from a list.
         Forgotten "node forgotten that never answered",
@@ -84,13 +84,13 @@ counters! {
     }
     most {}
     longest {
-        /// The time from the end of the faults until one token was left.
+        /// The time from the end of the faults until only one token was left.
         settled_after,
         /// The time from the death of a leader to the next leader.
         replaced_after,
-        /// The time from the end of a split until one token was left.
+        /// The time from the end of a split until only one token was left.
         merged_after,
-        /// The time from the moment when one token was left until all lists were equal.
+        /// The time from the moment when only one token was left until all lists were equal.
         equal_after,
         /// The time until every node had led.
         led_after,

@@ -14,8 +14,8 @@ use crate::kernel::streams::StreamConditions;
 
 /// The maximum number of merges and restores until one token is left after the faults.
 const MERGES_MAX: u32 = 3;
-/// The time after which the leases that strangers announced expire. After this time, the leases of nodes that received
-/// the strangers' messages expire too.
+/// The time after which the leases that strangers announced no longer count. After this time, the leases of nodes that
+/// heard the strangers do not count either.
 const TERMS_EXPIRY: Duration = Duration::from_secs(44);
 
 impl World {
@@ -191,7 +191,7 @@ impl World {
         live.all(|at| list(at) == first)
     }
 
-    /// Checks that a new leader leads in time after the leader's death, and restarts the dead node.
+    /// Checks that another node leads in time after the leader's death, and starts the dead node again.
     fn check_leader_replacement(&mut self, bounds: &Bounds) -> bool {
         let leads = |sim: &Self| sim.live().find(|&at| sim.nodes[at].own.uses);
         let found = self.run_until(bounds.rotation_time(2, self.dead_entries()), |sim| {

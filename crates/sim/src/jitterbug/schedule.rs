@@ -110,7 +110,7 @@ declare_faults! {
     /// A fault or user action of Jitterbug.
     #[serde(tag = "fault", rename_all = "kebab-case")]
     SystemFault {
-        /// Makes the network lose broadcasts to the node, or deliver them again.
+        /// Loses broadcasts to the node, or lets them reach the node again.
         Unreached[node] { unreached: bool },
         /// Kills the process.
         End[node] => Self::Start { node },
@@ -132,11 +132,11 @@ declare_faults! {
         Flood[node] { count: u16 },
         /// Announces a stranger's token to all nodes.
         Announce[] { claim: ForgedId },
-        /// A stranger passes a forged token to the node.
+        /// Gives a stranger's token to the node.
         Give[node] { claim: ForgedId },
         /// Changes the behavior of the node's programs.
         Jobs[node] { #[serde(rename = "mood")] behavior: ProgramBehavior },
-        /// Begins or ends local work that needs the token of the node.
+        /// Makes local work request the node's token, or ends the request.
         Work[node] { wants: bool },
         /// Makes a leader pass its token.
         Yield[node],

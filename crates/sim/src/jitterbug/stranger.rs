@@ -274,7 +274,7 @@ impl World {
     }
 }
 
-/// Returns the token id for this number, reduced to 31 bits and at least 1.
+/// Returns the token id for this number, which is limited to 31 bits and at least 1.
 fn token(id: u32, leads: bool) -> TokenId {
     let most = i32::MAX.unsigned_abs();
     TokenId::new(id.clamp(1, most), leads).expect("1 to 2^31 - 1 is within 31 bits")

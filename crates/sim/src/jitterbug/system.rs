@@ -26,7 +26,7 @@ use crate::kernel::trace::Trace;
 /// The maximum number of connections of a node: 16 incoming connections, one outgoing connection, and some connections
 /// that the node refuses.
 const CONNECTIONS_MAX: u16 = 24;
-/// A length that is greater than the length of each datagram.
+/// A length that no datagram reaches.
 const DATAGRAM_LEN_MAX: usize = 64;
 
 pub(super) type World = simulation::Simulation<JitterbugSystem>;

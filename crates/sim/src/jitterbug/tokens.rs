@@ -64,7 +64,7 @@ impl Tokens {
         };
     }
 
-    /// Records that a node has accepted a token. The giver may be dead, or may have lost the token. The end of the
+    /// Records that a node has accepted a token. The giver may be dead, or may have given up the token. The end of the
     /// giver's pass counts only if the giver still has the token.
     pub(super) fn on_accepted(&mut self, id: u32, from: usize, by: usize) {
         if self.leaders.get(&from) == Some(&id) {

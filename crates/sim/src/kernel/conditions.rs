@@ -11,7 +11,7 @@ pub struct NetworkConditions {
     pub duplicate: u16,
     /// The rate of copies that arrive later than their message.
     pub reorder: u16,
-    /// The maximum extra delay of such a late copy.
+    /// The maximum extra delay of a copy that arrives later than its message.
     pub reorder_by: u64,
     /// The extra delay of all messages.
     pub delay: u64,

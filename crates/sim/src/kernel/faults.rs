@@ -99,8 +99,8 @@ declare_faults! {
 }
 
 declare_faults! {
-    /// Faults of connections. A fault of connections. It applies only to connections that are made after the fault
-    /// begins. A `rate` is a number of connections per thousand.
+    /// A fault of connections. It applies only to connections that are made after the fault begins. A `rate` is a
+    /// number of connections per thousand.
     #[serde(tag = "fault", rename_all = "kebab-case")]
     StreamFault {
         /// Resets `rate` connections per thousand after a random number of bytes.

@@ -53,7 +53,7 @@ pub enum Event<E, P, A> {
     One { message: Message<P, A>, at: u32 },
     /// The next step arrives at this end of a connection.
     Stream(usize, Side),
-    /// The kernel at one end of a connection closes the connection, because no acknowledgement came.
+    /// The kernel at one end of a connection gives up the connection, because no acknowledgement came.
     GiveUp(usize, Side),
     /// A node's deadline may be reached.
     Wake(u32),
@@ -63,7 +63,7 @@ pub enum Event<E, P, A> {
     Act(u32),
     /// An event of the system.
     System(E),
-    /// An event of the system for one process (one life) of a node.
+    /// An event of the system for one process of a node.
     Life { node: u32, life: u32, event: E },
 }
 

@@ -174,8 +174,8 @@ pub trait Schedule: Clone + PartialEq + Nodes {
         Duration::from_micros(self.parts().time_us)
     }
 
-    /// Returns a copy of the schedule from which one node and all its actions are removed. Renumbers the nodes with
-    /// higher numbers. The last node stays.
+    /// Returns a copy of the schedule without a node and without the actions that name this node. Renumbers the nodes
+    /// with higher numbers. The last node stays.
     fn without(&self, node: usize) -> Self {
         let mut fewer = self.clone();
         if fewer.nodes() > 1 && fewer.take_node(node) {

@@ -14,7 +14,7 @@ use ring_runtime::driver::{Changed, Connection, Connections, Network, Streams};
 /// The number of bytes that a connection holds between a writer and a reader.
 const WINDOW_BYTES: usize = 4096;
 
-/// A node's connections. Static dispatch saves this cost in a system without connections.
+/// A node's connections. Static dispatch lets a system without connections avoid their cost.
 pub trait Carrier<P> {
     /// Whether the system has connections.
     const ANY: bool;
@@ -233,7 +233,7 @@ impl<P> ConnectionTable<P> {
         self.changed[node].push_back(Changed::Listener);
     }
 
-    /// Sets the address from which a node connects in the future.
+    /// Sets the address from which a node connects from now on.
     pub(super) fn set_address(&mut self, node: usize, address: P) {
         self.ensure_node(node);
         self.addresses[node] = Some(address);

@@ -38,7 +38,7 @@ impl Moment {
 pub enum Route {
     /// The message goes to every node except the sender.
     All,
-    /// The message goes to one node, or to no node if its address is unknown.
+    /// The message goes to one node, or to no node if the address belongs to no node.
     One(Option<usize>),
     /// Several nodes, in this order.
     Several(Vec<usize>),

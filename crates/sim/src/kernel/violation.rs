@@ -41,7 +41,7 @@ pub const MAX_VIOLATIONS: usize = 8;
 pub struct Violation<R> {
     /// The time from the start of the run.
     pub at: Duration,
-    /// The node, if the violation concerns a certain node.
+    /// The node, if the violation concerns one node.
     pub node: Option<usize>,
     /// The rule.
     pub rule: R,
@@ -76,8 +76,8 @@ pub struct Outcome<R, S> {
 }
 
 impl<R: Copy + Eq, S: Default> Outcome<R, S> {
-    /// Returns the outcome of a run that ended with a panic of the state machine. The faults of the run last `time_us`
-    /// microseconds.
+    /// Returns the outcome of a run whose state machine panicked with the message `details`. The faults of the run last
+    /// `time_us` microseconds.
     pub fn from_panic(time_us: u64, rule: R, details: String) -> Self {
         let violation = Violation {
             at: Duration::from_micros(time_us),

@@ -346,7 +346,7 @@ impl<M: Inspect> World<M> {
         self.set_mac(at, shared);
     }
 
-    /// Returns the address of the node's original network card.
+    /// Returns the address of the node's own network card.
     fn own_mac(&self, at: usize) -> MacAddr {
         card(at, self.nodes[at].own.card)
     }

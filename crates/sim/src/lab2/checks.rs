@@ -13,9 +13,9 @@ use crate::kernel::checks::Findings;
 /// The maximum number of frames that answer a received frame.
 const REPLIES_MAX: u32 = 2;
 
-/// The smallest progress that comes from a clock, in nanoseconds since 1970. It is a time in 2001.
+/// The smallest progress that comes from a clock, in nanoseconds since 1970: the year 2001.
 const CLOCK_PROGRESS_MIN: u64 = 1_000_000_000_000_000_000;
-/// The largest progress that a token gets from a clock. It is a time in 2116.
+/// The largest progress that a clock gives a token: the year 2116.
 const CLOCK_PROGRESS_MAX: u64 = 1 << 62;
 /// The maximum that a clock adds to a token's progress, in nanoseconds: 30 days.
 const CLOCK_STEP_MAX: u64 = 30 * 24 * 60 * 60 * 1_000_000_000;

@@ -1,4 +1,4 @@
-//! Stations that no longer exist. The tables list these stations, or each of these stations has sent one frame. Dead
+//! Stations that no longer exist. Either tables list these stations, or each of these stations has sent one frame. Dead
 //! stations never answer.
 
 use ring_codec::MacAddr;
@@ -14,8 +14,8 @@ fn address(number: u16) -> MacAddr {
 }
 
 impl<M: Inspect> World<M> {
-    /// Introduces `count` dead stations. Each dead station has requested the token once, or one dead station has listed
-    /// all other dead stations.
+    /// Introduces `count` dead stations. Either each dead station has requested the token once, or one dead station has
+    /// listed all other dead stations.
     pub(super) fn introduce_dead_stations(&mut self, first: u16, count: u16, spoke: bool) {
         self.system.count_fault(FaultKind::Dead);
         let all: Vec<MacAddr> = (0..count)

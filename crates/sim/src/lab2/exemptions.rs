@@ -28,7 +28,7 @@ pub(super) struct Exemptions {
     /// Whether tokens may be ahead of the wall clocks.
     floor_is_void: bool,
     doubled_chains: BTreeSet<Chain>,
-    /// The time until which nodes may break promises, or until which promises may come from a wrong node.
+    /// The end of the time in which promises may be broken or may come from another node.
     void_until: u64,
     /// Whether stamps may be lost or wrong.
     stamps_are_void: bool,
@@ -39,7 +39,7 @@ pub(super) struct Exemptions {
 impl Exemptions {
     /// Excuses the chains of an address that two nodes share. The protocol knows a station only by its address. So both
     /// nodes accept an offer to this address, and both number their chains with this address. If one of the two nodes
-    /// authored or held a chain at that time, this chain may exist twice.
+    /// authored a chain, or held a chain at that time, this chain may exist twice.
     pub(super) fn on_address_shared(&mut self, mac: MacAddr) {
         self.shared_addresses.insert(mac);
     }
@@ -93,8 +93,8 @@ impl Exemptions {
     ///
     /// - Bits flipped in a promise, or in a heartbeat that requests a promise.
     /// - Two stations share an address, and promises are known by the address.
-    /// - A node restarted with a shorter HEART_BEAT_PERIOD. So the node's earlier promise may last longer than its
-    ///   silence after the restart.
+    /// - A node restarted with a shorter HEART_BEAT_PERIOD than before. So the node's earlier promise may last longer
+    ///   than its silence after the restart.
     /// - The clock rate of a node has changed.
     /// - A node gets a different address while a node expects a wrong number of members.
     pub(super) fn void_promises(&mut self, until: u64) {
@@ -174,9 +174,9 @@ impl Exemptions {
             || self.floor_is_void && self.stateless.contains_key(&token.author)
     }
 
-    /// Whether a chain's number may be used again. In the same cases, a node may send a chain with the node's address
-    /// that the node did not store. The reason: a node with the same address authored the chain, or this node lost its
-    /// state file.
+    /// Whether a chain's number may be used again. In the same cases, a node may send a chain that has the node's
+    /// address, although the node has not stored the chain. The reason: another node authored the chain, or this node
+    /// has lost its state file.
     pub(super) fn may_reuse_number(&self, token: &Token) -> bool {
         self.doubled_chains.contains(&chain(token))
             || self.shared_addresses.contains(&token.author)

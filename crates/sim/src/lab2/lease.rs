@@ -62,7 +62,7 @@ impl<M: Inspect> World<M> {
         }
     }
     /// Returns a different node whose application may still rely on its claim. The clock of the returned node decides
-    /// whether the claim of this node has ended.
+    /// whether its claim has ended.
     pub(super) fn other_claim(
         &self,
         at: usize,

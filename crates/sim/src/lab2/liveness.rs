@@ -160,7 +160,7 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Applies a permanent fault to a live node, and makes this node request the token repeatedly. Returns the node.
+    /// Applies the permanent fault to a live node, which then requests the token repeatedly. Returns the node.
     fn apply_lasting_fault(&mut self, fault: &Fault) -> Option<usize> {
         let (Fault::Broadcast { node, .. }
         | Fault::Cut { to: node, .. }
@@ -321,9 +321,8 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Checks that no node reports a diagnostic after the end of its cause. A member that receives frames again
-    /// announces this in its next broadcast. If the owner sends no heartbeats, this broadcast is the member's next sign
-    /// of life.
+    /// Checks that no node reports a diagnostic after the end of its cause. A member that hears again announces this in
+    /// its next broadcast. If the owner sends no heartbeats, this broadcast is the member's next sign of life.
     fn check_diagnostics(&mut self, bounds: &Bounds) {
         let limit = bounds.waiter_timeout * IP_DISPUTE_TIMEOUTS
             + self.system.constants.heartbeat * SILENT_AFTER_HEARTBEATS;

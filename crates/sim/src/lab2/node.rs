@@ -85,7 +85,7 @@ pub struct NodeData {
     pub(super) knew: u64,
     /// The part of the state file that is certainly on the disk.
     pub(super) synced: StoredState,
-    /// The number of writes since the last sync of that part of the file to the disk.
+    /// The number of writes since that part of the file reached the disk.
     pub(super) unsynced: u32,
     pub(super) stamps: Vec<StoredStamp>,
     pub(super) constants: Rc<Constants>,
@@ -116,7 +116,7 @@ pub struct NodeData {
 /// The events of a state machine during one input.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct InputEvents {
-    /// The number of sent frames since the node began to handle the last received frame.
+    /// The number of frames sent since the last received frame was handled.
     pub(super) replies: u32,
     /// The stronger token that the node met while it was an owner with a quorum.
     pub(super) outdone: Option<Token>,

@@ -56,7 +56,7 @@ counters! {
         silent,
         /// Reports that a member is forgotten.
         forgotten,
-        /// Number of OWNERs that gave up the token because they could send no heartbeat.
+        /// OWNERs that gave up the token because they could send no heartbeat.
         expired_leases,
         /// Pieces of work under a token.
         jobs,

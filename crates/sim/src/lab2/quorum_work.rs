@@ -31,8 +31,8 @@ impl<M: Inspect> World<M> {
             && self.live().all(enough)
     }
 
-    /// If the node's work needs a quorum and no quorum exists, asks the members to confirm the node's tenure. Returns
-    /// whether it asks.
+    /// If the node's work needs a quorum and the node has none, asks the members to confirm its tenure. Returns whether
+    /// it asks.
     pub(super) fn ask_if_quorum_missing(&mut self, at: usize) -> bool {
         let now = self.now;
         let node = &mut self.nodes[at];

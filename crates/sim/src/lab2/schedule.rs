@@ -206,7 +206,7 @@ declare_faults! {
         /// other times follow from the heartbeat. If `percent` is 100, the node has the ring's constants.
         Constants[node] {
             percent: u16,
-            /// The number of members that this node expects. All other nodes expect the ring's number.
+            /// The number of members that the node expects, if all other nodes expect the ring's number.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             expect: Option<usize>,
         } => Self::Constants { node, percent: 100, expect: None },
@@ -245,7 +245,7 @@ declare_faults! {
         Disk[node] { full: bool },
         /// Limits the payloads that the node's interface carries. The limit continues after the end of the faults.
         Mtu[node] { mtu: u16 },
-        /// Loses all frames to the node, or delivers them again.
+        /// Loses all frames to the node, or lets them reach the node again.
         Deaf[node] { deaf: bool },
         /// Loses the unicasts from the node or to the node, or makes the node's interface refuse them.
         Unicast[node] {
@@ -254,7 +254,7 @@ declare_faults! {
             #[serde(default)]
             refused: bool,
         },
-        /// Loses broadcasts to the node, or delivers them again.
+        /// Loses broadcasts to the node, or lets them reach the node again.
         Broadcast[node] { lost: bool },
         /// Cuts the node off from all other nodes, or connects it again.
         Aside[node] { aside: bool },
@@ -265,8 +265,8 @@ declare_faults! {
         Drift[node] { millionths: i32 },
         /// Kills the process and restores an earlier version of its state file.
         Rollback[node] => Self::Start { node },
-        /// Introduces `count` dead stations, beginning with the number `first`. One of these stations lists all other
-        /// stations, or each of these stations has sent one frame.
+        /// Introduces `count` dead stations, beginning with the number `first`. Either one of these stations lists all
+        /// other stations, or each of these stations has sent one frame.
         Dead[] { first: u16, count: u16, spoke: bool },
     }
 }

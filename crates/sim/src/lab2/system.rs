@@ -28,7 +28,7 @@ use crate::kernel::streams::{ConnectionTable, NoStreams};
 use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::{node, simulation};
 
-/// The maximum number of writes of a state file that are not synced to the disk.
+/// The maximum number of writes of a state file that are not on the disk.
 const UNSYNCED_WRITES_MAX: u32 = 8;
 
 /// A simulation of several Lab2 nodes on a segment.
@@ -109,7 +109,7 @@ impl<M> Lab2System<M> {
         }
     }
 
-    /// Makes the promises void that members made shortly before `at` or later. The promises stay void as long as the
+    /// Voids the promises that members made shortly before `at`, or make later. The promises stay void as long as the
     /// slowest node's promises last.
     pub(super) fn void_promises_from(&mut self, at: u64) {
         let lasts = nanos(self.slowest.max(4 * self.constants.waiter_timeout()));

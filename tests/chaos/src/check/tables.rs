@@ -66,8 +66,8 @@ fn last_digests(
 /// Answers of the daemons to ringctl, with the place of each daemon.
 type Statuses = [(usize, serde_json::Value)];
 
-/// Checks that all stations sent the same digest, and returns the digest. A WAITER without the token sends no digest,
-/// so the check uses its status instead.
+/// Checks that all stations sent the same digest, and returns the digest. A WAITER that gets no token sends no digest,
+/// so its status is checked instead.
 fn compare(
     evidence: &Evidence,
     at: Duration,

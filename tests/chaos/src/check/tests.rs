@@ -67,7 +67,7 @@ fn take(token: Token) -> Message {
 /// Three daemons, a member and a stranger, in one cycle. The calm lasts from `CALM` to `END`.
 struct RunBuilder {
     evidence: Evidence,
-    /// Time and place of a station at which frames do not arrive during this time.
+    /// Time at which frames do not arrive at a station, and the place of the station.
     deaf: Option<(Duration, usize)>,
 }
 

@@ -19,7 +19,7 @@ impl Calm {
     }
 }
 
-/// Number of opportunities, and number of opportunities that the member used.
+/// Number of occasions, and number of occasions that the member used.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Share {
     pub used: usize,
@@ -52,7 +52,8 @@ pub(super) fn equal_tokens(frames: &[Seen], forgetful: Option<MacAddr>) -> Vec<S
     errors.map(|error| error.to_string()).collect()
 }
 
-/// Returns the heartbeats that ask for confirmations in calms, and the number of those that the member confirmed.
+/// Returns the number of heartbeats in calms that ask for confirmations, and the number of those that the member
+/// confirmed.
 /// `barred` are the places of the heartbeats that the member must not confirm.
 pub(super) fn confirmed(
     frames: &[Seen],

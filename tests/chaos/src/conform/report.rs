@@ -6,7 +6,7 @@ use std::fmt;
 pub enum Outcome {
     Passed,
     Failed,
-    /// The check is not part of the level, or the run gave no opportunity for the check.
+    /// The check is not part of the level, or the run gave no occasion for the check.
     NotApplicable,
 }
 
@@ -74,7 +74,7 @@ impl Report {
         self.add(check, outcome, detail);
     }
 
-    /// Whether all checks passed.
+    /// Whether no check failed.
     pub fn passed(&self) -> bool {
         self.failed().next().is_none()
     }

@@ -41,7 +41,7 @@ const LOCK_WAIT: &str = "10";
 const WORKS_MIN: usize = 20;
 /// Number of times that the run stops the program while the program is the owner.
 const STOPS: usize = 4;
-/// Number of times that the program hears a new owner.
+/// Number of times that the program hears another owner.
 const MEETINGS: usize = 8;
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -650,8 +650,8 @@ fn members(status: &Value) -> usize {
     status["members"].as_array().map_or(0, Vec::len)
 }
 
-/// Returns payloads that every receiver must refuse. If the author begins with six bytes of 9, it stays; the source of
-/// the frame replaces every other author.
+/// Returns payloads that every receiver must refuse. An author of six bytes of 9 stays; the source of the frame
+/// replaces every other author.
 fn garbage() -> Vec<Vec<u8>> {
     let with = |kind: u8, reserved: u8, body: &[u8]| {
         [&[kind, reserved, 0, 0, 0, 0, 0, 0][..], body].concat()

@@ -1,7 +1,7 @@
 //! A member of level *voter*: the smallest program that a ring can use. With a voter, two of three machines form a
 //! quorum, but the voter never owns the token.
 //!
-//! The member shares no code with `ringd`. The member stores only the state of the table and one vote.
+//! The member shares no code with `ringd`. It knows the state of the table and one vote.
 
 use std::env;
 use std::net::Ipv4Addr;
@@ -149,7 +149,7 @@ impl Voter {
         payload
     }
 
-    /// Returns the frames of the start. They announce that the voter is paused.
+    /// Returns the payload of a PING, which announces that the voter is paused.
     fn start(&self) -> Vec<u8> {
         self.payload(&self.table.ping(), None)
     }

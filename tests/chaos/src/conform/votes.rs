@@ -41,7 +41,7 @@ impl Vote {
 pub(super) struct VoteFindings {
     /// Confirmations of a second tenure.
     pub second: Vec<String>,
-    /// Confirmations of heartbeats that the member did not receive, and confirmations for a wrong time.
+    /// Confirmations of heartbeats that no other member sent, and confirmations for a wrong time.
     pub wrong: Vec<String>,
     /// Confirmations soon after a start.
     pub early: Vec<String>,

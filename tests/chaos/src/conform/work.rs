@@ -37,7 +37,7 @@ pub(super) fn work_if_asked() -> Option<ExitCode> {
     })
 }
 
-/// Works for a while. Records each work, and each work that began during the work of a different program.
+/// Works for a while. Records each work, and each work that began during another work.
 fn work(folder: &Path, name: &str, lasts: Duration) -> Result<ExitCode> {
     let file = File::options().write(true).open(folder.join("busy"))?;
     let Ok(_lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
@@ -60,7 +60,7 @@ fn note(folder: &Path, file: &str, name: &str) -> Result<()> {
 pub(super) struct Works {
     /// The number of works by name.
     pub counts: Vec<(String, usize)>,
-    /// The works that began during the work of a different program.
+    /// The works that began during another work.
     pub overlaps: Vec<String>,
 }
 
@@ -187,7 +187,7 @@ impl Drop for Contenders {
     }
 }
 
-/// Waits for the end of a process. At the end of the run, kills the process. Returns whether it succeeded.
+/// Waits for the end of a process. If the run ends first, kills the process. Returns whether the process succeeded.
 fn wait(mut child: Child, over: &AtomicBool) -> bool {
     loop {
         match child.try_wait() {

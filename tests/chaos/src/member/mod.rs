@@ -50,8 +50,7 @@ pub struct Member {
     table: Table,
     /// The strongest known token, its holder and its data.
     known: Option<(Token, MacAddr)>,
-    /// Time at which this member last received news of a stronger token, or last received a frame from the holder of
-    /// the strongest known token.
+    /// Time at which this member last heard of a stronger token, or last heard the holder of the strongest known token.
     confirmed: Duration,
     /// Time of this member's last objection to a weaker token, and time of its last answer to a weaker claim.
     objected: Option<Duration>,

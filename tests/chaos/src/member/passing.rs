@@ -15,7 +15,7 @@ pub(super) struct Passing {
     to: MacAddr,
     offered_token: Token,
     attempts: u32,
-    /// Time of the next offer. The time after the last offer at which the handover counts as failed.
+    /// Time of the next offer. After the last offer: the time at which the handover counts as failed.
     due: Duration,
 }
 

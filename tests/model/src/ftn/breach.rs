@@ -43,7 +43,7 @@ pub enum Breach {
     /// Promises 7 and 8: this client did not get the token within this time after the faults ended.
     #[error("c{node} did not get the token within {after:?} after the faults")]
     NotServed { node: usize, after: Duration },
-    /// Datagrams and timeouts follow each other endlessly at the same time.
+    /// Datagrams and timeouts follow each other endlessly while no time passes.
     #[error("datagrams and timeouts at one time are endless")]
     Busy,
 }

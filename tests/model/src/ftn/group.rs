@@ -74,7 +74,7 @@ impl Group {
     }
 
     /// Applies the outcome of a process's input, and compares the process with the other processes. The datagrams that
-    /// the process already sent stay under way.
+    /// the process has sent are then under way.
     pub fn apply(&mut self, setup: &Setup, at: usize, outcome: &Outcome) {
         self.nodes[at] = Arc::clone(&outcome.node);
         let mut breach = outcome.breach.clone();

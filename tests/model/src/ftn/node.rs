@@ -141,7 +141,7 @@ impl Node {
         self.stopped.or(deadline)
     }
 
-    /// Returns a client's access to the token at a time of the group, while the client's lease lasts.
+    /// Returns a client's access to the token at a time of the group, if the client's lease lasts.
     pub fn holding(&self, setup: &Setup, at: usize, time: Instant) -> Option<Access> {
         let client = self.client()?;
         client

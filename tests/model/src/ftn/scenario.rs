@@ -49,8 +49,8 @@ pub struct Scenario {
     pub lasts: Duration,
     /// The maximum number of events in a run.
     pub depth: usize,
-    /// The interval between states from which the checker tries a recovery without faults, in states. The hashes of the
-    /// states select these states. 0 selects no state.
+    /// The number N: the checker tries a recovery without faults from one state in N states. The hashes of the states
+    /// select these states. 0 selects no state.
     pub recover_one_in: u64,
 }
 

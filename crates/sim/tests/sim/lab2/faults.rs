@@ -1,4 +1,4 @@
-//! Each kind of fault takes effect, and no kind breaks a rule.
+//! Each kind of fault takes effect, and breaks no rule by itself.
 
 use std::time::Duration;
 

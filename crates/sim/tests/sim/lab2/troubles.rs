@@ -92,7 +92,7 @@ fn answers_that_come_after_the_offer_has_ended_are_reported() {
     assert!(sim.live().any(|at| has_diagnostic(&sim, at, such)));
 }
 
-/// The node acknowledges the token very late. At that time, the givers may already have re-created the token.
+/// The node acknowledges the token so late that the givers may already have re-created it.
 #[test]
 fn a_member_that_acknowledges_the_token_too_late_reports_itself() {
     let mut sim = ring(3);
@@ -215,7 +215,7 @@ fn all_members_report_an_interface_that_no_promise_fits() {
     assert!(is_quiet(&sim));
 }
 
-/// The node receives an answer from time to time. Even if the node is late, it must not start an election while an
+/// The node receives an answer from time to time. Even if the node is late, it must not stand for election while an
 /// owner exists.
 #[test]
 fn a_node_without_broadcasts_destroys_no_token() {
