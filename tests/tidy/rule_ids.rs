@@ -23,7 +23,7 @@ const SYSTEMS: [(&str, &str); 4] = [
     ("docs/board/protocol/", "docs/appendix/decisions/board/"),
 ];
 
-/// Returns each rule whose id occurs twice in its system, and each decision or comment that breaks a rule.
+/// Returns each rule whose id is not unique in its system, and each decision or comment that does not fit the rules.
 pub(super) fn breaches(tree: &Tree) -> Vec<Breach> {
     let ids: BTreeMap<&str, Vec<&str>> = tree
         .markdown()
