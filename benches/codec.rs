@@ -37,7 +37,7 @@ fn buffer() -> Vec<u8> {
     vec![0; lab2::FRAME_LEN_MAX]
 }
 
-/// Makes the compiler build the whole decoded value in its place. If the benchmark returned the value, it would also
+/// Makes the compiler build the whole decoded value in place. If the benchmark returned the value, it would also
 /// measure the copying of the value.
 fn consume<T>(decoded: &T) {
     black_box(decoded);

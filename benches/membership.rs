@@ -54,7 +54,7 @@ fn node(members: usize) -> Node {
     node
 }
 
-/// Returns a frame that a LOOSER does not answer. So only the frame's author costs time.
+/// Returns a frame that a LOOSER does not answer. So the frame costs time only because of its author.
 fn question(author: MacAddr) -> Vec<u8> {
     encode(author, OWN_MAC, Message::WhereIsToken)
 }

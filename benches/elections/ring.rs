@@ -42,7 +42,7 @@ type BenchSimulation = Simulation<Segment>;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
-    /// Number of messages of all kinds until all nodes are silent.
+    /// Number of messages of all kinds until no node sends another message.
     pub messages: u64,
     /// Time from the first start until the last node knows the result.
     pub time: Duration,

@@ -11,7 +11,7 @@ use super::chart;
 use super::ring::{Count, Ring};
 
 const ELECTION_LIMIT: Duration = Duration::from_secs(60);
-/// Time within which the list of nodes contains all nodes of the ring.
+/// Time in which the list of nodes reaches all nodes of the ring.
 const REST_TIME: Duration = Duration::from_secs(10);
 const IDLE_TIME: Duration = Duration::from_secs(10);
 

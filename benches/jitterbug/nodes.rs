@@ -73,7 +73,7 @@ impl Token {
         }
     }
 
-    /// Offers the token, passes it, and waits for the answer and the acknowledgement.
+    /// Offers the token, waits for the answer, passes the token, and waits for the acknowledgement.
     pub(crate) fn give(&self, to: SocketAddr) -> Result<()> {
         let mut stream = TcpStream::connect(to)?;
         stream.set_nodelay(true)?;

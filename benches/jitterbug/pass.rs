@@ -12,7 +12,7 @@ use super::median::median;
 use super::nodes::{self, Token, address, address_all, listener, serve_floor};
 use super::real::fabric::{Fabric, Kind, Place};
 
-/// Number of rounds. Each round measures the pass and then the floor.
+/// Number of rounds. Each round measures the pass and then each floor.
 const ROUNDS: usize = 5;
 /// Time for which a ring of two members passes its token.
 const PASS_TIME: Duration = Duration::from_secs(3);

@@ -10,7 +10,7 @@ use ring_runtime::wait::{Interest, Poller};
 #[derive(Debug)]
 pub(crate) struct Client {
     reader: BufReader<UnixStream>,
-    /// Poller that makes the client wait. `ringctl` waits in the same way. A blocking read would also wake up when the
+    /// Poller with which the client waits. `ringctl` waits in the same way. A blocking read would also wake up when the
     /// daemon reads the request. This would cost time.
     poller: Poller,
     line: String,

@@ -16,7 +16,7 @@ pub(crate) enum Action {
     Form,
     /// A node starts. The action ends when all nodes have the same table.
     Join,
-    /// The owner dies. The action ends when a new node owns the token.
+    /// The owner dies. The action ends when another node owns the token.
     FailOver,
     /// Two separate halves meet. The action ends when one node owns the token and all tables are equal.
     Merge,

@@ -31,7 +31,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Makes a node whose link came up just before.
+    /// Makes a node whose link has just come up.
     pub(crate) fn new(constants: Constants) -> Self {
         let fresh = StoredState {
             my_token_number: 0,

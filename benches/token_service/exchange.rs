@@ -164,7 +164,7 @@ impl Etcd {
         ))
     }
 
-    /// Returns the body of the answer when it is complete.
+    /// Returns the body of the answer if it is complete.
     fn answer(&mut self) -> Result<Option<&str>> {
         let Some((head, body)) = self.0.next_message()?.split_once("\r\n\r\n") else {
             return Ok(None);

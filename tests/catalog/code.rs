@@ -167,8 +167,8 @@ fn field(argument: &str) -> Option<String> {
     (!name.is_empty() && name.chars().all(is_name)).then(|| name.to_owned())
 }
 
-/// Returns the arguments of a macro call up to the first argument that begins with a string, including this argument.
-/// If there is none, returns the arguments up to the closing parenthesis. `code` begins after the opening parenthesis.
+/// Returns the arguments of a macro call that precede the first argument with a string. If no argument has a string,
+/// returns all arguments. `code` begins after the opening parenthesis.
 fn arguments(code: &str) -> Vec<&str> {
     let mut arguments = Vec::new();
     let (mut begin, mut depth) = (0, 0);

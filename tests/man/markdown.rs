@@ -144,7 +144,7 @@ fn add_text(page: &mut String, text: &str) {
     }
 }
 
-/// Returns the text with its options as code and with escaped Markdown characters.
+/// Returns the text with its options, and with words that Markdown would interpret, as code.
 fn quoted(text: &str) -> String {
     let words = text.split(' ').map(|word| {
         let bare = word.trim_end_matches([',', '.', ':', ';', ')', ']']);

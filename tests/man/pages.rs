@@ -209,7 +209,7 @@ pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bo
     }
 }
 
-/// Returns the file names of the pages to which a page refers. Such a line is `ringctl-run(1)`.
+/// Returns the file names of the pages to which a page refers: lines such as `ringctl-run(1)`.
 fn references(page: &str) -> impl Iterator<Item = String> {
     let pages = page.lines().filter_map(|line| {
         let line = line.trim_start_matches(".B ").trim_end_matches(',');

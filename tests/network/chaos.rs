@@ -16,7 +16,8 @@ const RUN_TIME: Duration = Duration::from_secs(12);
 /// Duration of the faults of a cycle. It is shorter than in `scripts/chaos`, so that more faults overlap.
 const FAULTS_TIME: Duration = Duration::from_secs(4);
 const SEED: u64 = 7;
-/// Minimum duration of calms in which the run must judge bounds, in milliseconds. A run with less time proves nothing.
+/// Minimum total time of the calms in which the run must judge bounds, in milliseconds. A run with less time proves
+/// nothing.
 const JUDGED_MIN_MS: u64 = 500;
 /// Maximum number of runs on a busy machine.
 const RUNS: usize = 3;

@@ -17,7 +17,7 @@ use nix::sys::socket::{
 };
 use ring_segment::{Segment, limit};
 
-/// Longest time until the recording thread notices its end.
+/// Longest time until the recording thread notices that it should end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Size of the receive buffer. It can hold the packets of a few seconds in which the thread does not read.
 const BUFFER_LEN: usize = 64 << 20;

@@ -27,14 +27,14 @@ fn is_candidacy(seen: &Seen) -> bool {
     matches!(seen.message, Message::GeneratingToken { .. }) && seen.is_broadcast()
 }
 
-/// Returns a stand whose daemon has just sent its first question about the token.
+/// Returns a stand whose daemon has just asked for the token for the first time.
 fn with_looser() -> Result<Stand> {
     let stand = stand();
     stand.wait_from(0, is_question)?;
     Ok(stand)
 }
 
-/// Returns a stand whose daemon stands for election, and the token of its candidacy.
+/// Returns a stand whose daemon stands for election, and the daemon's candidate.
 fn with_candidate() -> Result<(Stand, Token)> {
     let stand = stand();
     let seen = stand.wait_from(0, is_candidacy)?;

@@ -24,8 +24,8 @@ fn received_frames(counters: &Counters) -> u64 {
     counters.received.values().sum::<u64>() + counters.dropped.values().sum::<u64>()
 }
 
-/// Returns frames that `docs/reference/lab2/states.md R4` forbids. Each frame comes with the counter's name of the
-/// reason.
+/// Returns frames that `docs/reference/lab2/states.md R4` forbids. Each frame comes with the name of the reason in the
+/// counters.
 fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8>)> {
     let valid = token_is_here(Token {
         progress: u64::MAX / 4,

@@ -43,7 +43,7 @@ const SYSTEMS: [Specification; 4] = [
     },
 ];
 
-/// Returns each rule whose id occurs twice in its system, and each decision or comment that breaks a rule.
+/// Returns each rule whose id is not unique in its system, and each decision or comment that does not fit the rules.
 pub(super) fn breaches(tree: &Tree) -> Vec<Breach> {
     let ids: BTreeMap<&str, Vec<&str>> = tree
         .markdown()

@@ -83,7 +83,7 @@ fn find_holder(locks: &Locks, until: Instant, chance: &mut Rng) -> Option<(usize
     None
 }
 
-/// Causes one fault on the node of the process `work`. This process works on the set. Then ends the fault.
+/// Causes one fault on the node of the process `work`, which works on the set. Then ends the fault.
 fn cause_fault(
     fault: Fault,
     locks: &Locks,

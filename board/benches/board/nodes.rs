@@ -177,7 +177,7 @@ pub(crate) fn has_members(status: &Value, count: usize) -> bool {
     members.is_some_and(|members| members.len() == count)
 }
 
-/// Whether the node with this id is the elected coordinator, not only the acting coordinator.
+/// Whether the node with this id is the coordinator, and not only the acting coordinator.
 pub(crate) fn is_led_by(status: &Value, id: usize) -> bool {
     status["coordinator"] == id && status["acting"] == false
 }

@@ -12,7 +12,7 @@ const NODES: usize = 5;
 /// If a node held the token within this time, it cannot get the token again at once, because a rotation takes 5 × 50
 /// ms.
 const LATELY_MS: u64 = 100;
-/// A pause that is slightly longer than 2 × T1. A node starts no second election before 2 × T1 have passed.
+/// A pause that is slightly longer than 2 × T1. A node starts no second election within 2 × T1.
 const ELECTION_PAUSE: Duration = Duration::from_millis(2_500);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

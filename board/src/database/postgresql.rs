@@ -1,7 +1,7 @@
 //! PostgreSQL: a server, for nodes on several machines.
 //!
-//! A pooler may use a new session for each transaction. Therefore no statement has a name, and every setting ends with
-//! its transaction.
+//! A pooler may use a different session for each transaction. Therefore no statement has a name, and every setting ends
+//! with its transaction.
 
 use std::env;
 use std::error::Error;

@@ -52,7 +52,7 @@ impl Sqlite {
 }
 
 /// Switches the file to write-ahead logging. If several processes waited to switch the same new file, each process
-/// would wait for the other processes. So SQLite refuses all processes at once except the first process, and the
+/// would wait for the other processes. So SQLite immediately refuses all processes except the first process, and the
 /// refused processes try again.
 fn enable_write_ahead_log(connection: &Connection, timeout: Duration) -> rusqlite::Result<()> {
     let give_up = Instant::now() + timeout;

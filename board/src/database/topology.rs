@@ -12,7 +12,7 @@ type GuardResult = Option<()>;
 /// Reads the members, the coordinator's row and the token's row in their state at one instant.
 ///
 /// # Errors
-/// Returns a fault if the database cannot be used, or if a foreign program changed its rows.
+/// Returns a fault if the database cannot be used, or if another program has changed its rows.
 pub(super) fn read_rows(session: &mut dyn Session) -> Result<Rows, Fault> {
     let rows = transaction(session, TransactionKind::Read, |session| {
         let rows = session.query("SELECT id, successor FROM nodes ORDER BY id", &[])?;
@@ -179,7 +179,7 @@ fn write_token(
 }
 
 /// Changes the ring. In the table, no two rows may have the same successor. So a successor is removed from its old row
-/// before it is written into a new row.
+/// before it is written into another row.
 fn apply_change(session: &mut dyn Session, what: Change) -> Result<GuardResult, Fault> {
     match what {
         Change::Insert {

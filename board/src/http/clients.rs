@@ -157,8 +157,8 @@ fn client_network(address: IpAddr) -> IpAddr {
 #[derive(Debug)]
 struct RateLimit {
     rate: usize,
-    /// The time at which the client's counted bytes no longer matter. The limit forgets `rate` bytes per second. The
-    /// time is `None` if no bytes were counted.
+    /// The time at which all counted bytes are forgotten. The limit forgets `rate` bytes per second. The time is `None`
+    /// if no bytes were counted.
     idle_at: Mutex<Option<Instant>>,
 }
 

@@ -9,7 +9,7 @@ use crate::posts::{Post, PostFeed};
 
 /// Maximum number of live views. The node refuses further live views.
 pub(super) const VIEWS_MAX: usize = 64;
-/// Maximum number of posts in memory that wait for the listeners. Further posts wait in the table.
+/// Maximum number of posts that wait in memory for one listener. Further posts wait in the table.
 pub(super) const QUEUED_POSTS_MAX: usize = 64;
 
 /// The id of a post, and the post in the form for listeners.
@@ -32,7 +32,7 @@ struct ListenerList {
 
 #[derive(Debug)]
 struct Listener {
-    /// The id of the last post that the listener received. The listener has received all earlier posts too.
+    /// The id of the last post that the listener has. The listener has all earlier posts too.
     after: i64,
     posts: mpsc::Sender<PostEvent>,
 }

@@ -27,8 +27,8 @@ fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Checks that a page of this node sent the post, or a program that is no page. A post must have JSON_TYPE, because a
-/// form of another site cannot send this type.
+/// Checks that a post comes from a page of this node, or from no page. A post must have JSON_TYPE, because a form of
+/// another site cannot send this type.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     if headers.contains_key(ORIGIN) {
         let host = header(headers, HOST).unwrap_or_default();
@@ -81,8 +81,7 @@ fn check_text(name: &str, text: &str, most: usize) -> Result<String, Refusal> {
     Ok(text.to_owned())
 }
 
-/// Parses the query of a read. Returns two values: the read starts after the first value, an id, and the second value
-/// is the maximum number of posts.
+/// Parses the query of a read. Returns the id after which the read starts, and the maximum number of posts.
 ///
 /// # Errors
 /// Returns a refusal if a number is invalid or out of range.

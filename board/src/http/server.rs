@@ -28,7 +28,7 @@ pub(super) const HEAD_BYTES_MAX: usize = 16_384;
 /// The size of each buffer of a connection. The kernel doubles the size. Without this limit, the buffers could grow to
 /// megabytes. Their memory counts towards the memory limit of the unit.
 pub(super) const SOCKET_BUFFER_BYTES: usize = 32 << 10;
-/// If a client acknowledges or takes no byte during this time, the kernel closes the connection.
+/// If a client acknowledges no byte, or takes no byte, during this time, the kernel closes the connection.
 const CLIENT_SILENCE_MAX: Duration = Duration::from_secs(10);
 /// The pause of the server after it found no free descriptor for a new connection.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
@@ -41,8 +41,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const UNREAD_BYTES_MAX: u64 = 1 << 20;
 /// The nice value of the server's thread. The loop has a lower nice value, so the loop runs first.
 const NICE: i32 = 0;
-/// The answer to a client that sends an incomplete head of a request. The HTTP library does not send such an answer
-/// itself.
+/// The answer to a client that does not complete the head of a request in time. The HTTP library does not send such an
+/// answer itself.
 const TIMEOUT_RESPONSE: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\n\
     connection: close\r\ncontent-length: 63\r\n\r\n\
@@ -109,7 +109,7 @@ async fn serve(listener: TcpListener, loop_handle: Arc<LoopHandle>) -> io::Resul
     }
 }
 
-/// Answers a client that it has too many connections. Other clients can use the slot of the connection at once.
+/// Tells a client that it has too many connections. Other clients can use the slot of the connection at once.
 fn refuse_connection(stream: TcpStream, refusals: &Arc<Semaphore>) {
     // The answer fits into the buffer of a new socket. If the client has disconnected, it does not need the answer.
     let _ = SockRef::from(&stream).send(TOO_MANY_CONNECTIONS_RESPONSE);

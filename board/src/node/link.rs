@@ -10,7 +10,7 @@ use ring_runtime::net::{TcpNetwork, TcpOptions, UdpOptions};
 
 /// Maximum number of connections. The state machine needs up to 22 connections. In 16 of the 22 connections, the peer
 /// has not sent its hello. Two connections belong to the ring, and two more replace them. Four connections test the
-/// network. The remaining connections are for closing connections whose last bytes are unsent.
+/// network. The rest of the maximum is for connections that are closing, and whose last bytes are not sent yet.
 const CONNECTIONS_MAX: u16 = 64;
 /// The size of the kernel's receive buffer. The buffer is large because all nodes of a list may send to the coordinator
 /// at once.

@@ -73,7 +73,7 @@ impl PageCalls {
             .map_err(Error::system("start the thread that serves the page"))
     }
 
-    /// Takes the waiting calls after the bell rings.
+    /// Takes the calls after the bell has rung.
     pub(super) fn drain(&mut self) {
         self.bell.silence();
         self.waiting.extend(self.calls.try_iter());

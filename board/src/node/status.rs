@@ -49,7 +49,7 @@ struct ElectionStatus {
     won: u64,
 }
 
-/// The counters. A count of a message type or reason. Types and reasons with the count 0 are omitted.
+/// The counters. Message types and reasons that have not occurred are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Counted {
     received: BTreeMap<&'static str, u64>,

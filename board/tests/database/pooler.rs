@@ -1,4 +1,4 @@
-//! A transaction pooler in front of a PostgreSQL server. The pooler gives a client a new session after each
+//! A transaction pooler in front of a PostgreSQL server. The pooler gives a client a different session after each
 //! transaction.
 
 use std::io::{Read, Write};
@@ -56,7 +56,7 @@ impl Pooler {
         format!("postgres://{user}@{folder}/{database}")
     }
 
-    /// Returns the number of times that a client got a new session.
+    /// Returns the number of times that a client got a different session.
     pub(crate) fn changes(&self) -> usize {
         self.changes.load(Ordering::Relaxed)
     }

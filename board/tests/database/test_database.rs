@@ -43,7 +43,7 @@ impl PostFeed for NoListeners {
     fn publish(&self, _: i64, _: &[Post]) {}
 }
 
-/// The server, and the number of its databases. The server; `None` until a test uses the server.
+/// The server, and the number of its databases; `None` until a test uses the server.
 static SERVER: Mutex<Option<(PostgreSql, u32)>> = Mutex::new(None);
 
 pub(crate) fn stop_server() {

@@ -31,8 +31,8 @@ impl HttpAnswer {
     }
 }
 
-/// Connects to a node's page from the machine of the node. So the connection works even if the machine has no network.
-/// Each read from the connection times out after `patience`.
+/// Connects to a node's page from the machine of the node. So the connection works even if the machine is cut off. Each
+/// read from the connection times out after `patience`.
 pub(crate) fn connect(ring: &TestRing, id: usize, patience: Duration) -> Result<TcpStream> {
     let node = ring.segment().node(id - 1);
     let ip = node.ip().context("it has an address")?;

@@ -20,7 +20,7 @@ pub(crate) struct Copy {
 }
 
 /// For Lab2, only the state machine is copied. Its driver, simulator and checker accept any state machine. The
-/// simulators and the model of the other systems name the type of one state machine, so they are copied too. So the
+/// simulators of the other systems, and the model of the token service, name the type of one state machine. So the
 /// build also copies the simulators and the model.
 pub(crate) const COPIES: [Copy; 9] = [
     Copy {

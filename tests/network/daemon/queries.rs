@@ -92,7 +92,7 @@ fn monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring() -> Resul
     Ok(())
 }
 
-/// The machine owns a token, but receives no frames from the other members.
+/// The machine owns a token, but hears none of the other members.
 fn monitoring_learns_that_a_machine_is_cut_off() -> Result<()> {
     let timing = Timing::tolerant(HEARTBEAT);
     let mut ring = Ring::start(Segment::bridge(3)?, 3, timing, binaries())?;

@@ -1,4 +1,4 @@
-//! Members that do not receive the frames of some or all other members, and members whose unicast frames are lost.
+//! Members that do not hear some or all other members, and members whose unicast frames are lost.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};

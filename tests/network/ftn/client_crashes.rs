@@ -101,7 +101,7 @@ fn a_granter_that_is_stopped_loses_its_work_before_another_begins() -> Result<()
     wait_until_gone(granter)
 }
 
-/// A stopped keeper cannot end its work. So the kernel ends the work when the last lease expires.
+/// A stopped keeper cannot end its work. So the kernel ends the work when the last renewed lease expires.
 fn a_keeper_that_is_stopped_loses_its_work_before_another_begins() -> Result<()> {
     let stand = stand()?;
     let mut run = stand.start_work(STUBBORN_COMMAND)?;

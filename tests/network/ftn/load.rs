@@ -141,7 +141,8 @@ impl ClientGroup {
         bail!("only {killed} clients exist")
     }
 
-    /// Checks that each work ended or was killed before the next work began. Also checks that fencing numbers grow.
+    /// Checks that each client's work ended or was killed before the next work began. Also checks that fencing numbers
+    /// grow.
     fn judge(&self) -> Result<()> {
         let log = fs::read_to_string(&self.log)?;
         let mut at_work: Option<u64> = None;

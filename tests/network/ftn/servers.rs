@@ -149,8 +149,8 @@ fn a_server_that_is_started_again_never_counts_configurations_back() -> Result<(
     Ok(())
 }
 
-/// During the test, every server sends messages within the timeout. So if a server is shown as DOWN, it announced that
-/// it stops.
+/// During the test, no server is silent for as long as the timeout. So if the other servers show a server as DOWN, this
+/// server has announced that it stops.
 fn the_others_do_not_wait_for_a_server_that_leaves_and_watchers_see_it_leave() -> Result<()> {
     let patient = [("--server-timeout", "1h"), ("--quorum", "1")];
     let mut stand = ServerStand::new(2, 2, &patient)?;

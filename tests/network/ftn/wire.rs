@@ -119,7 +119,7 @@ impl UnreadBytes<'_> {
         Ok(bytes)
     }
 
-    /// Reads an integer of at most 64 bits in its shortest form.
+    /// Reads an integer of at most 64 bits. The integer must have its shortest form.
     fn long(&mut self) -> Result<i64> {
         let first = self.bytes(1)?[0];
         if first & 0x80 == 0 {

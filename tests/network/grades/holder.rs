@@ -95,7 +95,7 @@ impl Holder {
         }
     }
 
-    /// Returns the time at which the command began, or `None` if it did not begin.
+    /// Returns the time at which the command began, or `None` if it has not begun.
     pub(super) fn first(&self) -> Result<Option<Duration>> {
         self.sign(0)
     }

@@ -1,4 +1,4 @@
-//! Checks that at most one holder has a quorum during splits, stalls and deaths.
+//! Checks that at most one holder at a time has a quorum during splits, stalls and deaths.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ fn a_holder_that_loses_its_token_ends_in_time(cut: Wire, heal: Wire) -> Result<(
 }
 
 /// Checks that the next holder waited only for an election and the end of earlier confirmations. Earlier confirmations
-/// end at the latest with the election.
+/// end no later than the election.
 fn check_short_wait(from: Duration, next: &Holder) -> Result<()> {
     let waited = next
         .first()?
@@ -135,7 +135,7 @@ fn a_holder_continues_when_an_isolated_machine_comes_back() -> Result<()> {
     output_of(alone, QUORUM_OPTIONS, "true").map(drop)
 }
 
-/// Checks that the holder still works after the end of all earlier confirmations.
+/// Checks that the holder still works after all earlier confirmations have expired.
 fn check_works_on(holder: &Holder, timing: Timing) -> Result<()> {
     holder.wait_for_sign(boottime()? + 3 * timing.waiter_timeout())
 }
@@ -188,8 +188,8 @@ fn check_holder_with_stopped_daemon() -> Result<()> {
     second.finish()
 }
 
-/// A member confirms the holder, dies, and restarts without its memory. Meanwhile, the third member is elected. It has
-/// received no frames from the holder for a long time.
+/// A member confirms the holder, dies, and restarts without its memory. Meanwhile, the third member is elected. This
+/// member has not heard the holder for a long time.
 fn a_member_that_was_started_again_does_not_help_two_holders() -> Result<()> {
     let segment = Layout::new(3).addresses().switch(3)?;
     // A confirmation lasts longer than an election.

@@ -1,4 +1,4 @@
-//! Hooks that run too long, hooks that leave processes behind, and hooks of ending daemons.
+//! Hooks that do not end, hooks that leave processes behind, and hooks of ending daemons.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -15,8 +15,8 @@ use tempfile::TempDir;
 
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Returns constants with long timeouts that make the token rest. A stalled owner keeps the token, and a stalled member
-/// can still get the token.
+/// Returns constants with which the token rests and timeouts are long. A stalled owner keeps the token, and a stalled
+/// member can still get the token.
 pub(super) fn resting_timing() -> Timing {
     Timing::tolerant(Duration::from_secs(1)).idle_hold(LONG_IDLE_HOLD)
 }

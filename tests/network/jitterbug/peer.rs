@@ -68,7 +68,7 @@ impl Peer {
         offer_with(self.connect(to)?, id, list, data, TcpStream::write_all)
     }
 
-    /// Offers a token, and sends one byte per millisecond.
+    /// Offers a token, but sends only one byte per millisecond.
     pub(super) fn offer_slowly(
         &self,
         to: SocketAddr,

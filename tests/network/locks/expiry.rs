@@ -124,7 +124,7 @@ fn boottime() -> Result<Duration> {
     Ok(Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME)?))
 }
 
-/// Returns constants that let a new member learn of the token before WAITER_TIMEOUT ends. A faulty daemon could then
+/// Returns constants that let a new member hear of the token before WAITER_TIMEOUT ends. A faulty daemon could then
 /// grant the lock too early.
 fn short_timing() -> Timing {
     Timing::tolerant(HEARTBEAT).idle_hold(HEARTBEAT)

@@ -23,8 +23,8 @@ fn counter(stand: &Stand, reason: &str) -> Result<u64> {
         .with_context(|| format!("{reason}: {status:#}"))
 }
 
-/// Returns payloads at the limits of the format. Each payload comes with its source and the counter's name of the
-/// reason.
+/// Returns payloads at the limits of the format. Each payload comes with its source, and with the name of the reason in
+/// the counters.
 fn invalid_frames(author: MacAddr) -> Vec<(&'static str, MacAddr, Vec<u8>)> {
     let of = |author| Message::WhereIsToken.payload(author);
     let longest = {

@@ -77,8 +77,8 @@ impl ServicePair {
         Ok(())
     }
 
-    /// Waits until the service on a machine waits for the token. If the test continued earlier, the machine without the
-    /// service could get the token first.
+    /// Waits until the service on a machine waits for the token. If the test continued earlier, the other machine could
+    /// get the token first.
     fn wait_for_client(&self, at: usize) -> Result<()> {
         let deadline = Instant::now() + WAIT_LIMIT;
         loop {

@@ -38,8 +38,8 @@ pub(crate) fn note(page: &str, beginning: &str, source: &str) -> Result<()> {
     fs::write(&file, "").with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Prints the recipes that the tests of their module did not request after `began`. Skips a module if some of its tests
-/// did not run. Returns the number of printed recipes.
+/// Prints the recipes that no test of their module has requested since `began`. Skips a module if some of its tests did
+/// not run. Returns the number of printed recipes.
 pub(crate) fn report_untried(began: SystemTime) -> usize {
     let arguments = Arguments::from_args();
     let leaves_out = arguments.list || arguments.exact || !arguments.skip.is_empty();

@@ -38,7 +38,7 @@ pub(super) fn tests() -> Vec<Test> {
 #[derive(Debug, Default)]
 struct Sightings {
     has: [bool; MACHINES],
-    /// Number of times that each machine received the address.
+    /// Number of times that each machine got the address when it did not have it.
     gains: [usize; MACHINES],
     violation: Option<String>,
     log: Vec<String>,
@@ -181,8 +181,8 @@ impl Scene {
         }
     }
 
-    /// Applies a fault to the machine that holds the address. Ends the fault when a second machine holds the address
-    /// and the client reaches it.
+    /// Applies a fault to the machine that holds the address. Ends the fault when another machine holds the address and
+    /// the client reaches it.
     fn survive(
         &self,
         fault: impl FnOnce(usize, &Container) -> Result<()>,

@@ -1,4 +1,4 @@
-//! Interfaces that fail, and sockets that the kernel does not open.
+//! Interfaces that fail, and sockets that cannot be opened.
 
 use std::slice;
 

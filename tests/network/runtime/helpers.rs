@@ -35,8 +35,8 @@ pub(super) fn lock(interface: &str) -> (&'static str, &str) {
     (LOCK_VARIABLE, interface)
 }
 
-/// Returns `None` if the environment variable of a test's child process is not set. If the variable is set, runs this
-/// child process, and returns its exit code.
+/// Returns `None` if the environment variable of a test's child process is not set. If the variable is set, acts as
+/// this child process, and returns its exit code.
 pub(crate) fn run_as_child() -> Option<ExitCode> {
     let interface = env::var(LOCK_VARIABLE).ok()?;
     Some(match hold(&interface) {

@@ -233,7 +233,7 @@ fn a_late_frame_has_its_age() -> Result<()> {
 }
 
 /// A process may be stopped after it reads the clocks and before it receives. If an offer arrives in this time, the
-/// process must not take it for a newer offer.
+/// process must not mistake the offer for a new offer.
 fn a_frame_that_arrived_after_the_clocks_were_read_has_its_age() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;

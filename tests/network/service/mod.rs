@@ -429,7 +429,7 @@ fn files_of_a_daemon_of_root_do_not_keep_the_unit_from_starting() -> Result<()> 
     Ok(())
 }
 
-/// The unit can see the control groups. To end these processes, the unit must write to the group of another unit.
+/// The unit can see the control groups. To end these processes, the unit must write to a group that is not its own.
 fn the_unit_ends_processes_outside_the_group_of_a_killed_holder() -> Result<()> {
     let scene = UnitScene::new("")?;
     let container = &scene.container;

@@ -10,7 +10,7 @@ use ring_segment::{Digest, MacAddr};
 use super::host::{Disk, Process};
 use super::simulation::Simulation;
 
-/// Handle of a running daemon.
+/// Handle of the daemon. The daemon is already running when the handle is made.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     simulation: Simulation,

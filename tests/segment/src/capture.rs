@@ -16,7 +16,7 @@ use crate::netns::NetNs;
 use crate::packet_socket::{RawSocket, Received};
 use crate::wire::Seen;
 
-/// Longest time until the capture's thread notices its end.
+/// Longest time until the capture's thread notices that it should end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Change of the thread's nice value: a little larger than the change that daemons request.
 const NICE_CHANGE: i32 = -11;

@@ -296,7 +296,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Waits until the daemon exits by itself.
+    /// Waits until the daemon exits, and sends no signal.
     pub fn wait_exit(&mut self, timeout: Duration) -> Result<ExitStatus> {
         let child = self
             .child

@@ -70,7 +70,7 @@ impl NetNs {
         self.run(|| ip::query(arguments))?
     }
 
-    /// Connects two namespaces by a cable: `name` here, and `other_name` there.
+    /// Connects this namespace with another namespace by a cable: `name` here, and `other_name` there.
     pub fn connect(&self, name: &str, other: &Self, other_name: &str) -> Result<()> {
         self.ip(&format!(
             "link add {name} type veth peer name {other_name} netns {}\nlink set {name} up\n",

@@ -110,7 +110,7 @@ impl Ring {
         digest_of(&members.collect::<Vec<_>>())
     }
 
-    /// Returns the frames that the daemons sent after a time.
+    /// Returns the frames that the daemons have sent since a time.
     pub fn frames_since(&self, from: Duration) -> Vec<Seen> {
         let since = |frames: &[Seen]| {
             let recent = frames.iter().filter(|seen| seen.at >= from);
@@ -161,8 +161,8 @@ impl Ring {
         self.equal_tables_within(WAIT_LIMIT)
     }
 
-    /// Waits for equal tables, at most four heartbeats. Every member sends its digest once per rotation. Only exclusive
-    /// tests may call this function.
+    /// Waits at most four heartbeats for equal tables, because every member sends its digest once per rotation. Only
+    /// exclusive tests may call this function.
     pub fn wait_for_equal_tables_in_time(&self) -> Result<()> {
         self.equal_tables_within(4 * self.timing.heartbeat + SLACK)
     }

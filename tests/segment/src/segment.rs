@@ -212,7 +212,7 @@ impl Segment {
         }
     }
 
-    /// Cuts a node off without a sign: the link of the node stays up, but no frame passes.
+    /// Cuts a node off so that the node does not notice: the link of the node stays up, but no frame passes.
     pub fn cut(&self, index: usize) -> Result<()> {
         match &self.fabric {
             Fabric::Bridge => self.hub.ip(&format!("link set p{index} nomaster\n")),

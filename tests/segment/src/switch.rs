@@ -17,7 +17,7 @@ use pnet::util::MacAddr;
 use crate::checksum;
 use crate::packet_socket::RawSocket;
 
-/// Longest time until the switch's thread notices its end.
+/// Longest time until the switch's thread notices that it should end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Faults of the switch, set with [`Switch::set`]. The default rules cause no faults.

@@ -245,8 +245,8 @@ impl Seen {
         })
     }
 
-    /// Whether the frame's author reports that it receives no frames from other members. The result is `None` if the
-    /// frame has no profile.
+    /// Whether the frame's author reports that it hears no other member. The result is `None` if the frame has no
+    /// profile.
     pub fn author_is_deaf(&self) -> Option<bool> {
         Some(self.profile()?.flags & 1 != 0)
     }

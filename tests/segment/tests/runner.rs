@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
 //! Tests of the runner. Tests run in parallel except exclusive tests, the report of a failure shows the test's output,
-//! and all processes end with a killed runner.
+//! and no process outlives a killed runner.
 
 use std::env;
 use std::fs::{self, File};

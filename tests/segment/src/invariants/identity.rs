@@ -13,11 +13,11 @@ type Chain = (MacAddr, u32);
 /// violation.
 #[derive(Debug, Default)]
 pub struct TokenIdentities {
-    /// Authors that lost their last number.
+    /// Authors that have lost their numbers.
     forgetful: HashSet<MacAddr>,
-    /// The only node that may hold each token: the holder itself, or the node that got an offer of the token.
+    /// The only node that may hold each token: its holder, or the node to which the token was offered.
     holders: HashMap<Token, MacAddr>,
-    /// Newest offer of each chain: the progress, and the node that gets the offer.
+    /// Newest offer of each chain: the progress, and the node to which the token is offered.
     offers: HashMap<Chain, (u64, MacAddr)>,
     /// Largest progress of each chain.
     reached: HashMap<Chain, u64>,
@@ -26,7 +26,7 @@ pub struct TokenIdentities {
 }
 
 /// Checks the identities of all tokens that were held or offered:
-/// - only the node that got an offer of a token holds the token;
+/// - only the node to which a token was offered holds the token;
 /// - only the holder of a chain hands it over, and only to one successor;
 /// - the author of a chain begins the chain, with a number that is larger than the author's last number;
 /// - the progress of a chain grows.

@@ -15,7 +15,7 @@ const HANDLING_TIME: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy)]
 struct Claim<'a> {
     token: Token,
-    /// Node that gets an offer of the token in this frame.
+    /// Node to which this frame offers the token.
     offered_to: Option<MacAddr>,
     seen: &'a Seen,
 }
@@ -52,7 +52,7 @@ pub struct Rival {
     pub text: String,
 }
 
-/// Checks that there are claims after `from`, and that all these claims belong to one moving token. The token's
+/// Checks that there are claims since `from`, and that all these claims belong to one moving token. The token's
 /// progress must grow. The token consists of one chain. If a holder replaced its chain, the token consists of several
 /// chains.
 pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
@@ -68,7 +68,7 @@ pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Returns the first claim after `from` that belongs to a different token than the claims before it, see
+/// Returns the first claim since `from` that belongs to a different token than the claims before it, see
 /// [`check_one_owner`]. `on_the_way` is the longest time from the sending of a frame until a node has handled it.
 pub fn first_rival(frames: &[Seen], from: Duration, on_the_way: Duration) -> Option<Rival> {
     let mut chains = HashSet::new();
@@ -124,7 +124,7 @@ fn check_mint(last: &Claim<'_>, next: &Claim<'_>, is_new: bool) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a former holder sends no more heartbeats after it learns that the token has arrived.
+/// Checks that a former holder sends no more heartbeats after it hears that the token has arrived.
 fn check_late(
     before: &[Seen],
     last: &Claim<'_>,

@@ -32,7 +32,7 @@ pub(super) fn seen_frame(at: u64, from: u8, to: u8, message: &Message) -> Seen {
         .expect("the frame is long enough")
 }
 
-/// Returns a broadcast in which `from` claims the token.
+/// Returns a broadcast in which `from` claims a token.
 pub(super) fn here(at: u64, from: u8, token: Token) -> Seen {
     let message = Message::TokenIsHere {
         token,

@@ -30,8 +30,8 @@ impl Test {
         }
     }
 
-    /// Marks a test. The runner must not stall the daemons of a marked test. A test with this mark stops its daemons
-    /// itself, or has no daemons.
+    /// Marks a test whose daemons the runner must not stall. A test with this mark stops its daemons itself, or has no
+    /// daemons.
     pub const fn without_stalls(self) -> Self {
         Self {
             may_stall: false,
