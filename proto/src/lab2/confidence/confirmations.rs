@@ -189,7 +189,8 @@ impl Confirmations {
             .filter(|_| self.has_token(token))
     }
 
-    /// Stores the computed grade, the end of the grade, and the size of the ring in the computation.
+    /// Stores the computed grade, the time until which the grade holds, and the size of the ring for which it was
+    /// computed.
     pub(super) fn set_grade(&mut self, grade: Grade, until: Instant, ring_size: usize) {
         (self.grade, self.until, self.ring_size) = (grade, until, ring_size);
     }
