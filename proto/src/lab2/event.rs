@@ -356,7 +356,7 @@ pub enum Event {
         /// old token.
         minted: Option<Token>,
     },
-    /// The token reached the progress of 2^63 - 1, so no node can hand it over again.
+    /// The token has reached the progress of 2^63 - 1, and can no longer be handed over.
     ProgressExhausted,
     /// New data of the application were refused.
     DataRefused {

@@ -42,7 +42,7 @@ pub(super) struct Confirmations {
     /// Size of the ring when the grade was computed.
     ring_size: usize,
     reported: Grade,
-    /// Time at which the tenure got the grade `all-heard`; `None` after the node reported this grade.
+    /// Time at which the tenure got the grade `all-heard`, if this grade is not reported yet.
     view_since: Option<Instant>,
     /// Buffer for `promised_by_count`.
     end_times: Vec<Instant>,

@@ -72,8 +72,7 @@ impl Diagnostics {
         }
     }
 
-    /// Reports the members that do not hear this node. After the last such member is gone, reports the end of the
-    /// problem.
+    /// Reports the members that do not hear this node. When no such member is left, reports the end of the problem.
     pub(super) fn review_one_way(
         &mut self,
         context: &Context,

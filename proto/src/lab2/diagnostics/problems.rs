@@ -308,8 +308,8 @@ impl Diagnostics {
         }
     }
 
-    /// Removes the unheard owners that match `ends`, and the owners that members have not named for a long time. After
-    /// the last unheard owner is gone, reports the end of the problem.
+    /// Removes the unheard owners that match `ends`, and the owners that no member has named for a long time. When no
+    /// unheard owner is left, reports the end of the problem.
     fn end_owners_unheard(
         &mut self,
         context: &Context,

@@ -70,7 +70,7 @@ pub(super) struct FailedOffers {
     /// The time at which the first failed handover began.
     pub(super) since: Instant,
     pub(super) count: u32,
-    /// Whether a member asked for the token after the first failed handover began.
+    /// Whether a member has asked for the token since the first of these handovers failed.
     pub(super) is_asked: bool,
 }
 
