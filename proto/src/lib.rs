@@ -7,8 +7,8 @@
 //! # Contract
 //! After **every** `handle_*` call the caller polls, in this order, until each function returns `None`:
 //!
-//! 1. [`Machine::poll_durable`]: store the value. The value must be stored before outputs that the caller polls later
-//!    leave the process. Report the result with [`Machine::handle_stored`] before the next poll.
+//! 1. [`Machine::poll_durable`]: store the value. Outputs that are polled later must not leave the process before the
+//!    value is stored. Report the result with [`Machine::handle_stored`] before the next poll.
 //! 2. [`Machine::poll_transmit`]: try to send the message, then report the result with [`Machine::handle_sent`]. The
 //!    call of `handle_sent` may cause more output of steps 1 and 2.
 //! 3. [`Machine::poll_stream`]: apply the operation. Call [`Machine::poll_write`] as long as the connection takes
@@ -23,8 +23,8 @@
 //!
 //! A state machine **limits the output that one input may cause**, because messages, timeouts and clients wait while
 //! the caller polls. Larger output, such as a list for ten thousand sessions, comes in steps of a few dozen messages.
-//! Then [`Machine::poll_timeout`] returns a time in the past, so the caller asks for the next step at once. Other
-//! inputs arrive between the steps.
+//! Then [`Machine::poll_timeout`] returns a time that has already come, so that the caller asks for the next step at
+//! once. Other inputs come between the steps.
 //!
 //! If [`Machine::has_lateness_handler`] returns `true`, the caller also calls [`Machine::handle_lateness`] with the
 //! present time. The caller makes this call before it handles received messages, and before each timeout. So the

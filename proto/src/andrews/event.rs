@@ -142,7 +142,7 @@ pub enum Event {
     },
     /// New posts were read for the clients that listen.
     PostsRead,
-    /// A frame was dropped, or a connection was closed because of a frame.
+    /// A frame was dropped, or a connection was closed.
     Dropped {
         /// The address of the sender.
         from: IpAddr,

@@ -150,6 +150,6 @@ pub struct Rows {
     pub acting: bool,
     /// A counter that grows while the coordinator is alive.
     pub beat: u64,
-    /// The largest sequence that a used token had.
+    /// The largest sequence with which the token was used.
     pub sequence: u64,
 }

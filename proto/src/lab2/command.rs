@@ -31,8 +31,7 @@ pub enum Command {
     Yield(Option<MacAddr>),
     /// Announces to the members which program of this node holds the token; `None` if no program holds it.
     Announce(Option<HolderProgram>),
-    /// Removes a member that is silent or left, on all nodes. Has no effect if this node receives frames from the
-    /// member.
+    /// Removes a member that is silent or has left, on all nodes. Has no effect if this node hears the member.
     Forget(MacAddr),
     /// Shuts the node down. The node hands the token over, and then sends LEAVING.
     ShutDown,

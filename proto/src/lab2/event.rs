@@ -12,10 +12,10 @@ use super::{SilentMembers, Stamp, StoredStamp};
 pub enum State {
     /// The node holds the token.
     Owner,
-    /// A frame about the token arrived recently.
+    /// The node has heard of the token recently.
     Waiter,
-    /// No frame about the token arrived for a while, and the node asks for the token. The name is spelled as in the
-    /// original document.
+    /// The node has not heard of the token for a while, and asks for it. The name is spelled as in the original
+    /// document.
     Looser,
     /// The node stands for election with a candidate.
     Generating,
@@ -41,7 +41,7 @@ impl State {
 pub enum Grade {
     /// No member confirmed the tenure.
     Alone,
-    /// All members from which frames arrived recently confirmed the tenure.
+    /// All members that were heard recently have confirmed the tenure.
     AllHeard,
     /// A majority of the ring confirmed the tenure. Until the promises of the confirming members end, no other owner
     /// can have a quorum.
@@ -64,23 +64,24 @@ impl Grade {
 pub enum Reason {
     /// The node accepted a TAKE_TOKEN.
     TokenTaken,
-    /// The member that got an offer of the token took it.
+    /// The member to which the token was offered has taken it.
     TokenHandedOver,
-    /// A TOKEN_IS_HERE arrived.
+    /// The node has heard a TOKEN_IS_HERE.
     TokenHeard,
     /// An OWNER met a stronger token. The OWNER destroyed its own token, or minted a new token that is even stronger.
     StrongerToken,
-    /// An OWNER gave up its token. The second owner's token is weaker, but members confirm the second owner's tenure.
+    /// An OWNER has given up its token. The token of another owner is weaker, but members confirm the other owner's
+    /// tenure.
     BetterBackedOwner,
-    /// No frame about the token arrived during WAITER_TIMEOUT.
+    /// WAITER_TIMEOUT has passed since the node last heard of the token.
     WaiterTimeout,
     /// WHERE_IS_TOKEN was not answered within LOOSER_ANSWER_TIMEOUT.
     NoAnswer,
-    /// A frame named a candidate that is weaker than the node's candidate.
+    /// The node has heard a candidate that is weaker than the node's candidate.
     WeakerCandidate,
-    /// A frame named a candidate that is stronger than the node's candidate.
+    /// The node has heard a candidate that is stronger than the node's candidate.
     StrongerCandidate,
-    /// A candidate received a TOKEN_WAS_HERE_RECENTLY.
+    /// A candidate has heard a TOKEN_WAS_HERE_RECENTLY.
     TokenWasHere,
     /// No member objected to the candidate within LOOSER_ANSWER_TIMEOUT.
     Elected,
@@ -129,10 +130,10 @@ pub struct DataLimit {
     pub member: Option<MacAddr>,
 }
 
-/// A problem for people: an assumption of the protocol does not hold.
+/// A problem that people should know: an assumption of the protocol does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Diagnostic {
-    /// A member announces that it receives no frames from members, although this node receives its frames.
+    /// A member announces that it hears no member, although this node hears it.
     MemberDeaf {
         /// The member.
         mac: MacAddr,
@@ -163,7 +164,7 @@ pub enum Diagnostic {
         /// The last owner with a different table at the time of the report.
         owner: MacAddr,
     },
-    /// The interface is up, but refused all frames for WAITER_TIMEOUT.
+    /// The interface is up, but has refused all frames for WAITER_TIMEOUT.
     CannotSend,
     /// Two machines have the same MAC address.
     AddressShared {
@@ -202,7 +203,7 @@ pub enum Diagnostic {
         /// The lead of the clock over the known token.
         by: Duration,
     },
-    /// For a long time, only unicast frames reached this node.
+    /// For a long time, only unicast frames have reached this node.
     BroadcastsUnheard,
     /// A member announces that it receives only unicast frames.
     MemberUnreached {
@@ -285,7 +286,7 @@ pub enum DropReason {
     StaleOffer,
     /// The link is down, or the node is shut down.
     NotListening,
-    /// The author of the frame receives no frames from members.
+    /// The author of the frame hears no member.
     AuthorDeaf,
 }
 
@@ -320,7 +321,7 @@ pub enum Event {
         to: State,
         /// The reason for the change.
         reason: Reason,
-        /// The token that caused the change. The node holds this token, handed it over, knows it from frames, or stands
+        /// The token that caused the change. The node holds this token, has handed it over, has heard of it, or stands
         /// for election with it.
         token: Option<Token>,
     },
@@ -355,7 +356,7 @@ pub enum Event {
         /// old token.
         minted: Option<Token>,
     },
-    /// The token reached the progress of 2^63 - 1, so no node can hand it over again.
+    /// The token has reached the progress of 2^63 - 1, and can no longer be handed over.
     ProgressExhausted,
     /// New data of the application were refused.
     DataRefused {
@@ -372,12 +373,12 @@ pub enum Event {
         /// Whether the state cannot be stored.
         failed: bool,
     },
-    /// This node became deaf, or receives frames again.
+    /// This node has become deaf, or hears again.
     HearingChanged {
         /// Whether the node is deaf.
         deaf: bool,
-        /// Whether a frame of any member has arrived since the node's start. If no frame has ever arrived, the node may
-        /// be the only member, and there is no problem.
+        /// Whether the node has heard a member since its start. If the node has never heard a member, it may be the
+        /// only member, and nothing is wrong.
         heard_before: bool,
     },
     /// A problem began or ended. While a problem lasts, it is not reported again.
@@ -438,7 +439,7 @@ pub enum Event {
         /// The member.
         mac: MacAddr,
     },
-    /// A member became silent. The event is repeated only after frames of the member arrived again.
+    /// A member has become silent. The event is not repeated before the member is heard again.
     MemberSilent {
         /// The member.
         mac: MacAddr,
@@ -447,11 +448,11 @@ pub enum Event {
         /// The number of further members that became silent too. The event does not name these members.
         others: usize,
     },
-    /// Frames of a silent member arrive again.
+    /// A member that was silent is heard again.
     MemberAlive {
         /// The member.
         mac: MacAddr,
-        /// The number of further members whose frames arrive again too. The event does not name these members.
+        /// The number of further members that are heard again too. The event does not name these members.
         others: usize,
     },
     /// A member was removed from the table, because it was silent for too long or because an operator removed it.

@@ -14,7 +14,7 @@ pub(crate) enum MemberRequest {
     /// the request.
     Remove(u32),
     /// The node that asks has the coordinator as its successor, and cannot reach it. The coordinator then removes the
-    /// asking node, and this node joins at a different place.
+    /// asking node, and the asking node joins at a different place.
     Leave,
 }
 

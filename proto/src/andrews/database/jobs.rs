@@ -49,7 +49,7 @@ pub(crate) struct Database {
     state: DatabaseState,
     /// The time at which the database last began to answer.
     up_since: Instant,
-    /// Whether the last write failed.
+    /// Whether a write has failed and no write has succeeded since then.
     has_failed_to_write: bool,
     /// Whether the rows are too old for decisions, because the node read them before the database failed or refused a
     /// write.

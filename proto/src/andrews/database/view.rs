@@ -41,7 +41,7 @@ impl View {
         self.beat
     }
 
-    /// Returns the largest sequence that a used token had.
+    /// Returns the largest sequence with which the token was used.
     pub(crate) const fn sequence(&self) -> u64 {
         self.sequence
     }

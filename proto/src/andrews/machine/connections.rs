@@ -18,7 +18,7 @@ pub(super) enum Side {
 
 impl Andrews {
     /// Notes a proof that the network works. A message of another node arrived, or another node accepted or refused a
-    /// connection.
+    /// connection from this node.
     pub(super) fn note_contact(&mut self) {
         self.proof.note_contact(self.now);
         if let Some(request) = self.role.repeated_request_mut() {
@@ -92,8 +92,8 @@ impl Andrews {
         self.forget_predecessor();
     }
 
-    /// Forgets the predecessor. The loss of a predecessor is no failure for this node, because the predecessor of a
-    /// failed node removes the failed node.
+    /// Forgets the predecessor. The loss of a predecessor is not treated as a failure here, because the predecessor of
+    /// a failed node removes the failed node.
     pub(super) fn forget_predecessor(&mut self) {
         if let Some(predecessor) = self.inbound.take_predecessor() {
             let id = predecessor.id();

@@ -1,5 +1,5 @@
 //! The state machine. The state machine owns its parts, and passes each input to the parts that need the input. The
-//! parts do not call one another. Start reading at `settle`, which runs after every input.
+//! parts do not use one another. Start reading at `settle`, which runs after every input.
 //!
 //! | file | holds |
 //! |---|---|
@@ -86,7 +86,7 @@ pub struct Andrews {
     out: Outbox,
     reported_state: State,
     reported_database: DatabaseState,
-    /// The latest end of a node that is shutting down.
+    /// The latest time at which a node that is shutting down ends.
     leave_by: Option<Instant>,
     is_begun: bool,
     is_finished: bool,

@@ -81,8 +81,8 @@ impl Andrews {
         }
     }
 
-    /// Notes that this process claimed a term. Until this process claims a term, an earlier process of this node must
-    /// have written a row that names this node.
+    /// Notes the term that this process has claimed. As long as this process has claimed no term, a row that names this
+    /// node was written by an earlier process of this node.
     fn note_claimed_term(&mut self, term: u64) {
         if let Role::Starting(claimed) = &mut self.role {
             *claimed = Some(term);

@@ -187,8 +187,8 @@ impl Andrews {
         Some(duties.token_due(seen, self.silence()))
     }
 
-    /// Returns the beat. A coordinator writes no beat if it lost its successor and receives no messages. Then another
-    /// node can replace this coordinator.
+    /// Returns the beat. A coordinator writes no beat if it lost its successor and has had no proof since then that the
+    /// network works. Then another node can replace this coordinator.
     fn beat_write(&mut self) -> Option<Write> {
         let CoordinatorRow { term, .. } = self.view.as_ref()?.seat();
         let lost_at = self.role.member().and_then(Membership::lost_at);

@@ -45,7 +45,7 @@ pub(crate) enum RowAction {
 }
 
 impl Membership {
-    /// Creates the state of a node that joined just now.
+    /// Creates the state of a node that has just joined.
     pub(crate) fn new() -> Self {
         Self {
             is_new: true,

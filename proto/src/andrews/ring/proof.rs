@@ -12,7 +12,7 @@ const PROBES_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Proof {
     /// The last time at which a message of another node arrived, or at which another node accepted or refused a
-    /// connection.
+    /// connection from this node.
     last: Option<Instant>,
     targets: Vec<u32>,
     /// The open connections, with the time at which the node gives each connection up.

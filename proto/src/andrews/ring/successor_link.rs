@@ -10,7 +10,7 @@ use crate::time::Instant;
 /// The state of the connection to the successor.
 #[derive(Debug, Default)]
 pub(super) enum SuccessorLink {
-    /// The node has never opened a connection.
+    /// There is no connection, and none was lost.
     #[default]
     None,
     /// The connection was lost. The next look decides the next step.

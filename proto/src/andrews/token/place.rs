@@ -47,7 +47,7 @@ enum VisitState {
     Idle,
     /// This job uses the token.
     Working(u64),
-    /// The work is done, or the node has given it up.
+    /// The work is done, or the node no longer waits for its end.
     Over,
 }
 

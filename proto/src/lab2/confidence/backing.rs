@@ -54,7 +54,8 @@ impl Competition {
     }
 }
 
-/// Notes that a condition holds now. Returns the time at which the condition began to hold for the held `token`.
+/// Notes that a condition holds now. Returns the time at which the condition began to hold while this node held
+/// `token`.
 fn first_seen(of: &mut Option<(Token, Instant)>, token: Token, now: Instant) -> Instant {
     // A new tenure starts without a history.
     let before = of.filter(|&(of, _)| of == token);

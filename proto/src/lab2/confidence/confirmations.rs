@@ -42,7 +42,7 @@ pub(super) struct Confirmations {
     /// Size of the ring when the grade was computed.
     ring_size: usize,
     reported: Grade,
-    /// Time at which the tenure got the grade `all-heard`; `None` after the node reported this grade.
+    /// Time at which the tenure got the grade `all-heard`, if this grade is not reported yet.
     view_since: Option<Instant>,
     /// Buffer for `promised_by_count`.
     end_times: Vec<Instant>,
@@ -189,7 +189,8 @@ impl Confirmations {
             .filter(|_| self.has_token(token))
     }
 
-    /// Stores the computed grade, the end of the grade, and the size of the ring in the computation.
+    /// Stores the computed grade, the time until which the grade holds, and the size of the ring for which it was
+    /// computed.
     pub(super) fn set_grade(&mut self, grade: Grade, until: Instant, ring_size: usize) {
         (self.grade, self.until, self.ring_size) = (grade, until, ring_size);
     }

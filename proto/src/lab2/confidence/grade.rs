@@ -34,7 +34,7 @@ pub(super) fn view_settle_time(context: &Context) -> Duration {
     constants.take_timeout.max(constants.heartbeat / 4)
 }
 
-/// Returns the other members from which frames arrived recently.
+/// Returns the other members that this node has heard recently.
 fn recently_heard(context: &Context, members: &Members) -> impl Iterator<Item = MacAddr> {
     let lasts = promise_duration(context, members.ring_size(context));
     let lately = context.now().before(lasts / 2);

@@ -42,7 +42,7 @@ impl Confidence {
         }
     }
 
-    /// Writes the fields that affect the future of a node with this tenure.
+    /// Writes the fields on which the future behavior of a node with this tenure depends.
     pub(crate) fn snapshot(
         &self,
         writer: &mut Writer,

@@ -167,8 +167,8 @@ impl Confidence {
         });
     }
 
-    /// After this node lost a tenure, makes it confirm this tenure until the last promise for it ends. Call this
-    /// function when this node lost this token without a handover.
+    /// Makes this node confirm the tenure that it has lost, until the last promise for this tenure ends. Call this
+    /// function when this node has lost this token without a handover.
     pub(crate) fn keep_own_vote(&mut self, context: &Context, token: Token) {
         // The lease of the application may not have ended yet, and no other holder may get this vote before it ends.
         let me = context.me();

@@ -44,8 +44,8 @@ impl DuplicateMacs {
 }
 
 impl Diagnostics {
-    /// Reports a member's new IP address. If the address repeatedly returns, reports instead once that two machines
-    /// share the MAC address.
+    /// Reports a member's new IP address. If the address repeatedly changes back, instead reports once that two
+    /// machines share the MAC address.
     pub(crate) fn note_ip_change(
         &mut self,
         context: &Context,

@@ -1,5 +1,5 @@
-//! Reports about members that do not hear this node, although this node hears them. If a member does not receive this
-//! node's frames, its cards name this node as silent.
+//! Reports about members that do not hear this node, although this node hears them. A member that does not hear this
+//! node names this node as silent in its cards.
 
 use ring_codec::MacAddr;
 
@@ -16,7 +16,7 @@ const ONE_WAY_TIMEOUTS: u32 = 4;
 /// count as silent, multiplied by this factor.
 const REPEAT_FACTOR: u32 = 4;
 
-/// Members that report that they receive no frames from this node.
+/// Members that report that they do not hear this node.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OneWayReports {
     members: Vec<OneWayMember>,
@@ -72,8 +72,7 @@ impl Diagnostics {
         }
     }
 
-    /// Reports the members that do not hear this node. After the last such member is gone, reports the end of the
-    /// problem.
+    /// Reports the members that do not hear this node. When no such member is left, reports the end of the problem.
     pub(super) fn review_one_way(
         &mut self,
         context: &Context,

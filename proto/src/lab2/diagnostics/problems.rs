@@ -14,8 +14,8 @@ use crate::lab2::tenure::Offer;
 use crate::lab2::{Diagnostic, Event};
 use crate::time::Instant;
 
-/// If members name a holder to a LOOSER that receives no frames from this holder, the LOOSER reports a problem after
-/// this number of WAITER_TIMEOUTs.
+/// If members name a holder to a LOOSER that does not hear this holder, the LOOSER reports a problem after this number
+/// of WAITER_TIMEOUTs.
 const UNHEARD_TIMEOUTS: u32 = 4;
 /// The number of WAITER_TIMEOUTs after which the tables of two members should be equal. If the tables still differ at
 /// that time, the node reports a problem.
@@ -37,7 +37,7 @@ pub(super) struct ProblemLog {
     failed_offers: VecDeque<Offer>,
     /// For each kind of event: the last event and its time.
     events: Vec<(Instant, Diagnostic)>,
-    /// The time at which other members began to name a holder from which this node receives no frames.
+    /// The time at which other members began to name a holder that this node does not hear.
     named_since: Option<Instant>,
     /// Owners that other members hear and this node does not. Each owner has the time at which a member last named it.
     unheard_owners: Vec<(Instant, MacAddr)>,
@@ -154,7 +154,7 @@ impl Diagnostics {
         None
     }
 
-    /// Reports that this node became deaf or receives frames again.
+    /// Reports that this node has become deaf or hears again.
     pub(crate) fn review_hearing(
         &mut self,
         context: &Context,
@@ -308,8 +308,8 @@ impl Diagnostics {
         }
     }
 
-    /// Removes the unheard owners that match `ends`, and the owners that members have not named for a long time. After
-    /// the last unheard owner is gone, reports the end of the problem.
+    /// Removes the unheard owners that match `ends`, and the owners that no member has named for a long time. When no
+    /// unheard owner is left, reports the end of the problem.
     fn end_owners_unheard(
         &mut self,
         context: &Context,

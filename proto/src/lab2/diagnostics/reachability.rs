@@ -12,8 +12,8 @@ use crate::lab2::members::Members;
 use crate::lab2::{Diagnostic, Event};
 use crate::time::Instant;
 
-/// If broadcasts reach a node without the token, it receives a heartbeat within this number of WAITER_TIMEOUTs. Times
-/// in which this node is OWNER do not count, because it may then have sent all heartbeats itself.
+/// If broadcasts reach a node that owns no token, the node hears a heartbeat within this number of WAITER_TIMEOUTs. The
+/// time in which this node is OWNER does not count, because this node may then have sent all heartbeats itself.
 const UNREACHED_TIMEOUTS: u32 = 4;
 /// If no frame arrives for a certain time, earlier frames do not count. This time is the time after which a node is
 /// deaf, multiplied by this factor.

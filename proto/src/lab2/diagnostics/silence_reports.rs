@@ -1,4 +1,4 @@
-//! Reports of members that become silent or active again, and of a missing quorum.
+//! Reports of members that become silent or are heard again, and of a missing quorum.
 
 use ring_codec::MacAddr;
 
@@ -21,14 +21,14 @@ const NAMED_MAX: usize = 4;
 pub(super) struct SilenceReports {
     last: Option<Instant>,
     next: Option<Instant>,
-    /// End of this node's last stall.
+    /// Time since which this node has run without being stalled.
     running_since: Option<Instant>,
-    /// A member is silent if its last frame arrived before this time. The time never goes back. When the ring grows,
-    /// members may be silent for longer. But the growth of the ring must not make a member that was reported as silent
-    /// count as active again.
+    /// Members that were last heard before this time are silent. The time never goes back. When the ring grows, members
+    /// may be silent for longer before they count as silent. But members that were reported as silent must not count as
+    /// heard again only because the ring has grown.
     alive: Instant,
-    /// Members that sent no frame to this node, and that other members report as silent. The list is sorted by MAC. The
-    /// list contains no members that left, because reports never name such members.
+    /// Members that this node has never heard, and that other members report as silent. The list is sorted by MAC. The
+    /// list contains no members that have left, because no reports name such members.
     reported: Vec<MacAddr>,
     /// The problem of a missing quorum, if it was reported.
     no_quorum: Option<Diagnostic>,
@@ -46,8 +46,8 @@ impl SilenceReports {
         self.no_quorum.take()
     }
 
-    /// Whether a member is missing. A member is missing if this node received no frame from it since `alive`, and the
-    /// member did not leave.
+    /// Whether a member is missing. A member is missing if this node has not heard it since `alive`, and the member has
+    /// not left.
     fn is_missing(&self, mac: MacAddr, peer: &Peer, alive: Instant) -> bool {
         // The member may have left before this node was started. So a member that this node has never heard is missing
         // only if another member reports it.
@@ -56,8 +56,8 @@ impl SilenceReports {
     }
 }
 
-/// Members with the same change: all became silent, or all became active again. If there are many such members, the
-/// report names only one.
+/// The members that changed in the same way: all became silent, or all are heard again. If there are many such members,
+/// the report names only one of them.
 #[derive(Default)]
 struct MemberChanges {
     named: [(MacAddr, Instant); NAMED_MAX],
@@ -110,8 +110,8 @@ impl Diagnostics {
         true
     }
 
-    /// Reports members that became silent or active again. If many members change at the same time, they share one
-    /// report.
+    /// Reports members that have become silent or are heard again. If many members change at the same time, they share
+    /// one report.
     fn report_silent_members(
         &mut self,
         context: &Context,
@@ -194,8 +194,8 @@ impl Diagnostics {
         })
     }
 
-    /// Returns the silent members in the order of the table, without this node. If no frame of a member ever arrived,
-    /// its silence begins with the first table that named the member.
+    /// Returns the silent members in the order of the table, without this node. If a member was never heard, its
+    /// silence is measured from the first table that listed the member.
     pub(crate) fn silent_members(
         &self,
         context: &Context,

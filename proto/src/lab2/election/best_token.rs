@@ -20,7 +20,7 @@ const CLOCK_PROGRESS_MIN: u64 = 1_000_000_000_000_000_000;
 /// of progress stays free.
 const CLOCK_PROGRESS_MAX: u64 = 1 << 62;
 
-/// Three values of a node about tokens: `known` (the strongest token seen, with its holder and data),
+/// Three values that a node keeps about tokens: `known` (the strongest token seen, with its holder and data),
 /// currentMyTokenNumber and heardAboutToken.
 #[derive(Debug, Clone)]
 pub(crate) struct BestToken {
@@ -31,11 +31,11 @@ pub(crate) struct BestToken {
     own_number: u32,
     /// heardAboutToken.
     heard: Option<Instant>,
-    /// The last time at which `token` became stronger, or at which a frame of its holder arrived.
+    /// The last time at which `token` became stronger, or at which its holder was heard.
     last_alive: Option<Instant>,
-    /// The member that last sent a frame as the holder of the token.
+    /// The member that was last heard to hold the token.
     owner: Option<MacAddr>,
-    /// The time of the last broadcast TOKEN_IS_HERE that this node received or sent.
+    /// The time at which a broadcast TOKEN_IS_HERE was last heard or sent.
     last_heartbeat: Option<Instant>,
     /// Whether the token and the number have unstored changes.
     unstored: bool,
@@ -78,18 +78,18 @@ impl BestToken {
         self.data.extend_from_slice(data);
     }
 
-    /// Returns the member that last sent a frame as the holder of the token.
+    /// Returns the member that was last heard to hold the token.
     pub(crate) const fn owner(&self) -> Option<MacAddr> {
         self.owner
     }
 
-    /// Records the member that last sent a frame as the holder of the token. Returns whether this member differs from
-    /// the previously recorded member.
+    /// Records the member that was last heard to hold the token. Returns whether this member differs from the
+    /// previously recorded member.
     pub(crate) fn set_owner(&mut self, owner: Option<MacAddr>) -> bool {
         std::mem::replace(&mut self.owner, owner) != owner
     }
 
-    /// Returns the time of the last broadcast TOKEN_IS_HERE that this node received or sent.
+    /// Returns the time at which a broadcast TOKEN_IS_HERE was last heard or sent.
     pub(crate) const fn last_heartbeat(&self) -> Option<Instant> {
         self.last_heartbeat
     }
@@ -216,7 +216,7 @@ impl BestToken {
         self.heard
     }
 
-    /// Notes that a frame about the token arrived at this time.
+    /// Notes that this node has heard about the token at this time.
     pub(crate) fn note_heard(&mut self, at: Instant) {
         // `at` is the time of arrival, which may be earlier than the last handover of this node.
         self.heard = self.heard.max(Some(at));
@@ -269,8 +269,8 @@ impl BestToken {
         }
     }
 
-    /// Writes the state. If all rules treat a time as old, the snapshot does not distinguish it from older times. The
-    /// stored values are included only while writes fail, because they have no effect at other times.
+    /// Writes the state. If a time is so old that all rules treat it alike, the snapshot does not distinguish it from
+    /// older times. The stored values are included only while writes fail, because they matter only while writes fail.
     pub(crate) fn snapshot(&self, writer: &mut Writer, context: &Context, is_unstored: bool) {
         let Self {
             token,
@@ -292,7 +292,7 @@ impl BestToken {
     }
 }
 
-/// Returns the time after the holder's last frame during which a token counts as alive.
+/// Returns how long a token counts as alive after its holder was last heard.
 fn alive_for(context: &Context) -> Duration {
     let constants = context.constants();
     // The holder of a living token sends a heartbeat within this time, even if a handover delays the heartbeat.

@@ -12,14 +12,14 @@ use crate::lab2::tenure::Tenure;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// The number by which a token overtakes the progress of a rival. Within fewer hops than this number, all members have
-/// heard of a token.
+/// The number by which a token's progress gets ahead of a rival. A token makes fewer hops than this number before all
+/// members have heard of the token.
 pub(crate) const RIVAL_LEAD: u64 = 1 << 10;
 
 /// The latest rival, and the limits on the rates of answers and objections.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rivals {
-    /// The token that must overtake a rival, and the time of the last frame about the rival.
+    /// The token that must get ahead of a rival, and the time at which this node last heard of the rival.
     ahead_of_rival: Option<(Instant, Token)>,
     /// Limits how often an OWNER answers weaker claims.
     answers: Throttle,
@@ -28,7 +28,7 @@ pub(crate) struct Rivals {
 }
 
 impl Rivals {
-    /// Notes the rival `theirs`, and decides whether this node's token must overtake the rival.
+    /// Notes the rival `theirs`, and decides whether this node's token must get ahead of the rival.
     pub(crate) fn note_rival(&mut self, now: Instant, theirs: Token, mine: Token) {
         // Two tokens that circulate equally fast may never meet. News of each token is some hops old, and by then
         // weaker than the other token. If one token gets ahead, all members that have heard of it refuse the other.
@@ -42,7 +42,7 @@ impl Rivals {
     }
 
     /// Returns the number by which the progress of the held `token` grows at the next handover. The number is larger if
-    /// a frame about a rival arrived within the time `lately`.
+    /// this node heard of a rival within the time `lately`.
     pub(crate) fn take_step(&mut self, now: Instant, token: Token, lately: Duration) -> u64 {
         let has_rival = |(at, mine): (_, Token)| mine.same_chain(&token) && now.since(at) < lately;
         // One large step is enough for one rival, so the note is used up.

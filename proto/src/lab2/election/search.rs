@@ -55,7 +55,7 @@ impl Search {
         self.delayed_timer = self.delayed_timer.filter(|&timer| timer != Timer::Answer);
     }
 
-    /// Handles a timer that is due. Returns whether the timer waited for this node's turn. This turn is now.
+    /// Handles a timer that is due. Returns whether the timer waited for this node's turn, which has come now.
     pub(crate) fn take_turn(&mut self, timer: Timer) -> bool {
         self.delayed_timer.take() == Some(timer)
     }

@@ -57,7 +57,7 @@ impl fmt::Debug for JobName {
 pub struct Stamp {
     /// The job's name.
     pub name: JobName,
-    /// The progress of the token of the run.
+    /// The progress of the token under which the run began.
     pub progress: u64,
     /// A number that distinguishes runs under tokens of equal progress.
     pub run: u32,

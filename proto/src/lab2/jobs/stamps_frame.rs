@@ -54,8 +54,8 @@ impl JobContext<'_> {
         stamps_per_frame(self.context, self.members)
     }
 
-    /// Whether this node may agree to stamps. If the node restarted or has a new address, it may have agreed before.
-    /// The members must not count this node twice.
+    /// Whether this node may agree to stamps. If the node was just restarted, or has a new address, it may have agreed
+    /// before. The members must not count this node twice.
     fn is_settled(&self) -> bool {
         let ring = self.members.ring_size(self.context);
         self.context

@@ -67,8 +67,8 @@ impl Context {
         is_first
     }
 
-    /// Starts to count the time since the start again. A promise with the old address may still be valid, so the node
-    /// must not make a new promise. Call this function after the address changed.
+    /// Counts the time since the start from now on. A promise under the old address may still hold, so the node must
+    /// not make another promise yet. Call this function when the address has changed.
     pub(super) fn restart_clock(&mut self) {
         self.started = Some(self.now());
     }

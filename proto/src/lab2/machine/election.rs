@@ -55,7 +55,7 @@ impl Lab2 {
         self.timer_in(Timer::Answer, within);
     }
 
-    /// If this node was about to ask, a question of another LOOSER replaces this node's question.
+    /// If this node was about to ask, the question of another LOOSER counts as this node's own question.
     pub(super) fn on_question_overheard(&mut self, envelope: Envelope) {
         // If all n members of a large ring asked, they would get 8 n answers.
         let soon = self.context.now() + Members::speaking_delay_max(&self.context);

@@ -84,8 +84,8 @@ impl Lab2 {
         }
     }
 
-    /// Gives up the token, because no member takes it, although this node receives requests for the token. The other
-    /// members elect a new owner.
+    /// Gives up the token, because no member takes it from this node, although this node hears members that ask for it.
+    /// The other members elect another owner.
     pub(super) fn become_unfit(&mut self) {
         // Unicast frames from or to this node are lost. If it kept the token, the locks of all others would time out.
         self.fitness.mark_unfit();
@@ -120,8 +120,8 @@ impl Lab2 {
         }
     }
 
-    /// Schedules the next probe for an earlier time. Call this function when this node receives no frames from an
-    /// owner. If every node gave up the token, a node can own it again only after such a probe.
+    /// Schedules the next probe for an earlier time. Call this function when this node hears no owner. If every node
+    /// has given up the token, a node can own it again only after such a probe.
     pub(super) fn shorten_probe(&mut self) {
         let soon = self.context.now() + self.context.waiter_timeout();
         let due = self.out.due(Timer::Probe);

@@ -73,8 +73,7 @@ impl Output {
         self.timers.stop_all();
     }
 
-    /// When the node enters this state, stops the timers that do not belong to it. Call this function when the node
-    /// enters a state.
+    /// Stops the timers that must not keep running in this state. Call this function when the node enters a state.
     pub(super) fn enter(&mut self, state: State) {
         self.timers
             .retain(|timer: Timer| timer.outlives_entry(state));

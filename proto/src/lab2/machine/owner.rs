@@ -69,8 +69,9 @@ impl Lab2 {
         }
     }
 
-    /// Whether IDLE_HOLD is over. Then this node hands the token over as soon as no program on it works. The node hands
-    /// the token over even if no member asked for it, because a WANT_TOKEN may be lost.
+    /// Whether IDLE_HOLD is over. When IDLE_HOLD is over, this node hands the token over as soon as no program on this
+    /// node works. The node hands the token over even if no member has asked for the token, because a WANT_TOKEN may
+    /// have been lost.
     pub fn is_hold_over(&self, now: Instant) -> bool {
         let tenure = self.role.unoffered_tenure();
         let is_over = tenure.is_some_and(|tenure| tenure.is_hold_over(&self.context, now));
@@ -78,7 +79,7 @@ impl Lab2 {
         is_over && self.members.len() > 1 && !self.is_deaf()
     }
 
-    /// Hands the token over. Call this function at the end of IDLE_HOLD. If a heartbeat is due at the same time, the
+    /// Hands the token over. Call this function when IDLE_HOLD has ended. If a heartbeat is due at the same time, the
     /// heartbeat waits, because the successor will send a heartbeat.
     pub(super) fn on_handover_due(&mut self) {
         let Some(tenure) = self.role.tenure() else {
@@ -115,13 +116,13 @@ impl Lab2 {
         rests && self.heartbeat_close_to(self.context.now()).is_some()
     }
 
-    /// Whether this node should hand the token over before the end of IDLE_HOLD.
+    /// Whether this node should hand the token over at once, without waiting for IDLE_HOLD.
     pub(super) fn is_handover_urgent(&self) -> bool {
         self.must_hand_over() || self.is_wanted()
     }
 
     /// Acknowledges the token at once if the token stays on this node. If the token will soon move on, schedules the
-    /// acknowledgement before the time at which the giver repeats its offer.
+    /// acknowledgement for a time before the giver repeats its offer.
     fn schedule_acknowledgement(&mut self) {
         // While the acknowledgement waits, the token may come back around the ring, and then the acknowledgement is not
         // needed. With work here it leaves at once. If this process were stopped before the acknowledgement left, the
@@ -139,8 +140,8 @@ impl Lab2 {
         }
     }
 
-    /// Acknowledges the token to the previous holder. The frame names the held token or, after a handover, the known
-    /// token.
+    /// Acknowledges the token to the previous holder. The frame names the held token, or the known token if the token
+    /// has moved on.
     pub(super) fn acknowledge(&mut self) {
         self.out.stop(Timer::Acknowledge);
         let Some(owed) = self.role.take_unacknowledged() else {

@@ -1,5 +1,5 @@
-//! Received frames. Receives frames: checks whether a frame counts, applies the effects that all frames have, and then
-//! handles the frame according to its kind.
+//! Received frames. The code checks whether a frame counts, applies the effects that all frames have, and then handles
+//! the frame according to its kind.
 
 use std::time::Duration;
 
@@ -66,8 +66,8 @@ impl Lab2 {
         Ok(frame)
     }
 
-    /// Applies the effects that frames of all kinds have. Returns whether the message of the frame counts. If the
-    /// author receives no frames from members, some kinds of messages do not count.
+    /// Applies the effects of a frame that are the same for all kinds of messages. Returns whether the message of the
+    /// frame counts. If the author hears no member, some kinds of messages do not count.
     fn note_frame(&mut self, envelope: Envelope, frame: &Frame<'_>) -> bool {
         let (from, message) = (envelope.from, &frame.message);
         let says_deaf = frame.profile.is_some_and(|profile| profile.is_deaf());
@@ -101,8 +101,8 @@ impl Lab2 {
         !ignored
     }
 
-    /// Notes three facts about a received frame: the time of its arrival, whether its author is deaf, and whether it
-    /// answers a probe.
+    /// Notes three facts about a frame that this node has heard: when it arrived, whether its author is deaf, and
+    /// whether it answers a probe.
     fn note_heard(&mut self, envelope: Envelope, message: &Message<'_>, says_deaf: bool) {
         let (context, out, from) = (&self.context, &mut self.out, envelope.from);
         let was_deaf = self.members.note_heard(context, envelope.at);

@@ -34,8 +34,8 @@ impl Lab2 {
         }
     }
 
-    /// If the token was lost or handed over while an application still has work, requests the token again. Each input
-    /// calls this function at its end, because the input may have replaced the token.
+    /// Requests the token again if an application still has work, but the token was lost or handed over. The function
+    /// is called at the end of each input, because the input may have replaced the token.
     pub(super) fn resume_request(&mut self) {
         if !self.may_resume_request() {
             return;

@@ -31,8 +31,8 @@ impl Lab2 {
             .note_holder(context, &mut self.members, out, claim);
     }
 
-    /// Handles a frame in which another node claims the token. Returns whether this node was OWNER and gave way. After
-    /// a node has given way, the caller informs the other owner.
+    /// Handles a frame in which another node claims that it holds a token. Returns whether this node was OWNER and has
+    /// given way. After a node has given way, the caller informs the other owner.
     fn on_token_claimed(&mut self, envelope: Envelope, token: Token, data: &[u8]) -> bool {
         let now = self.context.now();
         if envelope.broadcast {
@@ -245,8 +245,8 @@ impl Lab2 {
         }
     }
 
-    /// Whether a frame waited for too long. The election of the frame ended while the frame waited. A frame can wait
-    /// for so long if this process stalls.
+    /// Whether a frame has waited for too long. While the frame waited, the election to which the frame belongs has
+    /// ended. A frame can wait for so long if this process was stalled.
     fn is_stale(&self, envelope: Envelope) -> bool {
         let age = self.context.now().since(envelope.at);
         age >= self.context.constants().looser_answer_timeout()

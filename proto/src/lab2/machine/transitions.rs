@@ -80,7 +80,7 @@ impl Lab2 {
         self.set_owner(None);
     }
 
-    /// Notes the member that sends frames as the holder of the token.
+    /// Notes which member this node hears as the holder of the token.
     pub(super) fn set_owner(&mut self, owner: Option<MacAddr>) {
         if self.known.set_owner(owner) {
             let token = self.token();

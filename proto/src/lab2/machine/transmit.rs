@@ -107,7 +107,7 @@ impl Lab2 {
         }
     }
 
-    /// If frames of this kind have a profile and a card, and if they fit the MTU, adds them to a frame.
+    /// Adds this node's profile and card to a frame, if frames of this kind have them and if they fit the MTU.
     fn add_profile_and_card<'a>(&'a self, outgoing: Outgoing, frame: Frame<'a>) -> Frame<'a> {
         let Outgoing { to, content } = outgoing;
         let (context, members) = (&self.context, &self.members);

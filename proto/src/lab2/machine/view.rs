@@ -15,13 +15,13 @@ use crate::time::Instant;
 pub enum Presence {
     /// The member was heard recently.
     Alive,
-    /// No frame of the member has arrived for a while, or ever.
+    /// The member was not heard for a while, or never.
     Silent,
     /// LEAVING is the last frame of the member.
     Left,
-    /// The member announces that it receives no frames from other members, although this node receives its frames.
+    /// This node hears the member, and the member announces that it hears no other member.
     Deaf,
-    /// The member announces that it does not take the token, and this node receives its frames.
+    /// This node hears the member, but the member announces that it does not take the token.
     Paused,
 }
 
@@ -109,8 +109,8 @@ impl Lab2 {
         Some(unsettled.map_or(settled, |until| until.max(settled)))
     }
 
-    /// Returns the end of the lease. Before this time, no other node grants a token, even if this node fails. Returns
-    /// `None` if this node holds no token.
+    /// Returns the end of the lease. Before this time no other node grants a token, whatever happens to this node.
+    /// Returns `None` if this node holds no token.
     pub fn lease_until(&self) -> Option<Instant> {
         let held = self.role.tenure().is_some();
         self.out.due(Timer::Lease).filter(|_| held)
@@ -121,7 +121,7 @@ impl Lab2 {
         self.members.is_wanted(&self.context)
     }
 
-    /// Returns the holder of the token, as this node knows it.
+    /// Returns the holder of the token, as far as this node knows.
     pub fn owner(&self) -> Option<MacAddr> {
         self.known.owner()
     }
@@ -131,7 +131,7 @@ impl Lab2 {
         self.known.data()
     }
 
-    /// Returns heardAboutToken, the time of the last frame about the token.
+    /// Returns heardAboutToken, the time at which the node last heard of the token.
     pub fn heard_about_token(&self) -> Option<Instant> {
         self.known.last_heard()
     }
@@ -179,7 +179,7 @@ impl Lab2 {
         })
     }
 
-    /// Returns the number of members that take part, as this node knows it. The node itself counts.
+    /// Returns the number of members that take part, as far as this node knows. The node itself counts.
     pub fn present_members(&self) -> usize {
         self.members.present_members(&self.context)
     }
@@ -190,20 +190,20 @@ impl Lab2 {
         self.members.expected_size(&self.context).unwrap_or(0)
     }
 
-    /// Returns the silent members in the order of the table. If no frame of a member ever arrived, its silence begins
-    /// with the first table that named the member.
+    /// Returns the silent members in the order of the table. If a member was never heard, its silence is measured from
+    /// the first table that listed the member.
     pub fn silent_members(&self) -> impl Iterator<Item = MacAddr> {
         self.diagnostics
             .silent_members(&self.context, &self.members)
     }
 
-    /// Whether this node announces that it is deaf, because no frame has arrived for a certain time.
+    /// Whether this node announces that it is deaf, because it has heard no frame for a certain time.
     pub fn is_deaf(&self) -> bool {
         self.members.is_deaf(&self.context)
     }
 
-    /// Returns the shortest WAITER_TIMEOUT in the ring, as this node knows it. When an OWNER has been silent for this
-    /// time, the other members may replace it.
+    /// Returns the shortest WAITER_TIMEOUT in the ring, as far as this node knows. When an OWNER has sent no heartbeat
+    /// for this time, the other members may replace it.
     pub fn shortest_waiter_timeout(&self) -> Duration {
         self.members.shortest_waiter_timeout(&self.context)
     }

@@ -1,4 +1,4 @@
-//! The rules of a WAITER. A WAITER assumes that the owner is alive, until no frame about the token has arrived for
+//! The rules of a WAITER. A WAITER assumes that the owner is alive, until it has heard nothing about the token for
 //! WAITER_TIMEOUT.
 
 use super::timer::Timer;

@@ -14,7 +14,8 @@ pub(super) struct Hearing {
     pub(super) last: Option<Instant>,
     /// The later of two times: the last time at which this node was deaf, and the time at which its link came up.
     pub(super) since: Option<Instant>,
-    /// Whether this node was deaf at its last check. The node checks only after it has read all waiting frames.
+    /// Whether this node had received no frame for too long when it last checked. The node checks only after it has
+    /// read all waiting frames.
     pub(super) deaf: bool,
 }
 
@@ -32,8 +33,8 @@ impl Members {
         quiet.is_some_and(|quiet| quiet >= context.deaf_after())
     }
 
-    /// Decides whether this node is deaf. The caller must first read all waiting frames. A process that was stopped
-    /// must first read the frames that arrived during the stop.
+    /// Decides whether this node is deaf. The caller must first read all waiting frames. A process that was stopped has
+    /// not yet read the frames that arrived during the stop.
     pub(crate) fn update_deafness(&mut self, context: &Context) {
         self.hearing.deaf = self.has_heard_nothing(context);
     }
@@ -48,7 +49,7 @@ impl Members {
         };
     }
 
-    /// Whether this node has received frames for so long that it can tell which members are silent.
+    /// Whether this node has heard frames for long enough that it can tell which members are silent.
     pub(super) fn knows_silent_members(&self, context: &Context) -> bool {
         let since = self.hearing.since.filter(|_| !self.is_deaf(context));
         since.is_some_and(|since| context.now().since(since) >= self.silent_after(context))

@@ -28,9 +28,9 @@ impl Members {
         context.constants().heartbeat / 4
     }
 
-    /// Returns the delay of a frame that other members may also be about to send. The delay is longer if more members
-    /// precede this node. If such a frame of another member arrives during the delay, this node need not send its own
-    /// frame.
+    /// Returns the time by which this node delays a frame if other members may be about to send the same frame. The
+    /// delay is longer if more members come before this node. If this node hears such a frame from another member
+    /// during the delay, it need not send its own frame.
     pub(crate) fn speaking_delay(&self, context: &Context) -> Duration {
         // The first nine members have no delay, so small rings and most elections are not slower.
         let behind = self.table.rank(context.me()).saturating_sub(FOLLOWERS_MAX);

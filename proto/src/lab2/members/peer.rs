@@ -72,8 +72,7 @@ impl Peer {
         self.heard.then(|| self.silent_since())
     }
 
-    /// Returns the time of the member's last frame or, before its first frame, the time at which a table first named
-    /// it.
+    /// Returns the time at which this node last heard the member, or first read its name in a table.
     pub(crate) fn silent_since(&self) -> Instant {
         Instant::from_nanos(self.seen)
     }
@@ -83,13 +82,13 @@ impl Peer {
         !self.paused && !self.deaf
     }
 
-    /// Whether this node may now offer the token to the member. One condition: a frame of the member arrived at `since`
-    /// or later.
+    /// Whether this node may now offer the token to the member. One condition is that this node has heard the member at
+    /// `since` or later.
     pub(crate) fn is_eligible(&self, since: Instant) -> bool {
         self.may_own() && self.penalty.skips() == 0 && self.was_heard_since(since)
     }
 
-    /// Whether the member is gone: it left, or its last frame arrived before `alive`.
+    /// Whether the member is gone: it has left, or this node has not heard it since `alive`.
     pub(crate) fn is_gone(&self, alive: Instant) -> bool {
         self.left || !self.was_heard_since(alive)
     }

@@ -189,8 +189,8 @@ impl Members {
         })
     }
 
-    /// Returns the shortest WAITER_TIMEOUT in the ring, as this node knows it. When an OWNER has been silent for this
-    /// time, the ring may replace it.
+    /// Returns the shortest WAITER_TIMEOUT in the ring, as far as this node knows. When an OWNER has sent no heartbeat
+    /// for this time, the ring may replace it.
     pub(crate) fn shortest_waiter_timeout(&self, context: &Context) -> Duration {
         if self.is_uniform() {
             return context.waiter_timeout();
@@ -214,8 +214,8 @@ impl Members {
         })
     }
 
-    /// Returns the longest WAITER_TIMEOUT of any member, as this node knows it. An application of the last OWNER may
-    /// rely on its token for this time.
+    /// Returns the longest WAITER_TIMEOUT of any member, as far as this node knows. An application of the last OWNER
+    /// may rely on its token for this time.
     pub(crate) fn longest_waiter_timeout(&self, context: &Context) -> Duration {
         let own = context.waiter_timeout();
         // Silent members also count: the daemon of a member may be dead while its application still runs.

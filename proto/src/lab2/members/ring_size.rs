@@ -5,8 +5,8 @@ use crate::lab2::machine::Context;
 
 impl Members {
     /// Returns the size of the ring. A quorum is more than half of the ring. The size is the largest number of members
-    /// that any member expects. If more members than this number sent frames and did not leave, the size is the number
-    /// of these members. If this node expects no certain number of members, members that only tables name count too.
+    /// that any member expects. If the number of members that were heard and have not left is larger, the size is that
+    /// number. If this node expects no number of members, members that only tables name also count.
     pub(crate) fn ring_size(&self, context: &Context) -> usize {
         // With `--ring-size`, members that only tables name do not count. Tables keep dead members, and every new node
         // learns them again.
@@ -35,7 +35,7 @@ impl Members {
         others.chain(own.expect).max()
     }
 
-    /// Returns the number of members that sent frames after the start and did not leave. This node is included.
+    /// Returns the number of members that were heard since the start and have not left. This node is included.
     pub(crate) fn count_heard(&self) -> usize {
         1 + self.table.heard
     }

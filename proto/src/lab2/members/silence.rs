@@ -12,8 +12,8 @@ use crate::lab2::machine::{Content, Context, Output, Timer, Writer};
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// Each member broadcasts at least once during this number of heartbeat periods. In a ring with more members, the
-/// number of periods equals the number of members.
+/// Each member broadcasts at least once in this number of heartbeat periods. In a ring with more members than this
+/// number, the number of periods equals the number of members.
 const SIGN_OF_LIFE_PERIODS: usize = 64;
 /// The number of WAITER_TIMEOUTs after the removal of a member during which tables do not bring it back.
 const TOMBSTONE_TIMEOUTS: u32 = 16;
@@ -21,13 +21,13 @@ const TOMBSTONE_TIMEOUTS: u32 = 16;
 /// Length of a FORGET payload without members, in bytes.
 const FORGET_HEADER_LEN: usize = 10;
 
-/// Data about silence: the silent members, and the silence of this node.
+/// Data about silence: which members this node has not heard, and when this node itself was silent.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Silence {
-    /// Time of the last broadcast that showed that this node is alive.
+    /// Time of this node's last broadcast that shows that this node is alive.
     last_broadcast: Option<Instant>,
-    /// If several successive handovers failed, the time of the first of them. While this time is set, this node offers
-    /// the token only to members whose frames arrived at this time or later.
+    /// If several handovers in a row have failed, the time of the first of them. While this time is set, this node
+    /// offers the token only to members that it has heard at this time or later.
     doubted_since: Option<Instant>,
     /// Time at which this node, as OWNER, last searched for members that must be removed.
     last_sweep: Option<Instant>,
@@ -107,14 +107,15 @@ impl Members {
         self.sign_of_life_period(context).saturating_mul(2)
     }
 
-    /// Returns a time. This node offers the token only to members whose frames arrived at this time or later.
+    /// Returns a time. This node offers the token only to members that it has heard at this time or later.
     pub(crate) fn eligible_since(&self, context: &Context) -> Instant {
         let alive = context.now().before(self.silent_after(context));
         let doubted_since = self.silence.doubted_since;
         doubted_since.map_or(alive, |doubted_since| alive.max(doubted_since))
     }
 
-    /// Stops offers to members without frames since `since`, the time of the first failed handover.
+    /// Stops offers to members that this node has not heard since `since`, the time at which the first failed handover
+    /// began.
     pub(crate) fn set_doubt(&mut self, since: Instant) {
         // Thousands of members may be dead, and each offer to a dead member costs time. This node soon hears every
         // member that is alive.
@@ -142,7 +143,7 @@ impl Members {
         if is_due { MacAddr::BROADCAST } else { holder }
     }
 
-    /// Whether a member other than this node is gone: it left, or no frame of it has arrived for `silence`.
+    /// Whether a member other than this node is gone: it has left, or this node has not heard it for `silence`.
     pub(crate) fn is_gone(&self, context: &Context, mac: MacAddr, silence: Duration) -> bool {
         let alive = context.now().before(silence);
         let peer = self.peer(mac);
@@ -263,8 +264,8 @@ impl Members {
         fitting.clamp(1, FORGOTTEN_PER_FRAME_MAX)
     }
 
-    /// From the members of a FORGET, returns those that left or that have been silent for WAITER_TIMEOUT. The result is
-    /// sorted by MAC.
+    /// Returns those members of a FORGET that have left, or that this node has not heard for WAITER_TIMEOUT. The result
+    /// is sorted by MAC.
     pub(crate) fn select_gone(&self, context: &Context, members: &[MacAddr]) -> Vec<MacAddr> {
         // If the time of silence decided, one frame that only this node has heard would keep the member. The tables
         // would differ until the member is silent for this node too.

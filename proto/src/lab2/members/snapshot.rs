@@ -105,8 +105,7 @@ fn write_table(
     profiles.hash(writer);
 }
 
-/// Writes a member's data. If no frame of a member ever arrived, its age is written only if the ring forgets silent
-/// members.
+/// Writes a member's data. If a member was never heard, its age is written only if the ring forgets silent members.
 fn write_peer(
     writer: &mut Writer,
     peer: &Peer,

@@ -1,5 +1,5 @@
-//! The choice of the successor. The candidates are the members in ring order. The first candidate is the member after
-//! the last member that got an offer of the token.
+//! The choice of the successor. The candidates are the members in ring order. The first candidate follows the last
+//! member to which this node offered the token.
 
 use std::ops::Range;
 
@@ -12,9 +12,9 @@ use crate::lab2::machine::Context;
 use crate::time::Instant;
 
 impl Members {
-    /// Returns the next member that gets an offer of the token. If `passed_over` is given, the result is `passed_over`.
-    /// Otherwise the result is the next member after `last` that wants the token, or else the next eligible member
-    /// after `last`.
+    /// Returns the next member to which this node offers the token. If `passed_over` is given, the result is
+    /// `passed_over`. Otherwise the result is the next member after `last` that wants the token, or else the next
+    /// eligible member after `last`.
     pub(crate) fn next_successor(
         &mut self,
         context: &Context,
@@ -99,8 +99,8 @@ impl Members {
                 .any(|(_, peer)| peer.wants && peer.is_eligible(since))
     }
 
-    /// Whether handovers to all possible successors failed. Possible successors are the other members whose frames
-    /// arrived at `since` or later and that may own the token. Returns `false` if there are no possible successors.
+    /// Whether handovers to all possible successors have failed. Possible successors are the other members that were
+    /// heard at `since` or later and may own the token. Returns false if there are no possible successors.
     pub(crate) fn have_all_failed(&self, context: &Context, since: Instant) -> bool {
         let others = self.others(context);
         let mut able = others.filter(|(_, peer)| peer.may_own() && peer.was_heard_since(since));

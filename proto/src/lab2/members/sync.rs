@@ -17,7 +17,7 @@ use crate::throttle::Throttle;
 const RING_MEMBERS_HEADER_LEN: usize =
     FRAME_LEN_MAX - ETHERNET_HEADER_LEN - MEMBERS_PER_FRAME_MAX * size_of::<Member>();
 
-/// After a frame of a member with a disputed IP address arrives, the member may correct the address for this number of
+/// If this node hears a member whose IP address is disputed, the member may correct the address for this number of
 /// WAITER_TIMEOUTs.
 const DISPUTE_TIMEOUTS: u32 = 4;
 
@@ -313,7 +313,7 @@ impl Members {
         }
     }
 
-    /// Handles LEAVING. From now on, this node skips the member until a frame of the member arrives.
+    /// Handles LEAVING. From now on, this node skips the member until it hears the member again.
     pub(crate) fn leave(&mut self, mac: MacAddr) {
         self.set_wants(mac, false);
         // If the member comes back, it may have been restarted without the pause.
@@ -391,8 +391,8 @@ impl Members {
         fitting.clamp(1, MEMBERS_PER_FRAME_MAX)
     }
 
-    /// Returns whether an action for a member is allowed now. Each action is possible once per period. If this function
-    /// allows the action, the action counts as done. For an address outside the table, no action is possible.
+    /// Returns whether an action for a member is allowed now. Each action is allowed once per period. If this function
+    /// allows the action, the action counts as done. For an address that is not in the table, no action is allowed.
     fn allow_once_a_period(
         &mut self,
         context: &Context,

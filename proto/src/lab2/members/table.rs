@@ -33,7 +33,7 @@ pub(super) struct Table {
     pub(super) profiles: BTreeMap<MacAddr, Profile>,
     /// The versions that differ from the version of this node, by MAC.
     pub(super) versions: BTreeMap<MacAddr, Version>,
-    /// The ringMembersHash. The hash; `None` if the table changed after the last computation of the hash.
+    /// The ringMembersHash; `None` if the table changed after the last computation of the hash.
     pub(super) hash: Option<u64>,
     pub(super) max: usize,
     /// Place of the latest frame's author. The next lookup is usually for the same member. Any value is valid.
@@ -41,7 +41,7 @@ pub(super) struct Table {
     pub(super) wanting: usize,
     /// Number of members whose flag `failed` is set.
     pub(super) failed: usize,
-    /// Number of members whose frames arrived and that did not leave after their last frame.
+    /// Number of members that were heard and have not left since they were last heard.
     pub(super) heard: usize,
     /// Members that were removed recently.
     pub(super) removed: Tombstones,

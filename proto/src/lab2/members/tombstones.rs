@@ -70,14 +70,14 @@ impl Tombstones {
         })
     }
 
-    /// After a frame of a removed member arrives, deletes the member's tombstone.
+    /// Deletes the tombstone of a member that this node hears again.
     pub(super) fn mark_returned(&mut self, mac: MacAddr) {
         if !self.entries.is_empty() {
             self.entries.retain(|entry| entry.mac != mac);
         }
     }
 
-    /// Whether this node must now announce a removal. Announcements are possible once per period.
+    /// Whether this node must now announce a removal. Announcements are allowed once per period.
     pub(super) fn has_unannounced(&self, now: Instant, period: Duration) -> bool {
         let mut open = self.entries.iter();
         self.announcements.is_allowed(now, period)

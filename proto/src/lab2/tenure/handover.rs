@@ -9,8 +9,8 @@ use super::Tenure;
 use crate::lab2::machine::Context;
 use crate::time::Instant;
 
-/// After this number of failed handovers in a row, this node offers the token to fewer members. After the first of
-/// these handovers, only members whose frames arrived later get an offer.
+/// After this number of failed handovers in a row, this node offers the token to fewer members. Only members that this
+/// node has heard since the first of these handovers get an offer.
 const DOUBT_FAILURES: u32 = 3;
 /// The minimum number of successive failed handovers before an OWNER gives the token up.
 const LET_GO_FAILURES: u32 = 4;
@@ -70,7 +70,7 @@ pub(super) struct FailedOffers {
     /// The time at which the first failed handover began.
     pub(super) since: Instant,
     pub(super) count: u32,
-    /// Whether a member asked for the token after the first failed handover began.
+    /// Whether a member has asked for the token since the first of these handovers failed.
     pub(super) is_asked: bool,
 }
 
@@ -191,7 +191,7 @@ impl Tenure {
         now >= unsent_offer.unwrap_or(self.hold_until)
     }
 
-    /// If the previous holder may have passed over a member from which it receives no frames, returns this holder.
+    /// Returns the previous holder if this holder may have passed over a member that it does not hear.
     pub(crate) fn suspected_giver(&self) -> Option<MacAddr> {
         // A giver that has just minted this chain has tried a member without success, so it has not passed that member
         // over.
@@ -232,8 +232,8 @@ impl Tenure {
         self.interrupted_round.take()
     }
 
-    /// Notes a failed handover that began at `since`. If this is the successive failure number [`DOUBT_FAILURES`],
-    /// returns the start of the first of these handovers. Otherwise returns `None`.
+    /// Notes a failed handover that began at `since`. If this is failure number [`DOUBT_FAILURES`] in a row, returns
+    /// the start of the first of these handovers. Otherwise returns `None`.
     pub(crate) fn note_failure(&mut self, since: Instant) -> Option<Instant> {
         let before = self.failure_streak.take();
         let failure_streak = FailureStreak {

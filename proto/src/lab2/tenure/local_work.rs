@@ -1,4 +1,4 @@
-//! The work that applications on this node do with the token.
+//! The work of applications on this node for which they need the token.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::lab2::machine::Writer;
 use crate::time::Instant;
 
-/// The work that an application on this node does with the token.
+/// The work of an application on this node for which it needs the token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum LocalWork {
     #[default]

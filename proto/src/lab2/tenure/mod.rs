@@ -106,7 +106,8 @@ impl Tenure {
         }
     }
 
-    /// Continues the tenure with a token that this node minted. The minted token was offered to no member.
+    /// Continues the tenure under a token that this node has minted. The minted token has not been offered to any
+    /// member.
     pub(crate) fn with_token(&self, context: &Context, token: Token) -> Self {
         Self {
             // The giver of the replaced token may still wait for its acknowledgement, and may have minted a token

@@ -8,8 +8,8 @@ use super::{Context, Offer, Role, Tenure};
 use crate::lab2::machine::Writer;
 
 impl Role {
-    /// Writes the state. The ages of failed handovers are written only up to `silence`. If no frame of a member arrived
-    /// for longer, it counts as a member without any frame, so a larger age has no other effect.
+    /// Writes the state. The ages of failed handovers are written only up to `silence`. If a member was not heard for
+    /// longer, it counts as never heard, so a larger age has no other effect.
     pub(crate) fn snapshot(&self, writer: &mut Writer, context: &Context, silence: Duration) {
         self.state().hash(writer);
         match self {

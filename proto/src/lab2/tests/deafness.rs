@@ -1,5 +1,5 @@
 //! Tests of deaf members (`docs/reference/lab2/faults.md H1` to H9) and of letting go (Y1 to Y7). Members ignore a node
-//! that receives no frames from members. An owner lets go of the token if no member takes it.
+//! that hears no member. An owner lets go of the token if no member takes it.
 
 use std::time::Duration;
 

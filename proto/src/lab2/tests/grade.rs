@@ -52,7 +52,7 @@ pub(super) fn message_with_promise_for(
 }
 
 /// Returns an OWNER of 11-n3-1 with work. The OWNER knows n3 and n7. The OWNER has run for long enough to count its own
-/// vote. The OWNER asked the members for promises just before.
+/// vote. The OWNER has just asked the members for promises.
 pub(super) fn owner(constants: Constants) -> Rig {
     let (mut rig, _) = Rig::start(constants, BLANK);
     rig.hear(7, ping(NO_IP));

@@ -259,8 +259,8 @@ proptest! {
 }
 
 /// The stronger token dies with n2 on one side of a split. n1 knows the stronger token, and has a penalty when the
-/// split heals. Because of the penalty, the weaker token would reach n1 much later. Then n1 would refuse the weaker
-/// token, and the token would be lost. Instead, n1 objects as soon as a frame names the weaker token.
+/// split heals. Because of the penalty, the weaker token would reach n1 only much later. Then n1 would refuse the
+/// weaker token, and the token would be lost. Instead, n1 objects as soon as it hears of the weaker token.
 #[test]
 fn a_token_weaker_than_a_members_known_one_is_replaced_before_it_arrives() {
     use Fault::{GoOn, Kill, Part, Stop};

@@ -315,7 +315,7 @@ fn a_delayed_acknowledgement_is_due_although_the_token_could_not_go_on() {
 }
 
 /// The node first acknowledges the token, and then announces the pause with a PING. In the opposite order, the giver
-/// would take the PING for the answer to its offer. If the PING came first, the giver would mint a second token.
+/// would mistake the PING for the answer to its offer. If the PING came first, the giver would mint a second token.
 #[test]
 fn a_pending_acknowledgement_precedes_the_announcement_of_a_pause() {
     for (command, news) in [

@@ -13,12 +13,12 @@ use crate::lab2::{Command, Constants, Event, Reason, State, StoredState};
 const WEAKER: ring_codec::lab2::Token = token_of(9, 7, 1);
 const OBJECTION: &str = "TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n7";
 
-/// Returns the time after which a node assumes the loss of a known token, if no frame about this token arrives.
+/// Returns the time after which a node assumes that a known token is lost, if the node hears nothing of this token.
 fn silent_after() -> std::time::Duration {
     HEARTBEAT + 2 * TAKE_TIMEOUT
 }
 
-/// Returns a WAITER that knows 10-n3-1. For a while, frames have named n7's weaker token.
+/// Returns a WAITER that knows 10-n3-1 and has heard of n7's weaker token for a while.
 fn waiter() -> Rig {
     let mut rig = Rig::waiter();
     rig.hear(7, ping(super::rig::ip(7)));

@@ -84,7 +84,7 @@ fn lasting_problems_end_with_the_link() {
     assert_eq!(troubles(&rig), []);
 }
 
-/// No frame of a member has reached the new member, so its first frame announces that it is deaf.
+/// The new member has heard no other member yet, so its first frame announces that it is deaf.
 #[test]
 fn a_member_that_was_alone_before_its_greeting_is_not_reported() {
     let mut rig = Rig::waiter();
@@ -195,7 +195,7 @@ fn several_owners_that_only_others_hear_are_one_problem() {
     assert_eq!(troubles(&rig), []);
 }
 
-/// This node does not hear two owners. One of the two owners is gone, and members do not name this owner.
+/// This node does not hear two owners. One of the two owners is gone, and members no longer name this owner.
 #[test]
 fn owners_that_are_no_longer_named_are_no_problem() {
     let mut rig = Rig::waiter();

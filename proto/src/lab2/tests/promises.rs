@@ -51,7 +51,7 @@ fn a_heartbeat_is_answered_by_at_most_64_members() {
     assert_eq!((strides, answers), (5, 4), "every fifth of twenty");
 }
 
-/// If the node promised at once, a holder would count the node twice, because it has two addresses.
+/// If the node promised at once, a holder would count the node twice: once under each address.
 #[test]
 fn a_member_with_a_new_address_promises_nothing_for_a_promises_length() {
     let mut rig = member();

@@ -28,8 +28,7 @@ fn with_mtu(rig: &mut Rig, mtu: usize) -> Vec<String> {
     })
 }
 
-/// Lets this time pass. The node receives only unicast frames. They come from a holder that receives this node's
-/// questions.
+/// Lets this time pass. The node receives only unicast frames, from a holder that hears this node's questions.
 fn hear_only_unicasts(rig: &mut Rig, time: Duration) {
     let end = rig.now.monotonic + time;
     while rig.now.monotonic < end {
@@ -193,7 +192,8 @@ fn an_mtu_too_small_for_a_promise_is_reported_once() {
     assert_eq!(reports(&rig)[1..], [(small, true)]);
 }
 
-/// After a split, members of the other side do not know this node's small MTU. Their heartbeats do not reach this node.
+/// After a split heals, members of the other side do not know this node's small MTU. Their heartbeats do not reach this
+/// node.
 #[test]
 fn an_mtu_too_small_for_ping_is_announced_every_waiter_timeout() {
     let mut rig = Rig::owner();

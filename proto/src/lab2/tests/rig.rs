@@ -29,12 +29,12 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// Returns a LOOSER with the test constants and no stored state. The LOOSER asked for the token just before.
+    /// Returns a LOOSER with the test constants and no stored state. The LOOSER has just asked for the token.
     pub(crate) fn looser() -> Self {
         Self::start(constants(), BLANK).0
     }
 
-    /// Returns a node whose link came up just before, and the frames that the node sent.
+    /// Returns a node whose link has just come up, and the frames that it has sent.
     pub(crate) fn start(constants: Constants, durable: StoredState) -> (Self, Vec<String>) {
         constants.check().expect("constants that can work");
         let mut rig = Self {
@@ -54,7 +54,7 @@ impl Rig {
         (rig, said)
     }
 
-    /// Returns a WAITER that knows n3. A frame about 10-n3-1 at n3 arrived just before.
+    /// Returns a WAITER that knows n3 and has just heard of 10-n3-1 at n3.
     pub(crate) fn waiter() -> Self {
         Self::waiter_with(constants())
     }
@@ -68,7 +68,7 @@ impl Rig {
         rig
     }
 
-    /// Returns an OWNER that knows n3 and n7. It took 11-n3-1 from n3 just before.
+    /// Returns an OWNER that knows n3 and n7 and has just taken 11-n3-1 from n3.
     pub(crate) fn owner() -> Self {
         Self::owner_with(constants())
     }
@@ -82,7 +82,7 @@ impl Rig {
         rig
     }
 
-    /// Returns an OWNER of 11-n3-1 that knows n3 and n7. It offered 12-n3-1 to n7 just before.
+    /// Returns an OWNER of 11-n3-1 that knows n3 and n7 and has just offered 12-n3-1 to n7.
     pub(crate) fn giver() -> Self {
         let mut rig = Self::owner();
         assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
@@ -90,7 +90,7 @@ impl Rig {
         rig
     }
 
-    /// Returns a LOOSER that knows n3 and 10-n3-1. It repeated its question just before.
+    /// Returns a LOOSER that knows n3 and 10-n3-1 and has just asked again.
     pub(crate) fn asking() -> Self {
         let mut rig = Self::looser();
         rig.hear(3, was_here(token(10), 3));
@@ -99,7 +99,7 @@ impl Rig {
         rig
     }
 
-    /// Returns a candidate that knows n3. It announced 11-n5-1 just before.
+    /// Returns a candidate that knows n3 and has just announced 11-n5-1.
     pub(crate) fn candidate() -> Self {
         let mut rig = Self::asking();
         let said = rig.pass_time(ANSWER_TIMEOUT);

@@ -5,7 +5,7 @@ use ring_codec::lab2::Message;
 
 use super::rig::{HAND_OVER, HEARTBEAT, IDLE_HOLD, Rig, here, ms, take, token, token_of};
 
-/// Returns the next offer of an OWNER of 2000-n3-1, after a frame about a second token arrived.
+/// Returns the next offer of an OWNER of 2000-n3-1 after the OWNER has heard of another token.
 fn offer_after_hearing(progress: u64, author: u8) -> Vec<String> {
     let mut rig = Rig::owner();
     rig.hear(7, take(token(2000)));

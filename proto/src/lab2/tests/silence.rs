@@ -33,8 +33,7 @@ fn offers(sent: &[String]) -> Vec<&String> {
     offers
 }
 
-/// Gives the OWNER work, and advances the time. Meanwhile, the OWNER receives only frames of n3. Returns the OWNER's
-/// frames.
+/// Gives the OWNER work, and lets time pass. Meanwhile the OWNER hears only n3. Returns the OWNER's frames.
 fn hear_only_n3(rig: &mut Rig, time: Duration) -> Vec<String> {
     let mut sent = rig.command(Command::WantToken);
     let end = rig.now.monotonic + time;

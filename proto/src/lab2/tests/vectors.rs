@@ -77,7 +77,7 @@ fn mac_at(bytes: &[u8]) -> MacAddr {
     MacAddr(bytes[..6].try_into().expect("six bytes"))
 }
 
-/// Returns the digest of a node that is the first of these members, and that knows the other members.
+/// Returns the digest of a node that is the first of these members, and hears of the others.
 fn digest_of(members: &[u8]) -> Digest {
     let (mut rig, _) = Rig::start(constants(), BLANK);
     rig.machine = crate::lab2::Lab2::new(constants(), BLANK);
