@@ -12,8 +12,8 @@ use super::{Interface, PacketSocket};
 /// frames in this namespace can add a socket to the list.
 const SOCKET_LIST: &str = "/proc/thread-self/net/packet";
 
-/// If a second packet socket for frames of `ethertype` exists on the interface, returns its user. Returns `None` if the
-/// list cannot be read.
+/// Returns the user of another packet socket for frames of `ethertype` on the interface, if such a socket exists.
+/// Returns `None` if the list cannot be read.
 pub fn rival_socket_user(
     interface: &Interface,
     ethertype: u16,
