@@ -78,10 +78,10 @@ pub(super) struct Attachment {
     socket: Option<PacketSocket>,
     /// The result of the last look-up of the interface.
     interface: Interface,
-    /// The reason why the machine must not use the link; `None` if the machine may use the link and its open socket.
+    /// The reason why the machine must not use the link; `None` if the socket is open and the machine may use the link.
     loss: Option<LinkLoss>,
     earlier_drops: u64,
-    /// Whether the kernel may have reported changes that this node did not look up.
+    /// Whether the kernel may have reported changes that this node has not looked up yet.
     has_unseen_changes: bool,
     budget: WorkBudget,
     retry: Option<Instant>,
@@ -266,7 +266,7 @@ impl Attachment {
         }
     }
 
-    /// Whether `found` differs so much from the interface in use that peers would take this machine for a new node.
+    /// Whether peers would take this machine for another node, because `found` differs from the interface in use.
     fn is_another_node(&self, found: &Interface) -> bool {
         (found.index, found.mac) != (self.interface.index, self.interface.mac)
     }

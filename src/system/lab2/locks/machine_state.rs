@@ -60,8 +60,8 @@ impl MachineState {
         (self.grade >= required).then_some(until)
     }
 
-    /// Like `safe_until`, but for a new grant: returns `None` if the confirmation will soon end. Without this rule, a
-    /// command on the smaller side of a split would start and end at once.
+    /// Does the same as `safe_until` for a new grant, but returns `None` if the confirmation is about to end. Without
+    /// this rule, a command on the smaller side of a split would start and be ended at once.
     pub(super) fn grantable_until(&self, now: Instant, required: Grade) -> Option<Instant> {
         let is_worth_it = |&until: &Instant| {
             required == Grade::Alone || until.since(now) >= self.waiter_timeout / 2
