@@ -29,7 +29,7 @@ pub(super) enum LinkLoss {
     Gone,
     /// The interface has a different MAC, or is a different interface with the same name.
     Replaced,
-    /// A second process receives the ring's frames on the interface.
+    /// Another process receives the ring's frames on the interface.
     Shared,
     /// The interface exists, but its socket does not work.
     Broken,
@@ -123,8 +123,8 @@ impl Attachment {
         Ok(this)
     }
 
-    /// Refuses an interface on which a second process receives the frames of this ring. The ring's lock file does not
-    /// exclude a process of another user, or a process that sees a different file system.
+    /// Refuses an interface on which another process receives the frames of this ring. The ring's lock file does not
+    /// exclude such a process if it belongs to another user or sees another file system.
     pub(super) fn check_unshared(&self, ring: &NodeName) -> Result<(), Error> {
         let Some(uid) = rival_socket_user(&self.interface, self.ethertype, None) else {
             return Ok(());
@@ -303,7 +303,7 @@ impl Attachment {
         }
     }
 
-    /// Stays out of the ring while a second process receives the ring's frames. If the node stayed in the ring, both
+    /// Stays out of the ring while another process receives the ring's frames. If the node stayed in the ring, both
     /// processes would accept a token that is offered to this machine.
     fn stay_out_of_ring(&mut self, now: Instant, user: u32) {
         self.retry = Some(now + RETRY_INTERVAL);

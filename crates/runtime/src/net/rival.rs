@@ -1,5 +1,5 @@
-//! Finds other processes that receive the same frames. A second process that receives the same frames could take a
-//! token that is meant for this process.
+//! Finds other processes that receive the same frames. Another process that receives the same frames could take a token
+//! that is meant for this process.
 
 use std::fs;
 use std::os::fd::AsFd;
