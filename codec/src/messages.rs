@@ -1,4 +1,4 @@
-//! The macro that defines a format by one table. The macro defines the enum of kinds and the enum of messages. The
+//! The macro that defines a format from one table. The macro defines the enum of kinds and the enum of messages. The
 //! macro also generates the code that calls the functions of each message's module.
 
 /// Defines the enums of kinds and messages of a format from rows of `number "DOCUMENT_NAME" Variant { fields } in

@@ -1,8 +1,8 @@
 //! The writer of all four formats.
 //!
 //! The same code writes a message in two passes. In the first pass, the writer has no buffer, and only measures and
-//! checks the message. The second time, the writer writes into the caller's buffer. So the predicted length equals the
-//! written length, and a refused message writes no bytes.
+//! checks the message. In the second pass, the writer writes into the caller's buffer. So the predicted length equals
+//! the written length, and a refused message writes no bytes.
 
 use zerocopy::{Immutable, IntoBytes};
 

@@ -93,7 +93,7 @@ messages! {
 
     /// From a server to the leader: a sign of life (not in the FTN documents).
     32 "HEARTBEAT" Heartbeat {
-        /// `seq` of the latest STATE that the sender followed, or 0.
+        /// `seq` of the latest STATE that the sender has followed; 0 if the sender has followed no STATE.
         seq: i128,
         /// State that the sender announces.
         sstate: ServerState,
@@ -101,9 +101,9 @@ messages! {
 
     /// Between servers: the sender looks for a leader (not in the FTN documents).
     33 "ELECT" Elect {
-        /// `seq` of the latest STATE that the sender knows, or 0.
+        /// `seq` of the latest STATE that the sender knows; 0 if the sender knows no STATE.
         seq: i128,
-        /// Index of the server that the sender votes for, or -1.
+        /// Index of the server for which the sender votes; -1 if the sender votes for no server.
         leader: i32,
     } in elect;
 

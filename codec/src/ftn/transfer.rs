@@ -1,8 +1,8 @@
 //! TRANSFER, type 34, between servers: tokens for which the recipient is responsible from now on (not in the FTN
 //! documents).
 //!
-//! The sender stops serving these tokens. A TRANSFER without tokens consists of one part without assignments. The
-//! sender repeats each part until the receiver acknowledges it.
+//! The sender no longer serves these tokens. A TRANSFER without tokens consists of one part without assignments. The
+//! sender repeats each part until it is acknowledged.
 //!
 //! ```text
 //!   msgnum       long          number of the transfer, the same in all its parts

@@ -48,7 +48,7 @@ int_enum! {
     ServerState {
         /// The server is responsible for no token.
         Down = 0,
-        /// The server is responsible for tokens that it does not know.
+        /// The server is responsible for tokens that it does not know yet.
         Booting = 1,
         /// The server serves its tokens.
         Ready = 2,

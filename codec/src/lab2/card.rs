@@ -76,8 +76,8 @@ layout! {
 pub struct Card<'a> {
     /// The author's version.
     pub version: Version,
-    /// A member that the author knows, but whose frames have not arrived for a long time. If there are several such
-    /// members, the author names a different member in each card.
+    /// A member that the author knows, but has not heard for a long time. If there are several such members, the author
+    /// names a different member in each card.
     pub unheard: Option<MacAddr>,
     /// The program that holds the author's token. The program is `None` if the author has no token, or if no program
     /// holds the token.

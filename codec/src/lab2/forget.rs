@@ -1,7 +1,7 @@
 //! FORGET, kind 11: members that the author removed from its table.
 //!
-//! A receiver also removes these members, if their frames have not arrived for a long time. A node that does not know
-//! this kind may ignore it.
+//! A receiver removes these members too, if it has not heard them for a long time. A node that does not know this kind
+//! may ignore it.
 //!
 //! ```text
 //!   at  bytes  field

@@ -47,7 +47,7 @@ messages! {
         paused: bool,
     } in ping;
 
-    /// Answer of a WAITER that received a frame about the token recently.
+    /// Answer of a WAITER that has heard of the token recently.
     4 "TOKEN_WAS_HERE_RECENTLY" TokenWasHereRecently {
         /// The strongest token that the author knows.
         token: Token,

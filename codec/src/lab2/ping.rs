@@ -129,7 +129,7 @@ pub struct Promise {
     pub token: Token,
     /// The number of the answered TOKEN_IS_HERE.
     pub beat: u32,
-    /// Duration of the promise in nanoseconds, by its author's clock. The promise begins when the author reads the
+    /// Duration of the promise in nanoseconds, by its author's clock. The promise begins when the author has read the
     /// answered TOKEN_IS_HERE.
     pub lasts: u64,
 }

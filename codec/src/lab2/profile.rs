@@ -109,7 +109,7 @@ pub enum Backing {
 }
 
 impl Profile {
-    /// Flag: no frame has reached the author for WAITER_TIMEOUT.
+    /// Flag: the author has heard no frame for WAITER_TIMEOUT.
     pub const DEAF: u8 = 1;
     /// Flag: only unicast frames have reached the author for a long time.
     pub const UNREACHED: u8 = 2;
@@ -118,7 +118,7 @@ impl Profile {
     /// Length of a profile, in bytes.
     pub const LEN: usize = size_of::<ProfileLayout>();
 
-    /// Whether no frame has reached the author for WAITER_TIMEOUT.
+    /// Whether the author has heard no frame for WAITER_TIMEOUT.
     pub const fn is_deaf(&self) -> bool {
         self.flags & Self::DEAF != 0
     }

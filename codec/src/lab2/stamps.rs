@@ -86,9 +86,9 @@ layout! {
     pub struct Stamp {
         /// The job's name: printable ASCII without blanks, then zeros.
         pub name: [u8; MAX_NAME_LEN] = Name,
-        /// Progress of the run's token.
+        /// Progress of the token under which the run began.
         pub progress: U64 = Progress,
-        /// A number that distinguishes runs with the same progress.
+        /// A number that distinguishes runs that began under the same progress.
         pub run: U32 = Run,
         /// The member that ran the job.
         pub runner: MacAddr = RunnerMAC,
@@ -150,8 +150,8 @@ pub enum Purpose {
     More,
     /// The last frame of the author's table. The author sends this frame to members that may know fewer stamps.
     Tell,
-    /// The last frame of the author's table. With this frame, the author asks all members whether their stamps are the
-    /// same.
+    /// The last frame of the author's table. With this frame, the author asks all members whether they have the same
+    /// stamps.
     Ask,
     /// The author stores exactly the stamps of the question, and knows no other stamps.
     Agree,

@@ -7,10 +7,10 @@ use ring_codec::ftn::{hash, server_sequence};
 
 /// The largest number of servers in the tests.
 const SERVERS: usize = 50;
-/// The number of names in the tests of the first server. For each number of servers, the tests count the names for
-/// which each server is the first server.
+/// The number of names for which the tests compute the first server. For each number of servers, the tests count the
+/// names for which each server is the first server.
 const NAMES: u32 = 1_000_000;
-/// The number of names in the tests of the whole order of servers.
+/// The number of names for which the tests compute the whole order of servers.
 const SAMPLE: usize = 20_000;
 
 /// Makes typical names of three kinds: numbered names, paths with two numbers, and digests.

@@ -24,7 +24,7 @@ use crate::lines::Lines;
 /// daemon.
 pub const STEP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The reason why a request to a daemon is impossible.
+/// The reason why no request can be sent to a daemon.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// The socket does not accept a connection.
@@ -92,7 +92,7 @@ pub fn connect_untrusted(path: &Path) -> io::Result<UnixStream> {
 
 const LAB2_USER: &str = "ringd";
 
-/// Returns the user id of the listener, or `None` if the listener's user is trusted.
+/// Returns the user id of the listener, or `None` if this user is trusted at this socket.
 fn untrusted_user(stream: &UnixStream, socket: &Path) -> io::Result<Option<u32>> {
     let uid = getsockopt(stream, PeerCredentials)?.uid();
     Ok((!is_trusted(uid, socket)).then_some(uid))

@@ -93,12 +93,12 @@ impl HeldLock {
             .map_or(self.answer_deadline, |lease| Some(lease.warn_at()))
     }
 
-    /// Whether the time of the warning is reached, because no message so far renewed the lease.
+    /// Whether the time for the warning has come, because no message that was read has renewed the lease.
     pub fn is_overdue(&self, now: Instant) -> bool {
         self.lease.is_some_and(|lease| now >= lease.warn_at())
     }
 
-    /// Whether the deadline for the first answer passed without an answer of the granter.
+    /// Whether the deadline for the first answer has passed and the granter has not answered.
     pub fn is_unanswered(&self, now: Instant) -> bool {
         self.lease.is_none() && self.answer_deadline.is_some_and(|by| now >= by)
     }
@@ -254,7 +254,7 @@ mod tests {
         kill: Margin::at_most(Duration::ZERO),
     };
 
-    /// Returns a requested lock, and the granter's side of the connection.
+    /// Returns a requested lock, and the granter's end of the connection.
     fn requested_lock(answer_deadline: Option<Instant>) -> (HeldLock, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
         let request = RawJson::encode(&"a lock");

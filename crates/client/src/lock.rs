@@ -131,7 +131,7 @@ impl Lock {
         &self.grant.fencing
     }
 
-    /// Returns the time for which work under the lock is safe, if the lease is not renewed.
+    /// Returns the time for which work under the lock is safe, even if the lease is not renewed again.
     pub fn remaining(&self) -> Duration {
         let end = self
             .held

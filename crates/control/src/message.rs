@@ -59,7 +59,7 @@ pub enum Request<O: SystemRequest> {
     /// Passes descriptors to the daemon. The connection that sends this request holds the token. If the connection ends
     /// without [`Request::Unlock`], the daemon uses the descriptors to end the work under the token.
     Bind,
-    /// Releases the lock. If the lock is not granted, withdraws the request for it.
+    /// Releases the lock. If the lock is not granted yet, withdraws the request for it.
     Unlock {
         /// The exit code of the lock's command.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -20,7 +20,7 @@ use ring_process::{Client, ClientId};
 
 /// Maximum time for a client to send its request. After the request, the client has the same time to read its reply.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum number of unread bytes of the client, in addition to one reply.
+/// Maximum number of bytes that the client has not read yet, in addition to one reply.
 const UNREAD_MAX: usize = 64 << 10;
 
 /// The server's next action for a client.
@@ -108,9 +108,9 @@ impl Connection {
     /// Works without waiting: makes at most one read, handles at most one request, and writes as much as the stream
     /// takes.
     ///
-    /// `answer` gets a request with its descriptors. It takes the descriptors that it keeps. `answer` returns the
-    /// reply, or `None` if the reply follows later. If the client has hung up, answers a request only if the request
-    /// has an effect without the client.
+    /// `answer` gets a request and its descriptors, and takes the descriptors that it keeps. `answer` returns the
+    /// reply, or `None` if the reply follows later. If the client has hung up, this function answers a request only if
+    /// the request has an effect even without the client.
     pub(crate) fn serve<O: SystemRequest>(
         &mut self,
         now: Instant,

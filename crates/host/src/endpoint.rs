@@ -159,7 +159,7 @@ fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
     Ok(listener.into())
 }
 
-/// If no process listens at the socket at `path`, removes this socket of an earlier process. The socket must belong to
+/// Removes a socket that an earlier process has left at `path`, if no process listens at it. The socket must belong to
 /// this user. In a directory that only this user can change, the socket may also belong to root, for example after a
 /// manual start as root.
 fn remove_stale(entry: &DirectoryEntry, path: &Path, found: &FileStat) -> Result<(), Error> {

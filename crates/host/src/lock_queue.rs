@@ -56,7 +56,7 @@ pub struct Holder<R, O, T> {
     pub since: Instant,
     /// Granted token.
     pub token: T,
-    /// End of the last lease that the client received. Before this time, no other client gets the token.
+    /// End of the last lease that the client knows. No other client gets the token before this time.
     pub until: Instant,
     /// Time by which the client's work must have ended; `None` unless the client got notice.
     pub ends_by: Option<Instant>,

@@ -57,7 +57,7 @@ impl LoopHealth {
         }
     }
 
-    /// Returns whether the next check is due. If the check is due, schedules the next check.
+    /// Returns whether the next check is due. If the check is due, schedules another check.
     pub(crate) fn take_due_check(&mut self, now: Instant) -> bool {
         let is_due = now.since(self.last_check) >= CHECK_INTERVAL;
         if is_due {

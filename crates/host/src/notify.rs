@@ -57,7 +57,7 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
         self.send(&NotifyState::Status(status));
     }
 
-    /// Reports that the daemon is shutting down. After this report, the watchdog does not expect the loop to run.
+    /// Reports that the daemon is shutting down. After this report, the watchdog no longer expects the loop to run.
     pub(crate) fn stopping(&self, status: &str) {
         self.send(&NotifyState::Stopping);
         self.send(&NotifyState::Status(status));

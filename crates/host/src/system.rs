@@ -29,9 +29,9 @@ pub enum Answer<C> {
 /// The limits for a late wake-up of the loop.
 #[derive(Debug, Clone, Copy)]
 pub struct LateLimits {
-    /// If a wake-up is later than this, the host counts and logs it.
+    /// If a wake-up is later than this time, the host counts and logs it.
     pub log_after: Duration,
-    /// If a wake-up is later than this, peers act as if this process were dead.
+    /// If a wake-up is later than this time, peers act as if this process were dead.
     pub fail_after: Duration,
 }
 
@@ -123,7 +123,7 @@ pub trait System: Sized {
     fn deadline(&self) -> Option<Instant>;
 
     /// Answers a client's request. The system may keep descriptors that came with the request. The host closes the
-    /// descriptors that the system does not take.
+    /// descriptors that the system does not keep.
     fn answer(
         &mut self,
         now: Now,

@@ -165,7 +165,7 @@ impl UdpSlot {
         self.retry
     }
 
-    /// If the pause is over, binds the address again. If the loop does not wait for the socket, returns the socket.
+    /// If the pause is over, binds the address again. If the loop does not yet wait for the socket, returns the socket.
     pub fn poll_socket(&mut self, now: Instant) -> Option<&UdpLink> {
         if self.retry.is_some_and(|retry| retry <= now) {
             self.rebind(now);

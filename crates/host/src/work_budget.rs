@@ -12,7 +12,7 @@ const SHARE_DIVISOR: u32 = 10;
 /// would. If a program repeatedly takes and releases the token, each of its requests takes at most this time.
 const FREE_WORK_MAX: Duration = Duration::from_micros(30);
 /// Maximum charge for one piece of work. If the work seems to be longer, the process or the machine was stopped during
-/// the work. Clients should not wait ten times as long as such a stop.
+/// the work. Clients should not have to wait ten times as long as such a stop.
 const CHARGE_MAX: Duration = Duration::from_millis(20);
 
 /// A budget of time. Short bursts of work and very short pieces of work run at once. Continuous work gets a tenth of
@@ -41,7 +41,7 @@ impl WorkBudget {
         self.resume
     }
 
-    /// Returns whether work may continue at `now`. Then the pause is over.
+    /// Returns whether work may be done at `now`. If work may be done, the pause is over.
     pub fn end_pause(&mut self, now: Instant) -> bool {
         if self.resume.is_some_and(|resume| now < resume) {
             return false;

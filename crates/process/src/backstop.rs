@@ -15,8 +15,8 @@ const LINES_MAX: usize = 8;
 #[derive(Debug, Default)]
 struct Backstop {
     line: Option<KeptLine>,
-    /// A copy of one end of a second life line. Both ends of this line are at the holder. If the holder is frozen and
-    /// does not end, the daemon signals the holder's work with this copy.
+    /// A copy of one end of a second life line. The holder has both ends of this line. If the holder is frozen and does
+    /// not end, the daemon signals the holder's work with this copy.
     trigger: Option<KeptLine>,
     kill: Option<KillFile>,
 }

@@ -106,8 +106,8 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes the empty groups with this prefix of killed keepers. Does not remove the group of a living keeper, because
-/// this keeper may be about to put a command into its group.
+/// Removes the empty groups with this prefix that killed keepers have left. Does not remove the group of a living
+/// keeper, because this keeper may be about to put a command into its group.
 fn remove_left_groups(parent: &Path, name_prefix: &str) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();

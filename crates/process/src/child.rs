@@ -37,8 +37,8 @@ pub fn isolate(command: &mut Command) {
     }
 }
 
-/// Marks all descriptors as close-on-exec except the standard streams, also inherited descriptors. Does not close them,
-/// because the standard library needs some of them until the exec.
+/// Marks all descriptors except the standard streams as close-on-exec, even descriptors that this process inherited.
+/// Does not close them, because the standard library needs some of them until the exec.
 fn close_on_exec() -> nix::Result<()> {
     // SAFETY: the call takes no pointers, and closes nothing in this process.
     let done = unsafe {

@@ -1,4 +1,4 @@
-//! The signals that a process ignores since its start.
+//! The signals that a process has ignored since its start.
 
 use std::fs;
 use std::io;

@@ -28,12 +28,12 @@ pub enum SignalTarget {
     Group(Pid),
 }
 
-/// The end of a life line that is tied to the target.
+/// The end of a life line to which the target is tied.
 #[derive(Debug)]
 pub struct Lifeline(UnixStream);
 
 impl Lifeline {
-    /// Creates a line. Returns the end for the target, and the opposite end. No process may write to the other end.
+    /// Creates a line. Returns the end for the target, and the opposite end. No process may write to the opposite end.
     ///
     /// One process may have both ends. When this process ends, the kernel closes the other end first, because the
     /// kernel closes the highest descriptor first.

@@ -26,7 +26,7 @@ pub struct FileLock {
 /// The reason why a file could not be locked.
 #[derive(Debug, Error)]
 pub enum FileLockError {
-    /// Another process holds the lock. [`Holder`] describes this process as far as possible.
+    /// Another process holds the lock. [`Holder`] describes this process as far as it is known.
     #[error("it is held {0}")]
     Held(Holder),
     /// The file cannot be used.

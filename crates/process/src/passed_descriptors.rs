@@ -36,7 +36,7 @@ struct Closer {
 }
 
 impl Closer {
-    /// Starts the thread; `None` if the system starts no thread.
+    /// Starts the thread; `None` if the system cannot start a thread.
     fn start(uid: u32) -> Option<Self> {
         let waiting = Arc::new(AtomicUsize::new(0));
         let (queue, handed_over) = mpsc::channel::<OwnedFd>();

@@ -48,7 +48,8 @@ impl Tree {
         self.cgroup.as_ref()?.kill_file().ok()
     }
 
-    /// Adds a process group, given by its leader. At this call, the leader must not have started any process.
+    /// Adds a process group, given by its leader. At the time of this call, the leader must not have started any
+    /// process.
     pub fn adopt(&mut self, leader: Pid) {
         self.leader = Some(leader);
         if self
@@ -140,7 +141,7 @@ pub enum Killed {
     AllBut(Survivor),
     /// The outcome is unknown until the killed processes disappear, because `/proc` does not show all processes.
     Unknown {
-        /// The kind of the hidden processes, if it is known.
+        /// The kind of the hidden processes, as far as it is known.
         hidden: Hidden,
     },
 }

@@ -51,7 +51,7 @@ impl<'a> Connection<'a> {
         self.prober.stop_explaining();
     }
 
-    /// Sends a request. If sending fails, an answer may still arrive: a daemon without space for a client sends an
+    /// Sends a request. If sending fails, an answer may still come: a daemon without room for another client sends an
     /// error and closes the connection without reading.
     pub(super) fn send(&mut self, request: &impl Serialize) -> io::Result<()> {
         self.lines.send(request)

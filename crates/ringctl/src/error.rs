@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::nodes;
 
-/// The exit code for wrong usage, as clap uses it.
+/// The exit code for wrong usage, which clap uses too.
 const USAGE_CODE: u8 = 2;
 /// The exit code for a pause that is not complete.
 const PENDING_CODE: u8 = 6;

@@ -2,7 +2,7 @@
 //!
 //! The keeper ends the command when the lock is lost, so it must know the command's process before this process runs
 //! anything. In addition, the command must have the terminal before it reads from the terminal. So the process starts
-//! as a second `ringctl`, and becomes the command when the gate opens. If no process remains that could open the gate,
+//! as another `ringctl`, and becomes the command when the gate opens. If no process is left that could open the gate,
 //! the waiting process ends.
 
 use std::convert::Infallible;

@@ -1,4 +1,4 @@
-//! `ringctl lock --pipe`: holds a lock until another process closes the other end of a pipe.
+//! `ringctl lock --pipe`: holds a lock while any other process has the other end of a pipe open.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;

@@ -21,7 +21,7 @@ const PROBE_AFTER: Duration = Duration::from_secs(1);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time between an answer and the next probe, and between two checks of the obstacle.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// Time of a wait for the token before its reason is printed.
+/// Time after which the reason for a wait for the token is printed.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// The kinds of reasons that are printed during a wait.
@@ -58,7 +58,7 @@ enum Phase {
 }
 
 impl<'a> Prober<'a> {
-    /// Creates a prober for the daemon at `socket`. The daemon received a request just before.
+    /// Creates a prober for the daemon at `socket`. The daemon has just received a request.
     pub(super) fn new(socket: &'a Path) -> Self {
         Self {
             socket,

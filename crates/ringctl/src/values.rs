@@ -78,7 +78,7 @@ pub(super) fn parse_label(text: &str) -> Result<String, String> {
     }
 }
 
-/// Returns the beginning of a name that fits into a label.
+/// Returns as much of a name as fits into a label.
 pub(super) fn truncate_label(name: &str) -> &str {
     truncate_to_bytes(name, LABEL_LEN_MAX)
 }

@@ -69,8 +69,8 @@ fn boot_offset(offsets: &str) -> Option<i64> {
 }
 
 /// Returns the readings of CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW. The two clocks show the machine's uptime without
-/// the time in suspension. NTP may change the rate of CLOCK_MONOTONIC. CLOCK_MONOTONIC_RAW is the hardware counter.
-/// Returns `None` if a long time passed between the two readings.
+/// the time for which the machine was suspended. NTP may change the rate of CLOCK_MONOTONIC. CLOCK_MONOTONIC_RAW is the
+/// hardware counter. Returns `None` if a long time passed between the two readings.
 pub fn read_rates() -> Option<(Duration, Duration)> {
     // As in `now`, the call does not fail, because Linux has both clocks.
     let read = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);

@@ -9,7 +9,7 @@ use ring_proto::time::{Instant, Now};
 
 use crate::wait::{LINK, Reactor, ReadyKeys, SystemCallError};
 
-/// A state machine, and the reactor that makes its loop wait.
+/// A state machine, and the reactor in which its loop waits.
 #[derive(Debug)]
 pub struct EventLoop<M: Machine> {
     /// Driver of the state machine.

@@ -30,7 +30,7 @@ pub struct StepResult {
     /// Time after the wait.
     pub now: Now,
     /// The error that the link returned when it failed to receive. After this error, the runner has dropped the link,
-    /// but the machine does not know about the loss.
+    /// but the machine does not know about the loss yet.
     pub link_failed: Option<io::Error>,
     ready: ReadyKeys,
 }

@@ -1,6 +1,6 @@
-//! Stores the highest configuration number that a server knows, so that it survives a restart. The same file can serve
-//! any list, because a number that is larger than necessary does no harm. After a change of the list, configuration
-//! numbers and fencing numbers continue from the stored number.
+//! Stores the highest configuration number that a server has seen, so that it survives a restart. The same file can
+//! serve any list, because a number that is larger than necessary does no harm. After a change of the list,
+//! configuration numbers and fencing numbers continue from the stored number.
 //!
 //! A record has 64 bytes, and is stored twice ([`TwoSlots`](ring_host::TwoSlots)):
 //!

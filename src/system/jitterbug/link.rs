@@ -51,9 +51,9 @@ pub(super) struct SegmentLink {
     node_address: Option<NodeAddress>,
     /// Whether the address is still unknown to the state machine.
     is_new: bool,
-    /// Whether the sockets are so new that the loop does not wait for them.
+    /// Whether the sockets are new, so that the loop does not wait for them yet.
     are_sockets_new: bool,
-    /// Whether the kernel may have reported changes that this node did not look up.
+    /// Whether the kernel may have reported changes that this node has not looked up yet.
     has_unseen_changes: bool,
     budget: WorkBudget,
     retry: Option<Instant>,

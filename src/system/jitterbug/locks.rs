@@ -66,8 +66,8 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    /// Queues a client for the token. If programs do not use the token, it arrives at this node within `fetch_timeout`.
-    /// [`update`](Self::update) reports the outcome, unless the client is refused at once.
+    /// Queues a client for the token. If no program works with the token, it arrives at this node within
+    /// `fetch_timeout`. [`update`](Self::update) reports the outcome, unless the client is refused at once.
     pub(super) fn request(
         &mut self,
         now: Instant,

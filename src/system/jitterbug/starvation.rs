@@ -4,11 +4,11 @@ use ring_proto::jitterbug::State;
 
 use crate::system::jitterbug::events;
 
-/// A node counts as starving after it loses its ring this number of times in a row without a token. A healthy node
-/// never starves.
+/// A node counts as starving if it has lost its ring this number of times in a row without having had the token. A
+/// healthy node never starves.
 const LOSSES_MAX: u32 = 3;
 
-/// Counts how many times in a row the node lost its ring without a token.
+/// Counts how many times in a row the node has lost its ring without having had the token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Starvation(u32);
 

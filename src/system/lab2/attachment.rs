@@ -29,7 +29,7 @@ pub(super) enum LinkLoss {
     Gone,
     /// The interface has a different MAC, or is a different interface with the same name.
     Replaced,
-    /// A second process receives the ring's frames on the interface.
+    /// Another process receives the ring's frames on the interface.
     Shared,
     /// The interface exists, but its socket does not work.
     Broken,
@@ -78,10 +78,10 @@ pub(super) struct Attachment {
     socket: Option<PacketSocket>,
     /// The result of the last look-up of the interface.
     interface: Interface,
-    /// The reason why the machine must not use the link; `None` if the machine may use the link and its open socket.
+    /// The reason why the machine must not use the link; `None` if the socket is open and the machine may use the link.
     loss: Option<LinkLoss>,
     earlier_drops: u64,
-    /// Whether the kernel may have reported changes that this node did not look up.
+    /// Whether the kernel may have reported changes that this node has not looked up yet.
     has_unseen_changes: bool,
     budget: WorkBudget,
     retry: Option<Instant>,
@@ -123,8 +123,8 @@ impl Attachment {
         Ok(this)
     }
 
-    /// Refuses an interface on which a second process receives the frames of this ring. The ring's lock file does not
-    /// exclude a process of another user, or a process that sees a different file system.
+    /// Refuses an interface on which another process receives the frames of this ring. The ring's lock file does not
+    /// exclude such a process if it belongs to another user or sees another file system.
     pub(super) fn check_unshared(&self, ring: &NodeName) -> Result<(), Error> {
         let Some(uid) = rival_socket_user(&self.interface, self.ethertype, None) else {
             return Ok(());
@@ -266,7 +266,7 @@ impl Attachment {
         }
     }
 
-    /// Whether `found` differs so much from the interface in use that peers would take this machine for a new node.
+    /// Whether peers would take this machine for another node, because `found` differs from the interface in use.
     fn is_another_node(&self, found: &Interface) -> bool {
         (found.index, found.mac) != (self.interface.index, self.interface.mac)
     }
@@ -303,7 +303,7 @@ impl Attachment {
         }
     }
 
-    /// Stays out of the ring while a second process receives the ring's frames. If the node stayed in the ring, both
+    /// Stays out of the ring while another process receives the ring's frames. If the node stayed in the ring, both
     /// processes would accept a token that is offered to this machine.
     fn stay_out_of_ring(&mut self, now: Instant, user: u32) {
         self.retry = Some(now + RETRY_INTERVAL);

@@ -188,7 +188,7 @@ fn full_job_table(runs: impl Iterator<Item = RunView>) -> String {
     )
 }
 
-/// Describes a missing grade `all-heard`. `heard` is the number of other members whose frames arrived lately.
+/// Describes a missing grade `all-heard`. `heard` is the number of other members that this node has heard lately.
 fn not_all_heard(confirmed: usize, heard: usize) -> String {
     match heard {
         0 => "not all-heard: no other member was heard lately".to_owned(),

@@ -58,7 +58,7 @@ impl LostRuns {
     }
 
     /// Looks for lost runs. If this node holds the token, returns each lost run once. Waits before it returns a run,
-    /// because a frame about the end of the run may be lost.
+    /// because a frame with the end of the run may have been lost.
     pub(super) fn find_lost(&mut self, now: Instant, machine: &Lab2) -> Option<RunView> {
         let mut runs = machine.runs().peekable();
         if runs.peek().is_none() && self.0.is_empty() {

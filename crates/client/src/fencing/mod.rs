@@ -30,8 +30,8 @@ pub use token::{FencingToken, ParseTokenError};
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// A token that a [`Record`] can store. The greater token is newer. The text of a token has at most 78 bytes and no
-/// space, and parses to the same token.
+/// A token that a [`Record`] can store. The greater of two tokens is newer. The text of a token has at most 78 bytes
+/// and no space, and parses to the same token.
 pub trait Fence: Copy + Ord + Display + FromStr {}
 
 impl<T: Copy + Ord + Display + FromStr> Fence for T {}

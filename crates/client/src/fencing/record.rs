@@ -83,7 +83,7 @@ impl<T: Fence> Record<T> {
         Self::open(path, false)
     }
 
-    /// Locks the file as [`lock`](Self::lock) does, but repairs a damaged record: its newest readable token becomes the
+    /// Locks the file as [`lock`](Self::lock) does, but repairs a damaged record: the newest readable token becomes its
     /// newest token. If the damage destroyed a newer token, the repaired record admits tokens that are older than the
     /// destroyed token. So call this function only if all older holders have ended their work. This function also
     /// refuses a file that is longer than a record.
@@ -226,8 +226,8 @@ fn lock_exclusive(mut file: File) -> io::Result<Flock<File>> {
     }
 }
 
-/// Creates a blank record at `path`, completely or not at all. If another process created the file before, does
-/// nothing.
+/// Creates a blank record at `path`, completely or not at all. Does nothing if another process has created the file in
+/// the meantime.
 fn create_blank(path: &Path) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,

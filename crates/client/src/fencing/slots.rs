@@ -1,10 +1,10 @@
 //! The bytes of a record: two slots. Each write changes only one of the two slots.
 //!
-//! Each slot is one line of [`SLOT_LEN`] bytes: a token (or `none`), a checksum, and spaces. A new token overwrites the
-//! older of the two tokens, so a failed write leaves the slot with the newer token unchanged. A damaged slot may have
-//! contained the newest token. A slot can be damaged for two reasons. A crash interrupted the write before any program
-//! acted with the token, or the slot was damaged later. The record does not show the reason for the damage, so a record
-//! with a damaged slot is refused.
+//! Each slot is one line of [`SLOT_LEN`] bytes: a token (or `none`), a checksum, and spaces. A new token is written
+//! over the older of the two tokens, so a failed write leaves the slot with the newer token unchanged. A damaged slot
+//! may have contained the newest token. A slot can be damaged for two reasons. Either a crash interrupted the write
+//! before any program acted under the token, or the slot was damaged later. The record does not show the reason for the
+//! damage, so a record with a damaged slot is refused.
 //!
 //! The state files of nodes also have two slots, but share no code with records (`crates/host/src/two_slots.rs`). In a
 //! state file, each slot has a sequence number, and if one slot is damaged, the other slot is valid. If one slot of a

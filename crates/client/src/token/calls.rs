@@ -111,9 +111,9 @@ impl Session {
     /// watched descriptor becomes readable.
     ///
     /// # Errors
-    /// Fails with the errors of [`release`](Self::release). Also fails if the confirmation is late, or if the wait is
-    /// interrupted. If the confirmation is late, the client gives up the token, and it is unknown whether the data were
-    /// set.
+    /// Fails with the errors of [`release`](Self::release). Also fails if the confirmation does not come in time, or if
+    /// the wait is interrupted. If the confirmation does not come, the client gives up the token, and it is unknown
+    /// whether the data were set.
     pub fn release_by(
         &mut self,
         name: &[u8],

@@ -31,7 +31,7 @@ pub enum Error {
         "the token is not granted in time: other clients hold the token, or the token's server does not answer"
     )]
     NotGranted,
-    /// The token's server did not confirm the release in time. The client does not hold the token.
+    /// The token's server did not confirm the release in time. The client no longer holds the token.
     #[error(
         "the release of the token is not confirmed in time: check that the token's server runs, and that UDP \
          reaches this server"
@@ -92,7 +92,7 @@ pub enum Obstacle {
         /// The client timeout that the server announces.
         timeout: Duration,
     },
-    /// Servers answer, but the leader starts no session.
+    /// Servers answer, but no leader starts a session.
     #[error(
         "servers answer, but start no session: they are electing a leader, this machine cannot reach the leader, or \
          the leader has its maximum number of clients (--max-clients)"

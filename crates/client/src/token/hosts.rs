@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Time between two resolutions of the names.
 pub const RESOLVE_INTERVAL: Duration = Duration::from_secs(10);
-/// Maximum number of names that are resolved in parallel. Names are resolved in parallel, so that a name without an
-/// answer does not delay the other names.
+/// Maximum number of names that are resolved at the same time. Names are resolved in parallel so that one name without
+/// an answer does not delay the other names.
 const PARALLEL_MAX: usize = 8;
 
 /// The host and port of each server, in the order of the list.

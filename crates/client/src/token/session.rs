@@ -284,8 +284,8 @@ impl Session {
             .filter(|&end| now < end)
     }
 
-    /// Returns a token that is held and is not being released. Returns `None` if the client does not hold the token, or
-    /// after the end of the lease.
+    /// Returns a token that is held and is not being released. Returns `None` if there is no such token, or after the
+    /// end of the lease.
     pub fn holding(&self, name: &[u8]) -> Option<HeldToken<'_>> {
         self.lease()?;
         self.machine_runner.machine().held_token(name)

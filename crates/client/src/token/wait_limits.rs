@@ -18,7 +18,7 @@ pub struct WaitLimits {
 }
 
 impl WaitLimits {
-    /// Returns limits without an end for the token, and 10 s for a session.
+    /// Returns limits for a request that waits for the token without a limit, and for a session for 10 s.
     pub const fn endless() -> Self {
         Self {
             session: SESSION_DEFAULT,

@@ -37,7 +37,7 @@ pub struct Status {
     pub data_hex: String,
     /// The length of the token's data in bytes.
     pub data_len: usize,
-    /// A duration in milliseconds: after a stall of at most this duration, a leading node still leads.
+    /// A maximum, in milliseconds: if the event loop was stalled for at most this long, a leading node still leads.
     #[serde(default)]
     pub lease_ms: u64,
     /// The health of the node and its ring.

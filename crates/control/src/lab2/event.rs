@@ -24,7 +24,8 @@ pub struct RingEvent {
     /// The member that the event concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
-    /// The number of other members with the same event. Only `member_silent` and `member_alive` have this number.
+    /// The number of other members to which the same event happened. Only `member_silent` and `member_alive` have this
+    /// number.
     #[serde(default, skip_serializing_if = "is_none")]
     pub others: usize,
     /// The label of the lock that the event concerns.

@@ -22,9 +22,9 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Grade {
-    /// No known confirmation of the lock exists.
+    /// No member is known to have confirmed the lock.
     Alone,
-    /// All members from which frames arrived lately confirmed the lock.
+    /// All members that were heard lately have confirmed the lock.
     #[serde(rename = "all-heard", alias = "view")]
     #[strum(to_string = "all-heard", serialize = "view")]
     AllHeard,
@@ -103,7 +103,7 @@ pub enum LossReason {
     Lease,
     /// The state file could not be written.
     NotStored,
-    /// No member takes the token from this node, so this node gave the token up.
+    /// No other member takes the token from this node, so this node has given the token up.
     NobodyTakes,
     /// The constants of this node differ too much from the constants of the other members.
     Apart,

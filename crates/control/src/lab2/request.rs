@@ -10,7 +10,7 @@ use crate::SystemRequest;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum RingRequest {
-    /// If the job did not run in the current period, requests the token for it.
+    /// Requests the token for a job, if the job has not yet run in the current period.
     Once(OnceRequest),
     /// Reports that the job has ended. The connection that sends this request holds the lock for the job.
     Ran {
@@ -30,7 +30,7 @@ pub enum RingRequest {
     Pause(PauseRequest),
     /// Ends a pause.
     Resume,
-    /// Removes a member that is silent or left, from all tables.
+    /// Removes a silent member, or a member that has left, from all tables.
     Forget {
         /// The member's address.
         member: String,

@@ -21,7 +21,7 @@ pub fn parse_ethertype(text: &str) -> Result<u16, String> {
 }
 
 /// Returns the name of a ring, as in `eth0` and `eth0:0x88b6`. The kernel allows no colon in an interface's name, so
-/// the names of two different rings differ.
+/// the names of two rings differ.
 pub fn ring_name(interface: &str, ethertype: u16) -> NodeName {
     match ethertype {
         ETHERTYPE => NodeName::new(interface),

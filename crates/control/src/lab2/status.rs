@@ -38,8 +38,8 @@ pub struct Status {
     /// Whether the node is paused. A paused node takes part in the ring, but does not own the token.
     #[serde(default)]
     pub paused: bool,
-    /// Whether the node is deaf: it receives no frames from members, though other members may exist. Other members do
-    /// not accept a deaf node as owner.
+    /// Whether the node is deaf: it hears no other member, though other members may exist. Other members do not accept
+    /// a deaf node as owner.
     #[serde(default)]
     pub deaf: bool,
     /// Whether the node is unfit: no member took the token from it. An unfit node does not own the token until frames
@@ -107,14 +107,14 @@ impl From<&Status> for NodeStatus {
 
 impl Status {
     /// Whether the node is in a ring, possibly as the only member. A node is in a ring if three conditions hold. It has
-    /// a link. The node owns the token or knows an owner. If the node knows other members that did not leave, it
-    /// receives frames from at least one of them.
+    /// a link. The node owns the token or knows an owner. If the node knows other members that have not left, it hears
+    /// at least one of them.
     pub fn is_in_ring(&self) -> bool {
         let is_member = self.link == "up" && matches!(self.state.as_str(), "OWNER" | "WAITER");
         is_member && !self.is_cut_off()
     }
 
-    /// Whether no frames from members arrive, although the node knows at least one member that did not leave.
+    /// Whether the node hears no other member, although it knows at least one member that has not left.
     pub fn is_cut_off(&self) -> bool {
         self.deaf && self.others().any(|member| member.state != "left")
     }
@@ -243,8 +243,8 @@ pub struct MemberStatus {
     /// The member's IP address (`10.0.0.1`, `fe80::1`). The address is `null` if the node knows no address of the
     /// member.
     pub ip: Option<String>,
-    /// The state of the member: `alive`, `silent` (no frame for a long time), `left` (the member said goodbye), `deaf`
-    /// (the member announces that it hears no other member) or `paused`.
+    /// The state of the member: `alive`, `silent` (not heard for long), `left` (the member said goodbye), `deaf` (the
+    /// member announces that it hears no other member) or `paused`.
     #[serde(default)]
     pub state: String,
     /// The number of turns in which owners will skip the member.
@@ -252,8 +252,8 @@ pub struct MemberStatus {
     /// Whether the member is paused.
     #[serde(default)]
     pub paused: bool,
-    /// Nanoseconds since the member's last frame; 0 for this node. The time is `null` if no frame of the member ever
-    /// arrived. Then this node knows the member only because other members named it.
+    /// Nanoseconds since the member's last frame; 0 for this node. The time is `null` if this node has never heard the
+    /// member, and knows it only because other members named it.
     pub last_seen_ns: Option<u64>,
     /// A text with the constants of the member that differ from this node's constants. Only constants that should be
     /// equal are compared. The text is `null` if all compared constants are equal.

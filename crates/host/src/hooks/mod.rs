@@ -115,8 +115,8 @@ impl<C: Change> Hooks<C> {
             .min()
     }
 
-    /// Passes all remaining events and the daemon's end to hooks, and waits a bounded time for the hooks. If `is_over`
-    /// returns `true`, ends the hooks immediately.
+    /// Passes all remaining events and the daemon's end to hooks, and waits a bounded time for the hooks. Ends the
+    /// hooks as soon as `is_over` returns `true`.
     pub fn finish(
         &mut self,
         now: Now,

@@ -41,7 +41,7 @@ pub(super) fn hold(
     })
 }
 
-/// Waits for a signal, or for a client that waits for the token.
+/// Waits for a signal, or for another client that waits for the token.
 fn wait_for_end(session: &mut Session, hold: &HoldOptions) -> Result<(), token::Error> {
     let id = session.id();
     loop {

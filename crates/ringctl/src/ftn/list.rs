@@ -156,7 +156,7 @@ impl AllTokens {
         }
     }
 
-    /// Adds a page, and returns the name before the next page.
+    /// Adds a page, and returns the name after which the next page begins.
     fn add_page(&mut self, server: usize, page: &[u8]) -> Option<TokenName> {
         let page = Page::parse(page)?;
         self.quorum = self.quorum.into_iter().chain(page.quorum).min();

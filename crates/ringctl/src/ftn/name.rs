@@ -14,7 +14,7 @@ use ring_text::hex;
 pub(crate) struct TokenName(Box<[u8]>);
 
 impl TokenName {
-    /// Creates a name from the text of a user.
+    /// Creates a name from the text that a user gives.
     ///
     /// # Errors
     /// Returns the reason as a sentence if the name is empty or too long.

@@ -11,7 +11,7 @@ use super::name::TokenName;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Page {
-    /// The name before the next page, in hexadecimal digits. In the last page, the value is `None`.
+    /// The name after which the next page begins, in hexadecimal digits. The last page has `None`.
     pub(super) next: Option<String>,
     pub(super) tokens: Vec<Map<String, Value>>,
     /// The server's quorum, if it is less than a majority.

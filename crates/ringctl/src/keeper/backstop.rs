@@ -20,7 +20,7 @@ pub(super) struct Backstop {
 }
 
 /// A second life line to the work. The daemon also has the other end of this line. So the daemon can signal the work at
-/// the end of the lease, even if the keeper still exists.
+/// the end of the lease, while the keeper still lives.
 struct Trigger {
     line: Lifeline,
     end: OwnedFd,

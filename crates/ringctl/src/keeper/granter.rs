@@ -18,7 +18,7 @@ use ring_client::lines::Lines;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Granter {
     Daemon(PathBuf),
-    /// A second process of this program, which the keeper starts for this lock. The standard input of this process is a
+    /// Another process of this program, which the keeper starts for this lock. The standard input of this process is a
     /// Unix socket. Like a daemon, the process answers over this socket. It ends when the keeper closes the socket.
     Process {
         name: String,

@@ -10,7 +10,7 @@
 //!
 //! 1. `ringctl` starts the keeper and waits for [`Note::Granted`].
 //! 2. `ringctl` starts the process that will become the command. The process waits at a gate (`super::gate`) and has
-//!    not run any other code. `ringctl` sends [`Order::Started`].
+//!    run nothing yet. `ringctl` sends [`Order::Started`].
 //! 3. If the keeper has a control group for the command, it puts that process into this group. Unless the lock is lost,
 //!    the keeper sends [`Note::Go`]. From this step on, a loss ends the command, even if `ringctl` is slow.
 //! 4. `ringctl` opens the gate. If `ringctl` dies before this step, the gate stays shut and the waiting process ends.

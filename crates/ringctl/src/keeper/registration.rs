@@ -66,7 +66,8 @@ impl Registration {
         }))
     }
 
-    /// Accepts the next connection from this user or root. When the connection sends an order, `poller` reports `key`.
+    /// Accepts the next connection if it comes from this user or root. When the connection sends an order, `poller`
+    /// reports `key`.
     pub(super) fn accept(&mut self, poller: &Poller, key: u64) {
         let Ok((stream, _)) = self.listener.accept() else {
             return;
@@ -126,7 +127,7 @@ pub(crate) struct KeeperConnection {
     keeper: i32,
 }
 
-/// If a process has a lock with a keeper, connects to this keeper.
+/// Connects to the keeper of the lock that is bound to a process, if the process has such a keeper.
 pub(crate) fn connect_keeper(pid: i32, daemon: &Path) -> io::Result<Option<KeeperConnection>> {
     let stream = match connect_untrusted(&registration_path(pid, daemon)?) {
         Ok(stream) => stream,

@@ -29,7 +29,7 @@ pub(crate) trait View {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Obstacle {
     pub text: String,
-    /// The age of the reason, as a text for the end of the reason's text.
+    /// The time for which the reason has existed, as a text that follows the text of the reason.
     pub since: String,
     /// Whether the reason lasts until a person acts.
     pub is_lasting: bool,

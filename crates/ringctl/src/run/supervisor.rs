@@ -196,7 +196,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Kills the processes that the keeper should have ended.
+    /// Kills the processes that the keeper would have ended.
     fn kill_tree_without_keeper(&mut self) {
         let tree = Tree::existing(self.gate.pid(), self.cgroup.take());
         if let Killed::AllBut(survivor) = self.tree.insert(tree).kill() {

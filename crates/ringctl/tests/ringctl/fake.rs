@@ -106,7 +106,7 @@ impl FakeDaemon {
 /// A client of the fake daemon.
 pub(crate) struct Client {
     stream: UnixStream,
-    /// A request that was read but not returned.
+    /// The first request, if it was read but not yet returned.
     first: Option<Value>,
     requests: Receiver<Value>,
 }

@@ -13,7 +13,7 @@ tests! {
     no_command_runs_in_another_time_namespace_than_an_unknown_clocks,
 }
 
-/// Starts `ringctl run` with a shell line in its own namespaces.
+/// Starts `ringctl run` with a shell line, in its own namespaces.
 pub(crate) fn spawn_unshared(namespaces: &[&str], fake: &FakeDaemon, line: &str) -> Running {
     let mut unshare = Command::new("unshare");
     unshare.args(["--fork", "--kill-child"]).args(namespaces);

@@ -43,7 +43,7 @@ pub(super) struct Stream<C, P> {
     end: bool,
     /// Whether bytes or an end arrived that the machine has not seen.
     has_news: bool,
-    /// Bytes that the driver took from the machine but did not write.
+    /// Bytes that the driver took from the machine and has not written yet.
     unwritten_bytes: Vec<u8>,
     /// Whether the machine may have more bytes to write.
     has_more: bool,
@@ -54,7 +54,7 @@ pub(super) struct Stream<C, P> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ConnectionPhase<P> {
     Connecting,
-    /// The connection is unknown to the machine.
+    /// The machine does not know of the connection yet.
     Accepted(P),
     Up,
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::{ReceiveBatch, Streams, TransmitBatch, frames, streams};
 
-/// The amount of a link's input for one loop iteration.
+/// The amount of a link's input that one loop iteration handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Maximum number of messages, rounded up to whole batches.
@@ -35,7 +35,7 @@ impl Quota {
 /// A link that carries whole messages: [frames](super::frames), which contain their addresses (then `P` is `()`), or
 /// [datagrams](super::datagrams) between peers with addresses of type `P`.
 pub trait Link<P = ()> {
-    /// The amount of the link's input for one loop iteration. The default is the quota of frames.
+    /// The amount of the link's input that one loop iteration handles. The default is the quota of frames.
     const QUOTA: Quota = frames::QUOTA;
 
     /// Receives up to a batch of messages without waiting. If no message arrived, the batch is empty. Each message has

@@ -20,7 +20,7 @@ pub(super) struct Peer {
     pub takes: usize,
     /// Whether the peer read the end of the stream.
     pub end: bool,
-    /// The way in which this node ended the connection; `None` while the connection exists.
+    /// The way in which this node has ended the connection; `None` if this node has not ended the connection.
     pub over: Option<&'static str>,
     /// Whether the peer leaves the connection attempt unanswered.
     pub silent: bool,

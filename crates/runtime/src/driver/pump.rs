@@ -101,8 +101,8 @@ impl<M: Machine> Driver<M> {
     /// Runs one loop iteration that began at `now`. If messages have `arrived`, handles them first. Then handles the
     /// timeouts.
     ///
-    /// If the machine's deadline has passed, this function first handles all messages from before `now`, even if the
-    /// caller does not know about them. A message that is unread because this process was late must not cause a
+    /// If the machine's deadline has passed, this function first handles all messages that arrived before `now`, even
+    /// if the caller does not know of them. A message that is unread because this process was late must not cause a
     /// timeout. This function always handles events of connections that are [due](Streams::is_due).
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! The kernel's filter for a packet socket. The filter drops frames for other processes, so that such frames do not
-//! wake this process.
+//! The kernel's filter for a packet socket. The filter drops frames that are not for this process, so that such frames
+//! do not wake the process.
 
 use std::io;
 use std::os::fd::AsFd;

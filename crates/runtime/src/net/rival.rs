@@ -1,5 +1,5 @@
-//! Finds other processes that receive the same frames. A second process that receives the same frames could take a
-//! token that is meant for this process.
+//! Finds other processes that receive the same frames. Another process that receives the same frames could take a token
+//! that is meant for this process.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -12,8 +12,8 @@ use super::{Interface, PacketSocket};
 /// frames in this namespace can add a socket to the list.
 const SOCKET_LIST: &str = "/proc/thread-self/net/packet";
 
-/// If a second packet socket for frames of `ethertype` exists on the interface, returns its user. Returns `None` if the
-/// list cannot be read.
+/// Returns the user of another packet socket for frames of `ethertype` on the interface, if such a socket exists.
+/// Returns `None` if the list cannot be read.
 pub fn rival_socket_user(
     interface: &Interface,
     ethertype: u16,

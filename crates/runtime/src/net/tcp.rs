@@ -41,8 +41,8 @@ mod options {
 pub struct TcpOptions {
     /// Name of the only interface to use; `None` for any interface.
     pub interface: Option<String>,
-    /// Whether the system resets each connection that this node does not close explicitly, for example if the process
-    /// is killed. So a peer reads an end of the stream only after this node has closed the connection.
+    /// Whether the system resets a connection that this node does not close explicitly, even if the process is killed.
+    /// So a peer reads an end of the stream only if this node has closed the connection.
     pub resets: bool,
     /// Whether connections to peers use the network's listening address as their source address. If connections do not
     /// use this address, the system chooses their source address. The source port may be any port.
@@ -305,7 +305,7 @@ mod tests {
     }
 
     /// A new connection has the option `resets` from the beginning. If a process is killed in the middle of a message,
-    /// the peer must not assume that the message is complete.
+    /// the peer must not believe that the process has sent the whole message.
     #[test]
     fn a_connection_to_a_peer_is_reset_unless_it_is_closed() {
         let mut rig = Rig::new();

@@ -13,7 +13,7 @@ use nix::sys::socket::{
 const MESSAGES_PER_DRAIN: usize = 64;
 
 /// A watch on all interfaces of this network namespace. The watch notices when an interface, or an address of an
-/// interface, is added, removed or changed. The watch does not report the kind of the change. The caller looks the
+/// interface, was added, removed or changed. The watch does not report the kind of the change. The caller looks the
 /// interface up, so lost and reordered messages do no harm.
 #[derive(Debug)]
 pub struct InterfaceWatch {
@@ -40,7 +40,8 @@ impl InterfaceWatch {
         Ok(Self { socket })
     }
 
-    /// Takes all waiting messages. Returns whether there were any messages. Then an interface may have changed.
+    /// Takes all waiting messages. Returns whether there were any messages, which mean that an interface may have
+    /// changed.
     ///
     /// # Errors
     /// Fails if the socket is broken.

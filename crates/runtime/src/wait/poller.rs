@@ -38,7 +38,7 @@ impl Interest {
 /// A descriptor that is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadyDescriptor {
-    /// Key from the addition of the descriptor.
+    /// Key with which the descriptor was added.
     pub key: u64,
     /// Whether there are data, an end or an error to read.
     pub readable: bool,

@@ -80,8 +80,8 @@ impl<Q: Inbox> Worker<Q> {
         self.held.push(item);
     }
 
-    /// Moves all held items to the mailbox, without waiting. If the thread locks the mailbox, the caller must call this
-    /// function again at [`deadline`](Self::deadline).
+    /// Moves all held items to the mailbox, without waiting. If the thread has locked the mailbox, the caller must call
+    /// this function again at [`deadline`](Self::deadline).
     pub fn post(&mut self, now: Instant) {
         if self.held.is_empty() {
             self.retry = None;

@@ -23,7 +23,7 @@ pub(crate) struct HistoryEntry {
     /// The reason as a text.
     pub(super) cause: Option<Rc<str>>,
     pub(super) member: Option<MacAddr>,
-    /// The number of additional members with the same event. The event does not list these members.
+    /// The number of additional members to which the same event happened. The event does not list these members.
     pub(super) others: usize,
     pub(super) label: Option<Rc<str>>,
     pub(super) ring_state: RingState,

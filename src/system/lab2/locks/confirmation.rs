@@ -27,7 +27,7 @@ impl Confirmation {
 
 impl Locks {
     /// Makes the machine ask the members to confirm the tenure. Without this call, the state machine asks the members
-    /// less often. After a limited time, other members that want the token get their turn.
+    /// less often. After a limited time, other members that request the token get their turn.
     pub(super) fn ask_for_confirmation(
         &mut self,
         now: Instant,

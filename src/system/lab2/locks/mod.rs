@@ -111,10 +111,10 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    /// Queues a client for the token. If programs do not use the token, it arrives at this node within `fetch_timeout`.
-    /// [`update`](Self::update) reports the outcome, unless the client is refused at once.
+    /// Queues a client for the token. If no program works with the token, it arrives at this node within
+    /// `fetch_timeout`. [`update`](Self::update) reports the outcome, unless the client is refused at once.
     ///
-    /// A client with a `job` gets the token only if the job did not run in its period. The members must know about the
+    /// A client with a `job` gets the token only if the job has not run in its period. The members must know about the
     /// run before the grant.
     pub(super) fn request(
         &mut self,

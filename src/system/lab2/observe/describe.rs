@@ -97,7 +97,7 @@ pub(crate) struct Description<'a> {
 }
 
 impl<'a> Description<'a> {
-    /// Creates the description of an event that the node only counts.
+    /// Creates the description of an event that is only counted.
     fn new_unlogged(event: &'static str) -> Self {
         Self {
             event,

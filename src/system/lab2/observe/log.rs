@@ -19,7 +19,8 @@ use crate::system::lab2::events;
 
 /// The limit for dropped frames.
 const DROPS_LIMIT: RateLimit = RateLimit::new(1, Duration::from_secs(1));
-/// If no member confirms an OWNER for this time, it has lost its grade. Shorter tenures may end without a confirmation.
+/// If no member confirms an OWNER for this time, the OWNER has lost its grade. Shorter tenures may end without a
+/// confirmation.
 const UNCONFIRMED_MIN: Duration = Duration::from_secs(1);
 
 /// Logs each change through `tracing`: routine rotation at the level DEBUG, and all other changes at INFO or above.
@@ -30,7 +31,7 @@ pub struct Log {
     failure_timeout: Duration,
     routine: Routine,
     ring_state: RingState,
-    /// The time at which the members stopped confirming the held token.
+    /// The time since which this node has held a token without a confirmation.
     unconfirmed: Option<Instant>,
     drops: RateLimit,
 }
@@ -72,7 +73,7 @@ impl Log {
         }
     }
 
-    /// Tracks the time at which the members stopped confirming the token.
+    /// Tracks the time since which no member confirms the token.
     const fn track_confirmation(&mut self, now: Instant, event: &Event) {
         match *event {
             Event::StateChanged {

@@ -1,4 +1,4 @@
-//! Stores the state that survives a restart. The file is never half written.
+//! Stores the state that survives a restart, in a file that is never half written.
 //!
 //! After a power loss, data may be missing on the disk. The clock replaces the missing data, because the progress of a
 //! new token starts from the clock (`docs/reference/lab2/states.md T7`). Start with [`StateFile`].
@@ -151,7 +151,7 @@ impl StateFile {
     }
 }
 
-/// If stamps are lost, describes the loss of stamps in the file at `path`.
+/// Describes the loss of stamps in the file at `path`, if stamps are lost.
 fn jobs_lost(path: &Path, damage: Damage) -> Option<String> {
     let path = path.display();
     let lost = match damage {

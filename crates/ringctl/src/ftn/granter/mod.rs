@@ -1,6 +1,6 @@
 //! The granter: the process that owns the session of a `ringctl token run` and grants the token to the keeper.
 //!
-//! The granter is a second process of this program. The keeper starts the granter, and sends it the same requests that
+//! The granter is another process of this program. The keeper starts the granter, and sends it the same requests that
 //! a daemon gets (`super::super::keeper`). The granter and the keeper are separate processes, so that either process
 //! can be killed or stopped without harm. If the granter is killed, the keeper ends the command before the lease ends.
 //! If the keeper is killed, the kernel ends the command's process group. The granter uses its descriptors
@@ -113,7 +113,8 @@ struct TokenHolder<'a> {
     session: &'a mut Session,
     name: &'a TokenName,
     backstops: Backstops,
-    /// Whether the keeper passed its descriptors. After the keeper passes these descriptors, its work may begin.
+    /// Whether the keeper has passed its descriptors. After the keeper has passed these descriptors, the keeper's work
+    /// may have begun.
     is_bound: bool,
 }
 

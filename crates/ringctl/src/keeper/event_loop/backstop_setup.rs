@@ -100,7 +100,7 @@ impl EventLoop {
     }
 
     /// Kills the process that waits at the gate. The process at the gate needs no SIGTERM, because the command has not
-    /// started.
+    /// run yet.
     pub(super) fn kill_unstarted(&mut self) {
         self.note_after_backstop = None;
         let _ = self.tree.kill();

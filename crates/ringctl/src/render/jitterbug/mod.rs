@@ -120,7 +120,7 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     text::write_head(lines, out)
 }
 
-/// Returns the data with a maximum length: as text if they are text, otherwise as hexadecimal digits.
+/// Returns the data, cut to a maximum length: as text if they are text, otherwise in hexadecimal digits.
 fn data_text(status: &Status) -> String {
     let text = match &status.data {
         _ if status.data_len == 0 => return "none".to_owned(),
