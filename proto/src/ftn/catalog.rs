@@ -5,7 +5,7 @@
 use std::fmt::{self, Write as _};
 use std::str;
 
-/// First entry of a CATALOG. The entry names the survey of the CATALOG's question, and the part of the answer.
+/// First entry of a CATALOG. The entry names the survey that the CATALOG answers, and the part of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marker {
     /// C: number of the configuration of the survey that the CATALOG answers.

@@ -14,7 +14,7 @@ pub enum Command {
     /// Only a stronger token or a shutdown takes the token away. [`may_use_token`](super::Jitterbug::may_use_token)
     /// returns whether the work may use the token.
     Work(bool),
-    /// If no local work uses the token, a leader passes it to the next node at once, even if the hold has not ended.
+    /// If no local work uses the token, a leader passes it to another node at once, even if the hold has not ended.
     Yield,
     /// A leader passes the token on and then ends. Nodes that do not lead end at once.
     ShutDown,

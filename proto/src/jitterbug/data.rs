@@ -81,7 +81,7 @@ impl Data {
         self.running.as_ref().is_some_and(computes)
     }
 
-    /// Queues the data of a token for a decision. Returns `false` if too many received data already wait. The data is
+    /// Queues the data of a token for a decision. Returns `false` if too many received data already wait. The data are
     /// then dropped.
     pub(crate) fn queue_received(&mut self, received: Vec<u8>) -> bool {
         let has_room = self.waiting.len() < WAITING_DECISIONS_MAX;

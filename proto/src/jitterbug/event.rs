@@ -17,7 +17,7 @@ pub enum Event {
         /// The absolute value of the new token_id.
         token_id: u32,
     },
-    /// The answer to the question whether [local work](super::Command::Work) may use the token changed.
+    /// The permission for [local work](super::Command::Work) to use the token changed.
     UseChanged {
         /// Whether local work may use the token.
         may_use: bool,

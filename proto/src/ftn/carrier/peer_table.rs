@@ -15,7 +15,7 @@ use crate::time::Instant;
 pub(super) struct PeerTable<T> {
     by_peer: BTreeMap<SocketAddr, PeerEntry<T>>,
     by_last_change: BTreeSet<(Instant, SocketAddr)>,
-    /// Peers with a message under way, ordered by the start time of the message's growth.
+    /// Peers with a message under way, ordered by the time at which the message began to grow.
     by_activity_start: BTreeSet<(Instant, SocketAddr)>,
     /// Peers with a message under way. The table deletes the last peer of this set first.
     by_eviction: BTreeSet<(Activity, SocketAddr)>,
@@ -39,9 +39,9 @@ struct PeerEntry<T> {
 // The order of the fields is the order of deletion. `None` sorts first, so a peer that has completed no message stays
 // longer.
 struct Activity {
-    /// Time at which the peer completed a message before the present message.
+    /// Time at which the peer completed an earlier message.
     completed: Option<Instant>,
-    /// Start of the period in which the peer's memory has only grown.
+    /// Start of the period in which the memory of the peer has never become smaller.
     started: Instant,
 }
 
@@ -146,7 +146,7 @@ impl<T: Default> PeerTable<T> {
         Some(entry)
     }
 
-    /// Deletes peers that were silent for long. If too much memory is in use, deletes other peers too.
+    /// Deletes peers that were silent for long. While too much memory is in use, deletes other peers too.
     fn evict(&mut self, now: Instant) {
         while let Some(peer) = self.next_to_evict(now) {
             self.remove(peer);

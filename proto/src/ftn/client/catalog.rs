@@ -42,8 +42,8 @@ impl CatalogAnswers {
         self.by_server.contains_key(&server)
     }
 
-    /// Makes the answer to a server. For each token, the answer contains the data of the last confirmed update or,
-    /// without an update, of the grant.
+    /// Makes the answer to a server. For each token, the answer contains the data of the last confirmed update, or of
+    /// the grant if no update was confirmed.
     pub(super) fn make_answer(
         &mut self,
         context: &Context<'_>,

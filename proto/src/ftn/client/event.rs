@@ -61,13 +61,13 @@ pub enum Event {
         /// Data of the token.
         data: Box<[u8]>,
     },
-    /// A second client waits for a token that this client holds. The client reports the event once for each grant.
+    /// Another client waits for a token that this client holds. The client reports the event once for each grant.
     Revoked {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// The client waited for an upgrade of a shared token, and had to return the token because of another client. The
-    /// client no longer holds the token, and has requested it again.
+    /// The client waited for an upgrade of a shared token, and had to return the token because another client waits for
+    /// it. The client no longer holds the token, and requests it again.
     UpgradeRevoked {
         /// Name of the token.
         name: Box<[u8]>,
@@ -154,7 +154,7 @@ pub enum LoginFailure {
 /// Cause of a lost session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// No renewal of the last ¾ CT was confirmed.
+    /// No renewal that the client sent in the last ¾ CT was confirmed.
     LeaseOver,
     /// No renewal was confirmed during CT.
     NotProven,

@@ -33,7 +33,7 @@ pub(super) struct Request {
 pub(super) struct Hold {
     pub(super) access: Access,
     pub(super) fence: Option<u128>,
-    /// Data of the grant or, after an update, of the last confirmed update.
+    /// Data of the last confirmed update, or of the grant if no update was confirmed.
     pub(super) data: Box<[u8]>,
     /// Whether an update was confirmed after the grant.
     pub(super) is_updated: bool,
@@ -55,8 +55,8 @@ pub(super) struct HeldToken {
 /// A RETURN with UPDATE, and the commands that wait for its confirmation.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Update {
-    /// Msgnum of the RETURN. While the client waits for a GRANT that is no upgrade, the update waits too, and the
-    /// msgnum is `None`.
+    /// Msgnum of the RETURN. While the client waits for the GRANT for a REQUEST that is no upgrade, the update waits
+    /// too, and the msgnum is `None`.
     pub(super) number: Option<i64>,
     pub(super) data: Box<[u8]>,
     /// Data of a later update.
@@ -92,7 +92,7 @@ impl HeldToken {
         }
     }
 
-    /// Adds a request to change the access from shared to exclusive or the reverse. After a downgrade, the token is
+    /// Adds a request to change the access from shared to exclusive or the reverse. A downgrade makes the token
     /// shared at once. When the server receives the REQUEST, it may grant the token to other clients at once, long
     /// before this client receives its GRANT. So this client must not report an exclusive hold to a new responsible
     /// server.

@@ -152,8 +152,7 @@ mod tests {
         }
     }
 
-    /// For each invariant, in order: a function that creates a client with this invariant, and a function that breaks
-    /// the invariant.
+    /// For each invariant, in order: a function that creates a client that satisfies it, and a function that breaks it.
     const SPOILT: &[BrokenCase<Client, Client>] = &[
         (live, |it| it.configured_timeout = Duration::ZERO),
         (live, |it| it.former_sessions.push_back(ME)),

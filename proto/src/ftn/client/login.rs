@@ -20,7 +20,7 @@ pub(super) struct Login {
     pub(super) port: u16,
     /// Last answer of each server.
     answers: Box<[Option<LoginAnswer>]>,
-    /// Time of the first LOGIN after the client dropped all answers.
+    /// Time of the first LOGIN after the client last dropped all answers.
     since: Instant,
     backoff: Backoff,
     has_other_list: bool,

@@ -27,8 +27,8 @@ const FORMER_SESSIONS_MAX: usize = 64;
 /// A client of the token service. See [the contract](crate#contract) for the order of calls.
 #[derive(Debug, Clone, Hash)]
 pub struct Client {
-    /// `client_timeout` is the shortest of these timeouts: the client's option, and the timeouts from servers since
-    /// LOGIN.
+    /// `client_timeout` is the shortest of these timeouts: the client's option, and the timeouts that servers have
+    /// announced since LOGIN.
     pub(super) options: Options,
     /// The client's `client_timeout` option.
     pub(super) configured_timeout: Duration,
@@ -174,7 +174,7 @@ impl Client {
         self.former_sessions.push_back(session);
     }
 
-    /// Whether the client avoids a server, because this server would end sessions before it confirms their renewals.
+    /// Whether the client avoids a server because this server would end sessions before it confirms their renewals.
     pub(super) fn is_unusable(&self, server: usize) -> bool {
         self.short_timeouts.contains(&server)
     }

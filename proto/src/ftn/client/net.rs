@@ -7,7 +7,7 @@ pub enum SocketState {
     Down,
     /// The socket is bound to a port.
     Up {
-        /// Source port of the client's datagrams, from the view of servers.
+        /// Port as servers see it in the source address.
         port: u16,
     },
 }

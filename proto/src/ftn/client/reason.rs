@@ -21,14 +21,14 @@ reasons! {
     /// The client has no session, and the message does not answer LOGIN.
     NoSession "no_session" "this client has no session",
     /// The message is older than the client's state. The message has a lower configuration number than the state, or a
-    /// msgnum that is not outstanding.
+    /// msgnum that is no longer outstanding.
     Late "late" "a later message came before it",
     /// A different server is responsible for the token, or a different server leads.
     NotResponsible "not_responsible" "another server is responsible",
     /// A REQUEST or RETURN for the token is outstanding. Only the server's answer to that message may change the token.
     Outstanding "outstanding" "an answer about the token is awaited",
-    /// The message has an invalid field: a wrong number of servers, an empty token name, or a missing fencing number in
-    /// a grant.
+    /// The message has an invalid field: a wrong number of servers, an empty token name, or a grant without the
+    /// requested fencing number.
     Illegal "illegal" "a field has a value that is not allowed",
     /// The sender announces such a short client timeout that a session would end before the confirmation of its
     /// renewal.

@@ -97,8 +97,8 @@ impl Session {
         }
     }
 
-    /// Answers a survey with the next parts of the CATALOG for the server of this survey. The client makes one CATALOG
-    /// for each configuration.
+    /// Answers a survey with the next parts of the CATALOG for the server of this survey. The client makes this CATALOG
+    /// only once for each configuration.
     fn answer_survey(&mut self, context: &mut Context<'_>, server: usize) {
         if !self.answers.has_answer(server) {
             // The server may have taken the token over, without its holder's introduction.

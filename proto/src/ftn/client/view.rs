@@ -1,4 +1,4 @@
-//! The client's state, from the view of the program.
+//! The client's state, as the program sees it.
 
 use ring_codec::ftn::Access;
 
@@ -43,7 +43,7 @@ pub struct HeldToken<'a> {
     pub access: Access,
     /// Fencing number of the grant, if the program requested one.
     pub fence: Option<u128>,
-    /// Data of the grant or, after an update, of the last confirmed update.
+    /// Data of the last confirmed update, or of the grant if no update was confirmed.
     pub data: &'a [u8],
 }
 

@@ -1,5 +1,5 @@
-//! Two inputs of a server: commands, and the state of the network. The third input are datagrams. This module also
-//! defines the value that a server stores.
+//! Two inputs of a server other than datagrams: commands and the state of the network. This module also defines the
+//! value that a server stores.
 
 use std::net::SocketAddr;
 

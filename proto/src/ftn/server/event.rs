@@ -86,7 +86,7 @@ pub enum Event {
     TokenReturned(Box<TokenHold>),
     /// A session ended while it held a token.
     TokenLost(Box<TokenHold>),
-    /// The server began to ask all clients for the tokens that they hold.
+    /// The server began to ask all clients which tokens they hold.
     SurveyBegun {
         /// Configuration of the survey.
         configuration: u64,
@@ -148,14 +148,14 @@ pub enum Event {
         /// Signature of the sender's list.
         signature: i32,
     },
-    /// A sender uses the index of a server, but its address is not the address of this server. Each of up to 1,024
-    /// senders causes the event only once.
+    /// A sender claims to be another server, but does not have that server's address. Each of up to 1,024 senders
+    /// causes the event only once.
     SenderMisplaced {
-        /// Index of the server in the sender's message.
+        /// Index of the server that the sender claims to be.
         server: usize,
         /// Address of the sender.
         from: SocketAddr,
-        /// Listed address of this server; `None` if its name is unresolved.
+        /// Listed address of that server; `None` if its name is not resolved.
         listed: Option<SocketAddr>,
     },
     /// A datagram was dropped.
@@ -173,9 +173,9 @@ pub enum Event {
         /// Whether storing failed.
         failed: bool,
     },
-    /// A server names a configuration number that is far larger than the largest number that this server knows. The
-    /// clock or the state file of one of the two servers is wrong. This server reports the event once for each other
-    /// server.
+    /// Another server names a configuration number that is far larger than the largest number that this server knows.
+    /// The clock or the state file of one of the two servers is wrong. This server reports the event once for each
+    /// other server.
     NumberAhead {
         /// Index of the other server.
         server: usize,

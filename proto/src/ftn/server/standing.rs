@@ -14,7 +14,7 @@ pub enum RoleKind {
 }
 
 impl RoleKind {
-    /// Returns the role's name in the status.
+    /// Returns the role's name, as the status shows it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Electing => "electing",

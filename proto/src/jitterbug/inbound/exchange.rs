@@ -72,7 +72,7 @@ pub(crate) struct Exchange {
     /// The giver's terms; `None` if the giver sent no terms.
     terms: Option<Terms>,
     stage: ExchangeStage,
-    /// The answer, TP2 or TP3; `None` after it is written to the connection.
+    /// The answer, TP2 or TP3, until it is written to the connection.
     answer: Option<Kind>,
 }
 

@@ -155,8 +155,8 @@ impl Jitterbug {
         }
     }
 
-    /// Ends the restore. If a node that does not lead objects, the new leader perhaps does not know this node. So this
-    /// node owes the new leader a TR1.
+    /// Ends the restore. If a node that does not lead has objected, the new leader perhaps does not know this node. So
+    /// this node owes the new leader a TR1.
     fn deny_restore(&mut self, by: IpAddr, id: TokenId, owes: bool) {
         self.out.push_event(Event::RestoreDenied { by });
         if id.is_leader() {

@@ -78,7 +78,7 @@ impl Jitterbug {
     }
 
     /// Sends the TR1 that a waiter owes to the sender of an announcement. If the leader does not know this node's short
-    /// lease, this node sends an additional TR1.
+    /// lease, this node sends a TR1 even if it owes no TR1.
     pub(super) fn send_owed_tr1(&mut self, to: IpAddr, id: TokenId, terms: Option<Terms>) {
         // The lease of the ring must not be longer than this node's time to elect itself.
         let is_unaware = terms.is_some_and(|terms| self.is_shorter(&terms));

@@ -164,7 +164,7 @@ impl Jitterbug {
         self.report_use();
     }
 
-    /// Handles an input. If the node has ended, ignores the input. Otherwise handles it.
+    /// Handles an input. If the node has ended, ignores the input.
     fn handle<T: Default>(&mut self, now: Now, act: impl FnOnce(&mut Self) -> T) -> T {
         self.advance_clock(now);
         let outcome = if self.is_finished {

@@ -46,7 +46,7 @@ impl Jitterbug {
         self.net.map(|net| net.address)
     }
 
-    /// Whether the list contains only this node.
+    /// Whether the list has no other node.
     pub fn is_alone(&self) -> bool {
         let mut nodes = self.list.nodes().iter();
         nodes.all(|node| self.is_own(node.ip))

@@ -87,7 +87,7 @@ impl Jitterbug {
     }
 
     /// Decides whether an offer is answered now. A node that is passing its own token aborts its pass for a stronger
-    /// token. For a weaker token, it answers the offer later. A node never gives and takes tokens at the same time.
+    /// token, or answers the offer later. A node never gives and takes tokens at the same time.
     fn prepare_answer(&mut self, id: StreamId, offer: TokenOffer) -> bool {
         let Some(pass) = self.role.pass() else {
             return true;

@@ -13,14 +13,14 @@ use crate::jitterbug::{Difference, Event, Options, State};
 /// ring. This duration is longer than the lease of a leader that knows no other node.
 const FIRST_RESTORE_MIN: Duration = Duration::from_millis(600);
 
-/// The minimum time for which a node's terms remain valid after its last message.
+/// The minimum time for which a node's terms remain valid after the node was heard.
 const TERMS_LIFETIME: Duration = Duration::from_secs(20);
 /// The terms remain valid for this many times `renew_timeout`, if the result is longer than [`TERMS_LIFETIME`]. If
-/// nodes of a ring have different options, they receive messages from one another more than twice within this lifetime.
+/// nodes of a ring have different options, they hear one another more than twice within this lifetime.
 const TERMS_LIFETIME_RENEWS: u32 = 4;
 
 impl Jitterbug {
-    /// Returns the time for which a node's terms remain valid after its last message.
+    /// Returns the time for which a node's terms remain valid after the node was heard.
     pub(super) fn terms_lifetime(&self) -> Duration {
         let renew_timeout = self.options.renew_timeout;
         TERMS_LIFETIME.max(renew_timeout.saturating_mul(TERMS_LIFETIME_RENEWS))
@@ -50,8 +50,8 @@ impl Jitterbug {
     }
 
     /// Returns the minimum duration of a restore. If a node has ever had a token, its ring knows the node's lease, and
-    /// no leader of the ring uses a longer lease. A node that never had a token waits for the longest lease that it
-    /// knows. A node that the ring may have forgotten also waits for this longest lease.
+    /// no leader of the ring uses a longer lease. A node that never had a token waits for the longest lease of which it
+    /// has heard. A node that the ring may have forgotten also waits for this longest lease.
     pub(super) fn least_restore(&self) -> Duration {
         let had_token = self.follow_state.had_token();
         if had_token && !self.follow_state.is_unheard() {
@@ -104,8 +104,8 @@ impl Jitterbug {
         }
     }
 
-    /// If the terms of a node are old, asks it for a TR1. A node that only takes tokens sends messages, but does not
-    /// send its terms. The known terms of such a node may be forged.
+    /// If the terms of a node are old, asks it for a TR1. A node that only takes tokens is heard, but does not send its
+    /// terms. The known terms of such a node may be forged.
     pub(super) fn ask_for_terms(&mut self, node: IpAddr) {
         let own = micros(self.options.own_lease());
         let old = self.peers.old_terms(node);
@@ -141,8 +141,8 @@ impl Jitterbug {
         times.chain(self.foreign_nodes())
     }
 
-    /// Whether a node with other options exists. If a node with different options exists, all nodes must learn the
-    /// options of all other nodes.
+    /// Whether a node with other options exists. If such a node exists, all nodes must learn the options of all other
+    /// nodes.
     pub(super) fn has_other_options(&self) -> bool {
         let own = self.options.own_lease();
         // Terms have whole microseconds, so this node's lease is compared in the same unit.

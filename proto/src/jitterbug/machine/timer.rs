@@ -9,8 +9,8 @@ use crate::time::{Instant, Now};
 const WAKE_UPS_PER_LEASE: u32 = 8;
 
 impl Jitterbug {
-    /// Advances the node's time. The time never goes back. If a leader or a restore stalled for too long, its state
-    /// ends here, before the node handles an input (S1, S2).
+    /// Advances the node's time. The time never goes back. If a leader or a restore has stalled for too long, it ends
+    /// here, before the node handles an input (S1, S2).
     pub(super) fn advance_clock(&mut self, now: Now) {
         let stood = now.monotonic.since(self.now);
         // The lease from before the stall counts. Terms that run out during the stall must not make it longer.

@@ -11,8 +11,7 @@ use crate::jitterbug::role::{CandidateRound, Role, Turn, TurnInput, TurnStep};
 use crate::jitterbug::{Event, Options, Reason};
 use crate::time::Instant;
 
-/// After six unanswered questions, this node removes a node that never answered from the list, instead of asking for
-/// the seventh time.
+/// If a node has never answered, this node removes that node from the list instead of asking for the seventh time.
 const FORGET_AT_ASK: u32 = 7;
 
 impl Jitterbug {
@@ -165,7 +164,7 @@ impl Jitterbug {
         }
     }
 
-    /// Removes nodes from the list that never answered many questions.
+    /// Removes from the list the nodes that were often asked and have never answered.
     fn forget_silent_nodes(&mut self) {
         for node in std::mem::take(&mut self.silent) {
             // The node may have answered since the last question.

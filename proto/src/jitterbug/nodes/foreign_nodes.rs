@@ -34,7 +34,7 @@ impl ForeignNodes {
         self.heard.remove(&node);
     }
 
-    /// Returns the nodes whose last message is younger than `age`, and their differences.
+    /// Returns the nodes that were heard less than `age` ago, and their differences.
     pub(crate) fn heard_within(
         &self,
         now: Instant,
@@ -45,7 +45,7 @@ impl ForeignNodes {
         heard.map(|(node, (_, how))| (*node, *how))
     }
 
-    /// Whether a node belonged to another ring according to its last message.
+    /// Whether a node belonged to another ring when it was last heard.
     pub(crate) fn has(&self, node: IpAddr) -> bool {
         self.heard.contains_key(&node)
     }

@@ -19,8 +19,8 @@ pub(crate) struct Changes {
 
 /// The list, `to_add`, and the hash of the list.
 ///
-/// The list of nodes. A node is removed only if it never answered. The order changes only when this node takes a token
-/// with its list. The list and `to_add` together have at most `max_nodes` addresses.
+/// A node is removed only if it never answered. The order changes only when this node takes a token with its list. The
+/// list and `to_add` together have at most `max_nodes` addresses.
 #[derive(Debug)]
 pub(crate) struct NodeList {
     list: Nodes,

@@ -1,4 +1,4 @@
-//! The nodes from which this node received messages, with their terms (`docs/jitterbug/protocol/terms.md` T4 to T10).
+//! The nodes that this node has heard itself, with their terms (`docs/jitterbug/protocol/terms.md` T4 to T10).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy)]
 struct Peer {
     heard_at: Instant,
-    /// Whether a message of the node arrived after the last pass that could not reach it.
+    /// Whether the node was heard after the last pass that could not reach it.
     is_reachable: bool,
     /// The time at which the node last asked which node leads.
     asked: Option<Instant>,
@@ -95,7 +95,7 @@ impl Peers {
 
     /// Marks the terms of nodes that were silent for `age` as invalid. In terms that arrived more than `age` ago, also
     /// marks the leases of other nodes as invalid. Silence and the age of the terms can differ: a node that only takes
-    /// tokens sends messages without its terms.
+    /// tokens is heard without its terms.
     pub(crate) fn expire(&mut self, now: Instant, age: Duration) {
         if now < self.expire_at {
             return;
@@ -149,8 +149,8 @@ impl Peers {
         self.heard.contains_key(&node)
     }
 
-    /// Whether a message of a node arrived after the last pass that could not reach it. If `since` is set, the message
-    /// must have arrived at `since` or later.
+    /// Whether a node was heard after the last pass that could not reach it. If `since` is set, the node must also have
+    /// been heard at `since` or later.
     pub(crate) fn has_answered_since(&self, node: IpAddr, since: Option<Instant>) -> bool {
         let peer = self.heard.get(&node);
         peer.is_some_and(|peer| {

@@ -11,7 +11,7 @@ use crate::time::Instant;
 /// The maximum threshold. A candidate with this threshold is skipped in 1,023 turns.
 const THRESHOLD_MAX: u16 = 10;
 
-/// The penalties of candidates to which passes failed. Every other candidate has the threshold 0 and the count 0.
+/// The penalties of candidates that have failed. Every other candidate has the threshold 0 and the count 0.
 #[derive(Debug, Default)]
 pub(crate) struct Penalties {
     records: BTreeMap<IpAddr, Record>,

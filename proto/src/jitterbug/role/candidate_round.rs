@@ -15,7 +15,7 @@ pub(crate) struct CandidateRound {
     is_begun: bool,
     /// The time until which exchanges with givers may delay this node's pass.
     delayed_until: Option<Instant>,
-    /// The index of the last candidate in the list.
+    /// The index, in the list, of the candidate that was tried last.
     last: Option<usize>,
     /// Whether the search for a candidate has passed the end of the list.
     is_wrapped: bool,

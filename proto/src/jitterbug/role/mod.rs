@@ -29,7 +29,7 @@ pub(crate) struct Waiter {
     /// The time at which the node becomes an orphan. No event changes this time.
     renew_at: Instant,
     /// Whether this node must send a TR1 to the new leader, because the new leader perhaps does not know this node.
-    /// Such a node answers the first announcement that it receives with the TR1.
+    /// Such a node answers the first announcement that it hears with the TR1.
     owes_tr1: bool,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Restore {
     /// The number of this restore, from 1.
     number: u64,
     begun: Instant,
-    /// The earliest time at which the restore can succeed.
+    /// The earliest time at which the restore may be granted.
     earliest: Instant,
 }
 
@@ -105,7 +105,7 @@ impl Restore {
         self.sent_count = self.sent_count.saturating_sub(1);
     }
 
-    /// Whether a token_id from another node ends the restore without success. `own` is this node's id.
+    /// Whether a token_id that was heard from another node ends the restore without success. `own` is this node's id.
     pub(crate) fn is_denied_by(&self, heard: TokenId, own: TokenId) -> bool {
         // A leader exists, so a second token would split the ring.
         heard.is_leader()

@@ -221,8 +221,8 @@ fn a_silent_node_waits_for_the_longest_lease_it_has_received() {
     assert!(after >= ms(2_010) && after < ms(2_050), "{after:?}");
 }
 
-/// Checks the terms of a node that announced the long lease of another node. Later, messages of the node arrive only
-/// because it takes tokens. The announced lease must expire after the lifetime of terms.
+/// Checks the terms of a node that announced the long lease of another node. Later the node is heard only because it
+/// takes tokens. The announced lease must expire after the lifetime of terms.
 #[test]
 fn statements_about_other_nodes_expire_even_if_their_sender_is_heard() {
     let mut rig = Rig::orphan();

@@ -615,7 +615,7 @@ impl Rig {
         number
     }
 
-    /// Refuses the candidates one by one. `last` is the last candidate that refuses.
+    /// Refuses the candidates one by one. The candidate `last` is the last candidate that is refused.
     pub(crate) fn refuse(&mut self, last: u8) {
         while self.refuse_next() != last {}
     }

@@ -11,7 +11,7 @@ pub(super) struct Cut {
     pub(super) after: usize,
     pub(super) how: How,
     /// Whether `after` counts the bytes of the node that opened the connection. If the value is `false`, `after` counts
-    /// the bytes of the second node.
+    /// the bytes of the other node.
     pub(super) of_giver: bool,
     /// The number of connections that are cut.
     pub(super) times: usize,
@@ -328,7 +328,7 @@ impl Rig {
         due.map(Duration::from_nanos)
     }
 
-    /// Delivers a TR1 with the name of a different sender.
+    /// Delivers a TR1 that names another node as its sender.
     pub(super) fn receive_tr1(&mut self, from: u8, token: i32) {
         self.receive_datagram(from, &tr1(token, tcp_port(from)));
     }

@@ -107,7 +107,7 @@ fn a_leader_that_stalls_longer_than_the_shortest_lease_stops_leading() {
     assert_eq!(rig.state(), State::Orphan);
 }
 
-/// Checks that the giver's lease is valid while this node has the token, because this node may not know all other
+/// Checks that the giver's lease is valid while this node has the token, because this node may not have heard all other
 /// nodes.
 #[test]
 fn a_token_brings_the_lease_of_its_ring() {
@@ -178,7 +178,7 @@ fn a_differing_node_is_reported_once_until_it_agrees() {
 }
 
 /// Checks that a node announces itself if its times differ from the times of the other nodes. Without this
-/// announcement, some nodes would never learn the times of the other nodes.
+/// announcement, some nodes would never hear of the times of the other nodes.
 #[test]
 fn all_nodes_of_a_ring_name_the_one_with_other_times() {
     let mut segment = Segment::ring(3);

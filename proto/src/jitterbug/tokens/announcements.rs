@@ -4,7 +4,7 @@ use ring_codec::jitterbug::TokenId;
 
 use crate::time::Instant;
 
-/// The times of the last announcements of two tokens: the node's own token, and one other token. Both sent and received
+/// The times of the last announcements of two tokens: the node's own token, and one other token. Both sent and heard
 /// announcements count.
 ///
 /// The node may take the other token later. Without a memory of announcements, every node would announce each token

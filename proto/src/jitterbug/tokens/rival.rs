@@ -34,7 +34,7 @@ impl Rival {
         }
     }
 
-    /// If a token is stronger than `rank` and its leader sent a message less than a `period` ago, returns this leader.
+    /// Returns the leader of a token that is stronger than `rank`, if such a leader was heard less than a `period` ago.
     pub(crate) fn above(self, rank: Rank, now: Instant, period: Duration) -> Option<HeardLeader> {
         let heard = self.if_recent(now, period);
         heard.filter(|heard| heard.rank.is_above(rank))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// The vote of a server that supports no server.
+/// Vote of a server that votes for no server.
 pub(crate) const NO_VOTE: i32 = -1;
 
 /// State of an electing server.
@@ -29,7 +29,7 @@ enum Vote {
         server: usize,
         since: Instant,
     },
-    /// Until this time, the server supports no server, because its last vote led to no leader.
+    /// The server votes for no server until this time, because its last vote led to no leader.
     Pausing {
         until: Instant,
     },
@@ -126,7 +126,7 @@ impl Election {
         }
     }
 
-    /// Ends a vote after 2 HB. After the vote, this server supports no server during HB. If all servers agree on the
+    /// Ends a vote after 2 HB. After the vote, this server votes for no server during HB. If all servers agree on the
     /// candidate, the same vote starts again without a pause. If such servers also paused, servers that began at
     /// different times would pause in turns, and no candidate would ever have Q votes.
     fn update_vote(&mut self, voter: &Voter) {
@@ -203,7 +203,7 @@ fn best(voter: &Voter, recent: &[(usize, ReceivedElect)]) -> usize {
     best
 }
 
-/// Whether each recent ELECT supports this server or no server.
+/// Whether each recent ELECT votes for this server or for no server.
 fn is_unopposed(recent: &[(usize, ReceivedElect)], server: usize) -> bool {
     let agrees = |entry: &ReceivedElect| entry.vote < 0 || entry.is_vote_for(server);
     recent.iter().all(|(_, entry)| agrees(entry))

@@ -22,7 +22,7 @@ pub(crate) struct Leadership {
     last_round_at: Instant,
     /// Whether the list of sessions changed since the last round.
     has_list_changed: bool,
-    /// Sessions that are in no round.
+    /// Sessions that no round has listed yet.
     unlisted: Vec<i32>,
     /// Renewals to confirm: session and msgnum.
     confirmations: BTreeMap<i32, i64>,
@@ -246,7 +246,7 @@ impl Leadership {
         self.confirmations.remove(&id);
     }
 
-    /// Returns the ids that clients received but did not use.
+    /// Returns the ids that clients have received but not used yet.
     pub(crate) const fn pending(&mut self) -> &mut PendingIds {
         &mut self.pending
     }

@@ -1,4 +1,4 @@
-//! Ids that clients received but did not use (`docs/token-service/protocol/sessions.md` S8).
+//! Ids that clients have received but not used yet (`docs/token-service/protocol/sessions.md` S8).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;

@@ -91,7 +91,7 @@ impl View {
         self.configuration.as_ref()
     }
 
-    /// Adopts a STATE of another server.
+    /// Follows a STATE of another server.
     pub(crate) fn follow(&mut self, seq: i128, configuration: Configuration, at: Instant) {
         *self = Self {
             seq,
@@ -122,7 +122,7 @@ impl View {
         self.seq
     }
 
-    /// Records that this server gives up its leadership. After a leader gives up, this server uses only the seq that a
+    /// Records that this server gives up its leadership. In the next election, this server uses only the seq that a
     /// quorum acknowledged.
     pub(crate) const fn give_up(&mut self, proven: i128, since: Instant) {
         self.proven = Some(proven);

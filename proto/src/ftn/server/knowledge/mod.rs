@@ -159,7 +159,7 @@ impl TokenKnowledge {
         *settled = Configuration::new(settled.number(), states.collect::<Vec<_>>());
     }
 
-    /// Whether this server is responsible for unknown tokens in a configuration.
+    /// Whether a configuration makes this server responsible for tokens that it does not know.
     pub(crate) fn has_new_tokens(&self, configuration: &Configuration) -> bool {
         self.settled.as_ref().is_none_or(|settled| {
             // The order of servers is fixed. So this server gets new tokens only if another server is newly DOWN.

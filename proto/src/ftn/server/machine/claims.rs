@@ -1,5 +1,5 @@
-//! Handles two kinds of messages about unknown tokens: claims of clients, and data from other servers
-//! (`docs/token-service/protocol/surveys.md` V10 to V15).
+//! Handles two kinds of messages about tokens that this server did not know: claims of clients, and data from other
+//! servers (`docs/token-service/protocol/surveys.md` V10 to V15).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -138,8 +138,8 @@ impl Server {
         self.out.report(Event::ShutDown { left_behind });
     }
 
-    /// Returns the number of tokens with data that no client holds and that are at no other server. The data of these
-    /// tokens are lost with this server.
+    /// Returns the number of tokens with data that no client holds and no other server has. The data of these tokens
+    /// are lost with this server.
     fn left_behind(&self) -> usize {
         let departure = self.departure.as_ref();
         let is_taken = |id: &u32| departure.is_some_and(|it| it.has_taken(self.view.number(), *id));

@@ -66,7 +66,7 @@ impl Server {
                 .is_some_and(|start| now.since(start) >= self.options.server_timeout)
     }
 
-    /// If ELECT is due, sends it, and votes.
+    /// Sends ELECT if it is due, and votes.
     pub(super) fn on_election_due(&mut self, now: Now) {
         // An ELECT counts for one HB, so a few may be lost.
         let period = self.options.heartbeat / 4;

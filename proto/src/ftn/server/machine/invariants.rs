@@ -30,7 +30,7 @@ impl Server {
     }
 
     /// Whether `holds` returns `true` for the server's knowledge. If the server has left, its knowledge is not checked,
-    /// because it stays without updates.
+    /// because a server that has left no longer updates its knowledge.
     fn holds_for_knowledge(&self, holds: impl FnOnce(&TokenKnowledge) -> bool) -> bool {
         self.has_left || holds(&self.knowledge)
     }
@@ -214,8 +214,7 @@ mod tests {
             .follow(seq(10, 1), configuration, Instant::default());
     }
 
-    /// For each invariant, in order: a function that creates a server with this invariant, and a function that breaks
-    /// the invariant.
+    /// For each invariant, in order: a function that creates a server that satisfies it, and a function that breaks it.
     const SPOILT: &[BrokenCase<Server, Server>] = &[
         (not_started, |it| {
             it.sessions.insert(5, client(1), Instant::default());

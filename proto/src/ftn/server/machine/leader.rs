@@ -1,4 +1,4 @@
-//! The leader: takeover, configurations, and the states of other servers (`docs/token-service/protocol/elections.md`
+//! The leader: take-over, configurations, and the states of other servers (`docs/token-service/protocol/elections.md`
 //! E17 to E24, `docs/token-service/protocol/leader.md` L8 to L15).
 
 use ring_codec::ftn::ServerState;

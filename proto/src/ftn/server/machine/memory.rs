@@ -47,7 +47,7 @@ impl Server {
         max.saturating_add(SURVEY_MIN.max(max / 8))
     }
 
-    /// Returns `is_free`. If `is_free` is `false`, counts a message that the server refuses because of missing memory.
+    /// Returns `is_free`. If `is_free` is `false`, counts a message that the server refuses for lack of memory.
     fn count_refusal(&mut self, is_free: bool) -> bool {
         self.out.counters.refused_memory += u64::from(!is_free);
         is_free
@@ -62,8 +62,8 @@ impl Server {
         self.count_refusal(is_free)
     }
 
-    /// Frees memory for tokens of a server that leaves. Drops only tokens without data. If the memory is still too
-    /// small, this server does not answer, and the leaving server keeps its data.
+    /// Frees memory for tokens of a server that leaves. Drops only tokens without data. If there is still too little
+    /// memory, this server does not answer, and the leaving server keeps its data.
     pub(super) fn free_memory_for_leaving(&mut self, bytes: usize) -> bool {
         while self.memory_bytes() + bytes > self.survey_limit() {
             let Some((_, id)) = self.tokens.longest_empty() else {

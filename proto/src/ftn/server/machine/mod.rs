@@ -85,7 +85,7 @@ pub struct Server {
     view: View,
     /// State that the server announces.
     own_state: ServerState,
-    /// Announcements of servers whose options differ from this server's options.
+    /// Announcements of other servers whose options differ from this server's options.
     peer_options: PeerOptions,
     /// Time of the last answer to each other server.
     // Answers are limited, because two servers could otherwise answer each other without an end.
@@ -156,7 +156,7 @@ impl Server {
         &self.options
     }
 
-    /// Whether the server has ended after an orderly shutdown. A server that has ended serves and sends nothing.
+    /// Whether the server has left. A server that has left serves and sends nothing.
     pub const fn has_left(&self) -> bool {
         self.has_left
     }

@@ -85,8 +85,8 @@ impl Server {
         self.send_config(from, id);
     }
 
-    /// Whether a message comes from a session. The second message of a client begins its session. `renews` is the
-    /// configuration number that a renewal names.
+    /// Returns whether a message comes from a session. The second message of a client begins its session. `renews` is
+    /// the configuration number that a renewal names.
     pub(super) fn identify(
         &mut self,
         now: Instant,

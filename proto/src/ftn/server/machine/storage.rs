@@ -1,4 +1,4 @@
-//! Stores the highest known configuration number before the server uses this number
+//! Stores the highest configuration number that the server has seen, before the server uses this number
 //! (`docs/token-service/protocol/numbers.md` N5).
 
 use super::Server;

@@ -69,7 +69,7 @@ impl Server {
         self.out.report(Event::SurveyAborted { configuration });
     }
 
-    /// Ends the survey when all expected messages have arrived.
+    /// Ends the survey if all expected messages have arrived.
     pub(super) fn try_end_survey(&mut self, now: Instant) {
         let Some(survey) = self.knowledge.survey() else {
             return;

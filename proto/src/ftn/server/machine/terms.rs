@@ -22,7 +22,7 @@ impl Server {
         }
     }
 
-    /// For each server whose options differ from this server's options, returns its index and the differences.
+    /// For each other server whose options differ from this server's options, returns its index and the differences.
     pub fn differences(&self) -> Vec<(usize, Vec<OptionDifference>)> {
         self.peer_options.differences(&self.options)
     }

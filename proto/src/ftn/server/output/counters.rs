@@ -22,7 +22,7 @@ counters! {
     updates_refused,
     /// REQUESTs and RETURNs that the server had already processed.
     duplicates,
-    /// Messages about tokens for which a different server is responsible. This server answered the clients with CONFIG.
+    /// Messages of sessions that a different server must answer. This server answered the clients with CONFIG.
     redirected,
     /// Sessions that began with a login.
     sessions_begun,

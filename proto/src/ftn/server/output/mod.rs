@@ -19,8 +19,8 @@ pub use counters::Counters;
 /// additional memory.
 const OUTBOX_BYTES_USUAL: usize = 1 << 20;
 
-/// Divisor of `max_memory`: in each direction, the messages in parts of all clients together
-/// may use this share of the memory.
+/// Divisor of `max_memory`: in each direction, the messages in parts of all clients together may take `max_memory`
+/// divided by this number.
 const CLIENTS_SHARE: usize = 16;
 
 const fn is_between_servers(kind: Kind) -> bool {
@@ -30,7 +30,7 @@ const fn is_between_servers(kind: Kind) -> bool {
     )
 }
 
-/// Datagrams that wait for the driver, encoded one behind the other.
+/// Datagrams that wait for the driver, encoded one after the other.
 #[derive(Debug, Clone, Hash)]
 struct Outbox {
     // One buffer has all datagrams, which saves an allocation for each of them.

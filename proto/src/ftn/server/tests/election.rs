@@ -1,4 +1,4 @@
-//! Elections, warm and cold takeover, and configuration numbers (E1 to E24).
+//! Elections, warm and cold take-over, and configuration numbers (E1 to E24).
 
 use std::time::Duration;
 

@@ -193,7 +193,7 @@ fn a_grant_from_before_a_restart_does_not_count() {
     assert!(!(network.holds(1, &name) && network.holds(2, &name)));
 }
 
-/// Decision 12: servers elect a leader. After the split, the larger side also has the larger configuration number.
+/// Decision 12: servers elect a leader. When the split heals, the larger side also has the larger configuration number.
 #[test]
 fn with_a_majority_the_smaller_side_of_a_split_serves_nothing() {
     let mut network = three(with_majority(3));

@@ -60,8 +60,8 @@ fn no_server_is_ready_before_the_leader() {
     assert_eq!(rig.states(), "BB");
 }
 
-/// Under the present configuration, the server may be responsible for more tokens. Other servers may have more tokens
-/// to hand over.
+/// Under the present configuration, the server may be responsible for more tokens. Other servers may still have to hand
+/// over the additional tokens.
 #[test]
 fn ready_under_an_earlier_configuration_only_shows_life() {
     let mut rig = Rig::leader(3);
@@ -259,8 +259,8 @@ fn without_authority_a_leader_only_sends_state() {
     assert_eq!((rig.states(), rig.snapshot().sessions.len()), (states, 1));
 }
 
-/// If an isolated leader could change states, the leader would mark all other servers DOWN. After the end of the split,
-/// this leader would have the largest number.
+/// If an isolated leader could change states, the leader would mark all other servers DOWN. When the split heals, this
+/// leader would have the largest number.
 #[test]
 fn an_isolated_leader_keeps_its_number() {
     let mut rig = with_quorum();

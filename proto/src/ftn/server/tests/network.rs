@@ -176,8 +176,7 @@ impl Network {
         self.run(end, |_| false);
     }
 
-    /// Advances the time until `holds` returns `true`, but at most by `limit`. Returns the time until `holds` returned
-    /// `true`.
+    /// Advances the time until `holds` returns `true`, but at most by `limit`. Returns the time that has passed.
     pub(super) fn pass_until(
         &mut self,
         limit: Duration,

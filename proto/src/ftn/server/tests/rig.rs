@@ -35,7 +35,7 @@ pub(crate) struct Rig {
     pub server: Server,
     pub now: Now,
     pub events: Vec<Event>,
-    /// Last value that the server stored on disk.
+    /// Last value that the server stored.
     pub durable: Durable,
     pub disk_full: bool,
     /// Datagrams that the server sent after the last input.

@@ -157,7 +157,7 @@ impl Token {
         self.parties.as_slice()
     }
 
-    /// Returns the access of a session that holds the token.
+    /// Returns the access with which a session holds the token; `None` if the session does not hold the token.
     pub(crate) fn held_by(&self, session: i32) -> Option<Access> {
         self.party(session).and_then(|party| party.held)
     }
