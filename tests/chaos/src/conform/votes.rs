@@ -47,8 +47,8 @@ pub(super) struct VoteFindings {
     pub early: Vec<String>,
     /// The number of confirmations.
     pub count: usize,
-    /// The places of heartbeats that the member must not confirm, or may be unable to confirm: it was started recently,
-    /// its vote is for another tenure, or it has just lost a tenure.
+    /// The places of heartbeats that the member must not confirm, or may be unable to confirm. Reasons are a recent
+    /// start of the member, a vote for another tenure, and a tenure that the member has just lost.
     pub barred: HashSet<usize>,
 }
 
