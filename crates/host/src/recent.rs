@@ -29,7 +29,7 @@ pub struct Recent<E> {
     news: VecDeque<(u64, E)>,
     /// Numbers of the events with the priority `Passing` in `events`.
     passing: VecDeque<u64>,
-    /// Number of the last news that is no longer stored.
+    /// Sequence number of the newest event that is no longer stored.
     last_forgotten: u64,
     latest: u64,
 }

@@ -201,8 +201,8 @@ impl Scene {
         self.watch.check()
     }
 
-    /// Waits until `vip` on every machine holds the token or waits for the token. Otherwise the old holder could be the
-    /// next holder.
+    /// Waits until, on every machine, `vip` either holds the token or is waiting for the token. Otherwise the old
+    /// holder could be the next holder.
     fn wait_for_waiters(&self) -> Result<()> {
         for machine in &self.machines {
             machine.sh(

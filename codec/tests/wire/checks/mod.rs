@@ -10,8 +10,8 @@ use std::fmt::Debug;
 
 use ring_codec::{DecodeError, EncodeError, Problem, StreamState, Streamed};
 
-/// The value of all bytes of an output buffer before encoding. A byte with a different value was written by the
-/// encoder.
+/// The value to which every byte of an output buffer is set before encoding. A byte with a different value was written
+/// by the encoder.
 const FILL: u8 = 0xa5;
 
 #[derive(Debug, Clone, Copy)]

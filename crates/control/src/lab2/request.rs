@@ -104,7 +104,7 @@ impl PendingReason {
         self.into()
     }
 
-    /// Returns the text for people.
+    /// Returns the text that a person reads.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Holder => "a program of this machine still uses the token",

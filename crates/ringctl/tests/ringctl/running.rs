@@ -1,4 +1,4 @@
-//! `ringctl run` when the lock is not lost, or is not granted.
+//! `ringctl run` with a lock that is not lost, and without a lock.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;

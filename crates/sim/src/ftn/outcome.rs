@@ -5,8 +5,8 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule. An id, such as Q2, is that of the rule in `docs/token-service/protocol/`. X stands for the losses X1 to
-    /// X10.
+    /// A rule. An id such as Q2 names the rule with this id in `docs/token-service/protocol/`. X stands for the losses
+    /// X1 to X10.
     #[non_exhaustive]
     Rule {
         Sessions "Q1: a session that was ended has power over a token",

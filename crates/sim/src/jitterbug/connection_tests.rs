@@ -14,8 +14,8 @@ use crate::kernel::schedule::FaultFields as _;
 const PASS: Duration = Duration::from_secs(1);
 /// The maximum time in which a ring forms, or continues after a failed pass.
 const RING_TIMEOUT: Duration = Duration::from_secs(10);
-/// The bytes of a pass without padding, between two nodes that know each other. These bytes are the messages TP6, TP1,
-/// TP3 and TP5, and the data after TP5.
+/// Size in bytes of a pass between two nodes that know each other. The size excludes padding. These bytes are the
+/// messages TP6, TP1, TP3 and TP5, and the data after TP5.
 const PASS_BYTES: u64 = 34 + 9 + 1 + 5 + 14;
 
 /// Starts nodes with `padding` bytes in their data, and runs until each has led.

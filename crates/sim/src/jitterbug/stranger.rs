@@ -52,7 +52,7 @@ impl World {
         self.inject(from, broadcast(), bytes.into());
     }
 
-    /// Returns an address of a stranger, of a node, or outside the segment.
+    /// Returns the address of a stranger or of a node, or an address outside the segment.
     fn draw_source(&mut self, node: usize) -> SocketAddr {
         match self.rng.below(4) {
             0 => self.nodes[node].own.address(),

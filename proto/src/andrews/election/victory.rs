@@ -9,7 +9,7 @@ const REFUSALS_MAX: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct Victory {
     refusals: u32,
-    /// The time of the next attempt to write the victory.
+    /// The time of the next attempt to write the result of the election.
     due: Instant,
 }
 

@@ -15,7 +15,8 @@ const HEAD_BYTES: usize = 96;
 /// Upper limit for the length fields of an entry, and for a marker that names a kind, in bytes.
 const LENGTH_BYTES: usize = 8;
 
-/// Answers to the servers that asked this client in the present configuration. The client makes each answer only once.
+/// Answers to the servers that asked this client in the present configuration. The client computes each answer only
+/// once.
 #[derive(Debug, Clone, Hash, Default)]
 pub(super) struct CatalogAnswers {
     // An answer is kept for repeated questions, because parts of two different answers would not fit together.

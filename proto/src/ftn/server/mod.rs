@@ -7,7 +7,7 @@
 //! | folder | contents |
 //! |---|---|
 //! | `machine` | the machine: it owns the parts below and connects them |
-//! | `group` | roles, the configuration, the limits of its number, and the options of other servers |
+//! | `group` | roles, the configuration and the limits of the configuration number, and the options of other servers |
 //! | `sessions` | the sessions of the group, and their ids |
 //! | `tokens` | the tokens: data, holders, queues, and the indexes over them |
 //! | `knowledge` | which tokens the server knows: surveys, claims of clients, and handovers |

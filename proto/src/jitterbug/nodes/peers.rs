@@ -149,8 +149,8 @@ impl Peers {
         self.heard.contains_key(&node)
     }
 
-    /// Whether a node was heard after the last pass that could not reach it. If `since` is set, the node must also have
-    /// been heard at `since` or later.
+    /// Whether this node has heard a node since the last failed pass to that node. If `since` is set, the node must
+    /// also have been heard at `since` or later.
     pub(crate) fn has_answered_since(&self, node: IpAddr, since: Option<Instant>) -> bool {
         let peer = self.heard.get(&node);
         peer.is_some_and(|peer| {

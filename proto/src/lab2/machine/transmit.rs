@@ -223,7 +223,7 @@ impl Lab2 {
         self.members.own_profile(&self.context, flags)
     }
 
-    /// Returns the member that the next card of this node names as silent.
+    /// Returns the silent member that this node will name in its next card.
     pub(crate) fn unheard_member(&self) -> Option<MacAddr> {
         self.members.next_silent_member(&self.context)
     }

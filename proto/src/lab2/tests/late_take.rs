@@ -10,7 +10,7 @@ use super::rig::{
 };
 use crate::lab2::{Command, Constants, Diagnostic, DropReason, Event, State};
 
-/// Returns the time during which no program may rely on a token that was acknowledged too late.
+/// If a token was acknowledged too late, no program may rely on the token for some time. Returns this time.
 fn unsure_time() -> Duration {
     HEARTBEAT + 3 * TAKE_TIMEOUT
 }
