@@ -70,12 +70,9 @@ fn has_commands(command: &Command) -> bool {
 }
 
 /// Returns the words of a command line: its options with their values, and its arguments. `clap_mangen` omits the
-/// values, and omits that an argument can occur several times. If `has_common_options` is false, the words lack the
-/// options that all commands of the program have.
-fn usage_words(command: &Command, has_common_options: bool) -> Vec<String> {
-    let options = command
-        .get_arguments()
-        .filter(|it| !it.is_hide_set() && (has_common_options || !is_common(it)));
+/// values, and omits that an argument can occur several times.
+fn usage_words(command: &Command) -> Vec<String> {
+    let options = command.get_arguments().filter(|it| !it.is_hide_set());
     let (arguments, options): (Vec<_>, Vec<_>) = options.partition(|it| it.is_positional());
     let mut words: Vec<_> = options.into_iter().map(option_word).collect();
     words.extend(arguments.into_iter().map(argument_word));
@@ -91,11 +88,6 @@ fn usage_words(command: &Command, has_common_options: bool) -> Vec<String> {
         );
     }
     words
-}
-
-/// Whether all commands of a program have this option.
-fn is_common(option: &Arg) -> bool {
-    option.is_global_set() || option.get_id() == "help"
 }
 
 fn option_word(option: &Arg) -> String {
@@ -146,7 +138,7 @@ fn value_name(argument: &Arg) -> String {
 
 fn synopsis(command: &Command) -> String {
     let name = command.get_bin_name().unwrap_or(command.get_name());
-    let words = usage_words(command, true).join(" ");
+    let words = usage_words(command).join(" ");
     format!(
         ".SH SYNOPSIS\n\\fB{}\\fR {}\n",
         sections::escape(name),
