@@ -1,5 +1,8 @@
 //! One judgment: a ring of two `ringd`s and the judged program, faults, and the report.
 
+mod faults;
+mod healing;
+
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::process::{Command, Stdio};
@@ -7,18 +10,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use nix::sys::signal::Signal;
-use ring_segment::{
-    Daemon, Layout, MacAddr, Message, Rng, Seen, Segment, Timing, frame, is_claim, is_heartbeat,
-    now,
-};
-use serde_json::{Value, json};
+use ring_segment::{Daemon, Layout, MacAddr, Message, Rng, Seen, Segment, Timing, frame, now};
 
 use super::candidate::Candidate;
 use super::checks::{self, Calm};
 use super::report::{Outcome, Report};
 use super::work::{Contenders, Works};
 use super::{ConformOptions, Level, votes};
+use faults::Fault;
+use healing::members;
 
 /// Places of the nodes on the segment: two `ringd`s, the judged program, and a station that sends invalid frames.
 const DAEMONS: [usize; 2] = [0, 1];
@@ -39,10 +39,6 @@ const QUIET_TIME: Duration = Duration::from_secs(3);
 const LOCK_WAIT: &str = "10";
 /// Minimum number of locks that a run needs to prove their exclusion.
 const WORKS_MIN: usize = 20;
-/// Number of times that the run stops the program while the program is the owner.
-const STOPS: usize = 4;
-/// Number of times that the program hears another owner.
-const MEETINGS: usize = 8;
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Checks: name, and page and id of the rule.
@@ -66,52 +62,6 @@ const EXCLUSIVE: (&str, &str) = ("exclusive", "grades.md G1");
 const EQUAL_TOKENS: (&str, &str) = ("equal-tokens", "promises.md Q1");
 const HEALS: (&str, &str) = ("heals", "promises.md Q2");
 const LIVES: (&str, &str) = ("lives", "promises.md Q7");
-
-#[derive(Debug, Clone)]
-enum Fault {
-    /// Sides of the segment.
-    Split([usize; RING]),
-    KillProgram,
-    StopProgram,
-    KillDaemon(usize),
-    StopDaemon(usize),
-    Deaf,
-    Mute,
-    Loss,
-}
-
-impl Fault {
-    fn all() -> Vec<Self> {
-        vec![
-            Self::Split([0, 1, 1]),
-            Self::Split([1, 0, 1]),
-            Self::Split([0, 0, 1]),
-            Self::Split([0, 1, 2]),
-            Self::KillProgram,
-            Self::StopProgram,
-            Self::KillDaemon(0),
-            Self::KillDaemon(1),
-            Self::StopDaemon(0),
-            Self::StopDaemon(1),
-            Self::Deaf,
-            Self::Mute,
-            Self::Loss,
-        ]
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Self::Split(sides) => format!("split {sides:?}"),
-            Self::KillProgram => "kill the program".to_owned(),
-            Self::StopProgram => "stop the program".to_owned(),
-            Self::KillDaemon(at) => format!("kill ringd {at}"),
-            Self::StopDaemon(at) => format!("stop ringd {at}"),
-            Self::Deaf => "the program hears nothing".to_owned(),
-            Self::Mute => "the program is not heard".to_owned(),
-            Self::Loss => "20 % of all frames are lost".to_owned(),
-        }
-    }
-}
 
 /// Runs a judgment. Prints the progress to standard error.
 pub fn judge(options: &ConformOptions) -> Result<Report> {
@@ -328,50 +278,6 @@ impl<'a> Judgment<'a> {
         Ok(streams.stderr(Stdio::null()).status()?.success())
     }
 
-    /// Isolates all members, so that each `ringd` elects itself. Then connects the program with each of these two
-    /// owners in turn. Their heartbeats ask for confirmations that exclude each other.
-    fn meet_owners(&mut self) {
-        let from = now();
-        self.split([0, 1, 2]);
-        thread::sleep(self.timing().new_owner_bound() + BOUND_MARGIN);
-        self.lonely.push((from, now()));
-        for meeting in 0..MEETINGS {
-            self.split([0, 1, meeting % 2]);
-            thread::sleep(self.timing().heartbeat.mul_f64(2.5));
-        }
-        self.split([0; RING]);
-        self.heal("two owners");
-    }
-
-    fn split(&self, sides: [usize; RING]) {
-        let switch = self.segment.rules();
-        switch.set(|rules| rules.partition[..RING].copy_from_slice(&sides));
-    }
-
-    /// Stops the program while it is the owner.
-    fn stop_owner(&mut self) -> Result<()> {
-        if self.options.level == Level::Voter {
-            return Ok(());
-        }
-        for _ in 0..STOPS {
-            let owns = |seen: &Seen| seen.port == CANDIDATE && is_heartbeat(seen);
-            if self.segment.capture().wait_for(self.bound(), owns).is_err() {
-                return Ok(());
-            }
-            self.stop_program(2 * self.timing().waiter_timeout())?;
-            self.heal("stop the owner");
-        }
-        Ok(())
-    }
-
-    fn stop_program(&mut self, lasts: Duration) -> Result<()> {
-        self.candidate.stop()?;
-        let from = now();
-        thread::sleep(lasts);
-        self.stops.push((from, now()));
-        self.candidate.resume()
-    }
-
     /// Causes faults while programs take locks with a quorum.
     fn break_ring(&mut self, report: &mut Report) -> Result<()> {
         let mut rng = Rng::with_seed(self.options.seed);
@@ -420,52 +326,6 @@ impl<'a> Judgment<'a> {
         report.add_violations(HEALS, &self.unhealed, detail);
         let deaths = self.candidate.deaths.clone();
         report.add_violations(LIVES, &deaths, "the program ended only when it was killed");
-        Ok(())
-    }
-
-    /// Causes a fault and ends it.
-    fn cause(&mut self, fault: &Fault, rng: &mut Rng) -> Result<()> {
-        let waiter_timeout = self.timing().waiter_timeout();
-        // Half of the faults last longer than an election, and half of them are too short for one.
-        let lasts = waiter_timeout.mul_f64(if rng.bool() { 0.2 } else { 2.0 } + rng.f64());
-        let rules = self.segment.rules();
-        match fault {
-            Fault::Split(sides) => {
-                self.split(*sides);
-                thread::sleep(lasts);
-                self.split([0; RING]);
-            }
-            Fault::Deaf | Fault::Mute => {
-                let links = DAEMONS.map(|place| match fault {
-                    Fault::Deaf => (place, CANDIDATE),
-                    _ => (CANDIDATE, place),
-                });
-                rules.set(|rules| rules.blocked.extend(links));
-                thread::sleep(lasts);
-                rules.set(|rules| rules.blocked.clear());
-            }
-            Fault::Loss => {
-                rules.set(|rules| rules.loss = 0.2);
-                thread::sleep(lasts);
-                rules.set(|rules| rules.loss = 0.0);
-            }
-            Fault::KillProgram => {
-                self.candidate.kill()?;
-                thread::sleep(lasts);
-                self.candidate.start()?;
-            }
-            Fault::StopProgram => self.stop_program(lasts)?,
-            Fault::KillDaemon(at) => {
-                self.daemons[*at].kill()?;
-                thread::sleep(lasts);
-                self.daemons[*at].start()?;
-            }
-            Fault::StopDaemon(at) => {
-                self.daemons[*at].signal(Signal::SIGSTOP)?;
-                thread::sleep(lasts);
-                self.daemons[*at].signal(Signal::SIGCONT)?;
-            }
-        }
         Ok(())
     }
 
@@ -568,86 +428,10 @@ impl<'a> Judgment<'a> {
         Ok(file.flush()?)
     }
 
-    /// Waits until the ring is whole again after a fault.
-    fn heal(&mut self, fault: &str) {
-        let began = Instant::now();
-        if let Some(why) = self.wait_until_whole(now(), self.bound()) {
-            self.unhealed.push(format!("after \"{fault}\": {why}"));
-        }
-        self.slowest = self.slowest.max(began.elapsed());
-        self.heals += 1;
-    }
-
     /// Returns the maximum time from a fault until the ring is whole.
     fn bound(&self) -> Duration {
         self.timing().one_owner_bound() + self.timing().new_owner_bound() + BOUND_MARGIN
     }
-
-    /// Waits until there is one owner and all tables are equal. Returns the reason if the ring does not become whole in
-    /// time.
-    fn wait_until_whole(&self, from: Duration, timeout: Duration) -> Option<String> {
-        let deadline = Instant::now() + timeout;
-        loop {
-            let why = self.why_not_whole(from);
-            if why.is_none() || Instant::now() > deadline {
-                return why;
-            }
-            thread::sleep(POLL_INTERVAL);
-        }
-    }
-
-    fn why_not_whole(&self, from: Duration) -> Option<String> {
-        let mut hashes = Vec::new();
-        for daemon in &self.daemons {
-            let status = daemon.ask(&json!({"request": "status"}), "status");
-            let Ok(status) = status else {
-                return Some("a ringd does not answer".to_owned());
-            };
-            let state = status["state"].as_str().unwrap_or_default().to_owned();
-            if !["OWNER", "WAITER"].contains(&state.as_str()) {
-                return Some(format!("a ringd is {state}"));
-            }
-            if members(&status) != RING {
-                return Some(format!("a ringd knows {} members", members(&status)));
-            }
-            hashes.push(status["ring_hash"].as_str().unwrap_or_default().to_owned());
-        }
-        if hashes[0] != hashes[1] {
-            return Some("the tables of the ringds differ".to_owned());
-        }
-        match self.last_digest(from) {
-            Some(hash) if format!("{hash:016x}") == hashes[0] => {}
-            Some(hash) => {
-                let why = format!(
-                    "the program's table has the hash {hash:016x}, not {}",
-                    hashes[0]
-                );
-                return Some(why);
-            }
-            None => return Some("the program has sent no digest".to_owned()),
-        }
-        let recent = now().saturating_sub(2 * self.timing().heartbeat);
-        let chains = self.segment.capture().look(|frames| {
-            let recent = frames.iter().rev().take_while(|seen| seen.at >= recent);
-            let claims = recent.filter(|seen| is_claim(seen) && seen.port != STRANGER);
-            let chains = claims.filter_map(|seen| Some(seen.message.token()?.chain()));
-            chains.collect::<std::collections::HashSet<_>>().len()
-        });
-        (chains != 1).then(|| format!("{chains} tokens are claimed"))
-    }
-
-    /// Returns the hash in the last digest of the program since a time.
-    fn last_digest(&self, from: Duration) -> Option<u64> {
-        self.segment.capture().look(|frames| {
-            let recent = frames.iter().rev().take_while(|seen| seen.at >= from);
-            let mut own = recent.filter(|seen| seen.port == CANDIDATE);
-            own.find_map(|seen| seen.message.digest().map(|digest| digest.hash))
-        })
-    }
-}
-
-fn members(status: &Value) -> usize {
-    status["members"].as_array().map_or(0, Vec::len)
 }
 
 /// Returns payloads that every receiver must refuse. An author of six bytes of 9 stays; the source of the frame
