@@ -346,6 +346,10 @@ fn the_address_moves_from_keepalived_to_the_ring_and_back() -> Result<()> {
     // The table's difference: a killed keepalived leaves its address on the machine.
     let has = scene.watch.lock().has;
     let master = has.iter().position(|has| *has).context("a master")?;
-    scene.machines[master].run(&["systemctl", "kill", "--signal=KILL", "keepalived"])?;
+    // systemd kills the main process first. The other process of keepalived would then delete the address, so both are
+    // stopped before.
+    for signal in ["--signal=STOP", "--signal=KILL"] {
+        scene.machines[master].run(&["systemctl", "kill", signal, "keepalived"])?;
+    }
     scene.watch.wait_without_judging(|has| has[0] && has[1])
 }
