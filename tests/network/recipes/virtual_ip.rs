@@ -346,8 +346,8 @@ fn the_address_moves_from_keepalived_to_the_ring_and_back() -> Result<()> {
     // The table's difference: a killed keepalived leaves its address on the machine.
     let has = scene.watch.lock().has;
     let master = has.iter().position(|has| *has).context("a master")?;
-    // systemd kills the main process first. The other process of keepalived would then delete the address, so both are
-    // stopped before.
+    // systemd kills the main process first. If the other process of keepalived still runs then, it deletes the address
+    // and hands it over. So both processes are stopped before the kill.
     for signal in ["--signal=STOP", "--signal=KILL"] {
         scene.machines[master].run(&["systemctl", "kill", signal, "keepalived"])?;
     }
