@@ -1,16 +1,19 @@
 //! Checks of the level `basic`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Test, WAIT_LIMIT, limit, tests};
+use ring_segment::{Test, WAIT_LIMIT, tests};
 
-use super::exchange::{TP2, TP3, offer_on_wire, tp1, tp5};
+use super::exchange::{Delivery, TP2, TP3, offer_on_wire, tp1, tp5};
 use super::probe::{Heard, LARGE_ID, Probe, SHORT_HOLD, SLOW_TRIES, TR_COUNT, Times, tr1};
 use crate::jitterbug::judge::number;
 use crate::jitterbug::stand::{Kind, NodeStand, UDP_PORT};
-use crate::jitterbug::wire::{hash, list_on_wire};
+use crate::jitterbug::wire::{Entry, hash, list_on_wire};
+
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -188,59 +191,62 @@ fn a_leader_answers_each_question_also_during_its_pass() -> Result<()> {
 }
 
 fn a_node_takes_a_token_and_passes_it_with_the_next_count() -> Result<()> {
+    const STRANGER: Entry = (IpAddr::V4(Ipv4Addr::new(10, 77, 0, 9)), 4711);
     let terms = SLOW_TRIES.terms();
     let probe = Probe::start_waiter(SLOW_TRIES)?;
     let (own, node) = (probe.own_entry(), probe.node_entry());
-    let answer = probe
-        .connect()?
-        .pass(terms, LARGE_ID, &[own], b"41")
-        .context("rules C3, C7, C10 (passing.md): an orphan or waiter takes a token")?;
+    let give = |list: &[Entry], data: &[u8]| {
+        let answer = probe.connect()?.pass(terms, LARGE_ID, list, data);
+        answer.context("rules C3, C7, C10 (passing.md): an orphan or a waiter takes a token")
+    };
+    let answer = give(&[own, STRANGER], b"41")?;
     ensure!(
         answer == TP2,
         "rule C3 (passing.md): a node with another list asks for the list"
     );
-    let list = [own, node];
-    for (expected, offered) in [("42", "42"), ("43", "1000")] {
-        let candidate = probe
-            .accept()
-            .context("rules L7, L8 (leader.md): a leader passes its token to a node of its list")?;
-        ensure!(
-            candidate
-                .terms
-                .is_some_and(|it| it.lease_us == terms.lease_us),
-            "rule P3 (passing.md): TP6 comes before TP1 if the candidate has sent terms"
-        );
-        ensure!(
-            candidate.id == LARGE_ID,
-            "rule C10 (passing.md): token_id becomes the id of the taken token"
-        );
-        let delivery = candidate.take().context("rule P3 (passing.md)")?;
-        ensure!(
-            delivery.list == list,
-            "rule E3 (lists.md): the received list comes first, then the node: {:?}",
-            delivery.list
-        );
-        ensure!(
-            delivery.data == expected.as_bytes(),
-            "rules L3, D6 (leader.md, data.md): {:?} instead of {expected}",
-            String::from_utf8_lossy(&delivery.data)
-        );
-        let answer = probe
-            .connect()?
-            .pass(terms, LARGE_ID, &list, offered.as_bytes())
-            .context("rules P8, C10 (passing.md): a former leader takes its token again")?;
-        ensure!(
-            answer == TP3,
-            "rule C3 (passing.md): a node with the same list answers TP3"
-        );
-    }
-    let delivery = probe.accept()?.read_token(TP3)?.acknowledge()?;
+    let taken = take_next(&probe, b"42")?;
     ensure!(
-        delivery.data == b"1001",
-        "rules E2, D6 (lists.md, data.md): {:?}",
-        String::from_utf8_lossy(&delivery.data)
+        taken.list == [own, STRANGER, node],
+        "rule E3 (lists.md): the received list comes first, then the node: {:?}",
+        taken.list
     );
-    Ok(())
+    give(&[own, node], &taken.data)?;
+    let taken = take_next(&probe, b"43")?;
+    ensure!(
+        taken.list == [own, node, STRANGER],
+        "rule E3 (lists.md): the received list comes first, then the rest of the old list: {:?}",
+        taken.list
+    );
+    let answer = give(&taken.list, b"1000")?;
+    ensure!(
+        answer == TP3,
+        "rule C3 (passing.md): a node with the same list answers TP3"
+    );
+    take_next(&probe, b"1001").map(drop)
+}
+
+/// Takes the program's token, which must have the id [`LARGE_ID`] and these data.
+fn take_next(probe: &Probe, data: &[u8]) -> Result<Delivery> {
+    let candidate = probe
+        .accept()
+        .context("rules L7, L8 (leader.md): a leader passes its token to a node of its list")?;
+    let lease_us = probe.times.lease_us();
+    ensure!(
+        candidate.terms.is_some_and(|it| it.lease_us == lease_us),
+        "rule P3 (passing.md): TP6 comes before TP1 if the candidate has sent terms"
+    );
+    ensure!(
+        candidate.id == LARGE_ID,
+        "rule C10 (passing.md): token_id becomes the id of the taken token"
+    );
+    let delivery = candidate.take().context("rule P3 (passing.md)")?;
+    ensure!(
+        delivery.data == data,
+        "rules L3, D6 (leader.md, data.md): {:?} instead of {:?}",
+        String::from_utf8_lossy(&delivery.data),
+        String::from_utf8_lossy(data)
+    );
+    Ok(delivery)
 }
 
 /// A node that took one of these tokens would later pass its larger id or larger count.
@@ -251,11 +257,15 @@ fn a_token_without_an_orderly_end_is_not_taken() -> Result<()> {
     let list = [probe.own_entry()];
     let offer = offer_on_wire(terms, LARGE_ID, &list);
 
-    let mut giver = probe.connect()?;
-    giver.send(&offer)?;
-    let answer = giver.read_answer().context("rule C3 (passing.md)")?;
-    giver.give(answer, LARGE_ID, &list, FALSE_DATA)?;
-    giver.reset()?;
+    // The node reads the token before the reset, or at the same time as the reset.
+    for pause in [Duration::from_millis(100), Duration::ZERO] {
+        let mut giver = probe.connect()?;
+        giver.send(&offer)?;
+        let answer = giver.read_answer().context("rule C3 (passing.md)")?;
+        giver.give(answer, LARGE_ID, &list, FALSE_DATA)?;
+        thread::sleep(pause);
+        giver.reset()?;
+    }
 
     let tp4 = [&[0x51][..], &list_on_wire(&list)].concat();
     let another_hash = tp1(LARGE_ID, hash(&list_on_wire(&list)) ^ 1);
@@ -274,11 +284,9 @@ fn a_token_without_an_orderly_end_is_not_taken() -> Result<()> {
     for (rule, bytes) in streams {
         let mut giver = probe.connect()?;
         giver.send(&bytes)?;
-        let is_reset = giver.is_reset();
-        ensure!(
-            matches!(is_reset, Ok(true)),
-            "rule {rule}: the candidate resets the connection: {is_reset:?}"
-        );
+        giver
+            .expect_reset()
+            .with_context(|| format!("rule {rule}: the candidate resets the connection"))?;
     }
 
     probe
@@ -343,17 +351,23 @@ fn a_node_that_is_left_without_others_leads_and_keeps_the_count() -> Result<()> 
         stand.node(index).kill()?;
     }
     let (killed, judged) = (ring_segment::now(), stand.address(2));
-    limit::wait_until(
-        "rules R1, R6, N1, N2 (restore.md, announcements.md): the last node leads and announces its token",
-        || has_announced(&stand, judged, killed),
-    );
+    let by = Instant::now() + WAIT_LIMIT;
+    while !has_announced(&stand, judged, killed)? {
+        ensure!(
+            Instant::now() < by,
+            "rules R1, R6, N2 (restore.md, announcements.md): the last node leads and announces its token"
+        );
+        thread::sleep(POLL_INTERVAL);
+    }
     for index in OTHERS {
         stand.node(index).start()?;
     }
     stand
         .wait_for_ring(&ALL)
         .context("rules Q3, Q10 (promises.md): the killed nodes join again")?;
-    let seen = stand.judge().context("rule Q1 (promises.md)")?;
+    let seen = stand
+        .judge()
+        .context("rules Q1, Q2, M11 (promises.md, messages.md): a message breaks a rule")?;
     let mut passes = seen.passes.iter();
     let first = passes
         .find(|pass| pass.from == judged && pass.at > killed)
@@ -368,9 +382,11 @@ fn a_node_that_is_left_without_others_leads_and_keeps_the_count() -> Result<()> 
         .context("rule Q10 (promises.md): each node leads again")
 }
 
-fn has_announced(stand: &NodeStand, node: IpAddr, after: Duration) -> bool {
-    let sent = stand.record().datagrams(UDP_PORT);
-    sent.iter()
-        .filter(|sent| sent.from == node && sent.at > after)
-        .any(|sent| Heard::read(&sent.bytes).is_ok_and(|heard| heard.is_announcement()))
+fn has_announced(stand: &NodeStand, node: IpAddr, after: Duration) -> Result<bool> {
+    for sent in stand.record().datagrams(UDP_PORT) {
+        if sent.from == node && sent.at > after && Heard::read(&sent.bytes)?.is_announcement() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -78,11 +78,12 @@ impl Giver {
         }
     }
 
-    /// Waits until the candidate ends the connection. Returns whether it resets the connection.
-    pub(super) fn is_reset(mut self) -> Result<bool> {
+    /// Waits until the candidate ends the connection. The candidate must reset the connection.
+    pub(super) fn expect_reset(mut self) -> Result<()> {
         match self.stream.read_to_end(&mut Vec::new()) {
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(true),
-            ended => Ok(ended.map(|_| false)?),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(()),
+            Err(error) => Err(error).context("the connection does not end"),
+            Ok(_) => bail!("the candidate closes the connection without a reset"),
         }
     }
 
@@ -98,7 +99,7 @@ impl Giver {
     }
 
     pub(super) fn reset(self) -> Result<()> {
-        reset(self.stream)
+        reset_at_end(&self.stream)
     }
 }
 
@@ -115,9 +116,9 @@ pub(super) fn tp5(id: i32, data: &[u8]) -> Vec<u8> {
     [&[0x61][..], &id.to_be_bytes(), data].concat()
 }
 
-fn reset(stream: TcpStream) -> Result<()> {
-    SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
-    Ok(())
+/// Lets the kernel reset a connection at its end.
+fn reset_at_end(stream: &TcpStream) -> Result<()> {
+    Ok(SockRef::from(stream).set_linger(Some(Duration::ZERO))?)
 }
 
 /// The scripted node as candidate, after it has read the offer of the program.
@@ -179,15 +180,14 @@ impl Candidate {
     }
 
     pub(super) fn reset(self) -> Result<()> {
-        reset(self.stream)
+        reset_at_end(&self.stream)
     }
 
-    /// Returns whether the giver breaks off its pass.
-    pub(super) fn is_broken_off(mut self) -> Result<bool> {
+    /// Waits for the end of a pass that got no answer. The giver must reset the connection.
+    pub(super) fn expect_reset(mut self) -> Result<()> {
         match self.stream.read(&mut [0]) {
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(true),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-            other => bail!("the giver sends {other:?} before an answer"),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(()),
+            other => bail!("the giver does not reset the connection: {other:?}"),
         }
     }
 }
@@ -199,6 +199,6 @@ impl Delivery {
     }
 
     pub(super) fn reset(self) -> Result<()> {
-        reset(self.stream)
+        reset_at_end(&self.stream)
     }
 }

@@ -27,7 +27,7 @@ fn the_first_restore_of_a_node_with_short_times_lasts_600_ms() -> Result<()> {
         tr_interval: 30,
         ..SHORT_HOLD
     };
-    const LEAST: Duration = Duration::from_millis(600);
+    const RESTORE_MIN: Duration = Duration::from_millis(600);
     /// Delay of the recording on a busy machine.
     const TOLERANCE: Duration = Duration::from_millis(100);
     let (probe, _) = Probe::start_leader(TIMES)?;
@@ -35,12 +35,12 @@ fn the_first_restore_of_a_node_with_short_times_lasts_600_ms() -> Result<()> {
     let questions = restore.len() - 1;
     let lasted = restore[questions].0.at - restore[0].0.at;
     ensure!(
-        lasted + TOLERANCE >= LEAST,
+        lasted + TOLERANCE >= RESTORE_MIN,
         "rule T11 (terms.md): the first restore lasts only {lasted:?}"
     );
     // A node on a busy machine may be late with each TR1.
     ensure!(
-        questions > 2 * TR_COUNT as usize || lasted > 2 * LEAST,
+        questions > 2 * TR_COUNT as usize || lasted > 2 * RESTORE_MIN,
         "rule R9 (restore.md): a longer second try has more TR1, but {questions} TR1 took {lasted:?}"
     );
     Ok(())
@@ -145,11 +145,11 @@ fn a_leader_answers_foreign_nodes_but_exchanges_no_token_with_them() -> Result<(
         );
         let mut giver = probe.connect()?;
         giver.send(&offer_on_wire(terms, LARGE_ID, &list))?;
-        let is_reset = giver.is_reset();
-        ensure!(
-            matches!(is_reset, Ok(true)),
-            "rules F2, F6 (terms.md): a node resets the exchange of a node with {difference}: {is_reset:?}"
-        );
+        giver.expect_reset().with_context(|| {
+            format!(
+                "rules F2, F6 (terms.md): a node resets the exchange of a node with {difference}"
+            )
+        })?;
         ensure!(
             !probe.has_connection(),
             "rules F2, F6, K2 (terms.md, leader.md): a leader connects to a node with {difference}"

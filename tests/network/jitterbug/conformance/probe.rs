@@ -43,11 +43,11 @@ pub(super) const SHORT_HOLD: Times = Times {
     renew_timeout: 60_000,
     hold: 20,
 };
-/// Times with which a leader that knows one other node holds its token for half a minute.
+/// Times with which a leader that knows one other node holds its token for longer than any wait of a check.
 pub(super) const LONG_HOLD: Times = Times {
     tr_interval: 200,
-    renew_timeout: 120_000,
-    hold: 60_000,
+    renew_timeout: 600_000,
+    hold: 600_000,
 };
 const TOKEN_PASS_TIMEOUT_MS: u32 = 10_000;
 
