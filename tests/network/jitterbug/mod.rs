@@ -3,6 +3,7 @@
 //! `stand.rs` starts the nodes and records their messages, `wire.rs` decodes the messages, and `judge.rs` checks the
 //! rules.
 
+mod conformance;
 mod control;
 mod crashes;
 mod example;
@@ -15,12 +16,14 @@ mod peer;
 mod rings;
 mod service;
 mod stand;
+mod terms;
 mod wire;
 
 use ring_segment::Test;
 
 pub(crate) fn tests() -> Vec<Test> {
     let parts = [
+        conformance::tests(),
         crashes::tests(),
         merging::tests(),
         example::tests(),

@@ -3,10 +3,10 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Node, WAIT_LIMIT};
+use ring_segment::{Node, WAIT_LIMIT, limit};
 use socket2::{Domain, Socket, Type};
 
 use super::stand::UDP_PORT;
@@ -55,6 +55,16 @@ impl Peer {
                 return Ok((from.ip(), datagram));
             }
         }
+    }
+
+    /// Returns the next datagram and its source, or `None` if there is no datagram before the time `by`.
+    pub(super) fn receive(&self, by: Instant) -> Result<Option<(IpAddr, Vec<u8>)>> {
+        if !limit::is_readable(&self.socket, by) {
+            return Ok(None);
+        }
+        let mut room = [0; 64];
+        let (length, from) = self.socket.recv_from(&mut room)?;
+        Ok(Some((from.ip(), room[..length].to_vec())))
     }
 
     /// Offers a token with this list and these data to a node.

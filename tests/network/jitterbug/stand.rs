@@ -4,7 +4,6 @@ use std::fs;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Output;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
@@ -22,8 +21,6 @@ const DEFAULT_TIMES: [(&str, &str); 3] = [
     ("--renew-timeout", "1s"),
     ("--hold", "20ms"),
 ];
-/// The renew timeout that follows from [`DEFAULT_TIMES`].
-pub(super) const RENEW_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -49,7 +46,7 @@ impl NodeStand {
     /// Starts nodes like [`NodeStand::new`]. The last node is the judged program.
     pub(super) fn with_judged(kind: Kind, nodes: usize, options: &[(&str, &str)]) -> Result<Self> {
         let mut stand = Self::without_nodes(kind, nodes)?;
-        stand.judged = nodes.checked_sub(1);
+        stand.judge_node(nodes - 1);
         for index in 0..nodes {
             stand.add(index, options)?;
         }
@@ -86,8 +83,18 @@ impl NodeStand {
         })
     }
 
+    /// Makes a node the judged program. The node must be started later.
+    pub(super) const fn judge_node(&mut self, index: usize) {
+        self.judged = Some(index);
+    }
+
     /// Returns the daemon of a node with the stand's default times.
     pub(super) fn options(&self, index: usize) -> Result<Ringd> {
+        self.daemon(index, &DEFAULT_TIMES)
+    }
+
+    /// Returns the daemon of a node with these options.
+    fn daemon(&self, index: usize, options: &[(&str, &str)]) -> Result<Ringd> {
         let node = self.segment.node(index);
         node.wait_for_link()?;
         let mut ringd = node
@@ -95,7 +102,7 @@ impl NodeStand {
             .subcommand("jitterbug")
             .without_state()
             .flag("eth0");
-        for (name, value) in DEFAULT_TIMES {
+        for (name, value) in options {
             ringd = ringd.option(name, value);
         }
         Ok(ringd)
@@ -103,10 +110,12 @@ impl NodeStand {
 
     /// Starts a daemon on node `index`. Daemons must be started in the order of their nodes.
     pub(super) fn add(&mut self, index: usize, options: &[(&str, &str)]) -> Result<()> {
-        let mut node = self.options(index)?;
-        for (name, value) in options {
-            node = node.option(name, value);
-        }
+        // The judged program gets each option once.
+        let is_default =
+            |(name, _): &&(&str, &str)| !options.iter().any(|(other, _)| other == name);
+        let defaults = DEFAULT_TIMES.iter().filter(is_default);
+        let all: Vec<_> = defaults.chain(options).copied().collect();
+        let mut node = self.daemon(index, &all)?;
         if self.judged == Some(index) {
             node = node.conform();
         }

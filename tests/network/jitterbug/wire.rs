@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use anyhow::{Context, Result, ensure};
 
+use super::terms::TERMS_LEN;
+
 pub(super) type Entry = (IpAddr, u16);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +40,6 @@ impl Datagram {
         })
     }
 }
-
-const TERMS_LEN: usize = 33;
 
 /// Returns the flags of the terms at the end of a datagram, or 0 if the datagram has no terms.
 fn terms(bytes: &[u8]) -> Result<u8> {

@@ -391,7 +391,7 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 76] = [
     (
         "docs/jitterbug/protocol/conformance.md",
         "CONFORM=./my-node",
-        TestedBy::Other("network jitterbug::crashes::, without CONFORM"),
+        TestedBy::Other("network jitterbug::conformance::, without CONFORM"),
     ),
     (
         "docs/operations/deploy.md",
