@@ -124,7 +124,7 @@ fn a_coordinator_removes_only_the_node_that_failed() -> Result<()> {
         requester.expect(rule, &Message::Successor(COORDINATOR))?;
         stand.rows.wait_for_ring(rule, &rest)?;
     }
-    // This node is no member any more, so the coordinator inserts it.
+    // The coordinator has removed this node, so it inserts the node again.
     stand.peer(last).request(rule, &Message::SuccessorRequest)?;
     let again = accept_successor(&stand, last)?;
 
@@ -172,11 +172,11 @@ fn a_coordinator_replaces_a_lost_token_by_a_token_of_a_higher_term() -> Result<(
         .expect("T4 (token.md)", &Message::TokenAck(old))?;
     let reason = "a token of an earlier term";
     links.after.expect_silence("T5 (token.md)", reason)?;
-    stand.check_pass("T5 (token.md)", &mut links, new + 1)
+    links.check_pass("T5 (token.md)", new + 1)
 }
 
 fn a_node_claims_only_after_the_beat_of_a_silent_coordinator_has_ended() -> Result<()> {
-    /// A time that is longer than Q (2.4 s) and shorter than --alone-timeout.
+    /// A time between Q (2.4 s) and --alone-timeout (6 s).
     const LONGER_THAN_Q: Duration = Duration::from_millis(3_500);
     let mut stand = Stand::newcomer(1, &[])?;
     let mut links = stand.join(&[1, 3, 2])?;
@@ -186,7 +186,7 @@ fn a_node_claims_only_after_the_beat_of_a_silent_coordinator_has_ended() -> Resu
     links.after.see_token("T13 (token.md)")?;
     // The coordinator does not acknowledge the token, and does not answer. Node 2 shows that the network works.
     let coordinator = stand.peer(COORDINATOR);
-    for _ in 0..4 {
+    for _ in 0..3 {
         coordinator.expect("F6 (failures.md)", &Message::SuccessorRequest)?;
     }
     let lost = Instant::now();

@@ -60,7 +60,7 @@ fn broken_frames(valid: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
 fn invalid_and_forged_datagrams_get_no_answer() -> Result<()> {
     let stand = Stand::newcomer(2, &[])?;
     let mut links = stand.join(&MEMBERS)?;
-    stand.check_pass("T13 (token.md)", &mut links, stand.fresh_sequence()?)?;
+    links.check_pass("T13 (token.md)", stand.fresh_sequence()?)?;
     let smaller = stand.peer(1);
     let valid = Message::BullyElection.frame(1);
     let forbidden = |message: &Message| {
@@ -96,14 +96,14 @@ fn invalid_and_forged_datagrams_get_no_answer() -> Result<()> {
 
     smaller.send_bytes(&valid)?;
     smaller.expect("E15 (elections.md)", &Message::BullyOk)?;
-    stand.check_pass("M5 (members.md)", &mut links, token)
+    links.check_pass("M5 (members.md)", token)
 }
 
 fn a_connection_with_an_invalid_frame_is_closed() -> Result<()> {
     let stand = Stand::newcomer(2, &[])?;
     let mut links = stand.join(&MEMBERS)?;
     let sequence = stand.fresh_sequence()?;
-    stand.check_pass("T13 (token.md)", &mut links, sequence)?;
+    links.check_pass("T13 (token.md)", sequence)?;
     let predecessor = stand.peer(COORDINATOR);
 
     // First frames that are no hello of this predecessor.
@@ -133,7 +133,7 @@ fn a_connection_with_an_invalid_frame_is_closed() -> Result<()> {
         link.send_bytes(&frame)?;
         link.expect_end(&format!("{rule} (members.md)"), reason)?;
     }
-    stand.check_pass("C3 (members.md)", &mut links, sequence + 3)?;
+    links.check_pass("C3 (members.md)", sequence + 3)?;
 
     // A later frame closes the connection too.
     let token = Message::Token(sequence + 20).frame(3);
@@ -159,14 +159,14 @@ fn a_connection_with_an_invalid_frame_is_closed() -> Result<()> {
     ] {
         links.before.send(&message)?;
     }
-    stand.check_pass("M5 (members.md)", &mut links, sequence + 30)
+    links.check_pass("M5 (members.md)", sequence + 30)
 }
 
 fn connections_without_a_hello_do_not_keep_the_predecessor_out() -> Result<()> {
     let stand = Stand::newcomer(2, &[])?;
     let mut links = stand.join(&MEMBERS)?;
     let sequence = stand.fresh_sequence()?;
-    stand.check_pass("T13 (token.md)", &mut links, sequence)?;
+    links.check_pass("T13 (token.md)", sequence)?;
     let stranger = stand.peer(1);
     let mut idle = (0..20)
         .map(|_| stranger.open())
@@ -177,7 +177,7 @@ fn connections_without_a_hello_do_not_keep_the_predecessor_out() -> Result<()> {
     let mut earlier = std::mem::replace(&mut links.before, newer);
     let reason = "a newer hello";
     earlier.expect_end("C4 (members.md)", reason)?;
-    stand.check_pass("C1, C4 (members.md)", &mut links, sequence + 3)?;
+    links.check_pass("C1, C4 (members.md)", sequence + 3)?;
     for link in &mut idle {
         link.expect_end("C1, C2 (members.md)", "a time without a hello")?;
     }
@@ -188,7 +188,7 @@ fn connections_without_a_hello_do_not_keep_the_predecessor_out() -> Result<()> {
     let rule = "C8 (members.md)";
     links.before.expect_end(rule, "a part of a frame")?;
     links.before = predecessor.connect()?;
-    stand.check_pass(rule, &mut links, sequence + 6)
+    links.check_pass(rule, sequence + 6)
 }
 
 fn a_coordinator_separates_two_tokens() -> Result<()> {
@@ -197,7 +197,7 @@ fn a_coordinator_separates_two_tokens() -> Result<()> {
     let first = links.after.take_token("T13 (token.md)")?;
     let rule = "T8 (token.md)";
     // The sequence has grown by N.
-    stand.check_pass(rule, &mut links, first + 1)?;
+    links.check_pass(rule, first + 1)?;
     // The sequence has grown by less than N, so the ring has two tokens.
     let near = first + 2;
     links.before.send(&Message::Token(near))?;
@@ -219,7 +219,7 @@ fn a_locked_database_does_not_stop_the_token() -> Result<()> {
     let mut sequence = stand.fresh_sequence()?;
     let pass = |links: &mut Links, sequence: &mut u64| {
         *sequence += 3;
-        stand.check_pass("D9 (database.md)", links, *sequence)
+        links.check_pass("D9 (database.md)", *sequence)
     };
     pass(&mut links, &mut sequence)?;
 

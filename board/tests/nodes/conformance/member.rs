@@ -48,7 +48,7 @@ fn a_newcomer_asks_to_join_until_the_database_has_its_successor() -> Result<()> 
     coordinator.send(&Message::Successor(2))?;
     coordinator.expect("L1 (members.md)", &Message::Join)?;
     let mut links = stand.join(&MEMBERS)?;
-    stand.check_pass("T13 (token.md)", &mut links, stand.fresh_sequence()?)?;
+    links.check_pass("T13 (token.md)", stand.fresh_sequence()?)?;
     coordinator.discard_datagrams()?;
     coordinator.expect_no("S3 (members.md)", |message| *message == Message::Join)
 }
@@ -57,7 +57,7 @@ fn a_token_is_acknowledged_and_passed_once_with_the_next_sequence() -> Result<()
     let stand = Stand::newcomer(1, &[])?;
     let mut links = stand.join(&MEMBERS)?;
     let sequence = stand.fresh_sequence()?;
-    stand.check_pass("T4, T11, T13 (token.md)", &mut links, sequence)?;
+    links.check_pass("T4, T11, T13 (token.md)", sequence)?;
 
     // A second copy is acknowledged, because its sender must not treat the program as failed.
     for copy in [sequence, sequence - 1] {
@@ -86,9 +86,9 @@ fn a_token_of_a_later_term_is_not_acknowledged_before_the_database_has_this_term
     let reason = "a token of a later term";
     links.before.expect_silence("T3 (token.md)", reason)?;
     let now = stand.fresh_sequence()?;
-    stand.check_pass("T5 (token.md)", &mut links, now)?;
+    links.check_pass("T5 (token.md)", now)?;
     stand.rows.set_term(later)?;
-    stand.check_pass("T3 (token.md)", &mut links, sequence)
+    links.check_pass("T3 (token.md)", sequence)
 }
 
 fn a_token_without_acknowledgement_is_taken_back_and_passed_to_the_next_successor() -> Result<()> {
@@ -135,7 +135,7 @@ fn a_post_is_written_only_with_the_token_and_only_once_for_a_key() -> Result<()>
         "rule P1 (token.md): a post was written without the token"
     );
     let sequence = stand.fresh_sequence()?;
-    stand.check_pass("T10 (token.md)", &mut links, sequence)?;
+    links.check_pass("T10 (token.md)", sequence)?;
     let done = answer(post)?;
     ensure!(done.status == 201, "rule P2 (token.md): {done:?}");
     let written = stand.rows.post("first")?;
@@ -152,7 +152,7 @@ fn a_post_is_written_only_with_the_token_and_only_once_for_a_key() -> Result<()>
 
     let again = stand.start_post("first")?;
     thread::sleep(SILENCE_DURATION);
-    stand.check_pass("T10 (token.md)", &mut links, sequence + 3)?;
+    links.check_pass("T10 (token.md)", sequence + 3)?;
     let again = answer(again)?;
     let answered = again.json()?["id"].as_u64();
     ensure!(
@@ -180,7 +180,7 @@ fn a_post_is_not_written_with_an_older_token_than_the_last_used_token() -> Resul
         stand.rows.count_of_posts()? == 0,
         "rule D2 (database.md): a post was written with {older}, but {used} was already used"
     );
-    stand.check_pass("T10 (token.md)", &mut links, used + 1)?;
+    links.check_pass("T10 (token.md)", used + 1)?;
     let done = answer(post)?;
     ensure!(
         done.status == 201,
@@ -226,7 +226,7 @@ fn election_messages_go_around_the_ring_once() -> Result<()> {
     // result 3 is a repetition.
     let reason = "an ELECTION whose result was sent before";
     links.after.expect_silence("E7 (elections.md)", reason)?;
-    stand.check_pass("M1 (members.md)", &mut links, stand.fresh_sequence()?)
+    links.check_pass("M1 (members.md)", stand.fresh_sequence()?)
 }
 
 fn a_node_that_shuts_down_passes_its_token_first() -> Result<()> {

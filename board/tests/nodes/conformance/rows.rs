@@ -117,7 +117,8 @@ impl Rows {
         let mut text = "BEGIN IMMEDIATE; UPDATE nodes SET successor = NULL;".to_owned();
         let next = members.iter().cycle().skip(1);
         for (id, successor) in members.iter().zip(next) {
-            text += &format!("UPDATE nodes SET successor = {successor} WHERE id = {id};");
+            let update = format!("UPDATE nodes SET successor = {successor} WHERE id = {id};");
+            text.push_str(&update);
         }
         self.execute(&(text + "COMMIT"))
     }

@@ -156,12 +156,14 @@ impl Stand {
         };
         self.rows.wait_for_row(rule, expected)
     }
+}
 
+impl Links {
     /// Checks that the program passes a token that its predecessor sends, with the next sequence.
-    pub(super) fn check_pass(&self, rule: &str, links: &mut Links, sequence: u64) -> Result<()> {
-        links.before.send(&Message::Token(sequence))?;
-        links.before.expect(rule, &Message::TokenAck(sequence))?;
-        let passed = links.after.take_token(rule)?;
+    pub(super) fn check_pass(&mut self, rule: &str, sequence: u64) -> Result<()> {
+        self.before.send(&Message::Token(sequence))?;
+        self.before.expect(rule, &Message::TokenAck(sequence))?;
+        let passed = self.after.take_token(rule)?;
         ensure!(
             passed == sequence + 1,
             "rule {rule}: the token {sequence} became {passed}"
@@ -172,7 +174,7 @@ impl Stand {
 
 /// Reads the answer to a post.
 pub(super) fn answer(stream: TcpStream) -> Result<HttpAnswer> {
-    exchange(stream, &[])
+    exchange(stream, &[]).context("rule P2 (token.md): a request gets no answer")
 }
 
 fn index(id: u32) -> Result<usize> {
