@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, tests};
 
 use super::super::faults::survive_faults;
@@ -29,7 +29,8 @@ pub(crate) fn tests() -> Vec<Test> {
 
 /// Nodes 1 to 4 are real nodes.
 fn no_post_is_lost_while_nodes_are_killed_stopped_and_cut_off() -> Result<()> {
-    survive_faults(TestRing::with_judged(5, 5)?)
+    let survived = survive_faults(TestRing::with_judged(5, 5)?);
+    survived.context("rules Q1 to Q9 (promises.md), in the run under faults")
 }
 
 /// Returns frames that a node must drop. Each frame is a variant of `valid`.

@@ -39,7 +39,6 @@ impl Rows {
     /// Waits until a node has created the file and its tables, and has become coordinator.
     pub(super) fn open(file: &Path, coordinator: u32) -> Result<Self> {
         let give_up = Instant::now() + ANSWER_TIMEOUT;
-        // An open file without tables would hide the moment at which the node creates them.
         loop {
             if file.exists() {
                 let connection = Connection::open(file)?;
