@@ -12,6 +12,8 @@ import os
 import pathlib
 import struct
 import subprocess
+import sys
+import tempfile
 import time
 
 DUMP = pathlib.Path(__file__).resolve().parent / "dump.py"
@@ -23,8 +25,11 @@ TERMS_LEN = 33
 SHOWN = {"start": 14, "join": 10, "rest": 5, "lock": 8, "crash": 18, "back": 7}
 
 
-def record(lab, lab_path, file):
+def record(lab_path, file):
     """Runs the steps while their frames are recorded, and returns the time at which each step began."""
+    def lab(*arguments):
+        subprocess.run([lab_path, *arguments], stdout=sys.stderr, check=True)
+
     lab("up", "2", "--system", "jitterbug")
     for node in ("1", "2"):
         lab("kill", node)
@@ -176,3 +181,10 @@ def show(file, steps):
         print(f"             … {max(0, len(here) - SHOWN[step])} more")
     for number, letter in names.ids.items():
         print(f"{letter} is {number}")
+
+
+def capture(lab_path, file):
+    """Records a run, and prints it. With `file`, the frames stay in this file."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = os.path.abspath(file or scratch + "/frames.pcap")
+        show(file, record(lab_path, file))

@@ -10,32 +10,20 @@ use super::test_ring::{DatabaseKind, TestRing, tokens_received};
 
 pub(crate) fn tests() -> Vec<Test> {
     let tests = tests![
-        five_nodes_are_killed_stopped_and_cut_off_while_clients_write_to_a_file,
         five_nodes_are_killed_stopped_and_cut_off_while_clients_write_to_a_server,
         a_server_that_crashes_keeps_no_token_and_loses_no_post,
-        conformance_of_a_node,
     ];
     tests.into_iter().map(Test::without_stalls).collect()
 }
 
-fn five_nodes_are_killed_stopped_and_cut_off_while_clients_write_to_a_file() -> Result<()> {
-    run_with_faults(DatabaseKind::Sqlite)
-}
-
 fn five_nodes_are_killed_stopped_and_cut_off_while_clients_write_to_a_server() -> Result<()> {
-    run_with_faults(DatabaseKind::PostgreSql)
+    let options = [("--election-timeout", "400ms")];
+    survive_faults(TestRing::new(5, DatabaseKind::PostgreSql, &options)?)
 }
 
-/// The coordinator may be a foreign program (`docs/board/protocol/conformance.md`).
-fn conformance_of_a_node() -> Result<()> {
-    survive_faults(TestRing::with_judged(5, 5)?)
-}
-
-fn run_with_faults(kind: DatabaseKind) -> Result<()> {
-    survive_faults(TestRing::new(5, kind, &[("--election-timeout", "400ms")])?)
-}
-
-fn survive_faults(mut ring: TestRing) -> Result<()> {
+/// Kills, stops and cuts off nodes of a ring of five nodes while clients write. A check of conformance does the same
+/// with a ring in a file.
+pub(crate) fn survive_faults(mut ring: TestRing) -> Result<()> {
     let all = [1, 2, 3, 4, 5];
     ring.wait_for_ring(&all)?;
     let clients = TestClients::start(&ring)?;

@@ -4,6 +4,7 @@
 
 mod address;
 mod browser;
+mod conformance;
 mod faults;
 mod http;
 mod idle;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let parts = [
         web::tests(),
         faults::tests(),
+        conformance::tests(),
         load::tests(),
         pages::tests(),
         rings::tests(),

@@ -109,6 +109,11 @@ impl TestRing {
 
     /// Returns the command that starts a node. The command contains the time options of this ring.
     pub(crate) fn options(&self, id: usize) -> Result<Ringd> {
+        self.options_with(id, &[])
+    }
+
+    /// Returns the command that starts a node. Each option of `other` replaces the time option with the same name.
+    pub(crate) fn options_with(&self, id: usize, other: &[(&str, &str)]) -> Result<Ringd> {
         let node = self.segment.node(id - 1);
         node.wait_for_link()?;
         let mut ringd = node
@@ -117,7 +122,9 @@ impl TestRing {
             .without_state()
             .option("--nodes", self.list())
             .option("--database", &self.database);
-        for (name, value) in NODE_TIMES {
+        let is_replaced = |name: &str| other.iter().any(|(it, _)| *it == name);
+        let kept = NODE_TIMES.iter().filter(|(name, _)| !is_replaced(name));
+        for (name, value) in kept.chain(other) {
             ringd = ringd.option(name, value);
         }
         Ok(ringd)
@@ -125,6 +132,10 @@ impl TestRing {
 
     pub(crate) fn list(&self) -> PathBuf {
         self.folder.path().join("nodes.csv")
+    }
+
+    pub(crate) fn database_file(&self) -> PathBuf {
+        self.folder.path().join("board.db")
     }
 
     pub(crate) const fn segment(&self) -> &Segment {

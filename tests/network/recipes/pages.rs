@@ -131,7 +131,7 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 76] = [
     (
         "docs/board/protocol/conformance.md",
         "CONFORM=./my-node",
-        TestedBy::Other("cargo test -p ring-board --test nodes faults::, without CONFORM"),
+        TestedBy::Other("cargo test -p ring-board --test nodes conformance::, without CONFORM"),
     ),
     (
         "docs/contributors/contributing.md",
