@@ -171,8 +171,8 @@ impl Drop for ClientGroup {
     }
 }
 
-/// Runs clients while the leader and a follower are killed, the leader is cut off, and all servers start again. The last
-/// of the three servers is the judged program. The run lasts for two grace periods and three changes of leader.
+/// Runs clients while the leader and a follower are killed, the leader is cut off, and all servers start again. The
+/// last of the three servers is the judged program. The run lasts for two grace periods and three changes of leader.
 pub(super) fn survive_losses() -> Result<()> {
     let mut group = ClientGroup::on(3, ServerStand::with_judged)?;
     let leader = group.stand.wait_until_served_by(&[0, 1, 2])?;

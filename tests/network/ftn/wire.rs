@@ -93,9 +93,10 @@ impl Datagram {
         let mut rest = UnreadBytes(bytes);
         let (kind, from, to, ssig) = (rest.int()?, rest.int()?, rest.int()?, rest.int()?);
         let body = rest.body(kind).with_context(|| format!("type {kind}"))?;
-        let terms = match rest.0.is_empty() {
-            true => Vec::new(),
-            false => rest.terms(kind)?,
+        let terms = if rest.0.is_empty() {
+            Vec::new()
+        } else {
+            rest.terms(kind)?
         };
         ensure!(
             rest.0.is_empty(),

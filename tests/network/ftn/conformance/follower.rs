@@ -3,14 +3,14 @@
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, tests};
 
 use super::super::stand::SERVER_TIMEOUT;
 use super::super::wire::{Body, Datagram};
 use super::stand::{CLIENTS, JudgedStand};
 use super::test_client::{DEASSIGN, EXCLUSIVE, SHARED, TestClient, UPDATE};
-use super::test_peer::TestPeer;
+use super::test_peer::{Received, TestPeer};
 
 const PROGRAM: usize = 2;
 const LEADER: usize = 0;
@@ -100,7 +100,7 @@ fn a_new_server_joins_and_acknowledges_every_round() -> Result<()> {
 fn strangers_get_one_short_config_and_invalid_datagrams_get_no_answer() -> Result<()> {
     let mut stand = start()?;
     let number = stand.configuration()?;
-    let stranger = TestPeer::open(&stand, CLIENTS, 0)?;
+    let stranger = TestPeer::open(stand.servers(), CLIENTS, 0)?;
     // Each of these datagrams gets one answer.
     let request = || Body::Request {
         msgnum: 1,
@@ -211,19 +211,20 @@ fn only_the_responsible_server_grants_a_token() -> Result<()> {
                 access,
             },
         )?;
-        client.peer().wait_for(
-            "rule T2 (tokens.md): CONFIG from a server that is not responsible",
-            |received| {
-                let is_config = matches!(received.datagram.body, Body::Config { .. });
-                (is_config && received.server == PROGRAM).then_some(())
-            },
-        )?;
         client.peer().wait_until_read_by(PROGRAM)?;
-        let answers = client.peer().received();
-        let answers = answers[before..].iter().filter(|it| it.server == PROGRAM);
+        let received = client.peer().received();
+        let answers = received[before..].iter().filter(|it| it.server == PROGRAM);
+        let is_config =
+            |it: &&Received| matches!(it.datagram.body, Body::Config { .. }) && it.datagram.to == 0;
+        let configs = answers.clone().filter(is_config).count();
+        // One CONFIG answers REQUEST, and another one answers LOGIN.
         ensure!(
-            answers.count() == 2 && !client.has_grant(msgnum),
-            "rule K1 (surveys.md): the program answers a REQUEST for the token of another server"
+            configs == 2 && answers.count() == 2,
+            "rules K1 (surveys.md), T2 (tokens.md): a REQUEST for the token of another server gets no CONFIG"
+        );
+        ensure!(
+            !client.has_grant(msgnum),
+            "rule K1 (surveys.md): a GRANT of the token of another server"
         );
     }
     for name in [OWN, SECOND] {
@@ -372,7 +373,7 @@ fn a_survey_finds_the_holder_of_a_token_whose_server_is_dead() -> Result<()> {
     let waits = other.request(PROGRAM, OF_OTHER, EXCLUSIVE);
     holder.wait_for_revoke("rules V1, V10 (surveys.md)", OF_OTHER)?;
     let id = holder.id();
-    let was_asked = |received: &super::test_peer::Received| {
+    let was_asked = |received: &Received| {
         let is_config = matches!(received.datagram.body, Body::Config { .. });
         is_config && received.server == PROGRAM && received.datagram.to == id
     };
@@ -421,15 +422,13 @@ fn a_restarted_server_asks_the_holders_before_it_serves() -> Result<()> {
         "rules F5, F6 (leader.md): READY directly after a start"
     );
     stand.wait_until_served()?;
-    let transfers = stand.sent_by(LEADER)?;
-    let transfers = transfers
-        .iter()
-        .filter_map(|sent| match sent.datagram.body {
-            Body::Transfer { msgnum, part, .. } if sent.to == Some(PROGRAM) => Some((msgnum, part)),
-            _ => None,
-        });
+    let sent = stand.sent_by(LEADER)?;
     // The last TRANSFER belongs to the configuration under which the program became READY.
-    let (msgnum, part) = transfers.last().unwrap_or_default();
+    let last = sent.iter().rev().find_map(|sent| match sent.datagram.body {
+        Body::Transfer { msgnum, part, .. } if sent.to == Some(PROGRAM) => Some((msgnum, part)),
+        _ => None,
+    });
+    let (msgnum, part) = last.context("the leader sends a TRANSFER")?;
     stand.wait_for(PROGRAM, "rule K8 (surveys.md)", |sent| {
         (sent.datagram.body == Body::Transferred { msgnum, part }).then_some(())
     })?;
@@ -456,7 +455,7 @@ fn a_follower_ignores_the_state_of_another_leader() -> Result<()> {
     let mut stand = start()?;
     stand.kill(OTHER)?;
     let number = stand.configuration()?;
-    let impostor = TestPeer::open(&stand, OTHER, super::super::stand::PORT)?;
+    let impostor = TestPeer::open(stand.servers(), OTHER, super::super::stand::PORT)?;
     let state = |leader: i64, seq: i128| Body::State {
         seq,
         leader,
@@ -496,8 +495,10 @@ fn a_follower_ignores_the_state_of_another_leader() -> Result<()> {
         }
     })?;
     stand.wait_for(PROGRAM, "rules F1, F4 (leader.md)", |sent| {
-        let is_answer =
-            matches!(sent.datagram.body, Body::Heartbeat { seq, .. } if seq >= round && seq >> 32 < i128::from(numbers[0]));
+        let Body::Heartbeat { seq, .. } = sent.datagram.body else {
+            return None;
+        };
+        let is_answer = seq >= round && seq >> 32 < i128::from(numbers[0]);
         (is_answer && sent.to == Some(LEADER)).then_some(())
     })
 }

@@ -1,11 +1,12 @@
 //! Checks of a server that may be another implementation (`docs/token-service/protocol/conformance.md`).
 //!
 //! Each check starts two servers of this repository and the program under test on its own segment. A check uses only
-//! datagrams, the status of the two other servers, and clients. Each failure names the rule. `stand.rs` has the servers,
-//! `test_peer.rs` a socket of the test, and `test_client.rs` a client that the test controls.
+//! datagrams, the status of the two other servers, and clients. Each failure names the rule. `stand.rs` has the
+//! servers, `test_peer.rs` a socket of the test, and `test_client.rs` a client that the test controls.
 
 mod follower;
 mod full;
+mod leader;
 mod stand;
 mod test_client;
 mod test_peer;
@@ -20,7 +21,8 @@ use ring_segment::{Test, WAIT_LIMIT};
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 pub(super) fn tests() -> Vec<Test> {
-    let levels = [follower::tests(), full::tests()];
+    // The first check of the level full lasts for longer than all other checks.
+    let levels = [full::tests(), leader::tests(), follower::tests()];
     levels.into_iter().flatten().collect()
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use nix::sys::signal::Signal;
 
 use super::super::stand::{PORT, ServerStand};
 use super::super::wire::Datagram;
@@ -68,6 +69,14 @@ impl JudgedStand {
 
     pub(super) fn kill(&mut self, index: usize) -> Result<()> {
         self.servers.server(index).kill()
+    }
+
+    /// Orders a server to leave, and waits for its end.
+    pub(super) fn leave(&mut self, index: usize, timeout: Duration) -> Result<()> {
+        let server = self.servers.server(index);
+        server.signal(Signal::SIGTERM)?;
+        server.wait_exit(timeout)?;
+        Ok(())
     }
 
     pub(super) fn restart(&mut self, index: usize) -> Result<()> {

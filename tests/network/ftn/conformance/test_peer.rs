@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use super::super::stand::ServerStand;
 use super::super::wire::{Body, Datagram, signature};
-use super::stand::JudgedStand;
 use super::{lock, wait_until};
 
 const READ_TIMEOUT: Duration = Duration::from_millis(10);
@@ -38,8 +38,8 @@ pub(super) struct TestPeer {
 
 impl TestPeer {
     /// Opens a socket on a node. With the port 0, the kernel selects a port.
-    pub(super) fn open(stand: &JudgedStand, node: usize, port: u16) -> Result<Self> {
-        let node = stand.servers().segment().node(node);
+    pub(super) fn open(stand: &ServerStand, node: usize, port: u16) -> Result<Self> {
+        let node = stand.segment().node(node);
         node.wait_for_link()?;
         let ip = node.ip().context("the node has an address")?;
         let socket = node
@@ -47,7 +47,7 @@ impl TestPeer {
             .run(|| UdpSocket::bind((ip.to_string(), port)))??;
         socket.set_read_timeout(Some(READ_TIMEOUT))?;
         let socket = Arc::new(socket);
-        let servers = stand.servers().addresses()?;
+        let servers = stand.addresses()?;
         let (inbox, over) = (Arc::default(), Arc::default());
         let reader = {
             let (socket, servers) = (Arc::clone(&socket), servers.clone());
@@ -57,7 +57,7 @@ impl TestPeer {
         Ok(Self {
             socket,
             servers,
-            ssig: signature(&stand.servers().lines()?),
+            ssig: signature(&stand.lines()?),
             inbox,
             over,
             reader: Some(reader),
@@ -114,7 +114,8 @@ impl TestPeer {
         found.context("the datagram has arrived")
     }
 
-    /// Sends LOGIN to a server, and waits for the answer. Then the server has read all earlier datagrams of this socket.
+    /// Sends LOGIN to a server, and waits for the answer. Then the server has read all earlier datagrams of this
+    /// socket.
     pub(super) fn wait_until_read_by(&self, server: usize) -> Result<()> {
         let count = || {
             let inbox = self.received();
