@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -14,7 +13,7 @@ use nix::unistd::Pid;
 use ring_segment::{Test, WAIT_LIMIT, tests};
 
 use super::judge::{Service, judge};
-use super::stand::{PORT, ServerStand};
+use super::stand::ServerStand;
 use crate::record::Record;
 
 const CLIENTS: usize = 20;
@@ -29,11 +28,7 @@ const KILLED_CLIENTS: usize = 6;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) fn tests() -> Vec<Test> {
-    tests![
-        three_servers_survive_the_loss_of_one_and_a_restart_of_all,
-        five_servers_survive_the_loss_of_the_leader_and_another,
-        conformance_of_a_server,
-    ]
+    tests![five_servers_survive_the_loss_of_the_leader_and_another,]
 }
 
 /// A stand with clients that repeatedly run a shell line under token `t`.
@@ -72,18 +67,11 @@ impl ClientGroup {
             stand.list().display(),
             log.display()
         );
-        let lines = fs::read_to_string(stand.list())?;
-        let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
-        let mut addresses = Vec::new();
-        for node in &stand.segment().nodes()[..servers] {
-            let ip = node.ip().context("the node has an address")?;
-            addresses.push(SocketAddr::new(ip.to_string().parse()?, PORT));
-        }
         let mut group = Self {
             record: Record::start(stand.segment())?,
             service: Service {
-                lines,
-                servers: addresses,
+                lines: stand.lines()?,
+                servers: stand.addresses()?,
                 lease: LEASE,
             },
             stand,
@@ -183,17 +171,10 @@ impl Drop for ClientGroup {
     }
 }
 
-/// This test lasts for a grace period, three changes of leader, and a second grace period.
-fn three_servers_survive_the_loss_of_one_and_a_restart_of_all() -> Result<()> {
-    survive_losses(ClientGroup::new(3)?)
-}
-
-/// The last of the three servers may be a foreign program (`docs/token-service/protocol/conformance.md`).
-fn conformance_of_a_server() -> Result<()> {
-    survive_losses(ClientGroup::on(3, ServerStand::with_judged)?)
-}
-
-fn survive_losses(mut group: ClientGroup) -> Result<()> {
+/// Runs clients while the leader and a follower are killed, the leader is cut off, and all servers start again. The
+/// last of the three servers is the judged program. The run lasts for two grace periods and three changes of leader.
+pub(super) fn survive_losses() -> Result<()> {
+    let mut group = ClientGroup::on(3, ServerStand::with_judged)?;
     let leader = group.stand.wait_until_served_by(&[0, 1, 2])?;
     group.wait_for_round()?;
 

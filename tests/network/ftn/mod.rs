@@ -1,13 +1,15 @@
 //! The token service on real segments, with one server per node and `ringctl token` as the client.
 //!
-//! `stand.rs` starts servers on a segment, and `judge.rs` checks their recorded messages. `client_stand.rs` starts
-//! servers on the loopback interface for tests of clients.
+//! `conformance` checks a server that may be another implementation. `stand.rs` starts servers on a segment, and
+//! `judge.rs` checks their recorded messages. `client_stand.rs` starts servers on the loopback interface for tests of
+//! clients.
 
 mod client;
 mod client_crashes;
 mod client_page;
 mod client_stand;
 mod client_waits;
+mod conformance;
 mod fragments;
 mod judge;
 mod load;
@@ -28,6 +30,7 @@ pub(crate) fn tests() -> Vec<Test> {
         client_page::tests(),
         load::tests(),
         judge::tests(),
+        conformance::tests(),
         fragments::tests(),
     ];
     let clients = clients.into_iter().flatten().map(Test::without_stalls);

@@ -1,6 +1,7 @@
 //! Servers of the token service on the nodes of a segment, with their list in a file.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,11 +33,16 @@ impl ServerStand {
         options: &[(&str, &str)],
     ) -> Result<Self> {
         let mut stand = Self::without_servers(nodes, servers)?;
-        stand.judged = servers.checked_sub(1);
+        stand.judge(servers - 1);
         for index in 0..servers {
             stand.start(index, options)?;
         }
         Ok(stand)
+    }
+
+    /// Makes a server the judged program. The test calls this function before it starts the server.
+    pub(super) const fn judge(&mut self, index: usize) {
+        self.judged = Some(index);
     }
 
     /// Starts `servers` servers on a segment of `nodes` nodes. `options` override the stand's default times.
@@ -106,6 +112,17 @@ impl ServerStand {
 
     pub(super) fn list(&self) -> PathBuf {
         self.folder.path().join("servers")
+    }
+
+    /// Returns the lines of the list of servers.
+    pub(super) fn lines(&self) -> Result<Vec<String>> {
+        let lines = fs::read_to_string(self.list())?;
+        Ok(lines.lines().map(str::to_owned).collect())
+    }
+
+    pub(super) fn addresses(&self) -> Result<Vec<SocketAddr>> {
+        let lines = self.lines()?;
+        lines.iter().map(|line| Ok(line.parse()?)).collect()
     }
 
     pub(super) fn server(&mut self, index: usize) -> &mut Daemon {

@@ -1,15 +1,19 @@
 //! Decoder of the token service's messages. The decoder follows `docs/token-service/messages.md` and shares no code
-//! with the tested codec.
+//! with the tested codec. `wire/encode.rs` has the encoder.
+
+mod encode;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// A datagram: its head and its body.
+/// A datagram: its head, its body and the options that follow the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Datagram {
     pub from: i64,
     pub to: i64,
     pub ssig: i64,
     pub body: Body,
+    /// Options that the sender announces, in the order of the document.
+    pub terms: Vec<i64>,
 }
 
 pub(super) type Token = (Vec<u8>, Vec<u8>);
@@ -89,9 +93,11 @@ impl Datagram {
         let mut rest = UnreadBytes(bytes);
         let (kind, from, to, ssig) = (rest.int()?, rest.int()?, rest.int()?, rest.int()?);
         let body = rest.body(kind).with_context(|| format!("type {kind}"))?;
-        if !rest.0.is_empty() {
-            rest.terms(kind)?;
-        }
+        let terms = if rest.0.is_empty() {
+            Vec::new()
+        } else {
+            rest.terms(kind)?
+        };
         ensure!(
             rest.0.is_empty(),
             "{} bytes follow the end of the message",
@@ -102,6 +108,7 @@ impl Datagram {
             to,
             ssig,
             body,
+            terms,
         })
     }
 }
@@ -188,20 +195,22 @@ impl UnreadBytes<'_> {
     }
 
     /// Some messages may end with the options of a server. Reads these options.
-    fn terms(&mut self, kind: i64) -> Result<()> {
+    fn terms(&mut self, kind: i64) -> Result<Vec<i64>> {
         let pace = match kind {
             12 => 0,
             31..=33 => 3,
             _ => bail!("no bytes may follow type {kind}"),
         };
+        let mut terms = vec![self.long()?, self.int()?];
         ensure!(
-            self.long()? > 0 && self.int()? > 0,
+            terms.iter().all(|term| *term > 0),
             "the client timeout or the quorum is missing"
         );
         for _ in 0..pace {
-            ensure!(self.long()? >= 0, "the time is below 0");
+            terms.push(self.long()?);
         }
-        Ok(())
+        ensure!(terms.iter().all(|term| *term >= 0), "the time is below 0");
+        Ok(terms)
     }
 
     fn body(&mut self, kind: i64) -> Result<Body> {

@@ -456,7 +456,7 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 76] = [
     (
         "docs/token-service/protocol/conformance.md",
         "CONFORM=./my-server",
-        TestedBy::Other("network ftn::load::, without CONFORM"),
+        TestedBy::Other("network ftn::conformance::, without CONFORM"),
     ),
     (
         "docs/token-service/use.md",

@@ -59,6 +59,7 @@ fn judge_all(all: &[TestDatagram]) -> Result<()> {
             to: *receiver,
             ssig: 0,
             body: body.clone(),
+            terms: Vec::new(),
         };
         judge.judge_datagram(&service, &sent, &datagram)?;
     }
