@@ -198,6 +198,14 @@ impl Client {
         self.send(&json!({"unlocked": {}}));
     }
 
+    /// Waits until the client releases the lock or closes the connection. Confirms a release.
+    pub(crate) fn confirm_unlock_or_end(&mut self) {
+        if self.request()["request"] == "unlock" {
+            // The client may end before it reads the answer.
+            let _ = writeln!(self.stream, "{}", json!({"unlocked": {}}));
+        }
+    }
+
     /// Returns the client's process.
     pub(crate) fn pid(&self) -> Pid {
         let peer = getsockopt(&self.stream, sockopt::PeerCredentials);

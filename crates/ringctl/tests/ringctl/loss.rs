@@ -122,7 +122,8 @@ fn after_the_lease_a_command_is_killed_at_once() {
     let (_fake, mut witness, mut run, mut client) = Witness::of_ready(&stubborn());
     client.lose(Duration::ZERO);
     witness.wait_for_end();
-    client.wait_for_unlock();
+    // On a busy machine, the kernel's timer may end the keeper before the keeper releases the lock.
+    client.confirm_unlock_or_end();
     assert_eq!(run.code(), Some(75));
 }
 
