@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+from recording import frames, wait_for
+
 DUMP = pathlib.Path(__file__).resolve().parent / "dump.py"
 PORT = 7301
 UDP = 17
@@ -33,29 +35,25 @@ def record(lab_path, file):
         subprocess.run([lab_path, *arguments], stdout=sys.stderr, check=True)
 
     def on_bridge(*command):
-        # Process 1 of the lab is in the network of the bridge. There, the recording contains also the clients' datagrams.
+        # Process 1 of the lab is in the network of the bridge. There, the recording also has the clients' datagrams.
         return [lab_path, "exec", "1", "nsenter", "--net=/proc/1/ns/net", *command]
 
     def client(*command):
-        token = ["ringctl", "token", "--servers", "/run/lab/servers", "--client-timeout", "5s", "run", "-w", "60", "abc"]
-        return subprocess.Popen(on_bridge(*token, "--", *command), stderr=subprocess.DEVNULL)
+        token = ["ringctl", "token", "--servers", "/run/lab/servers", "--client-timeout", "5s"]
+        return subprocess.Popen(on_bridge(*token, "run", "-w", "60", "abc", "--", *command), stderr=subprocess.DEVNULL)
 
     nodes, steps = ("1", "2", "3"), {}
-    lab("up", "3", "--system", "ftn")
-    for node in nodes:
-        lab("kill", node)
-    subprocess.run(on_bridge("ip", "address", "add", "10.88.0.200/24", "dev", "br0"), check=True)
-    recorder = subprocess.Popen(on_bridge("python3", str(DUMP), "br0", "--ethertype", "0x0800", "-w", file))
 
     def begin(step):
         steps[step] = time.time_ns()
 
-    def wait_for(path):
-        while not os.path.exists(path):
-            time.sleep(0.01)
-
+    lab("up", "3", "--system", "ftn")
     try:
-        wait_for(file)
+        for node in nodes:
+            lab("kill", node)
+        subprocess.run(on_bridge("ip", "address", "add", "10.88.0.200/24", "dev", "br0"), check=True)
+        recorder = subprocess.Popen(on_bridge("python3", str(DUMP), "br0", "--ethertype", "0x0800", "-w", file))
+        wait_for(file, recorder)
         begin("start")
         starts = [subprocess.Popen([lab_path, "start", node], stdout=subprocess.DEVNULL) for node in nodes]
         for start in starts:
@@ -64,7 +62,7 @@ def record(lab_path, file):
         begin("token")
         held, over = file + ".held", file + ".over"
         holder = client("sh", "-c", f"touch {held}; until [ -e {over} ]; do sleep 0.01; done")
-        wait_for(held)
+        wait_for(held, holder)
         time.sleep(0.5)
         begin("wait")
         waiter = client("true")
@@ -80,9 +78,9 @@ def record(lab_path, file):
         begin("back")
         lab("start", "1")
         time.sleep(2.5)
-    finally:
         recorder.terminate()
         recorder.wait()
+    finally:
         lab("down")
     for path in (held, over):
         os.remove(path)
@@ -206,7 +204,7 @@ class Names:
         return " ".join(STATES[state] for state in reader.array(reader.int))
 
     def line(self, packet):
-        """Returns the sender, the receiver and the message of an IP packet, or None if the packet is no datagram of a server."""
+        """Returns the sender, the receiver and the message of an IP packet. Returns None for packets of other programs."""
         header, body = packet[:20], packet[20:int.from_bytes(packet[2:4], "big")]
         ports = struct.unpack("!HH", body[:4])
         if header[9] != UDP or PORT not in ports:
@@ -223,14 +221,6 @@ class Names:
         return *peers, text
 
 
-def frames(file):
-    with open(file, "rb") as recording:
-        recording.read(24)
-        while head := recording.read(16):
-            seconds, nanos, length, _ = struct.unpack("=IIII", head)
-            yield seconds * 10**9 + nanos, recording.read(length)
-
-
 def news(text):
     """Returns a text without the numbers of rounds and messages."""
     words = text.split(" ")
@@ -241,7 +231,7 @@ def news(text):
 
 
 def lines(file):
-    """Returns a list with time, sender, receivers and message. Messages to several servers at the same time are one line."""
+    """Returns a list with time, sender, receivers and message. A message to several servers is one line."""
     names, found = Names(), []
     for at, frame in frames(file):
         line = names.line(frame[14:])

@@ -4,17 +4,18 @@ scripts/capture calls this module. The decoder shares no code with ringd, so an 
 it. The decoder needs whole messages in each TCP segment, as in a small ring.
 
 Two nodes start at the same time, a third one joins, node 1 takes a lock, and its daemon is killed and started again.
-Each line is a datagram or a TCP segment with data: milliseconds since the first datagram, sender and receiver, messages.
+Each line is a datagram or a TCP segment with data: milliseconds since the first datagram, sender, receiver, messages.
 Series of similar lines are left out."""
 
 import collections
 import os
 import pathlib
-import struct
 import subprocess
 import sys
 import tempfile
 import time
+
+from recording import frames, wait_for
 
 DUMP = pathlib.Path(__file__).resolve().parent / "dump.py"
 UDP_PORT = 57700
@@ -30,20 +31,19 @@ def record(lab_path, file):
     def lab(*arguments):
         subprocess.run([lab_path, *arguments], stdout=sys.stderr, check=True)
 
-    lab("up", "2", "--system", "jitterbug")
-    for node in ("1", "2"):
-        lab("kill", node)
     # Process 1 of the lab is in the network of the bridge.
     bridge = ["nsenter", "--net=/proc/1/ns/net", "python3", str(DUMP), "br0", "--ethertype", "0x0800", "-w", file]
-    recorder = subprocess.Popen([lab_path, "exec", "1", *bridge])
     steps = {}
 
     def begin(step):
         steps[step] = time.time_ns()
 
+    lab("up", "2", "--system", "jitterbug")
     try:
-        while not os.path.exists(file):
-            time.sleep(0.01)
+        for node in ("1", "2"):
+            lab("kill", node)
+        recorder = subprocess.Popen([lab_path, "exec", "1", *bridge])
+        wait_for(file, recorder)
         begin("start")
         starts = [subprocess.Popen([lab_path, "start", node], stdout=subprocess.DEVNULL) for node in ("1", "2")]
         for start in starts:
@@ -57,8 +57,7 @@ def record(lab_path, file):
         locked = file + ".locked"
         work = ["ringctl", "-i", "jitterbug-eth0", "run", "-c", f"touch {locked}; exec sleep 30"]
         job = subprocess.Popen([lab_path, "exec", "1", *work], stderr=subprocess.DEVNULL)
-        while not os.path.exists(locked):
-            time.sleep(0.01)
+        wait_for(locked, job)
         begin("lock")
         time.sleep(2.5)
         begin("crash")
@@ -69,9 +68,9 @@ def record(lab_path, file):
         begin("back")
         lab("start", "1")
         time.sleep(1)
-    finally:
         recorder.terminate()
         recorder.wait()
+    finally:
         lab("down")
     return steps
 
@@ -143,14 +142,6 @@ class Names:
         else:
             words = []
         return f"{self.node(header[12:16])} > {self.node(header[16:20])}", words
-
-
-def frames(file):
-    with open(file, "rb") as recording:
-        recording.read(24)
-        while head := recording.read(16):
-            seconds, nanos, length, _ = struct.unpack("=IIII", head)
-            yield seconds * 10**9 + nanos, recording.read(length)
 
 
 def lines(file, names, since):

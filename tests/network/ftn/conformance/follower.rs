@@ -253,17 +253,8 @@ fn requests_are_granted_one_at_a_time_in_their_order() -> Result<()> {
     let returned = first.give_back(PROGRAM, OWN, "new", UPDATE | DEASSIGN);
     first.wait_for_confirm("rule T7e (tokens.md)", returned)?;
     let grant = second.wait_for_grant("rule T5 (tokens.md)", waits)?;
-    ensure!(
-        grant.data == b"new",
-        "rule T7e (tokens.md): the data are {:?}",
-        grant.data
-    );
-    ensure!(
-        grant.fence > before.fence,
-        "rules N13, N14 (numbers.md): FENCE {} after {}",
-        grant.fence,
-        before.fence
-    );
+    grant.check_data("rule T7e (tokens.md)", "new")?;
+    grant.check_fence_after("rules N13, N14 (numbers.md)", &before)?;
     third.peer().wait_until_read_by(PROGRAM)?;
     ensure!(
         !third.has_grant(last),
@@ -272,11 +263,8 @@ fn requests_are_granted_one_at_a_time_in_their_order() -> Result<()> {
     let returned = second.give_back(PROGRAM, OWN, "", DEASSIGN);
     second.wait_for_confirm("rule T7e (tokens.md)", returned)?;
     let next = third.wait_for_grant("rule T5 (tokens.md)", last)?;
-    ensure!(
-        next.fence > grant.fence && next.data == b"new",
-        "rules N14 (numbers.md), T7e (tokens.md): {next:?} after {grant:?}"
-    );
-    Ok(())
+    next.check_data("rule T7e (tokens.md)", "new")?;
+    next.check_fence_after("rule N14 (numbers.md)", &grant)
 }
 
 fn late_messages_of_a_client_change_nothing() -> Result<()> {
@@ -388,18 +376,8 @@ fn a_survey_finds_the_holder_of_a_token_whose_server_is_dead() -> Result<()> {
     let returned = holder.give_back(PROGRAM, OF_OTHER, "", DEASSIGN);
     holder.wait_for_confirm("rules V15 (surveys.md), T7e (tokens.md)", returned)?;
     let grant = other.wait_for_grant("rule T5 (tokens.md)", waits)?;
-    ensure!(
-        grant.data == b"held",
-        "rule V13 (surveys.md): the data are {:?}",
-        grant.data
-    );
-    ensure!(
-        grant.fence > before.fence,
-        "rule N13 (numbers.md): FENCE {} after {}",
-        grant.fence,
-        before.fence
-    );
-    Ok(())
+    grant.check_data("rule V13 (surveys.md)", "held")?;
+    grant.check_fence_after("rule N13 (numbers.md)", &before)
 }
 
 fn a_restarted_server_asks_the_holders_before_it_serves() -> Result<()> {
@@ -441,13 +419,7 @@ fn a_restarted_server_asks_the_holders_before_it_serves() -> Result<()> {
     let returned = holder.give_back(PROGRAM, OWN, "", DEASSIGN);
     holder.wait_for_confirm("rule T7e (tokens.md)", returned)?;
     let grant = other.wait_for_grant("rule T5 (tokens.md)", waits)?;
-    ensure!(
-        grant.fence > before.fence,
-        "rule N13 (numbers.md), promise Q4: FENCE {} after {}",
-        grant.fence,
-        before.fence
-    );
-    Ok(())
+    grant.check_fence_after("rule N13 (numbers.md), promise Q4", &before)
 }
 
 /// The test plays a server that has died: it sends STATE from the address of this server.

@@ -60,12 +60,7 @@ fn store(client: &TestClient, server: usize, name: &str, data: &str) -> Result<(
 fn expect_stored(client: &TestClient, server: usize, name: &str, data: &str) -> Result<()> {
     let asked = client.request(server, name, EXCLUSIVE);
     let grant = client.wait_for_grant("rule G9 (leaving.md)", asked)?;
-    ensure!(
-        grant.data == data.as_bytes(),
-        "rules G2, G8 (leaving.md): the data are {:?}",
-        grant.data
-    );
-    Ok(())
+    grant.check_data("rules G2, G8 (leaving.md)", data)
 }
 
 fn a_leaving_server_hands_over_its_tokens_with_their_data() -> Result<()> {

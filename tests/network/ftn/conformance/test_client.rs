@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::super::wire::{Body, Token};
 use super::stand::JudgedStand;
@@ -27,6 +27,22 @@ const FIRST_MSGNUM: i64 = 1_000;
 pub(super) struct Grant {
     pub fence: u64,
     pub data: Vec<u8>,
+}
+
+impl Grant {
+    /// Checks the data of the token. The error names the rule.
+    pub(super) fn check_data(&self, rule: &str, data: &str) -> Result<()> {
+        let own = String::from_utf8_lossy(&self.data);
+        ensure!(own == data, "{rule}: the data are {own:?}, not {data:?}");
+        Ok(())
+    }
+
+    /// Checks that the fencing number is larger than that of an earlier grant. The error names the rule.
+    pub(super) fn check_fence_after(&self, rule: &str, before: &Self) -> Result<()> {
+        let (now, before) = (self.fence, before.fence);
+        ensure!(now > before, "{rule}: FENCE {now} after {before}");
+        Ok(())
+    }
 }
 
 /// A logged-in client. It claims a token in a survey from its grant until the server confirms its return.
