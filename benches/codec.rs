@@ -100,6 +100,7 @@ fn longest() -> [(&'static str, Vec<u8>); 2] {
             message,
             profile: None,
             card: None,
+            locks: None,
         };
         let mut buf = buffer();
         let len = frame

@@ -11,7 +11,10 @@ use std::time::Duration;
 
 use criterion::Criterion;
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, Message, Token};
+use ring_codec::lab2::{
+    Digest, LockMode, LockRecord, LockState, LocksPurpose, MAX_LOCK_NAME_LEN, MAX_LOCK_PROGRAM_LEN,
+    Message, Token,
+};
 use ring_proto::Machine;
 use ring_proto::lab2::{Constants, State};
 
@@ -131,18 +134,87 @@ fn heartbeat_heard(c: &mut Criterion) {
     assert_eq!(node.machine.state(), State::Waiter);
 }
 
-fn heartbeat_due(c: &mut Criterion) {
-    let (mut node, _) = node(Duration::ZERO, &[]);
+/// Returns a node that has elected itself, because it knows no other member.
+fn owner(idle_hold: Duration) -> Node {
+    let (mut node, _) = node(idle_hold, &[]);
     while node.machine.state() != State::Owner {
         node.now.monotonic = node.machine.poll_timeout().expect("an election");
         timeout(&mut node);
     }
+    node
+}
+
+fn heartbeat_due(c: &mut Criterion) {
+    let mut node = owner(Duration::ZERO);
     let mut step = || {
         node.now.monotonic = node.machine.poll_timeout().expect("a heartbeat");
         timeout(&mut node)
     };
     c.bench_function("step/timeout of an OWNER", |b| b.iter(&mut step));
     assert_eq!(node.machine.state(), State::Owner);
+}
+
+/// Returns a frame with which a member requests or releases the lock with this number.
+fn locks_frame(purpose: LocksPurpose, number: u64) -> Vec<u8> {
+    let mut name = [0; MAX_LOCK_NAME_LEN];
+    name[..8].copy_from_slice(format!("lock{number:04}").as_bytes());
+    let record = LockRecord {
+        name,
+        member: PEERS[0],
+        session: number.into(),
+        mode: LockMode::Exclusive as u8,
+        grade: 0,
+        state: LockState::Waiting as u8,
+        ticket: 0.into(),
+        progress: 0.into(),
+        author: MacAddr::default(),
+        number: 0.into(),
+        flag: 0.into(),
+        age: 0.into(),
+        program: [0; MAX_LOCK_PROGRAM_LEN],
+    };
+    let message = Message::Locks {
+        token: token(0),
+        serial: 0,
+        purpose,
+        grade: 0,
+        digest: 0,
+        from: 0,
+        to: 0,
+        locks: &[record],
+    };
+    encode(PEERS[0], OWN_MAC, message)
+}
+
+/// Measures four steps of an OWNER: a request arrives, the grant leaves, a release arrives, and the change leaves.
+fn grant_and_release(c: &mut Criterion) {
+    for held in [0, 1_000] {
+        let mut node = owner(Duration::from_secs(3_600));
+        let send = |node: &mut Node, purpose, number| {
+            node.frame(black_box(&locks_frame(purpose, number)));
+            timeout(node)
+        };
+        for number in 1..=held {
+            send(&mut node, LocksPurpose::Request, number);
+        }
+        // An owner grants no lock for a WAITER_TIMEOUT after the first frame of a member.
+        send(&mut node, LocksPurpose::Release, held + 1);
+        let settled = node.now.monotonic + Duration::from_millis(500);
+        while node.now.monotonic < settled {
+            node.now.monotonic = node.machine.poll_timeout().expect("a heartbeat");
+            timeout(&mut node);
+        }
+        let mut step = || {
+            send(&mut node, LocksPurpose::Request, held + 1)
+                + send(&mut node, LocksPurpose::Release, held + 1)
+        };
+        assert!(step() > 0, "the owner announces the grant");
+        c.bench_function(&format!("step/named lock, {held} held"), |b| {
+            b.iter(&mut step);
+        });
+        let granted = node.machine.locks().filter(|it| it.is_held);
+        assert_eq!(granted.count() as u64, held);
+    }
 }
 
 fn nothing_due(c: &mut Criterion) {
@@ -172,6 +244,7 @@ fn main() {
         take_and_hold,
         heartbeat_heard,
         heartbeat_due,
+        grant_and_release,
         nothing_due,
         bench_dropped_frames,
     ] {

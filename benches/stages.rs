@@ -232,5 +232,6 @@ fn take_token(fabric: &Fabric) -> Frame<'static> {
         },
         profile: None,
         card: None,
+        locks: None,
     }
 }

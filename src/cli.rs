@@ -1,22 +1,49 @@
 //! The command line of `ringd`: the daemon of a ring, and the commands for other systems.
 
+mod check_config;
 mod usage;
 
 use std::env;
+use std::ffi::{OsStr, OsString};
 
-use clap::{ArgMatches, Args, Command, CommandFactory, Error, FromArgMatches};
+use clap::{Args, Command, CommandFactory, Error, FromArgMatches};
+use ring_config::{CommandLine, Configured, Failure, Section};
 
 use crate::system::{ftn, jitterbug, lab2};
 
-/// The parsed command line.
+/// The section of the configuration file for the rings of this machine.
+const RING: Section = Section {
+    name: "ring",
+    selector: Some("interface"),
+    actions: &[],
+    command: lab2::Options::command,
+};
+/// The section for a server of the token service.
+const FTN: Section = Section {
+    name: "ftn",
+    selector: None,
+    actions: &[],
+    command: ftn::Options::command,
+};
+/// The section for the Jitterbug rings of this machine.
+const JITTERBUG: Section = Section {
+    name: "jitterbug",
+    selector: Some("interface"),
+    actions: &[],
+    command: jitterbug::Options::command,
+};
+
+/// The parsed command line, completed by the configuration file.
 #[derive(Debug)]
 pub enum Invocation {
     /// Runs a node of a ring.
-    Daemon(lab2::Options),
+    Daemon(Configured<lab2::Options>),
     /// Runs a server of the token service.
-    Ftn(ftn::Options),
+    Ftn(Configured<ftn::Options>),
     /// Runs a node of a Jitterbug ring.
-    Jitterbug(jitterbug::Options),
+    Jitterbug(Configured<jitterbug::Options>),
+    /// Checks the configuration file.
+    CheckConfig(check_config::Options),
 }
 
 /// Declares all options. The first word can be a command. So an interface that has the name of a command needs `--`
@@ -31,6 +58,10 @@ pub fn command() -> Command {
             "jitterbug",
             "Run a node of a Jitterbug ring",
         ))
+        .subcommand(deferred_command::<check_config::Options>(
+            check_config::NAME,
+            "Check the configuration file",
+        ))
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)
         .disable_help_subcommand(true)
@@ -43,23 +74,37 @@ fn deferred_command<O: Args>(name: &'static str, about: &'static str) -> Command
 }
 
 impl Invocation {
-    /// Parses the command line of this process. If the command line is wrong or requests help, prints the error or the
-    /// help and exits.
-    pub fn parse() -> Self {
+    /// Parses the command line of this process, and reads the configuration file. If the command line is wrong or
+    /// requests help, prints the error or the help and exits.
+    ///
+    /// # Errors
+    /// Fails if the configuration file cannot be used.
+    pub fn parse() -> Result<Self, ring_host::Error> {
         let given: Vec<_> = env::args_os().collect();
-        let read = command().try_get_matches_from(&given);
-        let parsed = read.and_then(|read| Self::from_matches(&read));
-        parsed.unwrap_or_else(|error| usage::explain(error, command(), &given).exit())
+        Self::of(&given).map_err(|failure| match failure {
+            Failure::CommandLine(error) => usage::explain(*error, command(), &given).exit(),
+            Failure::File(error) => ring_host::Error::Usage(error.to_string()),
+        })
     }
 
-    fn from_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        match matches.subcommand() {
-            Some(("ftn", given)) => ftn::Options::from_arg_matches(given).map(Self::Ftn),
-            Some(("jitterbug", given)) => {
-                jitterbug::Options::from_arg_matches(given).map(Self::Jitterbug)
+    fn of(given: &[OsString]) -> Result<Self, Failure> {
+        let line = |section, in_subcommand| {
+            CommandLine::new(command, section, given.to_vec(), in_subcommand)
+        };
+        match given.get(1).and_then(|word| OsStr::to_str(word)) {
+            Some("ftn") => line(FTN, true).configure().map(Self::Ftn),
+            Some("jitterbug") => line(JITTERBUG, true).configure().map(Self::Jitterbug),
+            Some(check_config::NAME) => {
+                Self::check_config(given).map_err(|error| Failure::CommandLine(Box::new(error)))
             }
-            _ => lab2::Options::from_arg_matches(matches).map(Self::Daemon),
+            _ => line(RING, false).configure().map(Self::Daemon),
         }
+    }
+
+    fn check_config(given: &[OsString]) -> Result<Self, Error> {
+        let mut read = command().try_get_matches_from(given)?;
+        let (_, read) = read.remove_subcommand().unwrap_or_default();
+        check_config::Options::from_arg_matches(&read).map(Self::CheckConfig)
     }
 }
 
@@ -67,11 +112,17 @@ impl Invocation {
 mod tests {
     use std::ffi::OsString;
 
+    use ring_config::Failure;
+
     use super::{Invocation, command, usage};
 
     fn parse(arguments: &[&str]) -> Result<Invocation, clap::Error> {
         let given = ["ringd"].iter().chain(arguments);
-        Invocation::from_matches(&command().try_get_matches_from(given)?)
+        let given: Vec<_> = given.map(OsString::from).collect();
+        Invocation::of(&given).map_err(|failure| match failure {
+            Failure::CommandLine(error) => *error,
+            Failure::File(error) => panic!("{error}"),
+        })
     }
 
     /// Returns the error text for a wrong command line.
@@ -142,7 +193,9 @@ mod tests {
             (&["--", "ftn"], "ftn"),
         ] {
             match parse(daemon) {
-                Ok(Invocation::Daemon(options)) => assert_eq!(options.interface, interface),
+                Ok(Invocation::Daemon(options)) => {
+                    assert_eq!(options.options().interface, interface);
+                }
                 other => panic!("{other:?}"),
             }
         }

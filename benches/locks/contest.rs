@@ -115,6 +115,6 @@ pub(crate) fn micros(nanos: f64) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
-fn float(count: usize) -> f64 {
+pub(crate) fn float(count: usize) -> f64 {
     count as f64
 }

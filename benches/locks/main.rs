@@ -4,13 +4,16 @@
 //! possible program, see `benches/token_pass`.
 //!
 //! `--rivals` measures ringd, an etcd of three nodes and a Redis, which must be installed (`rivals`). `updates` counts
-//! the updates that are lost under a lock during faults.
+//! the updates that are lost under a lock during faults. `names` measures named locks, and `full` measures
+//! them in a large ring.
 //!
 //! ```text
 //! cargo bench --bench locks
 //! cargo bench --bench locks -- --pairs 5 --time 3s
 //! cargo bench --bench locks -- --rivals
 //! cargo bench --bench locks -- --ringd NEW --ringd OLD
+//! cargo bench --bench locks -- names --rivals
+//! cargo bench --bench locks -- full
 //! cargo bench --bench locks -- updates --with ringd-guard --faults mixed
 //! cargo bench --bench locks -- updates --help
 //! ```
@@ -21,6 +24,7 @@ mod contest;
 mod figures;
 #[path = "../token_pass/floor.rs"]
 mod floor;
+mod names;
 #[path = "../real/mod.rs"]
 mod real;
 mod rivals;
@@ -65,6 +69,8 @@ struct Options {
 /// Other commands of this program.
 #[derive(Debug, Subcommand)]
 enum Task {
+    Names(names::Options),
+    Full(names::full::Options),
     Updates(updates::Options),
     /// The work of a client of `updates` while the client holds the lock.
     #[command(hide = true)]
@@ -98,10 +104,12 @@ fn main() -> Result<ExitCode> {
     let options = Options::parse();
     match &options.task {
         Some(Task::Updates(task)) => return Ok(updates::run(task)),
-        Some(Task::Add(addition)) => addition.run()?,
         // `cargo test --benches` only checks that this program starts.
+        Some(Task::Names(task)) if options.bench => names::run(task)?,
+        Some(Task::Full(task)) if options.bench => names::full::run(task)?,
+        Some(Task::Add(addition)) => addition.run()?,
         None if options.bench => measure_locks(&options)?,
-        None => {}
+        Some(Task::Names(_) | Task::Full(_)) | None => {}
     }
     Ok(ExitCode::SUCCESS)
 }

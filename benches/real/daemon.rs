@@ -39,8 +39,7 @@ impl Daemon {
     ) -> Result<Vec<Self>> {
         let started = places.iter().enumerate().map(|(at, place)| {
             Self::run(start, at, place, ringd, |command, folder| {
-                command.arg("eth0").args(options);
-                command.arg("--state-dir").arg(folder);
+                add_options(command, folder, options);
             })
         });
         let daemons = started.collect::<Result<Vec<_>>>()?;
@@ -63,13 +62,32 @@ impl Daemon {
         prepare: impl FnOnce(&mut Command, &Path) + Send,
     ) -> Result<Self> {
         let folder = tempfile::tempdir_in("/run").context("cannot make a folder in /run")?;
-        let log = fs::File::create(folder.path().join("log"))?;
-        let process = start.spawn(at, place, ringd, |command| {
-            prepare(command, folder.path());
-            command.arg("--control").arg(control(folder.path()));
-            command.stdin(Stdio::null()).stdout(log);
-        })?;
+        let process = spawn(start, at, place, ringd, folder.path(), prepare)?;
         Ok(Self { process, folder })
+    }
+
+    #[allow(dead_code, reason = "not every benchmark kills daemons")]
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        self.process.kill()?;
+        self.process.wait()?;
+        Ok(())
+    }
+
+    /// Starts a killed daemon of a [`ring`](Self::ring) again, with its state file. Does not wait for the daemon.
+    #[allow(dead_code, reason = "not every benchmark restarts daemons")]
+    pub(crate) fn start_again(
+        &mut self,
+        start: &Start,
+        at: usize,
+        place: &Place,
+        ringd: &Path,
+        options: &[&str],
+    ) -> Result<()> {
+        let folder = self.folder.path();
+        self.process = spawn(start, at, place, ringd, folder, |command, folder| {
+            add_options(command, folder, options);
+        })?;
+        Ok(())
     }
 
     #[allow(dead_code, reason = "not every benchmark uses the control socket")]
@@ -84,6 +102,19 @@ impl Daemon {
         // Some exit codes report a bad state, but `ringctl` also prints the status in these cases.
         serde_json::from_slice(&output.stdout)
             .with_context(|| String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    }
+
+    /// Returns the CPU time of all threads. `/proc/PID/stat` counts in ticks of 10 ms, which is too coarse for a short
+    /// measurement.
+    #[allow(dead_code, reason = "not every benchmark measures CPU time")]
+    pub(crate) fn cpu_time(&self) -> Result<Duration> {
+        let mut nanos = 0;
+        for thread in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
+            let times = fs::read_to_string(thread?.path().join("schedstat"))?;
+            let on_cpu = times.split(' ').next().context("schedstat is empty")?;
+            nanos += on_cpu.parse::<u64>()?;
+        }
+        Ok(Duration::from_nanos(nanos))
     }
 
     /// Returns the status and the time of its request.
@@ -119,6 +150,29 @@ impl Drop for Daemon {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+fn spawn(
+    start: &Start,
+    at: usize,
+    place: &Place,
+    ringd: &Path,
+    folder: &Path,
+    prepare: impl FnOnce(&mut Command, &Path) + Send,
+) -> Result<Child> {
+    let log = fs::File::create(folder.join("log"))?;
+    start.spawn(at, place, ringd, |command| {
+        prepare(command, folder);
+        command.arg("--control").arg(control(folder));
+        command.stdin(Stdio::null()).stdout(log);
+    })
+}
+
+/// Adds the options of a member of Lab2.
+#[allow(dead_code, reason = "not every benchmark has a ring of Lab2")]
+fn add_options(command: &mut Command, folder: &Path, options: &[&str]) {
+    command.arg("eth0").args(options);
+    command.arg("--state-dir").arg(folder);
 }
 
 fn control(folder: &Path) -> PathBuf {

@@ -17,6 +17,7 @@ pub(crate) fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>
         message,
         profile: None,
         card: None,
+        locks: None,
     };
     let mut buf = [0; FRAME_LEN_MAX];
     let len = frame.encode(ETHERTYPE, &mut buf).expect("a legal message");

@@ -147,6 +147,7 @@ impl Station {
             },
             profile: None,
             card: None,
+            locks: None,
         };
         let mut buf = [0; FRAME_LEN_MAX];
         let len = frame.encode(ethertype, &mut buf)?;

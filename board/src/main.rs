@@ -2,19 +2,28 @@
 
 #![forbid(unsafe_code)]
 
+use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
-use ring_board::options::Options;
+use clap::CommandFactory;
+use clap_complete::CompleteEnv;
+use ring_board::options::{Options, SECTION};
+use ring_config::{CommandLine, Failure};
 use ring_host::observe::goes_to_journal;
 use ring_process::run_as_process_1;
 
+/// The variable that a shell sets to request completions.
+const COMPLETION_VARIABLE: &str = "RING_BOARD_COMPLETE";
+
 fn main() -> ExitCode {
+    CompleteEnv::with_factory(Options::command)
+        .var(COMPLETION_VARIABLE)
+        .complete();
     if let Some(code) = run_as_process_1() {
         return ExitCode::from(code);
     }
-    let Err(error) = ring_board::run(&Options::parse()) else {
+    let Err(error) = run() else {
         return ExitCode::SUCCESS;
     };
     // The prefix is the priority of the line: in the journal it marks the line as an error.
@@ -27,4 +36,13 @@ fn main() -> ExitCode {
     // If standard error is closed, the exit code still shows the result.
     let _ = writeln!(stderr, "{start}{error}");
     ExitCode::from(error.exit_code())
+}
+
+fn run() -> Result<(), ring_host::Error> {
+    let line = CommandLine::new(Options::command, SECTION, env::args_os().collect(), false);
+    let configured = line.configure().map_err(|failure| match failure {
+        Failure::CommandLine(error) => error.exit(),
+        Failure::File(error) => ring_host::Error::Usage(error.to_string()),
+    })?;
+    ring_board::run(&configured)
 }

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
-use clap::ValueEnum;
+use clap::{CommandFactory, Parser, ValueEnum};
 use ring_codec::andrews::Method;
+use ring_config::{ConfigOption, Section};
 use ring_control::{NodeName, control_dir};
 use ring_host::LogFormat;
 use ring_proto::andrews;
@@ -22,6 +22,15 @@ pub const EARLIER_DATABASE: &str = "/var/lib/ringd/board.db";
 
 /// The system's name. The status of a node and the name of a node contain this text.
 pub const SYSTEM: &str = "board";
+
+/// The section of the configuration file for the node of this machine.
+pub const SECTION: Section = Section {
+    name: "board",
+    selector: None,
+    // In a file, this option would empty the ring at each start.
+    actions: &["drop"],
+    command: Options::command,
+};
 
 const EXAMPLES: &str = "\
 FILE lists all nodes that may be in the ring. FILE has one line per node, and is the same on each node. The first line \
@@ -102,6 +111,10 @@ Exit codes:
     after_help = "See --help for more."
 )]
 pub struct Options {
+    /// The option that names the configuration file.
+    #[command(flatten)]
+    pub config: ConfigOption,
+
     /// Set this node's id, the first column of its line in the list
     #[arg(short, long, value_name = "ID", allow_negative_numbers = true, value_parser = parse_id)]
     pub id: u32,

@@ -40,3 +40,5 @@ pub use mac::MacAddr;
 pub use stream::{StreamState, Streamed};
 /// A big-endian 32-bit integer in a borrowed list, for example the ids in [`andrews::Election::RingBased`].
 pub use zerocopy::byteorder::network_endian::U32;
+/// A big-endian 64-bit integer in a borrowed list, for example the sums in [`lab2::Message::LocksQuestion`].
+pub use zerocopy::byteorder::network_endian::U64;

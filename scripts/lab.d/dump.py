@@ -14,9 +14,13 @@ SOL_PACKET, PACKET_ADD_MEMBERSHIP, PACKET_MR_PROMISC = 263, 1, 1
 KINDS = {
     1: "TAKE_TOKEN", 2: "TOKEN_IS_HERE", 3: "PING", 4: "TOKEN_WAS_HERE_RECENTLY",
     5: "WHERE_IS_TOKEN", 6: "GENERATING_TOKEN", 7: "RING_MEMBERS", 8: "WANT_TOKEN", 9: "LEAVING",
-    10: "STAMPS", 11: "FORGET",
+    10: "STAMPS", 11: "FORGET", 12: "LOCKS", 13: "LOCKS_QUESTION",
 }
 PURPOSES = ("more follows", "tell", "ask", "agree", "differ")
+LOCKS_PURPOSES = ("request", "release", "change", "agree", "renew", "renewed", "part")
+GRADES = ("alone", "all-heard", "quorum")
+MODES = ("exclusive", "shared")
+LOCK_STATES = ("waiting", "held", "gone", "refused")
 BACKINGS = {1: "unused", 2: "used", 3: "confirmed", 4: "quorum"}
 NEVER = 2**64 - 1
 
@@ -69,6 +73,33 @@ class Reader:
         names = [self.take(75)[:32].rstrip(b"\0").decode(errors="replace") for _ in range(self.number(2))]
         return f"serial {serial} {purpose} stamps {digest} {' '.join(names)}".rstrip()
 
+    def locks(self):
+        serial, purpose, grade = self.number(8), self.choice(LOCKS_PURPOSES), self.choice(GRADES)
+        digest, first, last = self.take(8).hex(), self.take(8).hex(), self.take(8).hex()
+        head = f"serial {serial} {purpose} grade {grade} locks {digest} keys {first}-{last}"
+        return "  ".join([head] + [self.lock() for _ in range(self.number(2))])
+
+    def lock(self):
+        name, member, session = self.text(64), mac(self.take(6)), self.number(8)
+        mode, grade, state = self.choice(MODES), self.choice(GRADES), self.choice(LOCK_STATES)
+        ticket, fence, flag, age = self.number(8), self.token(), self.number(8), self.number(8)
+        age = "unknown" if age == NEVER else milliseconds(age)
+        return (
+            f"{name} {state} by {member} session {session} {mode} grade {grade} ticket {ticket} fence {fence} "
+            f"flag {flag} age {age} program {self.text(24) or 'unknown'}"
+        )
+
+    def sums(self):
+        grade, first = self.choice(GRADES), self.take(8).hex()
+        return f"grade {grade} from {first} sums {' '.join(self.take(8).hex() for _ in range(64))}"
+
+    def choice(self, names):
+        number = self.number(1)
+        return names[number] if number < len(names) else str(number)
+
+    def text(self, count):
+        return self.take(count).rstrip(b"\0").decode(errors="replace")
+
     def trailer(self, mark, length):
         """Moves behind a trailer and returns its bytes without the mark, or returns None if there is no such trailer."""
         trailer = self.data[self.at:self.at + length]
@@ -84,7 +115,7 @@ def milliseconds(nanoseconds):
 
 def trailers(kind, reader):
     """Returns the words that describe the trailers after a message."""
-    words = []
+    words, card = [], None
     if kind == 2 and (beat := reader.trailer(b"RGD1", 8)):
         words.append(f"beat {beat.number(4)}")
     if kind == 3 and (trailer := reader.trailer(b"RGD1", 35)):
@@ -110,6 +141,14 @@ def trailers(kind, reader):
             words += [f"unheard {mac(unheard)}"] if any(unheard) else []
             program = reader.take(length).decode(errors="replace")
             words += [f"held {milliseconds(held)} by {program or 'a program'}"] if held != NEVER else []
+    if kind in (1, 2, 3) and (standing := reader.trailer(b"RGD4", 54)):
+        token, change = standing.token(), standing.number(8)
+        quorum, others, settles = standing.take(8).hex(), standing.take(8).hex(), standing.number(8)
+        settles = "unknown" if settles == NEVER else milliseconds(settles)
+        words.append(f"standing {token} change {change} quorum {quorum} others {others} settles {settles}")
+    if card and (trailer := reader.trailer(b"RGD5", 5)):
+        name = reader.take(trailer.number(1))
+        words.append(f"host name {name.decode('ascii', errors='replace')!r}")
     return words
 
 
@@ -134,6 +173,10 @@ def decode(payload):
         words += [reader.token(), reader.stamps()]
     elif kind == 11:
         words.append(", ".join(mac(reader.take(6)) for _ in range(reader.number(2))))
+    elif kind == 12:
+        words += [reader.token(), reader.locks()]
+    elif kind == 13:
+        words.append(reader.sums())
     return author, words + trailers(kind, reader)
 
 

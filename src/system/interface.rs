@@ -1,9 +1,11 @@
 //! Finds the interface of a node, before the node starts.
 
+use std::io;
+
 use ring_host::observe::log_early;
 use ring_host::{LogFormat, StartDelay};
 use ring_runtime::net::{Interface, InterfaceWatch};
-use tracing::info;
+use tracing::{info, warn};
 
 use super::Error;
 use crate::system::events;
@@ -31,12 +33,17 @@ impl InterfaceRequest<'_> {
             let found = Interface::name_of(self.name);
             if let Some(found) = found.map_err(ring_host::Error::system("list the interfaces"))? {
                 self.log_alternative_name(&found);
+                if delay.is_some_and(|it: StartDelay| it.was_hung_up()) {
+                    self.log_missed_reload();
+                }
                 return Ok(found);
             }
             if !self.waits_if_missing {
                 return Err(self.missing().into());
             }
-            let delay = delay.get_or_insert_with(|| self.start_waiting());
+            let begun = delay.take().map_or_else(|| self.start_waiting(), Ok);
+            let catching = ring_host::Error::system("catch signals");
+            let delay = delay.insert(begun.map_err(catching)?);
             let waited = delay
                 .wait_until_readable(&watch)
                 .and_then(|()| watch.drain());
@@ -51,8 +58,10 @@ impl InterfaceRequest<'_> {
         }
     }
 
-    fn start_waiting(self) -> StartDelay {
+    fn start_waiting(self) -> io::Result<StartDelay> {
         let text = format!("waiting for the interface: {}", self.missing());
+        // A reload that follows the line in the log must not end the daemon.
+        let delay = StartDelay::begin(&text)?;
         log_early(self.log_format == LogFormat::Json, || {
             info!(
                 event = events::INTERFACE_MISSING,
@@ -60,7 +69,16 @@ impl InterfaceRequest<'_> {
                 "{text}"
             );
         });
-        StartDelay::begin(&text)
+        Ok(delay)
+    }
+
+    fn log_missed_reload(self) {
+        log_early(self.log_format == LogFormat::Json, || {
+            warn!(
+                event = events::CONFIG_REFUSED,
+                "a reload came while ringd waited for its interface, so ringd keeps its options; reload it again"
+            );
+        });
     }
 
     fn log_alternative_name(self, found: &str) {

@@ -9,7 +9,13 @@ use clap::Command;
 type Entries = &'static [(&'static str, &'static str)];
 
 /// The pages of daemons. All other pages are in section 1.
-const DAEMONS: [&str; 4] = ["ring-board", "ringd", "ringd-ftn", "ringd-jitterbug"];
+const DAEMONS: [&str; 5] = [
+    "ring-board",
+    "ringd",
+    "ringd-check-config",
+    "ringd-ftn",
+    "ringd-jitterbug",
+];
 
 /// Sections that have the same entries for all commands of a program. A page uses the entries of the longest name that
 /// it begins with.
@@ -55,6 +61,10 @@ const COMMON: &[(&str, &str, Entries)] = &[
         "FILES",
         &[
             (
+                "/etc/ringd/ringd.toml",
+                "The configuration file, unless --config names another one.",
+            ),
+            (
                 "/var/lib/ringd-board/board.db",
                 "The database, unless --database names another one.",
             ),
@@ -65,9 +75,23 @@ const COMMON: &[(&str, &str, Entries)] = &[
         ],
     ),
     (
+        "ringd-check-config",
+        "FILES",
+        &[(
+            "/etc/ringd/ringd.toml",
+            "The configuration file, unless --config names another one.",
+        )],
+    ),
+    ("ringd-check-config", "ENVIRONMENT", &[]),
+    ("ringd-check-config", "SIGNALS", &[]),
+    (
         "ringd-ftn",
         "FILES",
         &[
+            (
+                "/etc/ringd/ringd.toml",
+                "The configuration file, unless --config names another one.",
+            ),
             (
                 "/etc/ringd/ftn.servers",
                 "The usual list of servers, which ringctl token reads.",
@@ -85,10 +109,16 @@ const COMMON: &[(&str, &str, Entries)] = &[
     (
         "ringd-jitterbug",
         "FILES",
-        &[(
-            "/run/ringd-jitterbug/jitterbug-IFACE.sock",
-            "The control socket for ringctl.",
-        )],
+        &[
+            (
+                "/etc/ringd/ringd.toml",
+                "The configuration file, unless --config names another one.",
+            ),
+            (
+                "/run/ringd-jitterbug/jitterbug-IFACE.sock",
+                "The control socket for ringctl.",
+            ),
+        ],
     ),
     (
         "ringd",
@@ -112,6 +142,10 @@ const COMMON: &[(&str, &str, Entries)] = &[
         "ringd",
         "FILES",
         &[
+            (
+                "/etc/ringd/ringd.toml",
+                "The configuration file, unless --config names another one.",
+            ),
             (
                 "/run/ringd/IFACE.sock",
                 "The control socket for ringctl. With --ethertype, the name is IFACE:TYPE.sock.",
@@ -522,10 +556,10 @@ pub(super) fn render(command: &Command, page: &str) -> String {
     }
     text += ".SH \"SEE ALSO\"\n";
     let mut pages: Vec<String> = Vec::new();
-    if let Some((parent, _)) = page
-        .rsplit_once('-')
-        .filter(|(parent, _)| *parent != "ring")
-    {
+    let parent = page.rsplit_once('-').map(|(parent, _)| parent);
+    // The name of the command check-config contains a hyphen.
+    let parent = parent.map(|it| it.strip_suffix("-check").unwrap_or(it));
+    if let Some(parent) = parent.filter(|it| *it != "ring") {
         pages.push(format!("{parent}({})", number(parent)));
     }
     for other in find(SEE_ALSO, page, true) {

@@ -15,6 +15,9 @@ mod health;
 mod hooks;
 mod jitterbug;
 mod locks;
+mod metrics;
+mod named_locks;
+mod packages;
 mod peer;
 mod recipes;
 mod record;
@@ -40,11 +43,14 @@ fn main() -> ExitCode {
     // Modules with long tests come first. Otherwise all other tests would have ended while the last long test still
     // runs.
     let parts = [
+        packages::tests(),
         fencing::tests(),
         faulty_machines::tests(),
         grades::tests(),
         health::tests(),
         locks::tests(),
+        metrics::tests(),
+        named_locks::tests(),
         recipes::tests(),
         ring::tests(),
         ftn::tests(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -37,9 +37,17 @@ struct Packet {
     bytes: Vec<u8>,
 }
 
+/// The socket that receives the packets of all links, and the packets that were read from it.
+struct Receiver {
+    socket: OwnedFd,
+    /// The node at each port of the hub, by the index of the port's interface.
+    ports: HashMap<usize, usize>,
+    packets: Mutex<Vec<Packet>>,
+}
+
 /// A recording of each node's link, at the hub's end of the link.
 pub(crate) struct Record {
-    packets: Arc<Mutex<Vec<Packet>>>,
+    receiver: Arc<Receiver>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<()>>>,
 }
@@ -80,24 +88,25 @@ pub(crate) struct Side {
 impl Record {
     pub(crate) fn start(segment: &Segment) -> Result<Self> {
         let count = segment.nodes().len();
-        let (socket, ports) = segment.hub().run(|| open(count))??;
-        let (packets, over) = (Arc::default(), Arc::default());
-        let (to, end) = (Arc::clone(&packets), Arc::clone(&over));
+        let receiver = Arc::new(segment.hub().run(|| Receiver::open(count))??);
+        let over = Arc::default();
+        let (reader, end) = (Arc::clone(&receiver), Arc::clone(&over));
         let thread = thread::Builder::new()
             .name("record".to_owned())
-            .spawn(move || run(&socket, &ports, &to, &end))?;
+            .spawn(move || reader.run(&end))?;
         Ok(Self {
-            packets,
+            receiver,
             over,
             thread: Some(thread),
         })
     }
 
+    /// Returns all packets until now. On a busy machine, the thread may not have read the last ones yet.
     fn packets(&self) -> Vec<Packet> {
-        self.packets
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        if let Err(error) = self.receiver.read() {
+            eprintln!("the record is not complete: {error:#}");
+        }
+        self.receiver.lock().clone()
     }
 
     /// Returns all datagrams to a port, in order.
@@ -227,39 +236,51 @@ impl Side {
 }
 
 /// Opens a socket for all packets of the hub. Returns the socket, and the node of each interface.
-fn open(count: usize) -> Result<(OwnedFd, HashMap<usize, usize>)> {
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let socket = socket(
-        AddressFamily::Packet,
-        SockType::Raw,
-        flags,
-        SockProtocol::EthAll,
-    )?;
-    if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_LEN).is_err() {
-        setsockopt(&socket, sockopt::RcvBuf, &BUFFER_LEN)?;
+impl Receiver {
+    fn open(count: usize) -> Result<Self> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(
+            AddressFamily::Packet,
+            SockType::Raw,
+            flags,
+            SockProtocol::EthAll,
+        )?;
+        if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_LEN).is_err() {
+            setsockopt(&socket, sockopt::RcvBuf, &BUFFER_LEN)?;
+        }
+        let mut ports = HashMap::new();
+        for node in 0..count {
+            let index = if_nametoindex(format!("p{node}").as_str()).context("a port is missing")?;
+            ports.insert(usize::try_from(index)?, node);
+        }
+        Ok(Self {
+            socket,
+            ports,
+            packets: Mutex::default(),
+        })
     }
-    let mut ports = HashMap::new();
-    for node in 0..count {
-        let index = if_nametoindex(format!("p{node}").as_str()).context("a port is missing")?;
-        ports.insert(usize::try_from(index)?, node);
-    }
-    Ok((socket, ports))
-}
 
-fn run(
-    socket: &OwnedFd,
-    ports: &HashMap<usize, usize>,
-    packets: &Mutex<Vec<Packet>>,
-    over: &AtomicBool,
-) -> Result<()> {
-    const OUTGOING: u8 = 4;
-    let mut room = vec![0; FRAME_LEN_MAX];
-    while !over.load(Ordering::Relaxed) {
-        limit::is_readable(socket.as_fd(), Instant::now() + POLL_INTERVAL);
+    fn lock(&self) -> MutexGuard<'_, Vec<Packet>> {
+        self.packets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, over: &AtomicBool) -> Result<()> {
+        while !over.load(Ordering::Relaxed) {
+            limit::is_readable(self.socket.as_fd(), Instant::now() + POLL_INTERVAL);
+            self.read()?;
+        }
+        Ok(())
+    }
+
+    /// Reads until the socket is empty.
+    fn read(&self) -> Result<()> {
+        const OUTGOING: u8 = 4;
+        let mut packets = self.lock();
+        let mut room = vec![0; FRAME_LEN_MAX];
         loop {
-            let (length, from) = match recvfrom::<LinkAddr>(socket.as_raw_fd(), &mut room) {
+            let (length, from) = match recvfrom::<LinkAddr>(self.socket.as_raw_fd(), &mut room) {
                 Ok(received) => received,
-                Err(Errno::EAGAIN) => break,
+                Err(Errno::EAGAIN) => return Ok(()),
                 Err(Errno::EINTR | Errno::ENETDOWN) => continue,
                 Err(error) => return Err(error.into()),
             };
@@ -267,20 +288,15 @@ fn run(
             let Some(from) = from.filter(|from| from.pkttype() != OUTGOING) else {
                 continue;
             };
-            if let Some(&node) = ports.get(&from.ifindex()) {
-                let packet = Packet {
+            if let Some(&node) = self.ports.get(&from.ifindex()) {
+                packets.push(Packet {
                     at: ring_segment::now(),
                     node,
                     bytes: room[..length].to_vec(),
-                };
-                packets
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(packet);
+                });
             }
         }
     }
-    Ok(())
 }
 
 /// If the packet in a frame has this protocol, returns the packet's addresses and body.

@@ -13,14 +13,13 @@ use serde_json::{Value, json};
 
 use super::{Server, address, connect, wait_for};
 use crate::contest::Lock;
+use crate::names::{ByName, lock_name};
 
 const CLIENTS: u16 = 2379;
 const PEERS: u16 = 2380;
-/// Name of the lock, in Base64.
-const NAME: &str = "bG9jaw==";
 
 /// Starts a member on every node with etcd's default settings, and waits until all of them work.
-pub(super) fn start(nodes: &[Node]) -> Result<Vec<Server>> {
+pub(crate) fn start(nodes: &[Node]) -> Result<Vec<Server>> {
     let members = nodes.iter().map(|node| start_member(node, nodes));
     let members = members.collect::<Result<_>>()?;
     wait_until_ready(nodes)?;
@@ -47,7 +46,7 @@ pub(crate) fn wait_until_ready(nodes: &[Node]) -> Result<()> {
     wait_for(|| clients(nodes).map(drop)).context("etcd does not answer")
 }
 
-pub(super) fn clients(nodes: &[Node]) -> Result<Vec<Client>> {
+pub(crate) fn clients(nodes: &[Node]) -> Result<Vec<Client>> {
     nodes.iter().map(Client::connect).collect()
 }
 
@@ -60,8 +59,10 @@ fn url(node: &Node, port: u16) -> Result<String> {
     Ok(format!("http://{}:{port}", address(node)?))
 }
 
-pub(super) struct Client {
+pub(crate) struct Client {
     stream: BufReader<TcpStream>,
+    /// Name of the lock, in Base64.
+    name: String,
     lease: Value,
     key: Value,
 }
@@ -71,6 +72,7 @@ impl Client {
         let stream = connect(node, SocketAddrV4::new(address(node)?, CLIENTS))?;
         let mut client = Self {
             stream: BufReader::new(stream),
+            name: lock_name(0),
             lease: Value::Null,
             key: Value::Null,
         };
@@ -112,7 +114,7 @@ impl Client {
 
 impl Lock for Client {
     fn lock(&mut self) -> Result<()> {
-        let wanted = json!({"name": NAME, "lease": self.lease});
+        let wanted = json!({"name": self.name, "lease": self.lease});
         self.key = self.post("/v3/lock/lock", &wanted)?["key"].take();
         Ok(())
     }
@@ -120,5 +122,11 @@ impl Lock for Client {
     fn unlock(&mut self) -> Result<()> {
         let key = json!({"key": self.key.take()});
         self.post("/v3/lock/unlock", &key).map(drop)
+    }
+}
+
+impl ByName for Client {
+    fn choose(&mut self, number: u64) {
+        self.name = lock_name(number);
     }
 }

@@ -7,7 +7,7 @@
 //! the CPUs of the daemons.
 
 pub(crate) mod etcd;
-mod redis;
+pub(crate) mod redis;
 
 use std::fs;
 use std::io;

@@ -10,6 +10,7 @@ use ring_segment::Node;
 
 use super::{Server, address, connect, wait_for};
 use crate::contest::Lock;
+use crate::names::{ByName, lock_name};
 
 const PORT: u16 = 6379;
 /// Time between two requests of a waiting client. The client must poll, because Redis does not announce a release.
@@ -18,7 +19,7 @@ const RELEASE: &str =
     "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
 
 /// Starts a server on a node, and waits until it answers.
-pub(super) fn start(node: &Node) -> Result<Server> {
+pub(crate) fn start(node: &Node) -> Result<Server> {
     let options = [
         "--port",
         &PORT.to_string(),
@@ -32,16 +33,19 @@ pub(super) fn start(node: &Node) -> Result<Server> {
     Ok(server)
 }
 
-pub(super) fn clients(nodes: &[Node], server: &Node) -> Result<Vec<Client>> {
+pub(crate) fn clients(nodes: &[Node], server: &Node) -> Result<Vec<Client>> {
     let nodes = nodes.iter().enumerate();
     nodes
         .map(|(number, node)| Client::connect(node, server, number))
         .collect()
 }
 
-pub(super) struct Client {
+pub(crate) struct Client {
     stream: BufReader<TcpStream>,
-    name: String,
+    /// Value of the key while this client holds the lock. Each client has a different value.
+    value: String,
+    /// Key of the lock.
+    key: String,
     line: String,
 }
 
@@ -50,7 +54,8 @@ impl Client {
         let stream = connect(node, SocketAddrV4::new(address(server)?, PORT))?;
         Ok(Self {
             stream: BufReader::new(stream),
-            name: number.to_string(),
+            value: number.to_string(),
+            key: lock_name(0),
             line: String::new(),
         })
     }
@@ -68,9 +73,9 @@ impl Client {
 
 impl Lock for Client {
     fn lock(&mut self) -> Result<()> {
-        let name = self.name.clone();
+        let (key, value) = (self.key.clone(), self.value.clone());
         loop {
-            match self.ask(&["SET", "lock", &name, "NX", "PX", "30000"])? {
+            match self.ask(&["SET", &key, &value, "NX", "PX", "30000"])? {
                 "+OK" => return Ok(()),
                 "$-1" => thread::sleep(RETRY_INTERVAL),
                 other => bail!("Redis answers {other:?}"),
@@ -79,10 +84,16 @@ impl Lock for Client {
     }
 
     fn unlock(&mut self) -> Result<()> {
-        let name = self.name.clone();
-        match self.ask(&["EVAL", RELEASE, "1", "lock", &name])? {
+        let (key, value) = (self.key.clone(), self.value.clone());
+        match self.ask(&["EVAL", RELEASE, "1", &key, &value])? {
             ":1" => Ok(()),
             other => bail!("Redis answers {other:?}"),
         }
+    }
+}
+
+impl ByName for Client {
+    fn choose(&mut self, number: u64) {
+        self.key = lock_name(number);
     }
 }

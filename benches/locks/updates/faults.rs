@@ -12,11 +12,12 @@ use ring_segment::Rng;
 use super::locks::Locks;
 use super::processes::{parent, runs, send};
 use super::{draw_time, name};
+use crate::rivals::Server;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Kinds of fault. The first faults apply to any lock. The next faults need a lock that has daemons, and the last fault
-/// needs `ringctl`.
+/// Kinds of fault. The first faults apply to any lock. The next faults need a lock that has daemons, and `PauseKeeper`
+/// needs `ringctl`. The faults after `PauseKeeper` need a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Fault {
     None,
@@ -34,6 +35,10 @@ pub(super) enum Fault {
     KillDaemon,
     /// SIGSTOP the process behind ringctl that holds the lock, but not ringctl.
     PauseKeeper,
+    /// SIGSTOP the daemons of all other nodes.
+    PauseOthers,
+    /// Cut the node off, SIGKILL the daemons of all other nodes, and start them again at once.
+    RestartOthers,
     /// Any of the faults above, at random.
     Mixed,
     /// Each fault that can affect the lock, one by one.
@@ -47,7 +52,7 @@ pub(super) fn cause_faults(
     time: Duration,
     chance: &mut Rng,
 ) -> Result<Vec<(Instant, String)>> {
-    let (faults, lasting, _) = locks.lock.fault_settings();
+    let (faults, lasting, _) = locks.target.fault_settings();
     let (until, mut done) = (Instant::now() + time, Vec::new());
     if kind == Fault::None {
         sleep(time);
@@ -104,6 +109,16 @@ fn cause_fault(
             sleep(lasting);
             return locks.daemons()[node].restart();
         }
+        Fault::RestartOthers => {
+            locks.move_to("br1", &[node])?;
+            let mut daemons = locks.daemons();
+            let mut others = others(&mut daemons, node);
+            others.iter_mut().try_for_each(|it| it.kill())?;
+            others.iter_mut().try_for_each(|it| it.restart())?;
+            drop(daemons);
+            sleep(lasting);
+            return locks.move_to("br0", &[node]);
+        }
         _ => {}
     }
     let client = parent(work);
@@ -136,6 +151,20 @@ fn targets(fault: Fault, locks: &Locks, node: usize, client: Option<Pid>) -> Vec
             .filter(|&it| parent(it) == client && runs(it, "ringd-keeper\0"))
             .collect(),
         Fault::PauseDaemon => vec![locks.daemons()[node].pid()],
+        Fault::PauseOthers => {
+            let mut daemons = locks.daemons();
+            others(&mut daemons, node)
+                .iter()
+                .map(|it| it.pid())
+                .collect()
+        }
         _ => here.collect(),
     }
+}
+
+fn others(daemons: &mut [Server], node: usize) -> Vec<&mut Server> {
+    let others = daemons.iter_mut().enumerate();
+    others
+        .filter_map(|(place, it)| (place != node).then_some(it))
+        .collect()
 }

@@ -38,19 +38,45 @@ pub(super) enum Lock {
     Nothing,
 }
 
-impl Lock {
+/// The lock under test, and the sets that it protects.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) lock: Lock,
+    /// Names of the sets. Each set has a separate lock.
+    pub(super) sets: Vec<String>,
+    /// Whether ringd's locks are named locks. Otherwise, ringd's only lock is the token of the ring.
+    is_named: bool,
+}
+
+impl Target {
+    pub(super) fn new(lock: Lock, names: Option<u8>) -> Self {
+        let sets = match names {
+            Some(names) => (1..=names).map(|number| format!("set{number}")).collect(),
+            None => vec!["set".to_owned()],
+        };
+        Self {
+            lock,
+            sets,
+            is_named: names.is_some(),
+        }
+    }
+
     /// Returns the faults that can affect this lock, and two values in seconds: the range of a fault's length, and the
     /// longest work.
     ///
-    /// Both values are longer than every timeout of the lock. With etcd the timeouts are a session of 2 s and an
-    /// election of up to 2 s. With the token service the timeout is a session of 5 s.
-    pub(super) fn fault_settings(self) -> (&'static [Fault], Range<f64>, f64) {
-        let (faults, lasting, longest_work) = match self {
-            Self::Nothing => (1, 1.5..3.0, 1.5),
-            Self::Flock => (4, 1.5..3.0, 1.5),
-            Self::Etcd => (7, 4.0..6.0, 6.0),
-            Self::Token => (8, 6.0..8.0, 7.0),
-            _ => (8, 1.5..3.0, 1.5),
+    /// Both values are longer than every timeout of the lock. The lease of a named lock ends 2.2 s after the death of
+    /// its holder. With etcd the timeouts are a session of 2 s and an election of up to 2 s. With the token service the
+    /// timeout is a session of 5 s.
+    pub(super) fn fault_settings(&self) -> (&'static [Fault], Range<f64>, f64) {
+        let (faults, lasting, longest_work) = match self.lock {
+            Lock::Nothing => (1, 1.5..3.0, 1.5),
+            Lock::Flock => (4, 1.5..3.0, 1.5),
+            Lock::Etcd => (7, 4.0..6.0, 6.0),
+            Lock::Token => (8, 6.0..8.0, 7.0),
+            Lock::Ringd | Lock::RingdAlone | Lock::RingdGuard if self.is_named => {
+                (10, 2.5..4.0, 3.5)
+            }
+            Lock::Ringd | Lock::RingdAlone | Lock::RingdGuard => (10, 1.5..3.0, 1.5),
         };
         (&Fault::value_variants()[..faults], lasting, longest_work)
     }
@@ -58,7 +84,7 @@ impl Lock {
 
 #[derive(Debug)]
 pub(super) struct Locks {
-    pub(super) lock: Lock,
+    pub(super) target: Target,
     segment: Segment,
     namespaces: Vec<u64>,
     daemons: Mutex<Vec<Server>>,
@@ -68,7 +94,7 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    pub(super) fn start(lock: Lock, nodes: usize) -> Result<Self> {
+    pub(super) fn start(target: Target, nodes: usize) -> Result<Self> {
         let own = fs::read_link("/proc/self").context("cannot read /proc")?;
         ensure!(
             own.to_str() == Some(&process::id().to_string()),
@@ -83,7 +109,7 @@ impl Locks {
             processes::inode(node.ns())
         });
         let locks = Self {
-            lock,
+            target,
             namespaces: namespaces.collect::<Result<_>>()?,
             daemons: Mutex::default(),
             folder: tempfile::tempdir_in("/run").context("cannot make a folder in /run")?,
@@ -102,7 +128,7 @@ impl Locks {
 
     fn start_daemon(&self, node: &Node) -> Result<Option<Server>> {
         let (socket, list) = (self.socket(node.index()), self.path("servers"));
-        let options = match self.lock {
+        let options = match self.target.lock {
             Lock::Flock | Lock::Nothing => return Ok(None),
             Lock::Etcd => return etcd::start_member(node, self.nodes()).map(Some),
             Lock::Ringd => format!("eth0 --ring-size {}", self.nodes().len()),
@@ -120,7 +146,7 @@ impl Locks {
 
     pub(super) fn wait_until_ready(&self) -> Result<()> {
         let nodes = self.nodes();
-        match self.lock {
+        match self.target.lock {
             Lock::Flock | Lock::Nothing => Ok(()),
             Lock::Etcd => etcd::wait_until_ready(nodes),
             lock => (0..nodes.len()).try_for_each(|node| {
@@ -174,29 +200,39 @@ impl Locks {
         self.segment.hub().ip(&lines.collect::<String>())
     }
 
-    /// Returns the command that adds elements to the set on a node, under the lock.
-    pub(super) fn command(&self, node: usize) -> Command {
-        let run = format!("ringctl --socket {} run", self.socket(node));
-        let line = match self.lock {
+    /// Returns the command that adds elements to a set on a node, under the lock of the set.
+    pub(super) fn command(&self, node: usize, set: &str) -> Command {
+        let name = if self.target.is_named {
+            format!("--name {set}")
+        } else {
+            String::new()
+        };
+        let run = format!("ringctl --socket {} run {name}", self.socket(node));
+        let line = match self.target.lock {
             Lock::Ringd => format!("{run} --require quorum --"),
             Lock::RingdAlone => format!("{run} --"),
-            Lock::RingdGuard => format!("{run} -- ringctl guard {} --", self.path("set.fence")),
+            Lock::RingdGuard => {
+                let fence = self.path(&format!("{set}.fence"));
+                format!("{run} -- ringctl guard {fence} --")
+            }
             Lock::Token => {
                 let list = self.path("servers");
-                format!("ringctl token --servers {list} --client-timeout 5s run set --")
+                format!("ringctl token --servers {list} --client-timeout 5s run {set} --")
             }
-            Lock::Flock => format!("flock {}", self.path("lock")),
+            Lock::Flock => format!("flock {}", self.path(&format!("{set}.lock"))),
             Lock::Etcd => {
                 let members: Vec<_> = self.nodes().iter().flat_map(etcd::endpoint).collect();
                 // If the election timeout is 1 s, etcd grants no session shorter than 2 s.
                 format!(
-                    "etcdctl --endpoints {} lock --ttl 2 set --",
+                    "etcdctl --endpoints {} lock --ttl 2 {set} --",
                     members.join(",")
                 )
             }
             Lock::Nothing => String::new(),
         };
-        let words = line.split_whitespace().chain([&*self.program, "add"]);
+        let set = self.path(set);
+        let words = line.split_whitespace();
+        let words = words.chain([&*self.program, "add", &set]);
         let mut words = words.map(|it| {
             if it == "ringctl" {
                 binaries().ringctl

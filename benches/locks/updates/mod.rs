@@ -18,16 +18,16 @@ use clap::{Args, CommandFactory, ValueEnum, value_parser};
 use ring_segment::Rng;
 
 use faults::Fault;
-use locks::{Lock, Locks};
+use locks::{Lock, Locks, Target};
 pub(crate) use trial::Addition;
 
 /// Count the updates that are lost under a lock during faults.
 ///
-/// Two clients on every node add elements to one set in a shared file. Each client takes the lock, reads the set and
-/// works for a while. Then it writes the set with its new element, and releases the lock. During this time, faults
-/// affect nodes whose clients are at work. Each fault lasts longer than every timeout. At the end the set must contain
-/// every element whose client exited with 0. A missing element is a lost update: two clients held the lock at the same
-/// time.
+/// Two clients on every node add elements to a set in a shared file. Each client takes the lock, reads the set and
+/// works for a while. Then it writes the set with its new element, and releases the lock. With --names, there are
+/// several sets with separate locks, and each client chooses a set at random. During this time, faults affect nodes
+/// whose clients are at work. Each fault lasts longer than every timeout. At the end, a set must contain every element
+/// whose client exited with 0. A missing element is a lost update: two clients held the same lock at the same time.
 ///
 /// Exit codes: 0 if no update is lost, 1 if updates are lost, 2 or 101 if the run itself fails.
 #[derive(Debug, Args)]
@@ -38,6 +38,9 @@ pub(crate) struct Options {
     /// Faults. Each fault gets a new set, and lasts for SECONDS.
     #[arg(long, value_delimiter = ',', default_value = "all")]
     faults: Vec<Fault>,
+    /// Number of named locks, each with a set [default: one lock, which is the ring's token for ringd]
+    #[arg(long, value_parser = value_parser!(u8).range(1..))]
+    names: Option<u8>,
     /// Number of nodes. Etcd usually has 3.
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u8).range(2..=200))]
     nodes: u8,
@@ -51,8 +54,8 @@ pub(crate) struct Options {
 
 impl Options {
     /// Returns the faults to cause. Exits if a fault cannot affect this lock.
-    fn kinds(&self) -> Vec<Fault> {
-        let mut known = self.lock.fault_settings().0.to_vec();
+    fn kinds(&self, target: &Target) -> Vec<Fault> {
+        let mut known = target.fault_settings().0.to_vec();
         if known.len() > 1 {
             known.push(Fault::Mixed);
         }
@@ -84,14 +87,15 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 }
 
 fn count_lost(options: &Options) -> Result<usize> {
-    let (kinds, nodes) = (options.kinds(), usize::from(options.nodes));
+    let target = Target::new(options.lock, options.names);
+    let (kinds, nodes) = (options.kinds(&target), usize::from(options.nodes));
     ring_segment::enter_beside_others()?;
     let seed = options.seed.unwrap_or_else(|| Rng::new().u64(..1_000_000));
     let mut chance = Rng::with_seed(seed);
-    let locks = Locks::start(options.lock, nodes)?;
+    let locks = Locks::start(target, nodes)?;
     let time = Duration::from_secs_f64(options.seconds);
-    let lock = name(&options.lock);
-    println!("{lock}: {nodes} nodes, {time:?} a fault, seed {seed}\n");
+    let (lock, sets) = (name(&options.lock), locks.target.sets.len());
+    println!("{lock}: {nodes} nodes, {sets} sets, {time:?} a fault, seed {seed}\n");
     println!("| fault | times | tried | acknowledged | lost | unconfirmed |");
     println!("|---|---:|---:|---:|---:|---:|");
     let (mut all, mut losses) = (0, Vec::new());

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use nix::sys::signal::Signal;
 use ring_segment::{Rng, limit};
@@ -19,7 +19,6 @@ use super::processes::send;
 use crate::rivals::Server;
 
 const CLIENTS_PER_NODE: usize = 2;
-const SET_FILE: &str = "set";
 /// Longest time that a client usually works on the set, in seconds.
 const SHORT_WORK: f64 = 0.05;
 const LONG_WORK_SHARE: f64 = 0.1;
@@ -60,10 +59,12 @@ pub(super) struct Outcome {
     pub(super) unconfirmed: usize,
 }
 
-/// Lets clients on every node add elements to one set during a fault, and counts the updates.
+/// Lets clients on every node add elements to the sets during a fault, and counts the updates.
 pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) -> Result<Outcome> {
     locks.wait_until_ready()?;
-    File::create(locks.path(SET_FILE))?;
+    for set in &locks.target.sets {
+        File::create(locks.path(set))?;
+    }
     let (over, tried) = (AtomicBool::new(false), AtomicU64::new(0));
     let (faults, acknowledged) = thread::scope(|scope| {
         let places = (0..locks.nodes().len()).flat_map(|node| [node; CLIENTS_PER_NODE]);
@@ -82,9 +83,12 @@ pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) 
     limit::wait_until("the end of the last work", || {
         locks.working_processes().is_empty()
     });
-    let text = fs::read_to_string(locks.path(SET_FILE))?;
-    let elements = text.lines().map(str::parse);
-    let there = elements.collect::<Result<BTreeSet<u64>, _>>()?;
+    let mut there = BTreeSet::new();
+    for set in &locks.target.sets {
+        for element in fs::read_to_string(locks.path(set))?.lines() {
+            there.insert(element.parse::<u64>()?);
+        }
+    }
     let mut lost = acknowledged.clone();
     lost.retain(|(element, _)| !there.contains(element));
     Ok(Outcome {
@@ -96,7 +100,7 @@ pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) 
     })
 }
 
-/// Adds elements one by one, and returns the acknowledged elements.
+/// Adds elements to random sets one by one, and returns the acknowledged elements.
 fn add_elements(
     locks: &Locks,
     node: usize,
@@ -104,21 +108,21 @@ fn add_elements(
     over: &AtomicBool,
     mut chance: Rng,
 ) -> Result<Vec<(u64, Instant)>> {
-    let set = locks.path(SET_FILE);
     let mut log = File::options();
     let log = log
         .create(true)
         .append(true)
         .open(locks.path(CLIENTS_LOG))?;
-    let (_, _, longest_work) = locks.lock.fault_settings();
+    let (_, _, longest_work) = locks.target.fault_settings();
     let mut acknowledged = Vec::new();
     while !over.load(Ordering::Relaxed) {
         let element = tried.fetch_add(1, Ordering::Relaxed);
         let is_long = chance.f64() < LONG_WORK_SHARE;
         let longest = if is_long { longest_work } else { SHORT_WORK };
         let seconds = draw_time(0.0..longest, &mut chance).as_secs_f64();
-        let mut command = locks.command(node);
-        command.args([&*set, &element.to_string(), &seconds.to_string()]);
+        let set = chance.choice(&locks.target.sets).context("a set")?;
+        let mut command = locks.command(node, set);
+        command.args([element.to_string(), seconds.to_string()]);
         command.stdout(log.try_clone()?).stderr(log.try_clone()?);
         let mut client = locks.nodes()[node].ns().spawn(&mut command)?;
         if client.wait()?.success() {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use ring_config::Configured;
 use ring_host::{History, Host, NodeHealth, Onlookers, Program};
 use ring_process::{capabilities, runtime_directory};
 use ring_proto::andrews::{Andrews, OptionsError};
@@ -41,7 +42,8 @@ const DATAGRAM_BYTES_MAX: usize = datagrams::MAX_DATAGRAM;
 ///
 /// # Errors
 /// Returns an error if the node cannot start, or if a system call fails that never fails on a healthy system.
-pub fn run(options: &Options) -> Result<(), ring_host::Error> {
+pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
+    let options = configured.options();
     if options.database.has_password() {
         return Err(ring_host::Error::Usage(PASSWORD_REFUSAL.to_owned()));
     }

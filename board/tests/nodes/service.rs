@@ -9,7 +9,7 @@ use super::test_ring::binaries;
 
 const UNIT: &str = "ring-board@1";
 const PAGE: &str = include_str!("../../../docs/board/operate.md");
-const RECIPE: &str = "sudo install -m 644 systemd/ringd.sysusers";
+const RECIPE: &str = "sudo install -m 644 systemd/ring-board.sysusers";
 const ADDRESS: &str = "192.0.2.1";
 
 pub(crate) fn tests() -> Vec<Test> {

@@ -35,6 +35,7 @@
 //!     version: Version { major: 0, minor: 1, patch: 0 },
 //!     unheard: Some(MacAddr([2, 0, 0, 0, 0, 7])),
 //!     work: Some(Work { held: 1_000_000_000, program: "backup" }),
+//!     host_name: None,
 //! };
 //! assert_eq!(frame.card, Some(card));
 //! # let mut buf = [0xaa; lab2::FRAME_LEN_MAX];
@@ -82,6 +83,9 @@ pub struct Card<'a> {
     /// The program that holds the author's token. The program is `None` if the author has no token, or if no program
     /// holds the token.
     pub work: Option<Work<'a>>,
+    /// Name of the author's machine, a legal [host name](super::host_name::is_host_name). Only some frames have it. The
+    /// name is not next to the other fields in the frame: it is the [last trailer](super::host_name).
+    pub host_name: Option<&'a str>,
 }
 
 /// The version of a member's program.
@@ -120,7 +124,7 @@ pub fn shorten(program: &str) -> &str {
 }
 
 impl<'a> Card<'a> {
-    /// Returns the length of the card in bytes.
+    /// Returns the length of the card without the host name, in bytes.
     pub const fn encoded_len(&self) -> usize {
         let program = match self.work {
             Some(work) => work.program.len(),
@@ -131,16 +135,19 @@ impl<'a> Card<'a> {
 
     #[inline]
     pub(super) fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        let layout = reader.trailer(|layout: &CardLayout| layout.mark == MARK)?;
+        // An illegal card is padding, so the reader must not move behind a part of it.
+        let mut ahead = reader.clone();
+        let layout = ahead.trailer(|layout: &CardLayout| layout.mark == MARK)?;
         let len = usize::from(layout.program_len);
         if len > MAX_PROGRAM_LEN {
             return None;
         }
-        let program = core::str::from_utf8(reader.bytes(Field::Program, len).ok()?).ok()?;
+        let program = core::str::from_utf8(ahead.bytes(Field::Program, len).ok()?).ok()?;
         let held = layout.held.get();
         if held == NOT_HELD && len > 0 {
             return None;
         }
+        *reader = ahead;
         Some(Self {
             version: Version {
                 major: layout.major.get(),
@@ -149,6 +156,7 @@ impl<'a> Card<'a> {
             },
             unheard: Some(layout.unheard).filter(|&mac| mac != MacAddr::default()),
             work: (held != NOT_HELD).then_some(Work { held, program }),
+            host_name: None,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Whole frames: Ethernet header, message header and message.
 
 use super::parts::{EthernetHeader, HeaderLayout, PreludeLayout};
-use super::{Card, ETHERNET_HEADER_LEN, Kind, Message, Profile};
+use super::{Card, ETHERNET_HEADER_LEN, Kind, LocksStanding, Message, Profile, host_name};
 use crate::reader::Reader;
 use crate::writer::{self, Writer};
 use crate::{DecodeError, EncodeError, Field, MacAddr, Problem};
@@ -19,6 +19,8 @@ pub struct Frame<'a> {
     pub profile: Option<Profile>,
     /// The author's card. It exists only together with a profile.
     pub card: Option<Card<'a>>,
+    /// The author's standing.
+    pub locks: Option<LocksStanding>,
 }
 
 impl PreludeLayout {
@@ -64,12 +66,18 @@ impl<'a> Frame<'a> {
         let kind = prelude.validate()?;
         let message = Message::read(kind, &mut reader)?;
         let profile = Profile::read(kind, &mut reader);
+        let card = profile.and_then(|_| Card::read(&mut reader));
+        let locks = LocksStanding::read(kind, &mut reader);
         Ok(Self {
             destination: prelude.ethernet.destination,
             author: prelude.header.author,
             message,
             profile,
-            card: profile.and_then(|_| Card::read(&mut reader)),
+            card: card.map(|card| Card {
+                host_name: host_name::read(&mut reader),
+                ..card
+            }),
+            locks,
         })
     }
 
@@ -109,6 +117,12 @@ impl<'a> Frame<'a> {
         if let Some(card) = self.card {
             writer.require(self.profile.is_some(), Field::Card);
             card.write(writer);
+        }
+        if let Some(locks) = self.locks {
+            locks.write(self.message.kind(), writer);
+        }
+        if let Some(name) = self.card.and_then(|card| card.host_name) {
+            host_name::write(name, writer);
         }
     }
 }

@@ -1,11 +1,12 @@
-//! The eleven messages.
+//! The thirteen messages.
 
 use super::{
-    Digest, Member, Promise, Purpose, Stamp, Token, forget, generating_token, ping, ring_members,
-    stamps, take_token, token_is_here, token_was_here_recently,
+    Digest, LockRecord, LocksPurpose, Member, Promise, Purpose, Stamp, Token, forget,
+    generating_token, locks, locks_question, ping, ring_members, stamps, take_token, token_is_here,
+    token_was_here_recently,
 };
-use crate::MacAddr;
 use crate::messages::messages;
+use crate::{MacAddr, U64};
 
 messages! {
     /// The kind of a message: the first byte after the Ethernet header.
@@ -98,4 +99,35 @@ messages! {
         /// Their addresses, at most [`FORGOTTEN_PER_FRAME_MAX`](super::FORGOTTEN_PER_FRAME_MAX).
         members: &'a [MacAddr],
     } in forget;
+
+    /// Records of named locks.
+    12 "LOCKS" Locks {
+        /// The token of the version that the frame describes, or the strongest token that the author knows.
+        token: Token,
+        /// The number of the change under this token, or the number of a renewal. The answer to a renewal repeats it.
+        serial: u64,
+        /// The purpose of the frame.
+        purpose: LocksPurpose,
+        /// The table: 0 for the grades `alone` and `all-heard`, 2 for the grade `quorum`.
+        grade: u8,
+        /// The sum of the hashes of all records that the author knows. For a renewal: of the records of one member.
+        digest: u64,
+        /// In a part: the first key of the range. In a change: 1 if one agreement completes a majority, or 0.
+        from: u64,
+        /// In a part: the last key of the range. In a change: the number of records in later frames.
+        to: u64,
+        /// The records in this frame, at most [`LOCKS_PER_FRAME_MAX`](super::LOCKS_PER_FRAME_MAX).
+        locks: &'a [LockRecord],
+    } in locks;
+
+    /// Question for the records of locks that the author does not have.
+    13 "LOCKS_QUESTION" LocksQuestion {
+        /// The table: 0 for the grades `alone` and `all-heard`, 2 for the grade `quorum`.
+        grade: u8,
+        /// The first key that the author wants.
+        from: u64,
+        /// The sums of the hashes of the author's records in equal ranges of keys, exactly
+        /// [`LOCK_SUMS`](super::LOCK_SUMS).
+        sums: &'a [U64],
+    } in locks_question;
 }

@@ -3,6 +3,8 @@
 //! A frame consists of an Ethernet II header, the message's header of 8 bytes, and the fields of its kind. Integers are
 //! big-endian. Ethernet pads short payloads, so the decoder ignores bytes after the message. Each kind has a module
 //! with its layout and a worked example. A [`profile`] and a [`card`] may follow the kinds that are mostly broadcast.
+//! The author's [standing](locks_standing) may follow TAKE_TOKEN, TOKEN_IS_HERE and PING. A [`host_name`] may follow a
+//! card.
 //!
 //! # Refused frames
 //! The decoder makes the checks in this order, and reports the first check that fails. The field and the problem
@@ -11,7 +13,7 @@
 //! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
 //! |---|---|---|
 //! | any | `Truncated` | the frame is shorter than its kind needs |
-//! | `kind` | `Unknown` | not a number from 1 to 11 |
+//! | `kind` | `Unknown` | not a number from 1 to 13 |
 //! | `reserved` | `Reserved` | a value other than 0 |
 //! | `messageAuthorMAC` | `NotUnicast` | all zero, or a group address (broadcast included) |
 //! | `messageAuthorMAC` | `NotTheSource` | an address other than the Ethernet source |
@@ -24,6 +26,14 @@
 //! | `name` | `Illegal` | bytes that are no name of a job |
 //! | `runnerMAC` | `NotUnicast` | all zero, or a group address |
 //! | `outcome` | `Illegal` | a number above 3 |
+//! | `locksPurpose` | `Illegal` | a number above 6 |
+//! | `grade` | `Illegal` | a number above 2 |
+//! | `lockCount` | `TooLarge` | a number above [`LOCKS_PER_FRAME_MAX`] |
+//! | `lockName` | `Illegal` | bytes that are no name of a lock |
+//! | `memberMAC` | `NotUnicast` | all zero, or a group address |
+//! | `mode` | `Illegal` | a number above 1 |
+//! | `state` | `Illegal` | a number above 3 |
+//! | `program` | `Illegal` | bytes that are not UTF-8 followed by zeros |
 //!
 //! The encoder refuses the same values.
 
@@ -35,7 +45,11 @@ mod token;
 pub mod card;
 pub mod forget;
 pub mod generating_token;
+pub mod host_name;
 pub mod leaving;
+pub mod locks;
+pub mod locks_question;
+pub mod locks_standing;
 pub mod ping;
 pub mod profile;
 pub mod ring_members;
@@ -48,6 +62,11 @@ pub mod where_is_token;
 
 pub use card::{Card, Version, Work};
 pub use frame::Frame;
+pub use host_name::{HOST_NAME_LEN_MAX, is_host_name};
+pub use locks::{
+    LockMode, LockRecord, LockState, LocksPurpose, MAX_LOCK_NAME_LEN, MAX_LOCK_PROGRAM_LEN,
+};
+pub use locks_standing::LocksStanding;
 pub use message::{Kind, Message};
 pub use parts::EthernetHeader;
 pub use ping::Promise;
@@ -66,6 +85,10 @@ pub const DATA_LEN_MAX: usize = 1024;
 pub const MEMBERS_PER_FRAME_MAX: usize = 66;
 /// Largest number of stamps in one STAMPS frame, so that the frame fits an MTU of 1500.
 pub const STAMPS_PER_FRAME_MAX: usize = 19;
+/// Largest number of records in one LOCKS frame, so that the frame fits an MTU of 1500.
+pub const LOCKS_PER_FRAME_MAX: usize = 9;
+/// Number of sums in a LOCKS_QUESTION frame.
+pub const LOCK_SUMS: usize = 64;
 /// Largest number of members in one FORGET frame.
 pub const FORGOTTEN_PER_FRAME_MAX: usize = 64;
 /// The largest legal progress. The codec refuses larger values.

@@ -200,8 +200,8 @@ impl Stamp {
     }
 }
 
-/// Whether these bytes are a job's name: one or more graphic ASCII characters, followed only by zeros.
-pub fn is_name(name: &[u8; MAX_NAME_LEN]) -> bool {
+/// Whether these bytes are the name of a job or a lock: one or more graphic ASCII characters, followed only by zeros.
+pub fn is_name<const N: usize>(name: &[u8; N]) -> bool {
     let len = name.iter().take_while(|byte| byte.is_ascii_graphic());
     let len = len.count();
     len > 0 && name[len..].iter().all(|&byte| byte == 0)

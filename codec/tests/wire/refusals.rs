@@ -5,7 +5,7 @@ use ring_codec::andrews::{self, Election};
 use ring_codec::ftn::{self, Assignment, Holders, Token};
 use ring_codec::jitterbug::{self, Node};
 use ring_codec::lab2::{self, Digest, Member};
-use ring_codec::{DecodeError, EncodeError, Field, MacAddr, Problem, StreamState, U32};
+use ring_codec::{DecodeError, EncodeError, Field, MacAddr, Problem, StreamState, U32, U64};
 
 use crate::corpus;
 
@@ -40,7 +40,7 @@ fn check_refusals(format: &str, rows: &str, error: impl Fn(&[u8]) -> Option<Deco
 fn lab2() {
     let rows = "
         leaving 14 00 Kind 14 Unknown { value: 0 }
-        leaving 14 0c Kind 14 Unknown { value: 12 }
+        leaving 14 0e Kind 14 Unknown { value: 14 }
         leaving 15 01 Reserved 15 Reserved { value: 1 }
         ping 16 000000000000 MessageAuthorMAC 16 NotUnicast
         ping 16 ffffffffffff MessageAuthorMAC 16 NotUnicast
@@ -66,6 +66,22 @@ fn lab2() {
         stamps 87 8000000000000000 Progress 87 TooLarge { value: 9223372036854775808, max: 9223372036854775807 }
         stamps 99 01 RunnerMAC 99 NotUnicast
         stamps 105 04 Outcome 105 Illegal { value: 4 }
+        locks 22 8000000000000000 Progress 22 TooLarge { value: 2^63, max: 2^63 - 1 }
+        locks 48 07 LocksPurpose 48 Illegal { value: 7 }
+        locks 49 03 Grade 49 Illegal { value: 3 }
+        locks 74 000a LockCount 74 TooLarge { value: 10, max: 9 }
+        locks 76 00 LockName 76 Illegal { value: 0 }
+        locks 76 20 LockName 76 Illegal { value: 32 }
+        locks 139 01 LockName 76 Illegal { value: 100 }
+        locks 140 000000000000 MemberMAC 140 NotUnicast
+        locks 140 01 MemberMAC 140 NotUnicast
+        locks 154 02 Mode 154 Illegal { value: 2 }
+        locks 155 03 Grade 155 Illegal { value: 3 }
+        locks 156 04 State 156 Illegal { value: 4 }
+        locks 165 8000000000000000 Progress 165 TooLarge { value: 2^63, max: 2^63 - 1 }
+        locks 199 ff Program 199 Illegal { value: 255 }
+        locks_question 22 03 Grade 22 Illegal { value: 3 }
+        locks 222 01 Program 199 Illegal { value: 98 }
     ";
     check_refusals("lab2", rows, |bytes| lab2::Frame::decode(bytes).err());
 }
@@ -261,6 +277,7 @@ fn lab2_refusal(author: MacAddr, message: lab2::Message<'_>) -> EncodeError {
         message,
         profile: None,
         card: None,
+        locks: None,
     };
     let mut buf = [0xa5; 4096];
     let error = frame.encode(lab2::ETHERTYPE, &mut buf).unwrap_err();
@@ -316,6 +333,7 @@ fn lab2_encoder_refuses_what_the_decoder_refuses() {
         message: lab2::Message::Leaving,
         profile: Some(PROFILE),
         card: None,
+        locks: None,
     };
     let refusal = |frame: lab2::Frame<'_>| frame.encode(lab2::ETHERTYPE, &mut [0; 200]);
     assert_eq!(refusal(frame), Err(illegal(Field::Profile)));
@@ -346,6 +364,219 @@ fn lab2_encoder_refuses_what_the_decoder_refuses() {
     };
     let error = card_refusal(Some(PROFILE), Some(long));
     assert_eq!(error, Err(too_long(Field::Program, 65, 64)));
+    let name_refusal = |name| {
+        refusal(lab2::Frame {
+            profile: Some(PROFILE),
+            card: Some(lab2::Card {
+                host_name: Some(name),
+                ..CARD
+            }),
+            ..question
+        })
+    };
+    assert_eq!(
+        name_refusal(&program),
+        Err(too_long(Field::HostName, 65, 64))
+    );
+    for name in ["", "a b", "a\u{1b}[2J", "b\u{fc}ro"] {
+        assert_eq!(name_refusal(name), Err(illegal(Field::HostName)), "{name}");
+    }
+    let with_standing = lab2::Frame {
+        locks: Some(STANDING),
+        ..question
+    };
+    assert_eq!(refusal(with_standing), Err(illegal(Field::Standing)));
+}
+
+#[test]
+fn lab2_encoder_refuses_illegal_records_of_locks() {
+    let bytes = corpus::seed("lab2", "locks");
+    let lab2::Message::Locks {
+        token,
+        locks: &[legal],
+        ..
+    } = lab2::Frame::decode(&bytes).unwrap().message
+    else {
+        panic!("the example has one record");
+    };
+    let refusal = |grade, locks: &[lab2::LockRecord]| {
+        let message = lab2::Message::Locks {
+            token,
+            serial: 1,
+            purpose: lab2::LocksPurpose::Part,
+            grade,
+            digest: 0,
+            from: 0,
+            to: 0,
+            locks,
+        };
+        lab2_refusal(AUTHOR, message)
+    };
+    let changed = |change: fn(&mut lab2::LockRecord)| {
+        let mut lock = legal;
+        change(&mut lock);
+        refusal(0, &[legal, lock])
+    };
+    let illegal = |field| EncodeError::Illegal { field };
+    assert_eq!(refusal(3, &[]), illegal(Field::Grade));
+    assert_eq!(changed(|it| it.name[0] = 0), illegal(Field::LockName));
+    assert_eq!(changed(|it| it.member.0[0] = 1), illegal(Field::MemberMAC));
+    assert_eq!(changed(|it| it.mode = 2), illegal(Field::Mode));
+    assert_eq!(changed(|it| it.grade = 3), illegal(Field::Grade));
+    assert_eq!(changed(|it| it.state = 4), illegal(Field::State));
+    assert_eq!(
+        changed(|it| it.progress = u64::MAX.into()),
+        illegal(Field::Progress)
+    );
+    assert_eq!(changed(|it| it.program[0] = 0), illegal(Field::Program));
+    let (field, len, max) = (Field::Locks, 10, lab2::LOCKS_PER_FRAME_MAX);
+    let too_long = EncodeError::TooLong { field, len, max };
+    assert_eq!(refusal(0, &[legal; 10]), too_long);
+    for len in [0, 63, 65] {
+        let sums = &vec![U64::new(1); len];
+        let (grade, from) = (2, 0);
+        let question = lab2::Message::LocksQuestion { grade, from, sums };
+        assert_eq!(lab2_refusal(AUTHOR, question), illegal(Field::Sums));
+    }
+}
+
+#[test]
+fn lab2_shortens_a_program_in_a_record_between_characters() {
+    let text = |program: &str| {
+        let packed = lab2::locks::pack_program(program);
+        String::from_utf8(packed.to_vec()).unwrap()
+    };
+    assert_eq!(text(""), "\0".repeat(24));
+    assert_eq!(text("a\0b"), format!("a{}", "\0".repeat(23)));
+    assert_eq!(text(&"x".repeat(30)), "x".repeat(24));
+    assert_eq!(text(&"\u{e9}".repeat(30)), "\u{e9}".repeat(12));
+    assert_eq!(
+        text(&format!("x{}", "\u{e9}".repeat(30))),
+        format!("x{}\0", "\u{e9}".repeat(11))
+    );
+}
+
+const STANDING: lab2::LocksStanding = lab2::LocksStanding {
+    token: lab2::Token {
+        progress: 1,
+        author: AUTHOR,
+        number: 1,
+    },
+    change: 2,
+    quorum: 3,
+    others: 4,
+    settles: lab2::LocksStanding::NOT_KNOWN,
+};
+
+/// Returns this frame with a standing, after it was encoded and decoded.
+fn check_standing(frame: &lab2::Frame<'_>) -> Vec<u8> {
+    let plain_len = frame.encoded_len();
+    let frame = lab2::Frame {
+        locks: Some(STANDING),
+        ..*frame
+    };
+    let mut buf = [0xa5; lab2::FRAME_LEN_MAX];
+    let len = frame.encode(lab2::ETHERTYPE, &mut buf).unwrap();
+    assert_eq!(len, plain_len + lab2::LocksStanding::LEN);
+    assert_eq!(lab2::Frame::decode(&buf[..len]), Ok(frame));
+    let plain = lab2::Frame {
+        locks: None,
+        ..frame
+    };
+    let cut = lab2::Frame::decode(&buf[..len - 1]);
+    assert_eq!(cut, Ok(plain), "an incomplete standing is not padding");
+    buf[plain_len] ^= 1;
+    let padding = lab2::Frame::decode(&buf[..len]);
+    assert_eq!(padding, Ok(plain), "padding is a standing");
+    buf[plain_len] ^= 1;
+    buf[..len].to_vec()
+}
+
+#[test]
+fn lab2_reads_a_standing_after_all_other_parts() {
+    for seed in [
+        "take_token",
+        "token_is_here",
+        "token_is_here_with_beat",
+        "ping",
+        "ping_with_promise",
+    ] {
+        let bytes = corpus::seed("lab2", seed);
+        let plain = lab2::Frame::decode(&bytes).unwrap();
+        assert_eq!(plain.locks, None, "{seed}");
+        check_standing(&plain);
+        if seed == "take_token" {
+            continue;
+        }
+        let with_profile = lab2::Frame {
+            profile: Some(PROFILE),
+            ..plain
+        };
+        check_standing(&with_profile);
+        let program = "backup";
+        let work = Some(lab2::Work { held: 1, program });
+        let with_card = lab2::Frame {
+            card: Some(lab2::Card { work, ..CARD }),
+            ..with_profile
+        };
+        let mut bytes = check_standing(&with_card);
+        // A standing after bytes that are no card is padding too.
+        let text = bytes.len() - lab2::LocksStanding::LEN - program.len();
+        bytes[text] = 0xff;
+        let frame = lab2::Frame::decode(&bytes);
+        assert_eq!(frame, Ok(with_profile), "{seed}");
+    }
+    let mut bytes = check_standing(&lab2::Frame::decode(&corpus::seed("lab2", "ping")).unwrap());
+    let token = bytes.len() - lab2::LocksStanding::LEN + 4;
+    bytes[token] = 0x80;
+    let frame = lab2::Frame::decode(&bytes).unwrap();
+    assert_eq!(frame.locks, None, "a standing has an illegal token");
+}
+
+#[test]
+fn lab2_reads_no_standing_after_other_messages() {
+    let standing = corpus::seed("lab2", "take_token_with_standing")[56..].to_vec();
+    for seed in ["where_is_token", "leaving", "locks", "locks_question"] {
+        let bytes = [corpus::seed("lab2", seed), standing.clone()].concat();
+        assert_eq!(lab2::Frame::decode(&bytes).unwrap().locks, None, "{seed}");
+    }
+}
+
+#[test]
+fn lab2_frames_with_all_parts_have_at_most_the_maximum_length() {
+    let program = &"x".repeat(64);
+    let work = Some(lab2::Work { held: 1, program });
+    let token = lab2::Token {
+        progress: 1,
+        author: AUTHOR,
+        number: 1,
+    };
+    let longest = lab2::Frame {
+        destination: MacAddr::BROADCAST,
+        author: AUTHOR,
+        message: lab2::Message::TokenIsHere {
+            token,
+            digest: DIGEST,
+            data: &[7; lab2::DATA_LEN_MAX],
+            beat: Some(1),
+        },
+        profile: Some(PROFILE),
+        card: Some(lab2::Card {
+            work,
+            host_name: Some(program),
+            ..CARD
+        }),
+        locks: Some(STANDING),
+    };
+    let mut buf = [0xa5; lab2::FRAME_LEN_MAX];
+    let len = longest.encode(lab2::ETHERTYPE, &mut buf).unwrap();
+    assert_eq!(lab2::Frame::decode(&buf[..len]), Ok(longest));
+    let mut full = change_bytes("lab2", "locks", 74, &[0, 9]);
+    let record = full[76..].to_vec();
+    full.extend(record.repeat(8));
+    assert!(lab2::Frame::decode(&full).is_ok());
+    assert_eq!(full.len(), lab2::ETHERNET_HEADER_LEN + 1385);
+    assert!(full.len() <= lab2::FRAME_LEN_MAX);
 }
 
 const CARD: lab2::Card<'_> = lab2::Card {
@@ -356,6 +587,7 @@ const CARD: lab2::Card<'_> = lab2::Card {
     },
     unheard: None,
     work: None,
+    host_name: None,
 };
 
 #[test]
@@ -385,6 +617,83 @@ fn lab2_reads_an_illegal_card_as_padding() {
     }
     let cut = lab2::Frame::decode(&bytes[..bytes.len() - 1]).unwrap();
     assert_eq!((cut.profile, cut.card), (whole.profile, None));
+}
+
+/// Returns a frame with all other parts and this host name.
+fn with_host_name(name: &str) -> Vec<u8> {
+    let ping = corpus::seed("lab2", "ping_with_promise");
+    let program = "backup";
+    let frame = lab2::Frame {
+        profile: Some(PROFILE),
+        card: Some(lab2::Card {
+            work: Some(lab2::Work { held: 1, program }),
+            host_name: Some(name),
+            ..CARD
+        }),
+        locks: Some(STANDING),
+        ..lab2::Frame::decode(&ping).unwrap()
+    };
+    let mut buf = [0xa5; lab2::FRAME_LEN_MAX];
+    let len = frame.encode(lab2::ETHERTYPE, &mut buf).unwrap();
+    assert_eq!(len, frame.encoded_len());
+    assert_eq!(lab2::Frame::decode(&buf[..len]), Ok(frame));
+    buf[..len].to_vec()
+}
+
+/// Receivers that do not know host names read all bytes before the host name, and ignore the rest.
+#[test]
+fn lab2_host_names_follow_all_parts_that_older_receivers_know() {
+    for name in ["db1", "a", &"x".repeat(64), "Rack-7_b.lab"] {
+        let bytes = with_host_name(name);
+        let whole = lab2::Frame::decode(&bytes).unwrap();
+        let without = lab2::Frame {
+            card: whole.card.map(|card| lab2::Card {
+                host_name: None,
+                ..card
+            }),
+            ..whole
+        };
+        let before = bytes.len() - 5 - name.len();
+        assert_eq!(without.encoded_len(), before, "{name}");
+        for len in before..bytes.len() {
+            assert_eq!(lab2::Frame::decode(&bytes[..len]), Ok(without), "{len}");
+        }
+    }
+}
+
+#[test]
+fn lab2_reads_an_illegal_host_name_as_padding() {
+    let bytes = with_host_name("db1");
+    let before = bytes.len() - 8;
+    // An illegal mark, illegal lengths, a control character, a blank, text that is not ASCII, and a
+    // wrong first character.
+    for (at, to) in [
+        (0, &b"RGDX"[..]),
+        (4, &[0]),
+        (4, &[4]),
+        (5, &[0x1b]),
+        (6, b" "),
+        (6, &[0x7f]),
+        (6, &[0xc3, 0xbc]),
+        (5, b"("),
+        (5, b"-"),
+        (5, b"."),
+    ] {
+        let mut illegal = bytes.clone();
+        illegal[before + at..before + at + to.len()].copy_from_slice(to);
+        let frame = lab2::Frame::decode(&illegal).unwrap();
+        assert_eq!(frame.encoded_len(), before, "{to:x?} at {at}");
+        assert_eq!(frame.card.unwrap().host_name, None);
+    }
+    // After an illegal standing, the host name is not at its place.
+    let standing = before - lab2::LocksStanding::LEN;
+    let mut illegal = bytes.clone();
+    illegal[standing + 4] = 0x80;
+    let frame = lab2::Frame::decode(&illegal).unwrap();
+    assert_eq!((frame.locks, frame.encoded_len()), (None, standing));
+    let long = [&bytes[..before], b"RGD5\x41", &[b'a'; 65]].concat();
+    let card = lab2::Frame::decode(&long).unwrap().card.unwrap();
+    assert_eq!(card.host_name, None);
 }
 
 const PROFILE: lab2::Profile = lab2::Profile {

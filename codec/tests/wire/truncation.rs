@@ -6,6 +6,9 @@ use ring_codec::{DecodeError, Problem, StreamState, andrews, ftn, jitterbug, lab
 use crate::checks::FORMATS;
 use crate::{corpus, page};
 
+/// The length of a card without a program.
+const CARD_LEN: usize = 25;
+
 /// The fields of an example in order, as `name:bytes`. `name~bytes` is an integer whose first byte contains its length.
 /// If that first byte is missing, the decoder asks for 1 byte.
 #[derive(Clone)]
@@ -33,8 +36,12 @@ fn lab2() -> Vec<Fields> {
     let recently = format!("{token} holder:6");
     let members = format!("{digest} count:2 members:44");
     let stamps = format!("{token} serial:4 purpose:1 stampsHash:8 stampCount:2 stamps:75");
+    let locks = format!(
+        "{token} serial:8 locksPurpose:1 grade:1 locksHash:8 from:8 to:8 lockCount:2 locks:147"
+    );
     let rows = [
         ("take_token", with_data.as_str()),
+        ("take_token_with_standing", &with_data),
         ("token_is_here", &with_data),
         ("token_is_here_with_beat", &with_data),
         ("ping", &ping),
@@ -43,12 +50,15 @@ fn lab2() -> Vec<Fields> {
         ("where_is_token", ""),
         ("where_is_token_with_profile", ""),
         ("where_is_token_with_card", ""),
+        ("where_is_token_with_host_name", ""),
         ("generating_token", token),
         ("ring_members", &members),
         ("want_token", ""),
         ("leaving", ""),
         ("stamps", &stamps),
         ("forget", "count:2 members:12"),
+        ("locks", &locks),
+        ("locks_question", "grade:1 from:8 sums:512"),
     ];
     fields("lab2", head, &rows)
 }
@@ -215,9 +225,17 @@ fn the_error_for_a_cut_message_names_the_incomplete_field() {
         };
         for have in 0..trailer {
             let cut = lab2::Frame::decode(&bytes[..offset + have]).unwrap();
-            // A card is a separate trailer after a whole profile.
-            let profile = table.seed.ends_with("_with_card") && have >= lab2::Profile::LEN;
-            let expected = offset + if profile { lab2::Profile::LEN } else { 0 };
+            // A card is a separate trailer after a whole profile, and a host name after a whole card.
+            let parts: &[usize] = match table.seed.split_once("_with_") {
+                Some((_, "card")) => &[lab2::Profile::LEN],
+                Some((_, "host_name")) => &[lab2::Profile::LEN, CARD_LEN],
+                _ => &[],
+            };
+            let ends = parts.iter().scan(0, |end, len| {
+                *end += len;
+                Some(*end)
+            });
+            let expected = offset + ends.filter(|&end| end <= have).last().unwrap_or(0);
             assert_eq!(
                 cut.encoded_len(),
                 expected,

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod config;
 mod event;
 mod framing;
 pub mod ftn;
@@ -25,6 +26,7 @@ mod text;
 
 use std::path::PathBuf;
 
+pub use config::{ConfigStatus, OptionSource, OptionStatus};
 pub use event::{EventHead, EventMessage, Snapshot};
 pub use framing::{FramingError, LineBuffer, REQUEST_LEN_MAX, to_line};
 pub use health::{Finding, Health, Trouble, Verdict, troubles};

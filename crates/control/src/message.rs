@@ -169,6 +169,8 @@ pub enum Reply {
     Pending(Pending),
     /// The answer to [`Request::DataGet`].
     Data(TokenData),
+    /// The named locks of a ring. Each system has its own JSON for a lock.
+    Locks(Vec<RawJson>),
     /// The first answer to [`Request::Watch`].
     Snapshot(Box<Snapshot>),
     /// An event. After [`Request::Watch`], the daemon sends event messages without further requests.

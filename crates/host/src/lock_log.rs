@@ -1,5 +1,6 @@
 //! Logs the locks of this machine, each with its holder, its duration and the reason of its end.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ const LONG_LOCK_MIN: Duration = Duration::from_secs(1);
 pub struct HeldLock {
     /// Client that holds the lock.
     pub client: Client,
+    /// Name of the lock; `None` for the token.
+    pub name: Option<String>,
     /// Name that the client gave itself.
     pub label: String,
     /// Job for which the client holds the lock.
@@ -38,9 +41,27 @@ pub struct LockLog {
     grants: RateLimit,
     /// Limit of the lines about locks that are lost before they are [`LONG_LOCK_MIN`] old.
     losses: RateLimit,
-    held: Option<HeldLock>,
-    /// Whether the log contains the grant of the held lock.
+    held: BTreeMap<ClientId, LoggedLock>,
+}
+
+#[derive(Debug)]
+struct LoggedLock {
+    lock: HeldLock,
+    /// Whether the log contains the grant of the lock.
     is_logged: bool,
+}
+
+/// Text for a lock: the token, or a named lock.
+struct LockText<'a>(&'a HeldLock);
+
+impl fmt::Display for LockText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HeldLock { name, token, .. } = self.0;
+        match name {
+            Some(name) => write!(f, "the lock {name} with the token {token}"),
+            None => write!(f, "the token {token}"),
+        }
+    }
 }
 
 impl Default for LockLog {
@@ -49,52 +70,58 @@ impl Default for LockLog {
         Self {
             grants: GRANTS_LIMIT,
             losses: GRANTS_LIMIT,
-            held: None,
-            is_logged: false,
+            held: BTreeMap::new(),
         }
     }
 }
 
 impl LockLog {
-    /// Returns the held lock.
-    pub const fn held(&self) -> Option<&HeldLock> {
-        self.held.as_ref()
+    /// Returns the lock that was granted last, if it is held.
+    pub fn held(&self) -> Option<&HeldLock> {
+        let locks = self.held.values().map(|it| &it.lock);
+        locks.max_by_key(|lock| lock.since)
     }
 
     /// Records a granted lock.
     pub fn on_granted(&mut self, now: Instant, lock: HeldLock) {
-        self.is_logged = self.grants.allow(now);
-        if self.is_logged {
+        let is_logged = self.grants.allow(now);
+        if is_logged {
             self.log_grant(&lock);
         }
-        self.held = Some(lock);
+        self.held
+            .insert(lock.client.id, LoggedLock { lock, is_logged });
     }
 
-    /// Returns the time for the next call of [`log_long_lock`](Self::log_long_lock).
+    /// Returns the time for the next call of [`log_long_locks`](Self::log_long_locks).
     pub fn deadline(&self) -> Option<Instant> {
-        let hidden = self.held.as_ref().filter(|_| !self.is_logged);
-        hidden.map(|lock| lock.since + LONG_LOCK_MIN)
+        let hidden = self.held.values().filter(|it| !it.is_logged);
+        hidden.map(|it| it.lock.since + LONG_LOCK_MIN).min()
     }
 
-    /// Logs the grant of a lock that became long, unless the log already contains the grant.
-    pub fn log_long_lock(&mut self, now: Instant) {
+    /// Logs the grants of locks that became long, unless the log already contains the grants.
+    pub fn log_long_locks(&mut self, now: Instant) {
         if self.deadline().is_none_or(|at| at > now) {
             return;
         }
-        self.is_logged = true;
-        if let Some(lock) = self.held.take() {
-            self.log_grant(&lock);
-            self.held = Some(lock);
+        let is_long = |it: &LoggedLock| it.lock.since + LONG_LOCK_MIN <= now;
+        let mut held = std::mem::take(&mut self.held);
+        for it in held.values_mut() {
+            if !it.is_logged && is_long(it) {
+                it.is_logged = true;
+                self.log_grant(&it.lock);
+            }
         }
+        self.held = held;
     }
 
     fn log_grant(&mut self, lock: &HeldLock) {
         let more = HiddenLocks(self.grants.take_refused());
         let (client, label, job, token) = (&lock.client, &lock.label, &lock.job, &lock.token);
         let (pid, uid, user) = (client.pid, client.uid, client.user_name());
+        let (name, text) = (&lock.name, LockText(lock));
         info!(
             event = events::LOCK_GRANTED,
-            label, job, pid, uid, user, token, "{label:?} ({client}) holds the token {token}{more}"
+            name, label, job, pid, uid, user, token, "{label:?} ({client}) holds {text}{more}"
         );
     }
 
@@ -106,17 +133,19 @@ impl LockLog {
         client: ClientId,
         exit: Option<u8>,
     ) -> Option<HeldLock> {
-        let lock = self.held.take_if(|lock| lock.client.id == client)?;
+        let LoggedLock { lock, is_logged } = self.held.remove(&client)?;
         let held = now.since(lock.since);
-        if !self.is_logged && held < LONG_LOCK_MIN {
+        if !is_logged && held < LONG_LOCK_MIN {
             return Some(lock);
         }
         let (client, label, job, token) = (&lock.client, &lock.label, &lock.job, &lock.token);
         let (pid, uid, user) = (client.pid, client.uid, client.user_name());
         let (held_ns, held) = (nanos(held), format_duration(held));
         let code = exit.map_or_else(String::new, |exit| format!(", exit code {exit}"));
+        let (name, text) = (&lock.name, LockText(&lock));
         info!(
             event = events::LOCK_RELEASED,
+            name,
             label,
             job,
             pid,
@@ -125,7 +154,7 @@ impl LockLog {
             token,
             held_ns,
             exit,
-            "{label:?} ({client}) has released the token {token} after {held}{code}"
+            "{label:?} ({client}) has released {text} after {held}{code}"
         );
         Some(lock)
     }
@@ -139,18 +168,20 @@ impl LockLog {
         (reason, text): (&str, &str),
         is_wrong: bool,
     ) {
-        let Some(lock) = self.held.take_if(|lock| lock.client.id == client) else {
+        let Some(LoggedLock { lock, is_logged }) = self.held.remove(&client) else {
             return;
         };
+        let text_of_lock = LockText(&lock);
         let HeldLock {
             client,
+            name,
             label,
             job,
             token,
             since,
-        } = lock;
-        let held = now.since(since);
-        if !self.is_logged && held < LONG_LOCK_MIN && !self.losses.allow(now) {
+        } = &lock;
+        let held = now.since(*since);
+        if !is_logged && held < LONG_LOCK_MIN && !self.losses.allow(now) {
             return;
         }
         let (pid, uid, user) = (client.pid, client.uid, client.user_name());
@@ -159,6 +190,7 @@ impl LockLog {
             ($level:ident) => {
                 $level!(
                     event = events::LOCK_LOST,
+                    name,
                     label,
                     job,
                     pid,
@@ -167,7 +199,7 @@ impl LockLog {
                     token,
                     held_ns,
                     reason,
-                    "{label:?} ({client}) has lost the token {token} after {held}: {text}"
+                    "{label:?} ({client}) has lost {text_of_lock} after {held}: {text}"
                 )
             };
         }

@@ -63,7 +63,8 @@ pub struct Holder<R, O, T> {
 }
 
 impl<R, O, T> Holder<R, O, T> {
-    fn deadline(&self) -> Option<Instant> {
+    /// Returns the time of the next notice to the client, or of the end of its lock.
+    pub fn deadline(&self) -> Option<Instant> {
         self.ended_at().or_else(|| Some(self.notice_at()?.0))
     }
 

@@ -1,8 +1,9 @@
-//! Names of machines for log lines. The MAC addresses in the lines identify the machines.
+//! Names of machines. MAC addresses identify the machines. A log line gets a name from the files of this machine or,
+//! without such a name, the host name that the machine announced.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ring_text::{Names, has_mac, name_macs};
@@ -10,12 +11,35 @@ use ring_text::{Names, has_mac, name_macs};
 /// The time after a read during which names are valid.
 const NAMES_LIFETIME: Duration = Duration::from_secs(60);
 
-/// The known IP addresses of machines, by their MAC addresses.
-static ADDRESSES: Mutex<BTreeMap<[u8; 6], IpAddr>> = Mutex::new(BTreeMap::new());
+/// The known machines, by their MAC addresses.
+static MACHINES: Mutex<BTreeMap<[u8; 6], KnownMachine>> = Mutex::new(BTreeMap::new());
 
-/// Replaces the known IP addresses. Later log lines name machines by the new addresses.
-pub fn note_addresses(addresses: impl Iterator<Item = ([u8; 6], IpAddr)>) {
-    *ADDRESSES.lock().unwrap_or_else(PoisonError::into_inner) = addresses.collect();
+/// The properties of a machine that lead to its name.
+#[derive(Debug, Default)]
+pub struct KnownMachine {
+    /// The IP address of the machine. The files of this machine may have a name for this address.
+    pub ip: Option<IpAddr>,
+    /// The host name that the machine announced.
+    pub host_name: Option<String>,
+}
+
+/// Replaces the known machines. Later log lines have the names of these machines.
+pub fn note_machines(machines: impl Iterator<Item = ([u8; 6], KnownMachine)>) {
+    *lock_machines() = machines.collect();
+}
+
+/// Notes the host name that a machine announced.
+pub fn note_host_name(mac: [u8; 6], name: String) {
+    lock_machines().entry(mac).or_default().host_name = Some(name);
+}
+
+/// Returns the host name that a machine announced; `None` if the machine announced no host name.
+pub fn announced_host_name(mac: [u8; 6]) -> Option<String> {
+    lock_machines().get(&mac)?.host_name.clone()
+}
+
+fn lock_machines() -> MutexGuard<'static, BTreeMap<[u8; 6], KnownMachine>> {
+    MACHINES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The names in this machine's files. The files are read again periodically.
@@ -35,24 +59,34 @@ impl MachineNames {
             self.names = Names::read();
             self.read_at = Some(Instant::now());
         }
-        let addresses = ADDRESSES.lock().unwrap_or_else(PoisonError::into_inner);
+        let machines = lock_machines();
         name_macs(text, |mac| {
-            let name = self.names.of_machine(mac, addresses.get(&mac).copied());
-            name.map(str::to_owned)
+            let machine = machines.get(&mac);
+            let name = self.names.of_machine(mac, machine.and_then(|it| it.ip));
+            let announced = || machine?.host_name.as_deref();
+            name.or_else(announced).map(str::to_owned)
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MachineNames, note_addresses};
+    use super::{KnownMachine, MachineNames, announced_host_name, note_host_name, note_machines};
 
     #[test]
     fn a_line_names_the_machines_that_have_a_name() {
-        let ip = "127.0.0.1".parse().expect("the text is an IP address");
-        note_addresses([([2, 0, 0, 0, 0, 0xaa], ip)].into_iter());
+        let machine = KnownMachine {
+            ip: Some("127.0.0.1".parse().expect("the text is an IP address")),
+            host_name: Some("in-the-files".to_owned()),
+        };
+        note_machines([([2, 0, 0, 0, 0, 0xaa], machine)].into_iter());
         let line = "owner is 02:00:00:00:00:aa, not 02:00:00:00:00:ab";
         let expected = "owner is 02:00:00:00:00:aa (localhost), not 02:00:00:00:00:ab";
         assert_eq!(MachineNames::default().add_names(line), expected);
+        note_host_name([2, 0, 0, 0, 0, 0xab], "db2".to_owned());
+        let expected = "owner is 02:00:00:00:00:aa (localhost), not 02:00:00:00:00:ab (db2)";
+        assert_eq!(MachineNames::default().add_names(line), expected);
+        let announced = [0xab, 0xac].map(|last| announced_host_name([2, 0, 0, 0, 0, last]));
+        assert_eq!(announced, [Some("db2".to_owned()), None]);
     }
 }

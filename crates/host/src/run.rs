@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use nix::sys::signal::Signal;
 use ring_proto::time::{Instant, Now};
 use ring_proto::{JobRequest, Machine};
 use ring_runtime::clock;
@@ -21,7 +22,7 @@ use super::machine_names::MachineNames;
 use super::notify::Notifier;
 use super::server::Server;
 use super::signals::{SignalAction, Signals};
-use super::system::{Answer, LateLimits, ShutDown, System};
+use super::system::{Answer, LateLimits, Reload, ShutDown, System};
 use super::{Error, LogFormat, Program};
 use crate::observe::LogOutput;
 use crate::observe::events;
@@ -310,7 +311,8 @@ impl<S: System> Daemon<S> {
     }
 
     fn handle_signals(&mut self, now: Now) -> Result<(), Error> {
-        for action in self.signals.drain(now.monotonic) {
+        let actions: Vec<_> = self.signals.drain(now.monotonic).collect();
+        for action in actions {
             match action {
                 SignalAction::ExitNow => return Err(Error::Interrupted),
                 SignalAction::ShutDown => {
@@ -318,16 +320,33 @@ impl<S: System> Daemon<S> {
                     self.notifier.stopping(next);
                     self.shutdown = Shutdown::WhenReleased;
                 }
+                SignalAction::Reload => self.reload(now),
                 SignalAction::Report => self.system.report(now, self.cycle.driver.machine()),
-                SignalAction::Nothing(signal) => info!(
-                    event = events::SIGNAL_IGNORED,
-                    signal = signal.as_str(),
-                    "{signal} ignored: SIGTERM ends {}, SIGUSR1 logs its status",
-                    self.program
-                ),
+                SignalAction::Nothing(signal) => self.log_ignored(signal),
             }
         }
         Ok(())
+    }
+
+    fn reload(&mut self, now: Now) {
+        match self.system.reload(&self.log) {
+            Reload::Done(command) => {
+                if let Some(command) = command {
+                    let environment = &mut self.system.environment();
+                    self.cycle.driver.command(now, command, environment);
+                }
+            }
+            Reload::Unsupported => self.log_ignored(Signal::SIGHUP),
+        }
+    }
+
+    fn log_ignored(&self, signal: Signal) {
+        info!(
+            event = events::SIGNAL_IGNORED,
+            signal = signal.as_str(),
+            "{signal} ignored: SIGTERM ends {}, SIGUSR1 logs its status",
+            self.program
+        );
     }
 
     /// Gives the answers of jobs to the machine.

@@ -34,6 +34,8 @@ pub(crate) enum SignalAction {
     ExitNow,
     /// Log the status.
     Report,
+    /// Read the configuration file again.
+    Reload,
     /// No action, because the signal means nothing for this daemon.
     Nothing(Signal),
 }
@@ -86,6 +88,8 @@ fn action(
         Signal::SIGUSR1 => return Some(SignalAction::Report),
         Signal::SIGTERM | Signal::SIGINT => {}
         Signal::SIGHUP | Signal::SIGQUIT if has_terminal => {}
+        // Without a terminal, no terminal can have been closed.
+        Signal::SIGHUP => return Some(SignalAction::Reload),
         _ => return Some(SignalAction::Nothing(signal)),
     }
     match *first {
@@ -163,8 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn other_signals_have_no_effect() {
-        for signal in [SIGHUP, SIGQUIT, SIGUSR2] {
+    fn without_a_terminal_hangup_reloads_and_quit_has_no_effect() {
+        assert_eq!(actions(false, &[(1, SIGHUP)]), [Some(SignalAction::Reload)]);
+        for signal in [SIGQUIT, SIGUSR2] {
             assert_eq!(
                 actions(false, &[(1, signal)]),
                 [Some(SignalAction::Nothing(signal))]

@@ -1,10 +1,15 @@
 //! A wait before a node can start. A daemon that waits before its start already counts as started for the service
 //! manager.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+
+use nix::sys::signal::Signal;
 
 use ring_runtime::clock;
 use ring_runtime::wait::{Interest, Poller};
@@ -16,17 +21,37 @@ use super::notify::Notifier;
 const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A daemon that waits before its node can start. Signals end the process in the usual way, because the process has no
-/// token to hand over.
+/// token to hand over. Only the SIGHUP of a reload does not end it.
 #[derive(Debug)]
-pub struct StartDelay(Notifier<&'static str>);
+pub struct StartDelay {
+    notifier: Notifier<&'static str>,
+    /// Whether SIGHUP came while the daemon waited.
+    was_hung_up: Arc<AtomicBool>,
+}
 
 impl StartDelay {
     /// Reports to the service manager that the daemon is up, with a status about the wait.
-    pub fn begin(status: &str) -> Self {
+    ///
+    /// # Errors
+    /// Fails if SIGHUP cannot be caught.
+    pub fn begin(status: &str) -> io::Result<Self> {
+        let was_hung_up = Arc::new(AtomicBool::new(false));
+        // With a terminal, SIGHUP means that the terminal was closed.
+        if File::open("/dev/tty").is_err() {
+            signal_hook::flag::register(Signal::SIGHUP as i32, Arc::clone(&was_hung_up))?;
+        }
         let notifier = Notifier::new();
         notifier.send_ready();
         notifier.status(status);
-        Self(notifier)
+        Ok(Self {
+            notifier,
+            was_hung_up,
+        })
+    }
+
+    /// Whether a reload was requested while the daemon waited.
+    pub fn was_hung_up(&self) -> bool {
+        self.was_hung_up.load(Ordering::Relaxed)
     }
 
     /// Waits until `fd` is readable, and feeds the service manager's watchdog.
@@ -39,8 +64,8 @@ impl StartDelay {
         poller.add(fd, 0, Interest::Read)?;
         loop {
             let now = clock::now().monotonic;
-            self.0.feed(now);
-            poller.wait(self.0.deadline().map(|at| at.since(now)))?;
+            self.notifier.feed(now);
+            poller.wait(self.notifier.deadline().map(|at| at.since(now)))?;
             if poller.ready().next().is_some() {
                 return Ok(());
             }

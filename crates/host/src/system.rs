@@ -11,6 +11,7 @@ use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::{Environment, Link, Observe, Store};
 
 use super::jobs::Task;
+use super::observe::LogOutput;
 use super::{Error, Server};
 use ring_process::Client;
 use ring_runtime::wait::Reactor;
@@ -45,6 +46,15 @@ pub struct ShutDown<C> {
     /// Last command for the machine if the shutdown takes longer. The command at least informs peers that this node
     /// ends.
     pub last_command: C,
+}
+
+/// The result of a request to read the configuration file again.
+#[derive(Debug)]
+pub enum Reload<C> {
+    /// The system cannot change its options while it runs.
+    Unsupported,
+    /// The system has read the file, and has logged the result. The host gives this command to the machine.
+    Done(Option<C>),
 }
 
 /// One node of a system. A node has a state machine with its environment, and it handles the requests of its clients.
@@ -141,6 +151,11 @@ pub trait System: Sized {
         server: &mut Server,
         machine: &Self::Machine,
     ) -> Option<<Self::Machine as Machine>::Command>;
+
+    /// Reads the configuration file again, and changes the options that can change, also those of the log.
+    fn reload(&mut self, _log: &LogOutput) -> Reload<<Self::Machine as Machine>::Command> {
+        Reload::Unsupported
+    }
 
     /// Ends a loop iteration.
     fn on_iteration_end(&mut self, now: Now, machine: &Self::Machine);

@@ -15,6 +15,10 @@ use thiserror::Error;
 
 /// The write permissions of the group and of other users.
 const OTHERS_WRITE: u32 = 0o022;
+/// The permission of all users to read a file.
+const ALL_READ: u32 = 0o004;
+/// The permission of all users to use the entries of a folder.
+const ALL_ENTER: u32 = 0o001;
 /// The sticky bit. In a sticky directory, only the owner of the directory and the owner of a file can remove or rename
 /// the file.
 const STICKY: u32 = 0o1000;
@@ -136,6 +140,38 @@ pub fn find_changeable_part(path: &Path) -> io::Result<Option<PathBuf>> {
     // anyway, so trust it.
     let root = fs::metadata("/")?.uid();
     changeable_unless_by(&[0, geteuid().as_raw(), root], path)
+}
+
+/// The reason why a service cannot use a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServiceProblem {
+    /// Users other than root can change this part of the path.
+    Changeable(PathBuf),
+    /// Not every user may use this part of the path.
+    Hidden(PathBuf),
+}
+
+/// Looks for a part of `path` because of which a service that runs as an ordinary user cannot use the file.
+///
+/// # Errors
+/// Fails if there is no such file, or if it cannot be examined.
+pub fn find_service_problem(path: &Path) -> io::Result<Option<ServiceProblem>> {
+    let root = fs::metadata("/")?.uid();
+    if let Some(part) = changeable_unless_by(&[0, root], path)? {
+        return Ok(Some(ServiceProblem::Changeable(part)));
+    }
+    let target = fs::canonicalize(path)?;
+    let hidden = target.ancestors().map(|part| {
+        let found = fs::metadata(part)?;
+        let needed = if found.is_dir() { ALL_ENTER } else { ALL_READ };
+        Ok((found.mode() & needed == 0).then(|| part.to_owned()))
+    });
+    let hidden = hidden.collect::<io::Result<Vec<_>>>()?;
+    Ok(hidden
+        .into_iter()
+        .flatten()
+        .next()
+        .map(ServiceProblem::Hidden))
 }
 
 fn changeable_unless_by(trusted: &[u32], path: &Path) -> io::Result<Option<PathBuf>> {

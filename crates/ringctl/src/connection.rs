@@ -31,9 +31,14 @@ impl<'a> Connection<'a> {
         Self::open_with(socket, Prober::new(socket))
     }
 
-    /// Connects to the daemon for a request for the token. The prober also prints why the wait for the token lasts.
-    pub(super) fn open_for_token(socket: &'a Path, reasons: Reasons) -> Result<Self, Error> {
-        Self::open_with(socket, Prober::new_explaining(socket, reasons))
+    /// Connects to the daemon for a request for a lock, such as `the token`. The prober also prints why the wait for
+    /// the lock lasts.
+    pub(super) fn open_for_lock(
+        socket: &'a Path,
+        lock: String,
+        reasons: Reasons,
+    ) -> Result<Self, Error> {
+        Self::open_with(socket, Prober::new_explaining(socket, lock, reasons))
     }
 
     fn open_with(socket: &'a Path, prober: Prober<'a>) -> Result<Self, Error> {

@@ -1,6 +1,7 @@
 //! The errors of `ringctl`, each with a text for people and an exit code.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ring_client::daemon::ConnectError;
@@ -56,6 +57,11 @@ pub(crate) enum Error {
     Unexpected(String),
     #[error("ringd refuses: {0}")]
     Refused(String),
+    #[error("cannot listen at {address}: {reason}; give another address with --listen ADDRESS")]
+    Listen {
+        address: SocketAddr,
+        reason: io::Error,
+    },
     /// The daemon cannot be reached, or has ended.
     #[error("{0}")]
     Gone(String),
@@ -89,9 +95,10 @@ pub(crate) enum Error {
     )]
     NoCaller,
     #[error(
-        "no lock is held for that process: the lock was never acquired, was lost, or was released"
+        "that process does not have the lock{}: it was never acquired, was lost, or was released",
+        .0.as_ref().map_or_else(String::new, |name| format!(" {name}"))
     )]
-    NotHeld,
+    NotHeld(Option<String>),
     #[error(
         "cannot use --pipe: standard output is not a pipe; ringctl lock --help shows an example"
     )]
@@ -104,6 +111,10 @@ pub(crate) enum Error {
     Input(io::Error),
     #[error("the token is lost, and the work under it was ended: {0}")]
     Lost(String),
+    #[error("the lock {name} is lost, and the work under it was ended: {text}")]
+    NamedLost { name: String, text: String },
+    #[error("the lock {name} is lost, but some of the work under it still runs: {text}")]
+    NamedOutlived { name: String, text: String },
     /// A lock without a command was lost.
     #[error("the token is lost: {0}")]
     HoldLost(String),
@@ -145,7 +156,7 @@ impl Error {
     pub(crate) const fn is_answer(&self) -> bool {
         matches!(
             self,
-            Self::NotAcquired { .. } | Self::NotHeld | Self::NotYet { .. } | Self::Pending(_)
+            Self::NotAcquired { .. } | Self::NotHeld(_) | Self::NotYet { .. } | Self::Pending(_)
         )
     }
 
@@ -164,14 +175,19 @@ impl Error {
             Self::HasRun(_) | Self::RunLost(_) => 0,
             Self::Pending(_) => PENDING_CODE,
             Self::NotAcquired { code, .. } => *code,
-            Self::Lost(_) | Self::HoldLost(_) | Self::Outlived(_) => LOST_CODE,
+            Self::Lost(_)
+            | Self::HoldLost(_)
+            | Self::Outlived(_)
+            | Self::NamedLost { .. }
+            | Self::NamedOutlived { .. } => LOST_CODE,
             Self::Reply { .. }
             | Self::Unexpected(_)
             | Self::Refused(_)
+            | Self::Listen { .. }
             | Self::NoMember(_)
             | Self::SeveralMembers(_)
             | Self::NoCaller
-            | Self::NotHeld
+            | Self::NotHeld(_)
             | Self::NoPipe
             | Self::NotYet { .. }
             | Self::TooMuch(_)

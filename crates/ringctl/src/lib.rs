@@ -19,6 +19,7 @@ mod jitterbug;
 mod keeper;
 mod kill_timer;
 mod lab2;
+mod metrics;
 mod nodes;
 mod options;
 mod pipe;
@@ -51,6 +52,11 @@ const COMPLETION_VARIABLE: &str = "RINGCTL_COMPLETE";
 /// Returns the declaration of the command line, from which manual pages are generated.
 pub fn command() -> clap::Command {
     Options::command()
+}
+
+/// Returns the tables of all metrics as Markdown, from which the reference page is generated.
+pub fn metric_tables() -> String {
+    metrics::reference_tables()
 }
 
 /// Runs `ringctl` with the command line of this process, and returns the exit code.
@@ -100,6 +106,15 @@ fn execute(options: &Options, output: &mut impl Write) -> anyhow::Result<u8> {
         Command::System(command) => command.execute(socket_path(options), options.quiet, output),
         Command::Watch { json, from, turns } => {
             watch::watch(&socket_path(options)?, *json, *from, *turns, output)?;
+            Ok(0)
+        }
+        Command::Metrics => {
+            metrics::print(socket_path(options), output)?;
+            Ok(0)
+        }
+        Command::Exporter(exporter) => {
+            let options = options.clone();
+            metrics::serve(exporter.listen, Box::new(move || socket_path(&options)))?;
             Ok(0)
         }
         Command::Guard(guard) => Ok(fence::guard(guard)?),

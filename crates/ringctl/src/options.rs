@@ -11,6 +11,7 @@ use ring_control::NodeName;
 
 use super::completion::node_candidates;
 use super::fence::GuardOptions;
+use super::metrics::{ExporterOptions, METRICS};
 use super::nodes::parse_name;
 use super::systems::SystemCommand;
 use super::usage;
@@ -35,7 +36,7 @@ give an option twice, the last one counts.
     "  ringctl run -nq -- backup /srv     the same, without a message, for cron\n",
     "  ringctl once nightly --every 20h -- backup /srv\n",
     "                                     run a command once a night on one machine\n",
-    "\nTo complete commands, options, nodes and names of tokens in bash:\n",
+    "\nTo complete commands, options, and names of nodes, locks and tokens in bash:\n",
     "  source <(RINGCTL_COMPLETE=bash ringctl)\n",
     "In zsh or fish, write zsh or fish instead of bash.\n",
     "\nExit codes:\n",
@@ -154,6 +155,11 @@ pub(crate) enum Command {
         #[arg(long)]
         turns: bool,
     },
+    /// Print metrics of the daemon as OpenMetrics text.
+    #[command(after_long_help = METRICS)]
+    Metrics,
+    /// Serve the metrics to Prometheus by HTTP.
+    Exporter(ExporterOptions),
     /// Run CMD unless FILE records a newer token than $RINGD_TOKEN.
     Guard(GuardOptions),
     /// The keeper process, which `ringctl` starts to hold a lock.
@@ -176,7 +182,7 @@ impl Command {
     pub(super) fn is_served_by(&self, system: Option<&str>) -> bool {
         match self {
             Self::System(command) => command.is_served_by(system),
-            Self::Status { .. } | Self::Watch { .. } => true,
+            Self::Status { .. } | Self::Metrics | Self::Exporter(_) | Self::Watch { .. } => true,
             Self::Guard(_) | Self::Keep | Self::Become { .. } => false,
         }
     }

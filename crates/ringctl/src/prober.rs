@@ -36,6 +36,8 @@ pub(super) enum Reasons {
 /// The time of the next explanation, and the text of the last explanation.
 struct ExplanationSchedule {
     at: Instant,
+    /// The lock that is waited for, as in `the token`.
+    lock: String,
     reasons: Reasons,
     last_text: Option<String>,
 }
@@ -67,12 +69,13 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// Creates a prober for a request for the token. The prober also prints the obstacle that delays the token, and
-    /// each change of the obstacle.
-    pub(super) fn new_explaining(socket: &'a Path, reasons: Reasons) -> Self {
+    /// Creates a prober for a request for a lock, such as `the token`. The prober also prints the obstacle that delays
+    /// the lock, and each change of the obstacle.
+    pub(super) fn new_explaining(socket: &'a Path, lock: String, reasons: Reasons) -> Self {
         Self {
             explanations: Some(ExplanationSchedule {
                 at: clock::now().monotonic + EXPLAIN_AFTER,
+                lock,
                 reasons,
                 last_text: None,
             }),
@@ -132,7 +135,8 @@ impl<'a> Prober<'a> {
             // If standard error is closed, it still waits.
             let _ = writeln!(
                 io::stderr(),
-                "ringctl: waiting for the token: {reason}{since}"
+                "ringctl: waiting for {}: {reason}{since}",
+                explanations.lock
             );
         }
         explanations.last_text = reason;

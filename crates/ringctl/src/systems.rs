@@ -91,8 +91,14 @@ mod tests {
         };
         for (words, systems) in [
             ("status", &["lab2", "jitterbug", "ftn", "board"][..]),
+            ("metrics", &["lab2", "jitterbug", "ftn", "board"]),
+            ("exporter", &["lab2", "jitterbug", "ftn", "board"]),
             ("watch", &["lab2", "jitterbug", "ftn", "board"]),
             ("run true", &["lab2", "jitterbug"]),
+            ("run --name x true", &["lab2"]),
+            ("lock --name x --shared", &["lab2"]),
+            ("unlock --name x", &["lab2"]),
+            ("locks", &["lab2"]),
             ("lock", &["lab2", "jitterbug"]),
             ("unlock", &["lab2", "jitterbug"]),
             ("yield", &["lab2", "jitterbug"]),

@@ -104,11 +104,7 @@ fn write_event(
 ) -> io::Result<()> {
     let time = std::time::UNIX_EPOCH + Duration::from_millis(head.time_ms);
     let time = humantime::format_rfc3339_millis(time);
-    let text = render::event_text(event, head);
-    let text = match view {
-        Some(view) => view.add_names(text),
-        None => text,
-    };
+    let text = render::event_text(event, head, view);
     writeln!(output, "{} {time} {} {text}", head.number, head.event)
 }
 

@@ -2,7 +2,7 @@
 
 use ring_codec::MacAddr;
 
-use super::{HolderProgram, OnceRequest, RunEnd};
+use super::{Adjustment, HolderProgram, LockRequest, OnceRequest, RunEnd};
 
 /// A command to the state machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,11 @@ pub enum Command {
     Once(OnceRequest),
     /// Reports the result of the requested job with this number.
     EndOnce(u64, RunEnd),
+    /// Asks the owner of the token for a named lock. The events [`LockGranted`](super::Event::LockGranted) and
+    /// [`LockRefused`](super::Event::LockRefused) report the answer.
+    TakeLock(LockRequest),
+    /// Ends the session with this number: its program has ended, or no longer waits.
+    ReleaseLock(u64),
     /// Pauses the node (`true`) or resumes it. A paused node takes part, but hands the token over, accepts no offer and
     /// does not stand for election.
     Pause(bool),
@@ -33,6 +38,9 @@ pub enum Command {
     Announce(Option<HolderProgram>),
     /// Removes a member that is silent or has left, on all nodes. Has no effect if this node hears the member.
     Forget(MacAddr),
+    /// Replaces constants while the node runs. The node keeps its token. Announces a new expected number of members at
+    /// once. The caller checks the new constants.
+    Adjust(Adjustment),
     /// Shuts the node down. The node hands the token over, and then sends LEAVING.
     ShutDown,
     /// Ends a shutdown at once. The node sends LEAVING even if it still has the token. Has no effect if no shutdown has

@@ -35,6 +35,17 @@ pub struct Constants {
     pub forget: Option<Duration>,
 }
 
+/// The constants that can change while a node runs. Members with different values can work together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Adjustment {
+    /// The new value of [`Constants::idle_hold`].
+    pub idle_hold: Duration,
+    /// The new value of [`Constants::expect`].
+    pub expect: Option<usize>,
+    /// The new value of [`Constants::forget`].
+    pub forget: Option<Duration>,
+}
+
 /// The reason why constants cannot work together.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]

@@ -1,7 +1,7 @@
 //! The envelope of a received frame: its addresses, the time of its arrival, and the backing that it announces.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::Backing;
+use ring_codec::lab2::{Backing, LocksStanding};
 
 use crate::time::Instant;
 
@@ -15,4 +15,6 @@ pub(super) struct Envelope {
     pub(super) at: Instant,
     /// The backing of the author's tenure; `None` if the frame does not announce it.
     pub(super) backing: Option<Backing>,
+    /// The author's knowledge of named locks; `None` if the frame does not announce it.
+    pub(super) standing: Option<LocksStanding>,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, Token};
 
-use super::{SilentMembers, Stamp, StoredStamp};
+use super::{HostName, SilentMembers, Stamp, StoredStamp};
 
 /// The four states of `docs/reference/lab2/states.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -255,7 +255,7 @@ impl Diagnostic {
 pub enum DropReason {
     /// The frame is shorter than its kind requires.
     Truncated,
-    /// The kind of the frame is not a number from 1 to 11.
+    /// The kind of the frame is not a number from 1 to 13.
     UnknownKind,
     /// The reserved byte of the frame is not 0.
     Reserved,
@@ -276,6 +276,8 @@ pub enum DropReason {
     OwnFrame,
     /// The frame has an invalid stamp, or an invalid purpose of stamps.
     NotAStamp,
+    /// The frame has an invalid lock record, or an invalid purpose of locks.
+    NotALock,
     /// The destination of the frame is neither this node nor broadcast.
     NotForUs,
     /// The frame is a TAKE_TOKEN to the broadcast address. An offer to the broadcast address would give one token
@@ -407,6 +409,28 @@ pub enum Event {
         /// The run.
         stamp: Stamp,
     },
+    /// A session of this node waits for its lock, because another session holds the lock.
+    LockQueued {
+        /// The session.
+        session: u64,
+    },
+    /// A session of this node has its lock.
+    LockGranted {
+        /// The session.
+        session: u64,
+        /// The fencing token of the lock. It grows with each grant of the same name.
+        fence: Token,
+    },
+    /// The owner of the token refused a lock, because its table is full. The session is over.
+    LockRefused {
+        /// The session.
+        session: u64,
+    },
+    /// A session of this node has lost its lock, because no owner could renew its lease. The session is over.
+    LockLost {
+        /// The session.
+        session: u64,
+    },
     /// A member was added to the table.
     MemberAdded {
         /// The member.
@@ -420,6 +444,14 @@ pub enum Event {
         mac: MacAddr,
         /// The new IP address of the member.
         ip: [u8; 16],
+    },
+    /// A member announced its host name for the first time, or another host name than before. If the member is new,
+    /// this event comes before [`MemberAdded`](Self::MemberAdded).
+    MemberNamed {
+        /// The member.
+        mac: MacAddr,
+        /// The host name of the member.
+        name: HostName,
     },
     /// A member sent LEAVING.
     MemberLeft {

@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use ring_codec::lab2::{Digest, Token};
 
 use super::{
-    Command, Constants, Diagnostic, Event, JobName, OnceProgress, RunView, State, StoredStamp,
-    StoredState,
+    Command, Constants, Diagnostic, Event, JobName, LockView, OnceProgress, RunView, State,
+    StoredStamp, StoredState,
 };
 use crate::time::Instant;
 use crate::{LinkState, Machine};
@@ -36,6 +36,18 @@ pub trait Inspect:
     /// Returns the last known run of a job.
     fn run_of(&self, _job: JobName) -> Option<RunView> {
         None
+    }
+    /// Returns the time until which the program of a session of this node may rely on its named lock.
+    fn lock_lease_end(&self, _session: u64) -> Option<Instant> {
+        None
+    }
+    /// Returns the records of named locks that this node knows.
+    fn lock_views(&self) -> Vec<LockView> {
+        Vec::new()
+    }
+    /// Returns a hash of the records that require the grade `quorum`. The hash changes with the records.
+    fn quorum_locks_hash(&self) -> u64 {
+        0
     }
     /// Returns the state.
     fn state(&self) -> State;

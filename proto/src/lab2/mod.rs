@@ -9,6 +9,7 @@
 //! | `members` | the member table, profiles, silent members, and the choice of the successor |
 //! | `confidence` | grades: the promises of members to this node, and its own promises to others |
 //! | `jobs` | the state machine of jobs that run once in a period |
+//! | `locks` | the state machine of named locks |
 //! | `diagnostics` | reports for people, on which no rule depends |
 //!
 //! No part uses another part's fields. The files next to the folders define types that all parts share.
@@ -20,8 +21,10 @@ mod diagnostics;
 mod election;
 mod envelope;
 mod event;
+mod host_name;
 mod inspect;
 mod jobs;
+mod locks;
 mod machine;
 mod members;
 mod tenure;
@@ -33,17 +36,19 @@ mod tests;
 pub use command::Command;
 pub use confidence::Votes;
 pub use constants::{
-    ConstantError, Constants, FOREVER, HEARTBEAT_MIN, PERIOD_MAX, TAKE_TIMEOUT_MIN,
+    Adjustment, ConstantError, Constants, FOREVER, HEARTBEAT_MIN, PERIOD_MAX, TAKE_TIMEOUT_MIN,
 };
 pub use diagnostics::silent_members::SilentMembers;
 pub use event::{
     DataLimit, Diagnostic, Difference, DropReason, Event, Grade, MemberOptions, Reason, State,
     StoredState,
 };
+pub use host_name::HostName;
 pub use inspect::Inspect;
 pub use jobs::job::{
     JobName, OnceProgress, OnceRequest, RunEnd, RunView, STAMPS_MAX, Stamp, StoredStamp,
 };
+pub use locks::lock::{LockName, LockProgram, LockRequest, LockView};
 pub use machine::Lab2;
 pub use machine::view::{MemberView, Presence};
 pub use work::HolderProgram;

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use ring_config::ConfigOption;
 use ring_control::ftn::SYSTEM;
 use ring_control::{NodeName, control_dir};
 use ring_host::LogFormat;
-use ring_proto::ftn::server::{self, clients_max, majority};
+use ring_proto::ftn::server::{self, OptionsError, clients_max, majority};
 use ring_text::{parse_bytes, parse_duration};
 
 use crate::system::values::parse_count;
@@ -78,6 +79,10 @@ pub(super) const STATE_DIR: &str = "/var/lib/ringd-ftn";
     after_help = "See --help for more."
 )]
 pub struct Options {
+    /// The option that names the configuration file.
+    #[command(flatten)]
+    pub config: ConfigOption,
+
     /// Read the servers from FILE, one HOST:PORT per line
     #[arg(long, value_name = "FILE")]
     pub servers: PathBuf,
@@ -262,6 +267,16 @@ impl Options {
                 .max_clients
                 .unwrap_or_else(|| clients_max(servers).min(CLIENTS_DEFAULT)),
         }
+    }
+
+    /// Checks the options that do not depend on the list of servers.
+    ///
+    /// # Errors
+    /// Returns the option that is wrong.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        // With few servers, the most clients are possible.
+        let least = self.of_machine(1).quorum.max(1);
+        self.of_machine(least).check(least)
     }
 
     /// Returns the server's name on this machine.

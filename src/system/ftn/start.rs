@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use ring_client::token::{ServerList, ServersError, read_list};
+use ring_config::Configured;
 use ring_control::Finding;
 use ring_host::{History, Host, NodeHealth, Onlookers, UdpSlot};
 use ring_process::capabilities;
@@ -38,7 +39,8 @@ const REFUSAL: &str = "a server of the token service answers only requests for i
 ///
 /// # Errors
 /// Fails if the server cannot start, or if a system call fails that always succeeds on a healthy system.
-pub fn run(options: &Options) -> Result<(), ring_host::Error> {
+pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
+    let options = configured.options();
     let index = options.index;
     let ServerList {
         names,

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use ring_config::ConfigOption;
 use ring_control::jitterbug::SYSTEM;
 use ring_control::{NodeName, control_dir};
 use ring_host::LogFormat;
-use ring_proto::jitterbug::{self, Compute, Decide, policy};
+use ring_proto::jitterbug::{self, Compute, Decide, OptionsError, policy};
 use ring_text::parse_duration;
 
 use crate::system::interface::InterfaceRequest;
@@ -99,6 +100,10 @@ pub struct Options {
     /// The node uses the interface's IPv4 address, or else its IPv6 link-local address.
     #[arg(value_name = "IFACE")]
     pub interface: String,
+
+    /// The option that names the configuration file.
+    #[command(flatten)]
+    pub config: ConfigOption,
 
     /// Wait for IFACE if it does not exist yet
     ///
@@ -258,7 +263,20 @@ pub struct Options {
     pub verbose: bool,
 }
 
+pub(super) fn unusable(error: &OptionsError) -> ring_host::Error {
+    ring_host::Error::Usage(format!("{error}; see ringd jitterbug --help"))
+}
+
 impl Options {
+    /// Checks that the options can work together.
+    ///
+    /// # Errors
+    /// Fails if the machine refuses the options.
+    pub fn check(&self) -> Result<(), ring_host::Error> {
+        let checked = self.of_machine().check();
+        checked.map_err(|error| unusable(&error))
+    }
+
     /// Returns the options of the state machine.
     pub fn of_machine(&self) -> jitterbug::Options {
         let command = |line: &str| format!("sh -c {line}");

@@ -121,6 +121,10 @@ impl Service {
                 "cannot choose the node: the token of Jitterbug goes to the next node of the list; use ringctl yield \
                  without a node",
             ),
+            JitterbugRequest::NamedLock {} | JitterbugRequest::Locks => Reaction::error(
+                "there are no named locks: a Jitterbug ring has only one lock; use ringctl run without --name, or the \
+                 ring (ringd IFACE)",
+            ),
             JitterbugRequest::Once {} => Reaction::error(
                 "cannot run a job once: Jitterbug remembers no runs; use ringctl run, or the ring (ringd IFACE)",
             ),
@@ -227,6 +231,7 @@ impl Service {
             match notice {
                 Notice::Granted(number, _) => {
                     let lock = HeldLock {
+                        name: None,
                         client: server.client(client).unwrap_or(Client::gone(client)),
                         label: label.clone(),
                         job: None,
@@ -248,7 +253,7 @@ impl Service {
             let reply = self.reply(notice, &label, machine);
             server.send(now.monotonic, client, &reply);
         }
-        self.lock_log.log_long_lock(now.monotonic);
+        self.lock_log.log_long_locks(now.monotonic);
         if command.is_none() {
             let message =
                 |entry: &HistoryEntry<HistoryKeys>, number| Reply::Event(entry.message(number));

@@ -1,9 +1,10 @@
 //! Starts a node.
 
+use ring_config::Configured;
 use ring_host::hooks::{self, Hooks};
 use ring_host::{Host, NodeHealth};
 use ring_process::capabilities;
-use ring_proto::jitterbug::{Compute, Decide, Jitterbug, OptionsError};
+use ring_proto::jitterbug::{Compute, Decide, Jitterbug};
 use ring_runtime::driver::{Driver, NoStore, datagrams};
 use ring_runtime::{clock, random};
 use tracing::info;
@@ -14,6 +15,7 @@ use super::history::History;
 use super::link::SegmentLink;
 use super::node::Node;
 use super::observers::Observers;
+use super::options::unusable;
 use super::programs::Programs;
 use super::service::Service;
 use super::starvation::Starvation;
@@ -29,9 +31,10 @@ const DATAGRAM_BUFFER: usize = 2048;
 ///
 /// # Errors
 /// Fails if the node cannot start, or if a system call fails that always succeeds on a healthy system.
-pub fn run(options: &Options) -> Result<(), ring_host::Error> {
+pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
+    let options = configured.options();
+    options.check()?;
     let own = options.of_machine();
-    own.check().map_err(|error| unusable(&error))?;
     commands::check(options.compute.as_deref(), &options.decide)
         .map_err(ring_host::Error::Usage)?;
     let options = &options.with_interface(options.interface_request().find()?);
@@ -74,10 +77,6 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let received = datagrams::receive_batch(DATAGRAM_BUFFER);
     let transmit = datagrams::transmit_batch(DATAGRAM_BUFFER);
     host.run(Driver::with_batches(machine, received, transmit), node)
-}
-
-fn unusable(error: &OptionsError) -> ring_host::Error {
-    ring_host::Error::Usage(format!("{error}; see ringd jitterbug --help"))
 }
 
 const fn has_hooks(options: &Options) -> bool {

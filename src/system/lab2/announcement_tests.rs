@@ -12,8 +12,8 @@ use ring_control::{Health, Verdict};
 use ring_host::hooks::{Change as _, Changes};
 use ring_host::observe::{LogTarget, Style};
 use ring_proto::lab2::{
-    Constants, DataLimit, Diagnostic, Difference, DropReason, Event, Grade, JobName, MemberOptions,
-    Reason, SilentMembers, Stamp, State,
+    Constants, DataLimit, Diagnostic, Difference, DropReason, Event, Grade, HostName, JobName,
+    MemberOptions, Reason, SilentMembers, Stamp, State,
 };
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Observe;
@@ -123,6 +123,10 @@ fn rotation_events() -> Vec<Event> {
             reason: DropReason::Truncated,
         },
         changed(State::Looser, State::Waiter, Reason::TokenHeard),
+        Event::MemberNamed {
+            mac: MAC,
+            name: HostName::new("db1").expect("a legal host name"),
+        },
         Event::MemberAdded {
             mac: MAC,
             members: 4,
@@ -248,7 +252,6 @@ fn each_event_is_announced_as_in_the_file() {
     };
     let style = Style {
         json: true,
-        verbose: true,
         target: LogTarget::Stream,
     };
     let mut log = Log::new(true, FAILURE_TIMEOUT);
@@ -278,7 +281,7 @@ fn each_event_is_announced_as_in_the_file() {
         if !counted.is_empty() {
             writeln!(actual, "  counts  {}", counted.join(" ")).expect("a string takes all");
         }
-        for line in captured(style, || log.observe(now, &event)) {
+        for line in captured(style, true, || log.observe(now, &event)) {
             let (_, line) = line.split_once(',').expect("it begins with the time");
             writeln!(actual, "  log     {line}").expect("a string takes all");
         }

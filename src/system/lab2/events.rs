@@ -21,6 +21,8 @@ log_events! {
         "the interface is up but refuses every frame";
     CLOCK_AHEAD "clock_ahead" [WARN] []
         "the clock of this machine is ahead of the ring's tokens";
+    CONFIG_RELOADED "config_reloaded" [INFO WARN] []
+        "the daemon has read the configuration file after SIGHUP; at level WARN, some new values need a restart";
     CONSTANTS_APART "constants_apart" [WARN] ["mac"]
         "the times of a node differ from the ring's times by a factor of more than 10, so the node owns no token";
     CONSTANTS_NEAR "constants_near" [INFO] ["mac"]
@@ -53,13 +55,13 @@ log_events! {
         "the daemon cannot look up the interface, and retries";
     MEMBER_ADDED "member_added" [INFO] ["mac" "members"]
         "a member is new in the member table";
-    MEMBER_AGREES "member_agrees" [INFO] ["mac"]
+    MEMBER_AGREES "member_agrees" [INFO DEBUG] ["mac"]
         "a member has the same constants as this node again";
     MEMBER_ALIVE "member_alive" [INFO] ["mac" "others"]
         "a silent member is heard again";
     MEMBER_DEAF "member_deaf" [WARN] ["mac"]
         "a member reports that it hears no member";
-    MEMBER_DIFFERS "member_differs" [WARN] ["mac"]
+    MEMBER_DIFFERS "member_differs" [WARN DEBUG] ["mac"]
         "a member has different options than this node";
     MEMBER_FORGOTTEN "member_forgotten" [INFO] ["mac" "members"]
         "a member was removed from the member table";

@@ -12,6 +12,7 @@ use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
 use super::hook_change::Change;
+use super::named_locks::ProgramLock;
 use crate::system::lab2::events;
 use crate::system::lab2::observe::{Audience, RingState, Routine, describe};
 pub(super) use entry::HistoryEntry;
@@ -24,6 +25,21 @@ pub(super) struct History {
     ring_state: RingState,
     /// The reason why this node last stopped being OWNER.
     last_loss: Option<Reason>,
+}
+
+/// A client's label for its lock, and the lock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LockLabel<'a> {
+    pub label: &'a str,
+    /// The named lock; `None` for the token.
+    pub lock: Option<ProgramLock>,
+}
+
+impl<'a> LockLabel<'a> {
+    /// Creates the label of the token's lock.
+    pub(super) const fn of_token(label: &'a str) -> Self {
+        Self { label, lock: None }
+    }
 }
 
 impl History {
@@ -59,37 +75,46 @@ impl History {
             owner: self.ring_state.owner,
             grade: self.ring_state.grade,
             member: None,
+            lock: None,
             merged: 0,
         }
     }
 
     /// Adds the loss of a local lock.
-    pub(super) fn add_lock_loss(&mut self, now: Now, label: &str, why: &'static str) {
-        self.add_lock_event(now, "lock_lost", label, Some(why), Priority::News);
+    pub(super) fn add_lock_loss(&mut self, now: Now, lock: LockLabel<'_>, why: &'static str) {
+        self.add_lock_event(now, "lock_lost", lock, Some(why), Priority::News);
     }
 
     /// Adds a grant of a local lock, or a refusal with its reason. The daemon keeps grants and refusals separate from
     /// other events. If lock answers were among the other events, thousands of grants per second would push all other
     /// events out of the history.
-    pub(super) fn add_lock_answer(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
+    pub(super) fn add_lock_answer(
+        &mut self,
+        now: Now,
+        lock: LockLabel<'_>,
+        refused: Option<&'static str>,
+    ) {
         let event = refused.map_or("lock_granted", |_| "lock_refused");
-        self.add_lock_event(now, event, label, refused, Priority::Passing);
+        self.add_lock_event(now, event, lock, refused, Priority::Passing);
     }
 
-    pub(super) fn add_lock_release(&mut self, now: Now, label: &str) {
-        self.add_lock_event(now, "lock_released", label, None, Priority::Passing);
+    pub(super) fn add_lock_release(&mut self, now: Now, lock: LockLabel<'_>) {
+        self.add_lock_event(now, "lock_released", lock, None, Priority::Passing);
     }
 
     fn add_lock_event(
         &mut self,
         now: Now,
         event: &'static str,
-        label: &str,
+        LockLabel { label, lock }: LockLabel<'_>,
         reason: Option<&'static str>,
         priority: Priority,
     ) {
         let entry = HistoryEntry {
+            // For the token, hooks run when the state changes. A refused program has no fencing token.
+            is_for_hooks: lock.is_some_and(|lock| lock.fence.is_some()),
             label: Some(label.into()),
+            lock,
             reason,
             ..HistoryEntry::new(now, event, self.ring_state)
         };
@@ -166,31 +191,14 @@ impl Changes for History {
             owner: owned.unwrap_or(entry).ring_state.owner,
             grade,
             member: entry.member.map(|mac| (mac, entry.others)),
+            lock: entry.lock,
             merged: 0,
         })
     }
 
-    /// Returns one change that merges all changes since `number`. It suffices to merge three changes: the first change,
-    /// the last change of state, and the last change.
     fn merged_change_since(&self, number: u64) -> Option<Change> {
-        let mut hook_entries = (number..=self.latest()).filter_map(|number| {
-            let entry = self.recent.get(number).filter(|it| it.is_for_hooks)?;
-            Some((number, entry.event == event::STATE))
-        });
-        let (first, _) = hook_entries.next()?;
-        let (mut state, mut last, mut merged) = (first, first, 0);
-        for (number, is_state) in hook_entries {
-            (last, merged) = (number, merged + 1);
-            if is_state {
-                state = number;
-            }
-        }
-        let state = (state != first).then_some(state);
-        let last = (last != state.unwrap_or(first)).then_some(last);
-        let numbers = [Some(first), state, last].into_iter().flatten();
-        let changes = numbers.filter_map(|number| self.change(number));
-        let one = changes.reduce(|earlier, later| later.after(earlier))?;
-        Some(Change { merged, ..one })
+        let changes = (number..=self.latest()).filter_map(|number| self.change(number));
+        changes.reduce(|earlier, later| later.after(earlier))
     }
 
     fn start_change(&self, now: Now) -> Change {
@@ -240,17 +248,15 @@ impl Observe<Event> for History {
 
 #[cfg(test)]
 mod tests {
-    use ring_proto::lab2::{Event, Grade, Reason, State};
+    use ring_proto::lab2::{Event, Reason, State};
     use ring_proto::time::{Instant, Now};
 
-    use super::History;
+    use super::{History, LockLabel};
     use ring_codec::MacAddr;
-    use ring_codec::lab2::Token;
     use ring_host::RETAINED_EVENTS_MAX;
-    use ring_host::hooks::{Change as _, Changes};
+    use ring_host::hooks::Changes;
     use ring_runtime::driver::Observe;
     use std::iter;
-    use std::time::Duration;
 
     fn started_at(seconds: u64) -> (History, Now) {
         let now = Now {
@@ -283,8 +289,8 @@ mod tests {
         let (mut earlier, then) = started_at(1_700_000_000);
         let (mut this, now) = started_at(1_700_000_001);
         for _ in 0..100 {
-            earlier.add_lock_loss(then, "backup", "yield");
-            this.add_lock_loss(now, "backup", "yield");
+            earlier.add_lock_loss(then, LockLabel::of_token("backup"), "yield");
+            this.add_lock_loss(now, LockLabel::of_token("backup"), "yield");
         }
         let next = earlier.latest() + 1;
         for turns in [true, false] {
@@ -330,7 +336,7 @@ mod tests {
         for _ in 0..3 * RETAINED_EVENTS_MAX {
             take_token(&mut history, now);
         }
-        history.add_lock_loss(now, "backup", "yield");
+        history.add_lock_loss(now, LockLabel::of_token("backup"), "yield");
         assert!(
             history.recent().retains_from(first, false)
                 && !history.recent().retains_from(first, true)
@@ -340,7 +346,7 @@ mod tests {
         assert!(history.recent().retains_from(oldest, true));
         assert_eq!(numbers(&history, oldest, true).len(), RETAINED_EVENTS_MAX);
         for _ in 0..RETAINED_EVENTS_MAX {
-            history.add_lock_loss(now, "backup", "yield");
+            history.add_lock_loss(now, LockLabel::of_token("backup"), "yield");
         }
         assert!(
             !history.recent().retains_from(first, false)
@@ -357,9 +363,9 @@ mod tests {
         let mac = MacAddr([2, 0, 0, 0, 0, 2]);
         history.observe(now, &Event::MemberLeft { mac });
         for _ in 0..RETAINED_EVENTS_MAX {
-            history.add_lock_answer(now, "backup", None);
+            history.add_lock_answer(now, LockLabel::of_token("backup"), None);
         }
-        history.add_lock_answer(now, "backup", Some("timeout"));
+        history.add_lock_answer(now, LockLabel::of_token("backup"), Some("timeout"));
         let recent = history.recent();
         assert!(recent.retains_from(first, false) && !recent.retains_from(first, true));
         let numbers_seen = numbers(&history, first, false);
@@ -370,50 +376,10 @@ mod tests {
         let text = serde_json::to_string(&message).expect("it is JSON");
         assert!(text.contains(r#""event":"lock_refused""#), "{text}");
         assert!(text.contains(r#""reason":"timeout""#), "{text}");
-        history.add_lock_loss(now, "backup", "yield");
+        history.add_lock_loss(now, LockLabel::of_token("backup"), "yield");
         assert_eq!(
             numbers(&history, first, false).len(),
             RETAINED_EVENTS_MAX + 1
         );
-    }
-
-    #[test]
-    fn merging_many_changes_at_once_equals_merging_one_by_one() {
-        let mac = MacAddr([2, 0, 0, 0, 0, 2]);
-        let token = Token {
-            progress: 1,
-            author: mac,
-            number: 1,
-        };
-        // Each number in base four encodes a history.
-        for script in 1..4_u32.pow(6) {
-            let (mut history, now) = started_at(1);
-            let first = history.latest() + 1;
-            let kinds = iter::successors(Some(script), |left| Some(left / 4));
-            for kind in kinds.take_while(|&left| left > 0).map(|left| left % 4) {
-                match kind {
-                    0 => take_token(&mut history, now),
-                    1 => history.observe(
-                        now,
-                        &Event::GradeChanged {
-                            grade: Grade::AllHeard,
-                            token,
-                        },
-                    ),
-                    2 => history.observe(
-                        now,
-                        &Event::MemberSilent {
-                            mac,
-                            quiet: Duration::ZERO,
-                            others: 3,
-                        },
-                    ),
-                    _ => history.add_lock_answer(now, "backup", None),
-                }
-            }
-            let all = (first..=history.latest()).filter_map(|number| history.change(number));
-            let merged = all.reduce(|earlier, later| later.after(earlier));
-            assert_eq!(history.merged_change_since(first), merged, "{script}");
-        }
     }
 }

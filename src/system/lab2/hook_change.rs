@@ -3,9 +3,12 @@
 use ring_client::fencing::FencingToken;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
+use ring_host::announced_host_name;
 use ring_host::hooks::{self, Head, event};
 
 use ring_proto::lab2::{Grade, State};
+
+use super::named_locks::ProgramLock;
 
 /// A change, and the state after it. The type is small, because each turn of the token causes changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +30,16 @@ pub(super) struct Change {
     pub grade: Grade,
     /// The member that is silent or heard again, and the number of additional members with the same change.
     pub member: Option<(MacAddr, usize)>,
+    /// The named lock that a program of this machine got, released or lost.
+    pub lock: Option<ProgramLock>,
     /// Number of earlier changes that are merged into this change.
     pub merged: u64,
+}
+
+impl Change {
+    fn is_about_state(&self) -> bool {
+        [event::STATE, event::STARTED, event::STOPPED].contains(&self.event)
+    }
 }
 
 impl hooks::Change for Change {
@@ -43,17 +54,19 @@ impl hooks::Change for Change {
         }
     }
 
+    /// The merged change has the last change of state. If there is none, it has the last event about a lock. Otherwise,
+    /// it has the first event.
     fn after(self, earlier: Self) -> Self {
-        let says_more = [event::STATE, event::STARTED, event::STOPPED].contains(&self.event);
-        let (event, reason, member) = if says_more {
-            (self.event, self.reason, self.member)
-        } else {
-            (earlier.event, earlier.reason, earlier.member)
+        let source = match (self.is_about_state(), self.lock) {
+            (true, _) => self,
+            (false, Some(_)) if !earlier.is_about_state() => self,
+            (false, _) => earlier,
         };
         Self {
-            event,
-            reason,
-            member,
+            event: source.event,
+            reason: source.reason,
+            member: source.member,
+            lock: source.lock,
             from: earlier.from,
             merged: earlier.merged + self.merged + 1,
             ..self
@@ -62,27 +75,51 @@ impl hooks::Change for Change {
 
     fn system_variables(&self) -> impl IntoIterator<Item = (&'static str, String)> {
         let text = |text: Option<String>| text.unwrap_or_default();
+        let name = |mac: Option<MacAddr>| text(mac.and_then(|mac| announced_host_name(mac.0)));
         let reason = self.reason.unwrap_or_default();
         let token = self.token.map(FencingToken::from);
         let (member, others) = self.member.unzip();
         let progress = self.token.map(|token| token.progress.to_string());
+        let lock = self.lock;
+        let fence = lock.and_then(|lock| lock.fence).map(FencingToken::from);
+        let program = lock.map(|lock| lock.program.as_str().to_owned());
         [
             ("RINGD_REASON", reason.to_owned()),
             ("RINGD_TOKEN", text(token.map(|token| token.to_string()))),
             ("RINGD_PROGRESS", text(progress)),
             ("RINGD_OWNER", text(self.owner.map(|it| it.to_string()))),
+            ("RINGD_OWNER_NAME", name(self.owner)),
             ("RINGD_GRADE", self.grade.name().to_owned()),
             ("RINGD_MEMBER", text(member.map(|mac| mac.to_string()))),
+            ("RINGD_MEMBER_NAME", name(member)),
             ("RINGD_OTHERS", text(others.map(|count| count.to_string()))),
+            (
+                "RINGD_LOCK_NAME",
+                text(lock.map(|lock| lock.name.to_string())),
+            ),
+            (
+                "RINGD_LOCK_MODE",
+                text(lock.map(|lock| lock.mode.name().to_owned())),
+            ),
+            (
+                "RINGD_LOCK_GRADE",
+                text(lock.map(|lock| lock.grade.name().to_owned())),
+            ),
+            (
+                "RINGD_LOCK_TOKEN",
+                text(fence.map(|fence| fence.to_string())),
+            ),
+            ("RINGD_LOCK_PROGRAM", text(program)),
         ]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ring_proto::lab2::{Grade, State};
+    use ring_control::lab2::{Grade as LockGrade, LockMode};
+    use ring_proto::lab2::{Grade, LockName, LockProgram, State};
 
-    use super::Change;
+    use super::{Change, ProgramLock};
     use ring_host::hooks::{Queue, WAITING_CHANGES_MAX, event};
     use ring_runtime::worker::Inbox as _;
 
@@ -102,6 +139,7 @@ mod tests {
             owner: None,
             grade: Grade::Alone,
             member: None,
+            lock: None,
             merged: 0,
         }
     }
@@ -153,6 +191,46 @@ mod tests {
         queue.merge();
         let changes = drain(&mut queue);
         assert_eq!(changes[0].merged, 2 + 6 + 1);
+    }
+
+    #[test]
+    fn the_last_event_about_a_lock_remains_unless_the_state_changed() {
+        let lock = |number, name| Change {
+            event: "lock_granted",
+            lock: Some(ProgramLock {
+                name: LockName::new(name).unwrap(),
+                mode: LockMode::Exclusive,
+                grade: LockGrade::Alone,
+                program: LockProgram::new("copy"),
+                fence: None,
+            }),
+            ..change(number)
+        };
+        let graded = |number| Change {
+            event: "grade_changed",
+            ..change(number)
+        };
+        let cases = [
+            (vec![lock(0, "a"), lock(1, "b"), graded(2)], 1),
+            (vec![graded(0), lock(1, "a"), graded(2)], 1),
+            (vec![graded(0), change(1), lock(2, "a")], 1),
+            (vec![lock(0, "a"), lock(1, "b"), change(2)], 2),
+        ];
+        for (changes, remaining) in cases {
+            let mut queue = Queue::default();
+            for &change in &changes {
+                queue.push(change);
+            }
+            queue.merge();
+            let merged = drain(&mut queue)[0];
+            let expected = changes[remaining];
+            assert_eq!(
+                (merged.event, merged.lock),
+                (expected.event, expected.lock),
+                "{changes:?}"
+            );
+            assert_eq!((merged.number, merged.merged), (2, 2));
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub(super) struct TextInputs<'a> {
     pub machine: &'a Lab2,
     pub now: Instant,
     pub interface: &'a str,
+    /// The lowest grade that clients may request.
+    pub rule: Grade,
     /// The client that holds the token on this machine. Without a holder, the first client that waits for the token.
     pub first: Option<ClientStatus>,
 }
@@ -24,14 +26,7 @@ pub(super) struct TextInputs<'a> {
 impl TextInputs<'_> {
     /// Describes the reason why a request is refused.
     pub(super) fn refusal(&self, why: RefusalReason, request: &LockRequest) -> String {
-        let waited = match request.wait_ms {
-            Some(0) => "not waited for".to_owned(),
-            Some(ms) => format!(
-                "timed out after {}",
-                format_duration(Duration::from_millis(ms))
-            ),
-            None => "refused".to_owned(),
-        };
+        let waited = waited_text(request);
         match why {
             RefusalReason::Timeout | RefusalReason::Busy => format!("{waited}: {}", self.holder()),
             RefusalReason::Grade => format!("{waited}: {}", self.missing_members(request)),
@@ -52,6 +47,14 @@ impl TextInputs<'_> {
                 "the MTU of {} is too small to announce a job to the members: raise it to at least 116 bytes",
                 self.interface
             ),
+            RefusalReason::LockTableFull => "the ring's table of named locks is full".to_owned(),
+            RefusalReason::Rule => {
+                let rule = self.rule.name();
+                format!(
+                    "ringd of this machine requires the grade {rule} for every lock; omit --require, or give \
+                     --require {rule}"
+                )
+            }
             RefusalReason::Leaving => "ringd is shutting down".to_owned(),
         }
     }
@@ -83,6 +86,7 @@ impl TextInputs<'_> {
             LossReason::Apart => times_differ(),
             LossReason::Grade => self.lost_grade(request),
             LossReason::Paused => "ringctl pause was called on this machine".to_owned(),
+            LossReason::Removed => "the owner of the token has removed the lock".to_owned(),
             LossReason::Gone => "it was killed or ended before it released the lock".to_owned(),
             LossReason::Link => format!("{} has lost its link", self.interface),
         }
@@ -158,6 +162,18 @@ impl TextInputs<'_> {
                 self.machine.count_recently_heard(),
             ),
         }
+    }
+}
+
+/// Describes the end of the wait of a request.
+pub(super) fn waited_text(request: &LockRequest) -> String {
+    match request.wait_ms {
+        Some(0) => "not waited for".to_owned(),
+        Some(ms) => format!(
+            "timed out after {}",
+            format_duration(Duration::from_millis(ms))
+        ),
+        None => "refused".to_owned(),
     }
 }
 
@@ -248,7 +264,7 @@ mod tests {
         QuorumHint, TextInputs, full_job_table, lost_quorum, name, no_quorum, not_all_heard,
     };
     use crate::system::lab2::state_file::INITIAL_DURABLE;
-    use ring_control::lab2::{LockRequest, LossReason};
+    use ring_control::lab2::{Grade, LockRequest, LossReason};
 
     #[test]
     fn a_loss_is_explained_by_its_cause() {
@@ -260,6 +276,7 @@ mod tests {
         let text_inputs = TextInputs {
             machine: &machine,
             now: Instant::from_nanos(0),
+            rule: Grade::Alone,
             interface: "eth0",
             first: None,
         };

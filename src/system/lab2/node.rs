@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 use ring_control::lab2::RingRequest;
 use ring_control::{NodeStatus, Request};
 use ring_host::hooks::Hooks;
-use ring_host::{Answer, Error, LateLimits, NETWORK, NoTask, Server, ShutDown, System};
+use ring_host::observe::LogOutput;
+use ring_host::{Answer, Error, LateLimits, NETWORK, NoTask, Reload, Server, ShutDown, System};
 use ring_process::Client;
 use ring_process::RingLock;
 use ring_proto::LinkState;
@@ -21,9 +22,10 @@ use super::attachment::LinkChange;
 use super::condition::Condition;
 use super::hook_change::Change;
 use super::node_environment::{AllObservers, NodeEnvironment};
-use super::report;
 use super::service::Service;
+use super::start::constant_changes;
 use super::state_file::StateFile;
+use super::{reload, report};
 use crate::system::lab2::events;
 use crate::system::record_file::warn_unless_synced;
 
@@ -129,8 +131,31 @@ impl System for Node {
     }
 
     fn poll_clients(&mut self, now: Now, server: &mut Server, machine: &Lab2) -> Option<Command> {
-        let history = &mut self.environment.all_observers.history;
-        self.service.serve_clients(now, server, machine, history)
+        let AllObservers {
+            history,
+            session_events,
+            ..
+        } = &mut self.environment.all_observers;
+        self.service
+            .serve_clients(now, server, machine, history, session_events)
+    }
+
+    fn reload(&mut self, log: &LogOutput) -> Reload<Command> {
+        let reloads_hooks = self.environment.reloads_hooks;
+        let command = reload::reload(&mut self.environment.configured, reloads_hooks);
+        let options = self.environment.configured.options();
+        self.service.set_rule(options.require);
+        let idle_hold = options.constants().idle_hold;
+        self.hooks.change_settings(|settings| {
+            settings.command.clone_from(&options.on_change);
+            settings.directory.clone_from(&options.hooks_dir);
+            settings.timeout = options.hook_timeout;
+            settings.constant_changes = constant_changes(idle_hold);
+        });
+        log.set_verbose(options.verbose);
+        let own_log = &mut self.environment.all_observers.observers.log;
+        own_log.set_verbose(options.verbose);
+        Reload::Done(command)
     }
 
     fn on_iteration_end(&mut self, now: Now, machine: &Lab2) {

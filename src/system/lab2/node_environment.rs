@@ -1,5 +1,6 @@
 //! The environment of the state machine: an interface, a state file, and observers.
 
+use ring_config::Configured;
 use ring_control::Finding;
 use ring_control::lab2::Status;
 use ring_host::NodeHealth;
@@ -9,10 +10,12 @@ use ring_proto::time::Now;
 use ring_runtime::driver::{Environment, Observe};
 use ring_runtime::net::PacketSocket;
 
+use super::Options;
 use super::attachment::Attachment;
 use super::health::set_verdict;
 use super::history::History;
 use super::member_addresses::MemberAddresses;
+use super::named_locks::session_of;
 use super::service::Service;
 use super::state_file::StateFile;
 use super::status::status;
@@ -22,6 +25,9 @@ use crate::system::write_warnings::WriteWarnings;
 
 #[derive(Debug)]
 pub(super) struct NodeEnvironment {
+    pub configured: Configured<Options>,
+    /// Whether a reload may change the hooks.
+    pub reloads_hooks: bool,
     pub started: Now,
     pub attachment: Attachment,
     pub store: StateFile,
@@ -41,6 +47,7 @@ impl NodeEnvironment {
             &self.all_observers.observers.tally,
             service,
         );
+        status.config = self.configured.status();
         status.stored &= self.store.is_in_place();
         let clock = self.health.clock_problem();
         let clock = clock.map(|text| Finding::new(&CLOCK_RATE, text));
@@ -54,6 +61,8 @@ impl NodeEnvironment {
     /// Checks the interface, the state file and the clock's rate.
     pub(super) fn run_periodic_checks(&mut self, now: Now) {
         let Self {
+            configured: _,
+            reloads_hooks: _,
             started: _,
             attachment,
             store,
@@ -83,6 +92,8 @@ pub(super) struct AllObservers {
     pub observers: Observers,
     pub member_addresses: MemberAddresses,
     pub history: History,
+    /// Events about the sessions of named locks that the service does not know yet.
+    pub session_events: Vec<Event>,
 }
 
 impl Observe<Event> for AllObservers {
@@ -90,5 +101,8 @@ impl Observe<Event> for AllObservers {
         self.observers.observe(now, event);
         self.member_addresses.note_event(event);
         self.history.observe(now, event);
+        if session_of(event).is_some() {
+            self.session_events.push(*event);
+        }
     }
 }

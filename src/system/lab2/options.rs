@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
-use ring_control::lab2::{parse_ethertype, ring_name};
+use ring_config::ConfigOption;
+use ring_control::lab2::{Grade, parse_ethertype, ring_name};
 use ring_control::{CONTROL_DIR, NodeName};
 use ring_host::LogFormat;
-use ring_proto::lab2::{Constants, FOREVER};
+use ring_proto::lab2::{ConstantError, Constants, FOREVER};
 use ring_text::parse_duration;
 
 use crate::system::STATE_DIR;
@@ -30,11 +31,14 @@ constants; only --idle-hold may differ. If an option is given twice, the last va
     "  sudo ringd -- ftn                      join the ring on the interface named ftn\n",
     "\nSignals:\n",
     "  SIGTERM, SIGINT  hand the token over, then exit; a second signal exits at once\n",
-    "  SIGHUP, SIGQUIT  do the same if the terminal was closed or Ctrl-\\ was pressed;\n",
-    "                   ignored without a terminal\n",
+    "  SIGHUP           read the configuration file again; without a restart, these options\n",
+    "                   change: forget-after, hook-timeout, hooks-dir, idle-hold, on-change,\n",
+    "                   require, ring-size, verbose\n",
+    "  SIGHUP, SIGQUIT  with a terminal: hand the token over, then exit\n",
     "  SIGUSR1          log the status\n",
     "\nEnvironment of a hook (unknown values are empty):\n",
-    "  RINGD_EVENT         started, state_changed, grade_changed, member_silent, member_alive or stopped\n",
+    "  RINGD_EVENT         started, state_changed, grade_changed, member_silent, member_alive,\n",
+    "                      lock_granted, lock_released, lock_lost or stopped\n",
     "  RINGD_EVENT_NUMBER  the event's number, as in ringctl watch\n",
     "  RINGD_OLD_STATE     the state before: OWNER, WAITER, LOOSER, GENERATING or none\n",
     "  RINGD_STATE         the state after\n",
@@ -43,9 +47,16 @@ constants; only --idle-hold may differ. If an option is given twice, the last va
     "                      progress-author-number\n",
     "  RINGD_PROGRESS      the first part of the token\n",
     "  RINGD_OWNER         the MAC address of the token's owner, if it is known\n",
-    "  RINGD_GRADE         the grade of a lock\n",
+    "  RINGD_OWNER_NAME    the host name that the owner has announced\n",
+    "  RINGD_GRADE         the grade of this node's token\n",
     "  RINGD_MEMBER        the member that is silent or heard again\n",
+    "  RINGD_MEMBER_NAME   the host name that this member has announced\n",
     "  RINGD_OTHERS        the number of other members with the same change\n",
+    "  RINGD_LOCK_NAME     the named lock that a program of this machine got, released or lost\n",
+    "  RINGD_LOCK_MODE     the mode of this lock: exclusive or shared\n",
+    "  RINGD_LOCK_GRADE    the grade that the program of this lock requires\n",
+    "  RINGD_LOCK_TOKEN    the fencing token of this lock\n",
+    "  RINGD_LOCK_PROGRAM  the label of the program of this lock\n",
     "  RINGD_MERGED        the number of earlier changes that are merged into this one,\n",
     "                      because hooks were too slow\n",
     "  RINGD_INTERFACE     the interface\n",
@@ -69,8 +80,8 @@ constants; only --idle-hold may differ. If an option is given twice, the last va
 /// Keep one token alive among the machines of a LAN segment.
 ///
 /// ringd joins the ring on an Ethernet interface, or starts a ring. The daemon logs elected and lost owners, members,
-/// grades and lost locks. Under systemd, log lines have priorities. There are no servers and no configuration files:
-/// members find each other by broadcast, in frames with a special EtherType. If the segment splits, each side has a
+/// grades and lost locks. Under systemd, log lines have priorities. There are no servers: members
+/// find each other by broadcast, in frames with a special EtherType. If the segment splits, each side has a
 /// token. With --ring-size, only the side with more than half of the members has a quorum: see ringctl run --require.
 #[derive(Debug, Clone, Parser)]
 #[command(
@@ -87,6 +98,10 @@ pub struct Options {
     /// interface.
     #[arg(value_name = "IFACE")]
     pub interface: String,
+
+    /// The option that names the configuration file.
+    #[command(flatten)]
+    pub config: ConfigOption,
 
     /// Wait for IFACE if it does not exist yet
     ///
@@ -206,6 +221,13 @@ pub struct Options {
     )]
     pub ring_size: Option<usize>,
 
+    /// Require this grade for locks of clients that request none
+    ///
+    /// The daemon refuses clients that request a lower grade. So with quorum, every program of this machine gets a
+    /// lock only with a quorum. The grades are those of ringctl run --require.
+    #[arg(long, value_name = "GRADE", default_value = "alone", value_parser = parse_grade)]
+    pub require: Grade,
+
     /// Keep data that must survive a restart in DIR/IFACE.state
     ///
     /// If --ethertype is not the default, the file is IFACE:TYPE.state, for example eth0:0x88b6.state.
@@ -271,6 +293,31 @@ impl Options {
         }
     }
 
+    /// Checks that the options can work together.
+    ///
+    /// # Errors
+    /// Fails if the constants cannot work together.
+    pub fn check(&self) -> Result<(), ring_host::Error> {
+        let checked = self.constants().check();
+        checked.map_err(|error| unusable(&error))
+    }
+
+    /// Takes over the values that can change while the daemon runs.
+    pub(super) fn adjust(&mut self, new: &Self) {
+        self.forget_after = new.forget_after;
+        self.idle_hold = new.idle_hold;
+        self.require = new.require;
+        self.ring_size = new.ring_size;
+        self.verbose = new.verbose;
+    }
+
+    /// Takes over the values that concern hooks.
+    pub(super) fn adjust_hooks(&mut self, new: &Self) {
+        self.on_change.clone_from(&new.on_change);
+        self.hooks_dir.clone_from(&new.hooks_dir);
+        self.hook_timeout = new.hook_timeout;
+    }
+
     /// Returns the options that select the interface.
     pub(super) fn interface_request(&self) -> InterfaceRequest<'_> {
         InterfaceRequest {
@@ -302,6 +349,20 @@ impl Options {
     }
 }
 
+fn unusable(error: &ConstantError) -> ring_host::Error {
+    let remedy = match error {
+        ConstantError::HandoverOutlastsWaiters { .. } => {
+            "set fewer --take-attempts, a shorter --take-timeout, a longer --heartbeat or more \
+             --waiter-intervals"
+        }
+        ConstantError::AnswerIntervals { .. } => {
+            "set fewer --answer-intervals or more --waiter-intervals"
+        }
+        _ => "see ringd --help for the defaults",
+    };
+    ring_host::Error::Usage(format!("{error}; {remedy}"))
+}
+
 /// The time for which a silent member is kept; `None` means indefinitely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForgetAfter(pub Option<Duration>);
@@ -314,6 +375,11 @@ fn parse_forget_after(text: &str) -> Result<ForgetAfter, String> {
         |why| Err(format!("{why}; or never")),
         |after| Ok(ForgetAfter(Some(after))),
     )
+}
+
+fn parse_grade(text: &str) -> Result<Grade, String> {
+    text.parse()
+        .map_err(|_| "not a grade; give quorum or all-heard".to_owned())
 }
 
 fn parse_idle_hold(text: &str) -> Result<Duration, String> {

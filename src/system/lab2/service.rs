@@ -2,6 +2,7 @@
 //! `requests.rs`, later messages in `outcomes.rs`.
 
 mod announcing;
+mod named;
 mod outcomes;
 mod requests;
 
@@ -9,7 +10,9 @@ use std::time::Duration;
 
 use ring_client::fencing::FencingToken;
 use ring_codec::lab2::Token;
-use ring_control::lab2::{ClientStatus, LockRequest, LockTotals, PendingReason, RefusalReason};
+use ring_control::lab2::{
+    ClientStatus, Grade, LockRequest, LockTotals, PendingReason, RefusalReason,
+};
 use ring_control::{RawJson, Refusal, Reply};
 use ring_host::{LockLog, Watchers};
 use ring_process::Backstops;
@@ -20,6 +23,7 @@ use ring_proto::time::{Instant, Now};
 use super::lock_texts::TextInputs;
 use super::lock_totals::LockCount;
 use super::locks::{Locks, Notice};
+use super::named_locks::{NamedLocks, NamedNotice, ProgramLock};
 use super::pausing::{PauseProgress, Pausing};
 use super::runs::LostRuns;
 use super::status::token_status;
@@ -40,8 +44,12 @@ pub(super) struct Service {
     interface: String,
     /// The HEART_BEAT_PERIOD in the options of this node.
     heartbeat: Duration,
+    /// The grade of clients that request none, and the lowest grade that clients may request.
+    rule: Grade,
     locks: Locks,
     lock_log: LockLog,
+    named: NamedLocks,
+    named_log: LockLog,
     /// The holder that was announced to the members.
     announced: Option<(ClientId, Instant)>,
     count: LockCount,
@@ -54,21 +62,31 @@ pub(super) struct Service {
     lost_runs: LostRuns,
     /// Results of requests that watchers do not know yet.
     effects: Vec<RequestEffect>,
-    /// Labels of released locks that watchers do not know yet.
-    released_labels: Vec<String>,
+    /// Labels of released locks that watchers do not know yet. The lock is `None` for the token.
+    released_labels: Vec<(String, Option<ProgramLock>)>,
     /// Clients whose state changed, and for each client whether it may be silent now.
     changed_clients: Vec<(ClientId, bool)>,
     pending_notices: Vec<(ClientId, LockRequest, Notice)>,
+    named_notices: Vec<NamedNotice>,
 }
 
 impl Service {
-    /// Creates a service without clients, for an interface and a HEART_BEAT_PERIOD.
-    pub(super) fn new(interface: &str, heartbeat: Duration, stored_pause: StoredPause) -> Self {
+    /// Creates a service without clients, for an interface and a HEART_BEAT_PERIOD. The random number distinguishes the
+    /// sessions of this daemon from the sessions of an earlier daemon.
+    pub(super) fn new(
+        interface: &str,
+        heartbeat: Duration,
+        stored_pause: StoredPause,
+        random: u64,
+    ) -> Self {
         Self {
             interface: interface.to_owned(),
             heartbeat,
+            rule: Grade::Alone,
             locks: Locks::default(),
             lock_log: LockLog::default(),
+            named: NamedLocks::new(random),
+            named_log: LockLog::default(),
             announced: None,
             count: LockCount::default(),
             grants_from: None,
@@ -81,7 +99,25 @@ impl Service {
             released_labels: Vec::new(),
             changed_clients: Vec::new(),
             pending_notices: Vec::new(),
+            named_notices: Vec::new(),
         }
+    }
+
+    /// Sets the rule for all later requests: the grade of clients that request none, and the lowest grade that clients
+    /// may request.
+    pub(super) const fn set_rule(&mut self, rule: Grade) {
+        self.rule = rule;
+    }
+
+    /// Applies the rule to a request. Refuses a request for a lower grade.
+    fn apply_rule(&self, request: &mut LockRequest) -> Result<(), RefusalReason> {
+        if request.require.is_some_and(|grade| grade < self.rule) {
+            return Err(RefusalReason::Rule);
+        }
+        if self.rule > Grade::Alone {
+            request.require.get_or_insert(self.rule);
+        }
+        Ok(())
     }
 
     /// Returns the latest time for the next call of [`serve_clients`](Self::serve_clients).
@@ -91,6 +127,7 @@ impl Service {
             self.lock_log.deadline(),
             self.announcement_due(),
             self.grants_from,
+            self.named_deadline(),
             self.pausing.deadline(),
         ];
         deadlines.into_iter().flatten().min()
@@ -116,8 +153,17 @@ impl Service {
         self.count.totals()
     }
 
-    pub(super) const fn is_held(&self) -> bool {
-        self.locks.is_held()
+    /// Whether a client holds the token or a named lock.
+    pub(super) fn is_held(&self) -> bool {
+        self.locks.is_held() || self.named.is_busy()
+    }
+
+    fn holds(&self, client: ClientId) -> bool {
+        self.locks.holds(client) || self.named.holds(client)
+    }
+
+    fn involves(&self, client: ClientId) -> bool {
+        self.locks.involves(client) || self.named.involves(client)
     }
 
     fn text_inputs<'a>(&'a self, now: Now, machine: &'a Lab2) -> TextInputs<'a> {
@@ -125,6 +171,7 @@ impl Service {
             machine,
             now: now.monotonic,
             interface: &self.interface,
+            rule: self.rule,
             first: self.locks.clients(now.monotonic).next(),
         }
     }
@@ -161,7 +208,7 @@ impl Service {
             PauseProgress::Over("ringd is shutting down: it hands the token over first")
         } else if !self.locks.is_paused() {
             PauseProgress::Over("ringctl resume has ended the pause")
-        } else if self.locks.is_held() {
+        } else if self.is_held() {
             PauseProgress::Pending(PendingReason::Holder)
         } else if machine.state() == State::Owner || !machine.is_paused() {
             PauseProgress::Pending(PendingReason::Token)

@@ -4,14 +4,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use ring_codec::lab2::Version;
+use ring_config::Configured;
 use ring_control::CONTROL_DIR;
 use ring_host::hooks::{self, Hooks};
-use ring_host::{Host, NodeHealth};
+use ring_host::{Host, NodeHealth, note_host_name};
 use ring_process::{LockError, RingLock, capabilities};
-use ring_proto::lab2::{ConstantError, Constants, Lab2};
-use ring_runtime::clock;
+use ring_proto::lab2::{Constants, HostName, Lab2};
 use ring_runtime::driver::Driver;
+use ring_runtime::{clock, random};
 use ring_text::format_duration;
+use rustix::process::geteuid;
 use rustix::thread::CapabilitySet;
 use tracing::{info, warn};
 
@@ -38,9 +40,10 @@ const CALM_IDLE_HOLD_MIN: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// Fails if the node cannot start, or if a system call fails that always succeeds on a healthy system.
-pub fn run(options: &Options) -> Result<(), ring_host::Error> {
+pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
+    let options = configured.options();
+    options.check()?;
     let constants = options.constants();
-    constants.check().map_err(|error| unusable(&error))?;
     let options = &options.with_interface(options.interface_request().find()?);
     let attachment = Attachment::open(&options.interface, constants.ethertype)?;
     let minimum_times = MinimumTimes::measure(attachment.interface());
@@ -68,7 +71,12 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         },
         member_addresses: MemberAddresses::default(),
         history: History::new(host.start_time()),
+        session_events: Vec::new(),
     };
+    let host_name = host_name();
+    if let Some(name) = host_name {
+        note_host_name(attachment.interface().mac.0, name.to_string());
+    }
     log_start(options, &constants, &attachment, &store);
     let hooks = Hooks::start(
         hook_settings(options, constants.idle_hold),
@@ -79,16 +87,23 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let heartbeat = constants.heartbeat;
     let machine = Lab2::new(constants, found.or(INITIAL_DURABLE))
         .with_stamps(store.take_stamps())
-        .with_version(version());
+        .with_version(version())
+        .with_host_name(host_name);
     let stored_pause = StoredPause::next_to(store.path());
-    let mut service = Service::new(&options.interface, heartbeat, stored_pause);
+    let number = random().map_err(ring_host::Error::system("draw a random number"))?;
+    let mut service = Service::new(&options.interface, heartbeat, stored_pause, number);
+    service.set_rule(options.require);
     if service.restore_pause()? {
         info!(
             event = events::PAUSED,
             "paused, as before the start (ringctl pause --persist), until ringctl resume"
         );
     }
+    // A daemon of root that started without hooks gave up the right to end hooks that change their user.
+    let reloads_hooks = !hook_capabilities(options).is_empty() || !geteuid().is_root();
     let node_environment = NodeEnvironment {
+        configured,
+        reloads_hooks,
         started: host.start_time(),
         attachment,
         store,
@@ -100,6 +115,12 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     };
     let node = Node::new(node_environment, service, hooks, lock);
     host.run(Driver::new(machine), node)
+}
+
+/// Returns the host name of this machine; `None` if the machine has no host name that a frame can carry.
+fn host_name() -> Option<HostName> {
+    let name = nix::unistd::gethostname().ok()?;
+    HostName::new(name.to_str()?)
 }
 
 fn version() -> Version {
@@ -123,28 +144,7 @@ fn hook_capabilities(options: &Options) -> CapabilitySet {
     }
 }
 
-fn unusable(error: &ConstantError) -> ring_host::Error {
-    let remedy = match error {
-        ConstantError::HandoverOutlastsWaiters { .. } => {
-            "set fewer --take-attempts, a shorter --take-timeout, a longer --heartbeat or more \
-             --waiter-intervals"
-        }
-        ConstantError::AnswerIntervals { .. } => {
-            "set fewer --answer-intervals or more --waiter-intervals"
-        }
-        _ => "see ringd --help for the defaults",
-    };
-    ring_host::Error::Usage(format!("{error}; {remedy}"))
-}
-
 fn hook_settings(options: &Options, idle_hold: Duration) -> hooks::Settings {
-    let constant_changes = (idle_hold < CALM_IDLE_HOLD_MIN).then(|| {
-        format!(
-            "hooks run at every turn of the token, and an idle owner hands the token over after {}; \
-             for a leader that stays, start all members with --idle-hold forever",
-            format_duration(idle_hold)
-        )
-    });
     hooks::Settings {
         environment: vec![
             ("RINGD_INTERFACE", options.interface.clone()),
@@ -153,8 +153,19 @@ fn hook_settings(options: &Options, idle_hold: Duration) -> hooks::Settings {
         command: options.on_change.clone(),
         directory: options.hooks_dir.clone(),
         timeout: options.hook_timeout,
-        constant_changes,
+        constant_changes: constant_changes(idle_hold),
     }
+}
+
+/// Returns the warning about hooks that run all the time.
+pub(super) fn constant_changes(idle_hold: Duration) -> Option<String> {
+    (idle_hold < CALM_IDLE_HOLD_MIN).then(|| {
+        format!(
+            "hooks run at every turn of the token, and an idle owner hands the token over after {}; \
+             for a leader that stays, start all members with --idle-hold forever",
+            format_duration(idle_hold)
+        )
+    })
 }
 
 fn log_start(options: &Options, constants: &Constants, attachment: &Attachment, store: &StateFile) {

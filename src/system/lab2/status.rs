@@ -5,10 +5,11 @@ use std::net::Ipv6Addr;
 use ring_client::fencing::FencingToken;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{NO_IP, RunOutcome, Token};
-use ring_control::Health;
 use ring_control::lab2::{
     ConstantsStatus, HolderStatus, MemberStatus, QuorumStatus, RunStatus, Status, TokenStatus,
 };
+use ring_control::{ConfigStatus, Health};
+use ring_host::announced_host_name;
 use ring_proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView};
 use ring_proto::time::{Instant, Now, nanos};
 
@@ -50,6 +51,7 @@ pub(super) fn status(
         stored: machine.is_stored(),
         pausing: service.pending(machine),
         owner: machine.owner().map(|owner| owner.to_string()),
+        owner_name: machine.owner().and_then(name_of),
         holder: machine.work().map(|work| HolderStatus {
             program: work.program.clone(),
             since_ns: nanos(now.since(work.since)),
@@ -64,6 +66,7 @@ pub(super) fn status(
             .collect(),
         locks: service.lock_totals(),
         constants: constants(machine.constants()),
+        config: ConfigStatus::default(),
         counters,
     }
 }
@@ -75,6 +78,11 @@ pub(super) fn token_status(token: Token) -> TokenStatus {
         number: token.number,
         fencing: FencingToken::from(token).to_string(),
     }
+}
+
+/// Returns the host name that a member announced.
+fn name_of(member: MacAddr) -> Option<String> {
+    announced_host_name(member.0)
 }
 
 fn quorum(machine: &Lab2) -> QuorumStatus {
@@ -91,6 +99,7 @@ fn run(RunView { stamp, age, .. }: RunView, lost: bool) -> RunStatus {
         lost,
         name: stamp.name.to_string(),
         runner: stamp.runner.to_string(),
+        runner_name: name_of(stamp.runner),
         outcome: outcome_text(stamp.outcome).to_owned(),
         began_ns: nanos(age),
         every_ns: nanos(stamp.period),
@@ -117,7 +126,7 @@ fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
     let ip = (view.ip != NO_IP).then(|| Ipv6Addr::from(view.ip).to_canonical().to_string());
     MemberStatus {
         mac: view.mac.to_string(),
-        name: None,
+        name: view.host_name.map(|name| name.to_string()),
         ip,
         penalty: view.penalty,
         state: view.presence.name().to_owned(),
@@ -168,6 +177,7 @@ mod tests {
                 last_seen,
                 differs: None,
                 version: None,
+                host_name: None,
             };
             member(Instant::from_nanos(50), own, view).last_seen_ns
         };

@@ -35,9 +35,13 @@ pub(crate) const COPIES: [Copy; 9] = [
         ],
         shared: &[
             ("command.rs", "ring_proto::lab2::Command"),
+            ("host_name.rs", "ring_proto::lab2::HostName"),
             (
                 "constants.rs",
-                "ring_proto::lab2::{ConstantError, Constants, FOREVER, HEARTBEAT_MIN, PERIOD_MAX, TAKE_TIMEOUT_MIN}",
+                concat!(
+                    "ring_proto::lab2::{Adjustment, ConstantError, Constants, FOREVER, HEARTBEAT_MIN, PERIOD_MAX, ",
+                    "TAKE_TIMEOUT_MIN}"
+                ),
             ),
             (
                 "event.rs",
@@ -52,6 +56,10 @@ pub(crate) const COPIES: [Copy; 9] = [
                     "ring_proto::lab2::{JobName, OnceProgress, OnceRequest, RunEnd, RunView, ",
                     "STAMPS_MAX, Stamp, StoredStamp}"
                 ),
+            ),
+            (
+                "locks/lock.rs",
+                "ring_proto::lab2::{LockName, LockProgram, LockRequest, LockView}",
             ),
             (
                 "diagnostics/silent_members.rs",

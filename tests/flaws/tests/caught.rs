@@ -161,6 +161,22 @@ fn slow_ring() -> Settings {
     }
 }
 
+/// Returns settings of a small ring whose programs take named locks.
+fn three_with_locks(fault: FaultKind) -> Settings {
+    Settings {
+        nodes: 3,
+        ..simulated_ring(&[FaultKind::Lock, fault])
+    }
+}
+
+/// Returns settings of a ring whose programs often wait for the same named lock.
+fn five_with_locks(fault: FaultKind) -> Settings {
+    Settings {
+        nodes: 5,
+        ..three_with_locks(fault)
+    }
+}
+
 /// Returns settings with two members. One member often has different constants. Processes die, but their applications
 /// continue.
 fn unequal_pair() -> Settings {
@@ -245,6 +261,28 @@ caught! {
     held_unstored caught_by_checker(two_that_may_not_store(), "which is not stored");
     keeps_what_it_mints caught_by_simulator(
         simulated_ring(&[FaultKind::Unresponsive]), sim::Rule::Served);
+    lock_agreed_unasked caught_by_simulator(
+        three_with_locks(FaultKind::Partition), sim::Rule::LockStored);
+    lock_fence_reused caught_by_simulator(
+        from_seed(180, three_with_locks(FaultKind::Crash)), sim::Rule::LockFence);
+    lock_giver_unasked caught_by_simulator(
+        from_seed(45, three_with_locks(FaultKind::Crash)), sim::Rule::TwoHolders);
+    lock_granted_unstored caught_by_simulator(
+        five_with_locks(FaultKind::Crash), sim::Rule::LockStored);
+    lock_lease_doubled caught_by_simulator(
+        from_seed(10, three_with_locks(FaultKind::Crash)), sim::Rule::LockRemoved);
+    lock_order_ignored caught_by_simulator(
+        five_with_locks(FaultKind::Crash), sim::Rule::LockOrder);
+    lock_restarted_agrees caught_by_simulator(
+        from_seed(15, three_with_locks(FaultKind::Crash)), sim::Rule::TwoHolders);
+    lock_restarted_releases caught_by_simulator(
+        from_seed(20, three_with_locks(FaultKind::Crash)), sim::Rule::LockRemoved);
+    lock_silent_removed caught_by_simulator(
+        from_seed(10, three_with_locks(FaultKind::Crash)), sim::Rule::LockRemoved);
+    lock_silent_unflagged caught_by_simulator(
+        from_seed(65, three_with_locks(FaultKind::Crash)), sim::Rule::LockServed);
+    lock_waiting_confirmed caught_by_simulator(
+        five_with_locks(FaultKind::Crash), sim::Rule::LockStored);
     merge_loses_members caught_by_checker(
         Scenario::cold("three from the start", 3)
             .faults(Faults { crashes: 1, ..Faults::default() })

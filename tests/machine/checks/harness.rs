@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use ring_codec::MacAddr;
 use ring_codec::lab2::{
-    Digest, FORGOTTEN_PER_FRAME_MAX, FRAME_LEN_MAX, Frame, MEMBERS_PER_FRAME_MAX, Member, Message,
-    NO_AGE, PROGRESS_MAX, Profile, Promise, Purpose, STAMPS_PER_FRAME_MAX, Stamp, Token,
+    Digest, FORGOTTEN_PER_FRAME_MAX, FRAME_LEN_MAX, Frame, LOCK_SUMS, LockRecord, LocksStanding,
+    MEMBERS_PER_FRAME_MAX, Member, Message, NO_AGE, PROGRESS_MAX, Profile, Promise, Purpose,
+    STAMPS_PER_FRAME_MAX, Stamp, Token,
 };
+use ring_codec::{MacAddr, U64};
 use ring_proto::lab2::{
     Command, Constants, Event, Grade, JobName, Lab2, OnceRequest, RunEnd, StoredStamp, StoredState,
 };
@@ -15,11 +16,12 @@ use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, SendOutcome, StoreOutcome, Transmit};
 
 use super::jobs::Jobs;
+use super::named_locks::{NamedLocks, sums};
 use super::oracle::{Oracle, Output};
 use super::predict::{Before, assert_transition};
 use super::script::{
     Destination, Job, LinkChange, MachineOptions, ScriptedCommand, ScriptedFrame, ScriptedMessage,
-    ScriptedProfile, ScriptedPromise, ScriptedStamp, Step, TokenChoice,
+    ScriptedProfile, ScriptedPromise, ScriptedStamp, ScriptedStanding, Step, TokenChoice,
 };
 
 /// The maximum number of frames that the link refuses in one step.
@@ -40,11 +42,12 @@ pub(super) struct Harness {
     /// The number of the last requested job.
     job: u64,
     jobs: Jobs,
+    named_locks: NamedLocks,
     refused: u8,
     oracle: Oracle,
 }
 
-fn station_address(n: u8) -> MacAddr {
+pub(super) fn station_address(n: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, n % STATIONS])
 }
 
@@ -92,6 +95,7 @@ impl Harness {
             stamps: BTreeMap::new(),
             job: 0,
             jobs: Jobs::default(),
+            named_locks: NamedLocks::default(),
             refused: 0,
             oracle: Oracle::new(&constants),
             constants,
@@ -146,6 +150,15 @@ impl Harness {
                         self.jobs.on_run_ended(end);
                         Command::EndOnce(self.job, end)
                     }
+                    ScriptedCommand::TakeLock(ref take) => {
+                        let Some(request) = self.named_locks.take(take) else {
+                            return;
+                        };
+                        Command::TakeLock(request)
+                    }
+                    ScriptedCommand::ReleaseLock(ago) => {
+                        Command::ReleaseLock(self.named_locks.release(ago))
+                    }
                 };
                 self.oracle.shutting_down |=
                     matches!(order, ScriptedCommand::ShutDown | ScriptedCommand::Leave);
@@ -154,6 +167,7 @@ impl Harness {
             Step::Refuse(frames) => self.refused = frames % REFUSED_FRAMES_MAX,
             Step::Restart => {
                 self.jobs = Jobs::default();
+                self.named_locks.on_restart();
                 let stamps = self.stamps.values().copied();
                 self.machine = Lab2::new(self.constants.clone(), self.durable).with_stamps(stamps);
                 self.oracle.on_restart(self.durable);
@@ -235,7 +249,10 @@ impl Harness {
         let age = Duration::from_millis(u64::from(heard.age));
         let mut bytes = [0; FRAME_LEN_MAX];
         let profile = heard.says.as_ref().map(|says| self.profile(says));
-        let Some(len) = self.encode(from, to, &heard.what, profile, &mut bytes) else {
+        let standing = heard.stands.as_ref();
+        let standing = standing.and_then(|said| self.standing(said));
+        let trailers = (profile, standing);
+        let Some(len) = self.encode(from, to, &heard.what, trailers, &mut bytes) else {
             return;
         };
         let frame = Frame::decode(&bytes[..len]).expect("the frame was encoded above");
@@ -268,12 +285,16 @@ impl Harness {
     }
 
     /// Encodes a frame. Returns `None` if no station could have sent the frame.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one match has an arm for each kind of frame"
+    )]
     fn encode(
         &self,
         from: MacAddr,
         to: MacAddr,
         what: &ScriptedMessage,
-        profile: Option<Profile>,
+        (profile, standing): (Option<Profile>, Option<LocksStanding>),
         bytes: &mut [u8],
     ) -> Option<usize> {
         let own = self.machine.digest();
@@ -283,6 +304,7 @@ impl Harness {
         };
         let digest = |same| if same { own } else { other };
         let (members, forgotten, stamps): (Vec<Member>, Vec<MacAddr>, Vec<Stamp>);
+        let (locks, locks_sums): (Vec<LockRecord>, [U64; LOCK_SUMS]);
         let message = match what {
             ScriptedMessage::TakeToken(which) => Message::TakeToken {
                 token: self.token(which)?,
@@ -357,12 +379,27 @@ impl Harness {
                     stamps: &stamps,
                 }
             }
+            ScriptedMessage::Locks(heard) => {
+                let progress = self.oracle.known.map_or(1, |token| token.progress);
+                locks = self.named_locks.records(heard, self.mac, progress);
+                let token = self.token(&heard.token)?;
+                self.named_locks.message(heard, token, &locks)
+            }
+            ScriptedMessage::LocksQuestion(question) => {
+                locks_sums = sums(question);
+                Message::LocksQuestion {
+                    grade: if question.quorum { 2 } else { 0 },
+                    from: question.from,
+                    sums: &locks_sums,
+                }
+            }
         };
         let frame = Frame {
             destination: to,
             author: from,
             profile: profile.filter(|_| Profile::may_follow(message.kind())),
             card: None,
+            locks: standing.filter(|_| LocksStanding::may_follow(message.kind())),
             message,
         };
         frame.encode(self.constants.ethertype, bytes).ok()
@@ -431,6 +468,11 @@ impl Harness {
         })
     }
 
+    fn standing(&self, said: &ScriptedStanding) -> Option<LocksStanding> {
+        let token = self.token(&said.token)?;
+        Some(self.named_locks.standing(said, token))
+    }
+
     fn token(&self, which: &TokenChoice) -> Option<Token> {
         let known = self.oracle.known;
         match *which {
@@ -496,6 +538,8 @@ impl Harness {
             self.refused = self.refused.saturating_sub(1);
             self.oracle
                 .check_sent(&frame, self.mac, self.durable, sent, self.now);
+            self.named_locks
+                .check_sent(&frame, self.mac, self.durable.known);
             frames.push_back(frame);
             self.machine.handle_sent(self.now, ticket, sent);
             if self.machine.wants_flush_report() {
@@ -515,6 +559,8 @@ impl Harness {
         output.frames = frames.into();
         self.oracle
             .check(&self.machine, &output.events, self.now, self.mac);
+        self.named_locks
+            .check(&self.machine, &output.events, self.now);
         self.jobs
             .check(&self.machine, self.stamps.values(), self.now, self.mac);
         output

@@ -3,6 +3,7 @@
 
 mod harness;
 mod jobs;
+mod named_locks;
 mod oracle;
 mod predict;
 mod script;

@@ -71,6 +71,9 @@ pub(super) struct Oracle {
     max_members: usize,
 }
 
+/// The length of a lock's lease, as a multiple of WAITER_TIMEOUT (`docs/reference/lab2/locks.md` I39).
+const LEASE_PERIODS: u32 = 4;
+
 impl Oracle {
     pub(super) fn new(constants: &Constants) -> Self {
         Self {
@@ -240,6 +243,8 @@ impl Oracle {
                 let lives_by = machine.constants();
                 let longest = lives_by.waiter_timeout() + lives_by.heartbeat;
                 let longest = longest.max(self.longest_sleep);
+                // A node without a link sends no renewals. It sleeps until the lease of its lock ends.
+                let longest = longest * if self.link_up { 1 } else { LEASE_PERIODS };
                 assert!(sleep <= longest, "the node sleeps for {sleep:?}");
             }
             None => assert!(!busy, "the node has no deadline"),

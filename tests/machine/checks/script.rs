@@ -71,6 +71,18 @@ pub(super) enum ScriptedCommand {
     Once(Job),
     /// Ends the last job with one of the possible results.
     EndOnce(u8),
+    /// Takes a named lock.
+    TakeLock(Take),
+    /// Ends a session: the number of sessions that began after it.
+    ReleaseLock(u8),
+}
+
+/// A take of a named lock. The number `name` selects the name of the lock.
+#[derive(Debug, Arbitrary)]
+pub(super) struct Take {
+    pub name: u8,
+    pub shared: bool,
+    pub grade: u8,
 }
 
 /// A job. The number `name` selects the name of the job.
@@ -94,6 +106,8 @@ pub(super) struct ScriptedFrame {
     pub age: u8,
     /// The profile of the frame's author; `None` if the frame has no profile.
     pub says: Option<ScriptedProfile>,
+    /// The standing of the frame's author; `None` if the frame has no standing.
+    pub stands: Option<ScriptedStanding>,
 }
 
 /// The profile of a member.
@@ -140,6 +154,64 @@ pub(super) enum ScriptedMessage {
     /// Stations that the author has removed.
     Forget(Vec<u8>),
     Stamps(ScriptedStamps),
+    Locks(ScriptedLocks),
+    LocksQuestion(ScriptedQuestion),
+}
+
+/// A message about named locks.
+#[derive(Debug, Arbitrary)]
+pub(super) struct ScriptedLocks {
+    pub token: TokenChoice,
+    pub purpose: u8,
+    /// Whether the message is about the table of grade quorum.
+    pub quorum: bool,
+    /// The serial number. The number `None` stands for the node's last renewal.
+    pub serial: Option<u8>,
+    /// Selects the hash: of the node's table, of this table with the records, of only the records, or another hash.
+    pub hash: u8,
+    /// Selects the range of keys.
+    pub range: u8,
+    pub records: Vec<ScriptedRecord>,
+}
+
+/// A record of a named lock.
+#[derive(Debug, Arbitrary)]
+pub(super) struct ScriptedRecord {
+    pub name: u8,
+    pub member: u8,
+    /// The number of sessions of the node that began later.
+    pub session: u8,
+    pub shared: bool,
+    pub grade: u8,
+    pub state: u8,
+    pub ticket: u8,
+    /// The progress of the fencing token, relative to the known progress.
+    pub more: i8,
+    pub author: u8,
+    pub number: u8,
+    pub flag: u8,
+    /// The seconds since the request; `None` if they are unknown.
+    pub age: Option<u8>,
+}
+
+/// A question about the records of a table.
+#[derive(Debug, Arbitrary)]
+pub(super) struct ScriptedQuestion {
+    pub quorum: bool,
+    pub from: u64,
+    /// The sum of each range of keys. The sum of a range without records is 0.
+    pub sum: u8,
+}
+
+/// The standing of a member.
+#[derive(Debug, Arbitrary)]
+pub(super) struct ScriptedStanding {
+    pub token: TokenChoice,
+    pub change: u8,
+    pub same_quorum: bool,
+    pub same_others: bool,
+    /// A number of units of 4 ms; `None` if the time is unknown.
+    pub settles: Option<u8>,
 }
 
 /// A message about jobs.

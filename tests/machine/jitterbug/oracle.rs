@@ -40,8 +40,6 @@ pub(super) struct Oracle {
     counted: u64,
     /// The heard nodes that are in the list, or that wait until they get an entry in the list.
     heard: BTreeSet<IpAddr>,
-    /// All heard nodes.
-    senders: BTreeSet<IpAddr>,
     /// The minimum number of times that this node has asked each other node for a sign of life.
     asked: BTreeMap<IpAddr, u32>,
     refused: u64,
@@ -66,16 +64,10 @@ impl Oracle {
     }
 
     pub(super) fn on_datagram(&mut self, node: &Jitterbug, from: IpAddr) {
-        self.senders.insert(from);
         let snapshot = node.snapshot();
         let mut listed = snapshot.nodes.iter().map(|it| it.node.ip);
         let mut waiting = snapshot.to_add.iter().map(|it| it.ip);
-        // A node in neither list is not remembered. A new node is not remembered either if the number of known nodes is
-        // already the maximum length of a list.
-        let most = usize::try_from(node.options().max_nodes).unwrap_or(usize::MAX);
-        if self.senders.len() > most {
-            return;
-        }
+        // A node in neither list is not remembered.
         if listed.any(|it| it == from) || waiting.any(|it| it == from) {
             self.heard.insert(from);
         }
@@ -326,7 +318,10 @@ impl Oracle {
             snapshot.to_add.len(),
             "a node waits for its entry twice"
         );
-        let known = addresses.union(&waiting).count();
+        // The node may forget a node that has left both lists.
+        let known: BTreeSet<IpAddr> = addresses.union(&waiting).copied().collect();
+        self.heard.retain(|heard| known.contains(heard));
+        let known = known.len();
         let most = usize::try_from(node.options().max_nodes).expect("the number is small");
         assert!(
             known <= most,

@@ -24,6 +24,10 @@ pub enum Action {
     TimeOut { node: usize, refused: bool },
     /// Kills a process.
     Crash { node: usize },
+    /// Kills a process, and starts it again at once.
+    Restart { node: usize },
+    /// Lets all other frames under way overtake a frame.
+    Delay { frame: usize },
     /// Starts a process.
     Begin { node: usize },
     /// Takes a link down.
@@ -34,6 +38,10 @@ pub enum Action {
     Want { node: usize },
     /// Ends the work of an application that has the token.
     Done { node: usize },
+    /// Makes the next program of the scenario take its named lock.
+    TakeLock,
+    /// Makes a program release its named lock.
+    Unlock { node: usize, session: u64 },
     /// Begins a disturbance (`Trouble`) of a node.
     Trouble { node: usize, trouble: Trouble },
     /// Ends the disturbance of a node. A narrow link stays narrow, but the node learns the link's MTU.
@@ -80,11 +88,17 @@ impl Action {
                 format!("timeout of {}{}", name(node), unless(refused))
             }
             Self::Crash { node } => format!("{} crashes", name(node)),
+            Self::Restart { node } => format!("{} crashes and starts again", name(node)),
+            Self::Delay { frame: at } => format!("is late: {}", frame(at)),
             Self::Begin { node } => format!("{} starts", name(node)),
             Self::Cut { node } => format!("the link of {} goes down", name(node)),
             Self::Heal { node } => format!("the link of {} comes up", name(node)),
             Self::Want { node } => format!("{} wants the token", name(node)),
             Self::Done { node } => format!("{} has done its work", name(node)),
+            Self::TakeLock => format!("a program takes lock {}", ring.locks.taken + 1),
+            Self::Unlock { node, session } => {
+                format!("a program of {} releases lock {session}", name(node))
+            }
             Self::Trouble { node, trouble } => {
                 let what = match trouble {
                     Trouble::Deaf => "hears nothing",

@@ -90,6 +90,34 @@ pub enum Breach {
     /// `docs/reference/lab2/promises.md Q2`: the owners hand the token over again and again, and no node can use it.
     #[error("no node can use the token")]
     OutOfUse,
+    /// `docs/reference/lab2/locks.md I17`: two programs hold a lock of one name, and one of the locks is exclusive.
+    #[error("programs of {} and {} hold the lock {lock} at the same time", name(.nodes[0]), name(.nodes[1]))]
+    TwoHolders {
+        nodes: [usize; 2],
+        lock: &'static str,
+    },
+    /// `docs/reference/lab2/locks.md I20`: the fencing tokens of a name grow with each exclusive lock.
+    #[error("a program of {} gets the fencing token {} after {}", name(*.node), show(.after), show(.before))]
+    FenceWentBack {
+        node: usize,
+        /// The fencing token of the earlier lock.
+        before: Token,
+        /// The fencing token of the later lock.
+        after: Token,
+    },
+    /// `docs/reference/lab2/locks.md I29`: a lock of grade quorum is granted only after a majority has stored its held
+    /// record.
+    #[error("a program of {} gets its lock, but only {stored} nodes have stored the lock", name(*.node))]
+    LockNotStored { node: usize, stored: usize },
+    /// `docs/reference/lab2/locks.md I37`: while a majority lives, a program keeps its lock.
+    #[error("a program of {} loses its lock", name(*.node))]
+    LockLost { node: usize },
+    /// `docs/reference/lab2/locks.md I19`: after the faults, each waiting program gets its lock or is refused.
+    #[error("a program of {} waits for its lock", name(*.node))]
+    LockNotServed { node: usize },
+    /// `docs/reference/lab2/locks.md I15`: after the end of all programs, no table has a record.
+    #[error("{} still has a record of a lock", name(*.node))]
+    LockRemains { node: usize },
     /// In an idle ring, frames and timeouts follow each other endlessly while no time passes.
     #[error("frames and timeouts at one time are endless")]
     Busy,

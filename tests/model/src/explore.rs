@@ -12,11 +12,11 @@ use crate::action::Action;
 use crate::breach::Breach;
 use crate::fair::Fair;
 use crate::machine::{self, Snapshot};
-use crate::node::{Input, Node, Trouble};
+use crate::node::{EPOCH, Input, Node, Trouble};
 use crate::notation;
 use crate::outcome::Outcome;
 use crate::report::{self, Exploration, Report, System};
-use crate::scenario::{Scenario, Start, Timing};
+use crate::scenario::{Faults, Scenario, Start, Timing};
 use crate::sides::{self, Sides};
 use crate::state::{FlyingFrame, Ring};
 use crate::turn_cache::{TurnCache, TurnInput};
@@ -25,7 +25,8 @@ use crate::turn_cache::{TurnCache, TurnInput};
 pub struct RingModel {
     scenario: Scenario,
     start: machine::Start,
-    base: u64,
+    /// The progress and the time at the beginning.
+    base: (u64, Instant),
     partitions: Vec<Sides>,
     cache: TurnCache<Node, Input, Outcome>,
 }
@@ -41,17 +42,21 @@ impl RingModel {
         let mut model = Self {
             scenario,
             start,
-            base: 0,
+            base: (0, EPOCH),
             partitions,
             cache: TurnCache::default(),
         };
-        model.base = model.first().progress();
+        let first = model.first();
+        model.base = (first.progress(), first.time());
         model
     }
 
     /// Delivers a frame to its node.
     fn deliver(&self, ring: &mut Ring, frame: usize, stall: Duration, waited: bool, refused: bool) {
         let FlyingFrame { to, bytes, .. } = ring.frames.remove(frame);
+        if !ring.nodes[to].can_receive() {
+            return;
+        }
         let age = if waited { stall } else { Duration::ZERO };
         let time = ring.present(to) + stall;
         self.give_input(ring, to, &Input::Frame(bytes, age), time, refused);
@@ -73,11 +78,28 @@ impl RingModel {
         ring.frames.extend(sent);
     }
 
+    /// Fires the timeouts of a node that are due at once. Most frames about named locks wait for such a timeout.
+    /// Without this reduction, other events could happen first. The network can delay the sent frames in the same way.
+    fn settle(&self, ring: &mut Ring, at: usize) {
+        for _ in 0..TIMEOUTS_AT_ONCE_MAX {
+            let node = &ring.nodes[at];
+            let due = node.deadline().filter(|&due| due <= node.clock);
+            let Some(due) = due.filter(|_| node.running && ring.breach.is_none()) else {
+                return;
+            };
+            self.give_input(ring, at, &Input::TimeOut, due, false);
+        }
+        ring.breach.get_or_insert(Breach::Busy);
+    }
+
     /// Whether the next event of the ring may be the timeout of this node.
     fn may_time_out(&self, ring: &Ring, at: usize) -> bool {
         let Some(due) = ring.nodes[at].deadline().filter(|_| ring.nodes[at].running) else {
             return false;
         };
+        if self.scenario.in_order && !ring.frames.is_empty() {
+            return false;
+        }
         let Timing::Bounded { skew, delay } = self.scenario.timing else {
             return true;
         };
@@ -88,15 +110,56 @@ impl RingModel {
             && ring.frames.iter().all(|frame| due <= frame.sent + delay)
     }
 
+    /// Whether faults may still happen, and programs may take and release locks.
+    fn is_active(&self, ring: &Ring) -> bool {
+        let (_, began) = self.base;
+        ring.time().since(began) <= self.scenario.locks.active
+    }
+
+    /// Returns the faults that may happen now.
+    fn possible_faults(&self, ring: &Ring) -> Faults {
+        if self.is_active(ring) {
+            ring.left
+        } else {
+            Faults::NONE
+        }
+    }
+
+    /// Adds the events of the oldest frame under way, in a scenario in which frames arrive in order.
+    fn first_frame_actions(&self, ring: &Ring, actions: &mut Vec<Action>) {
+        let Some(first) = ring.frames.first() else {
+            return;
+        };
+        let (frame, refused) = (0, false);
+        actions.push(Action::Deliver { frame, refused });
+        let left = self.possible_faults(ring);
+        if !ring.nodes[first.to].can_receive() {
+            return;
+        }
+        if left.lost > 0 {
+            actions.push(Action::Lose { frame });
+        }
+        if left.doubled > 0 {
+            actions.push(Action::Double { frame });
+        }
+        if left.late > 0 && ring.frames.len() > 1 {
+            actions.push(Action::Delay { frame });
+        }
+    }
+
     fn frame_actions(&self, ring: &Ring, actions: &mut Vec<Action>) {
+        if self.scenario.in_order {
+            return self.first_frame_actions(ring, actions);
+        }
+        let left = self.possible_faults(ring);
         for (frame, flying) in ring.frames.iter().enumerate() {
             if frame > 0 && ring.frames[frame - 1] == *flying {
                 continue; // a duplicate of the frame before
             }
-            if ring.left.lost > 0 {
+            if left.lost > 0 {
                 actions.push(Action::Lose { frame });
             }
-            if ring.left.doubled > 0 {
+            if left.doubled > 0 {
                 actions.push(Action::Double { frame });
             }
             if !ring.nodes[flying.to].can_receive() {
@@ -104,11 +167,11 @@ impl RingModel {
             }
             let refused = false;
             actions.push(Action::Deliver { frame, refused });
-            if ring.left.refused > 0 {
+            if left.refused > 0 {
                 let refused = true;
                 actions.push(Action::Deliver { frame, refused });
             }
-            if ring.left.stalls > 0 && self.scenario.timing == Timing::Free {
+            if left.stalls > 0 && self.scenario.timing == Timing::Free {
                 actions.push(Action::Late {
                     frame,
                     waited: true,
@@ -118,16 +181,18 @@ impl RingModel {
                     waited: false,
                 });
             }
-            if ring.left.misled > 0 && is_offer(&flying.bytes) {
+            if left.misled > 0 && is_offer(&flying.bytes) {
                 actions.push(Action::Mislead { frame });
             }
         }
     }
 
     fn node_actions(&self, ring: &Ring, at: usize, actions: &mut Vec<Action>) {
-        let (node, left) = (&ring.nodes[at], &ring.left);
+        let (node, mut left) = (&ring.nodes[at], self.possible_faults(ring));
         if !node.running {
-            actions.push(Action::Begin { node: at });
+            if !self.scenario.in_order {
+                actions.push(Action::Begin { node: at });
+            }
             return;
         }
         if self.may_time_out(ring, at) {
@@ -140,6 +205,9 @@ impl RingModel {
         if left.crashes > 0 {
             actions.push(Action::Crash { node: at });
         }
+        if left.restarts > 0 {
+            actions.push(Action::Restart { node: at });
+        }
         if !node.connected {
             actions.push(Action::Heal { node: at });
         } else if left.cuts > 0 {
@@ -148,7 +216,6 @@ impl RingModel {
         if node.trouble.is_some() {
             actions.push(Action::Mend { node: at });
         } else {
-            let mut left = *left;
             let possible = Trouble::ALL.into_iter();
             let possible = possible.filter(|&trouble| *left.troubles(trouble) > 0);
             actions.extend(possible.map(|trouble| Action::Trouble { node: at, trouble }));
@@ -158,6 +225,12 @@ impl RingModel {
         }
         if node.wants && node.machine.may_use() {
             actions.push(Action::Done { node: at });
+        }
+        if left.unlocks > 0 {
+            let holders = node.programs.iter();
+            let holders = holders.filter(|it| it.claim.is_some() && !it.is_orphan);
+            let sessions = holders.map(|it| it.session);
+            actions.extend(sessions.map(|session| Action::Unlock { node: at, session }));
         }
     }
 
@@ -170,6 +243,9 @@ impl RingModel {
 /// The number by which the progress of a token grows when the token outbids a rival
 /// (`docs/reference/lab2/passing.md P12` and `docs/reference/lab2/grades.md B4`).
 const OUTBID_STEP: u64 = 1_024;
+
+/// The maximum number of timeouts of a node that are due at once. Nodes need fewer timeouts.
+const TIMEOUTS_AT_ONCE_MAX: usize = 20;
 
 /// Explores a scenario with state machines of type `M`.
 ///
@@ -230,7 +306,11 @@ impl System for RingModel {
         for at in 0..ring.nodes.len() {
             self.node_actions(ring, at, actions);
         }
-        if ring.left.regroups > 0 {
+        let take = self.scenario.locks.takes.get(ring.locks.taken);
+        if self.is_active(ring) && take.is_some_and(|take| ring.nodes[take.node].running) {
+            actions.push(Action::TakeLock);
+        }
+        if self.possible_faults(ring).regroups > 0 {
             let others = self.partitions.iter().enumerate();
             let others = others.filter(|&(_, sides)| *sides != ring.sides);
             actions.extend(others.map(|(into, _)| Action::Regroup { into }));
@@ -270,6 +350,16 @@ impl System for RingModel {
                 ring.left.crashes -= 1;
                 ring.nodes[node] = Arc::new(ring.nodes[node].after_crash(&self.scenario, node));
             }
+            Action::Restart { node } => {
+                ring.left.restarts -= 1;
+                ring.nodes[node] = Arc::new(ring.nodes[node].after_crash(&self.scenario, node));
+                self.give_outside_input(ring, node, &Input::Link(true));
+            }
+            Action::Delay { frame } => {
+                ring.left.late -= 1;
+                let late = ring.frames.remove(frame);
+                ring.frames.push(late);
+            }
             Action::Begin { node } | Action::Heal { node } => {
                 self.give_outside_input(ring, node, &Input::Link(true));
             }
@@ -283,6 +373,18 @@ impl System for RingModel {
             }
             Action::Done { node } => {
                 self.give_outside_input(ring, node, &command(Command::WorkDone));
+            }
+            Action::TakeLock => {
+                let take = self.scenario.locks.command(ring.locks.taken);
+                ring.locks.taken += 1;
+                if let Some((node, take)) = take {
+                    self.give_outside_input(ring, node, &command(take));
+                }
+            }
+            Action::Unlock { node, session } => {
+                ring.left.unlocks -= 1;
+                let release = Command::ReleaseLock(session);
+                self.give_outside_input(ring, node, &command(release));
             }
             Action::Trouble { node, trouble } => {
                 *ring.left.troubles(trouble) -= 1;
@@ -302,7 +404,14 @@ impl System for RingModel {
                 ring.sides.clone_from(&self.partitions[into]);
             }
         }
-        ring.frames.sort_unstable();
+        if !self.scenario.locks.is_empty() {
+            for at in 0..ring.nodes.len() {
+                self.settle(ring, at);
+            }
+        }
+        if !self.scenario.in_order {
+            ring.frames.sort_unstable();
+        }
     }
 
     fn breach(ring: &Ring) -> Option<&Breach> {
@@ -315,10 +424,12 @@ impl System for RingModel {
 
     fn is_within_bounds(&self, ring: &Ring) -> bool {
         let bounds = &self.scenario.bounds;
-        let grown = ring.progress() - self.base;
+        let (progress, began) = self.base;
+        let grown = ring.progress() - progress;
         // A token that outbids a rival grows by 1,024 at once.
         let steps = grown / OUTBID_STEP + grown % OUTBID_STEP;
-        ring.frames.len() <= bounds.frames && steps <= bounds.progress
+        let in_time = ring.time().since(began) <= self.scenario.locks.lasts;
+        in_time && ring.frames.len() <= bounds.frames && steps <= bounds.progress
     }
 
     fn describe(&self, ring: &Ring, action: Action) -> String {

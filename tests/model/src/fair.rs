@@ -11,6 +11,7 @@ use ring_proto::time::Instant;
 
 use crate::breach::Breach;
 use crate::machine::AnyMachine;
+use crate::named_locks::LockHolder;
 use crate::node::{Input, Trouble};
 use crate::outcome::Outcome;
 use crate::scenario::Scenario;
@@ -32,6 +33,8 @@ pub struct Fair<'a> {
     /// The last time at which a node could use a token.
     usable: Duration,
     at_once: usize,
+    /// Whether each program releases its named lock at once.
+    ends_programs: bool,
 }
 
 impl<'a> Fair<'a> {
@@ -49,6 +52,7 @@ impl<'a> Fair<'a> {
             unsettled: Duration::ZERO,
             usable: Duration::ZERO,
             at_once: 0,
+            ends_programs: false,
         }
     }
 
@@ -68,6 +72,7 @@ impl<'a> Fair<'a> {
             self.give_input(owner, &Input::Command(data))?;
             self.settle_instant()?;
         }
+        self.take_first_locks()?;
         Ok(self.ring)
     }
 
@@ -90,6 +95,7 @@ impl<'a> Fair<'a> {
             return Ok(Duration::ZERO);
         }
         self.ring.sides.fill(0);
+        self.ends_programs = true;
         let limit = self.scenario.recovery_limit();
         self.run(limit + 4 * self.scenario.waiter_timeout())?;
         if self.unsettled > limit {
@@ -99,6 +105,7 @@ impl<'a> Fair<'a> {
         self.check_token_used()?;
         self.check_all_served()?;
         self.check_tables_equal()?;
+        self.check_locks()?;
         Ok(self.unsettled)
     }
 
@@ -122,6 +129,13 @@ impl<'a> Fair<'a> {
         }
     }
 
+    fn run_for(&mut self, time: Duration) -> Result<(), Breach> {
+        let end = self.elapsed + time;
+        self.run(end)?;
+        self.elapsed = end;
+        Ok(())
+    }
+
     /// Handles all events of the current time.
     fn settle_instant(&mut self) -> Result<(), Breach> {
         loop {
@@ -130,12 +144,25 @@ impl<'a> Fair<'a> {
                     self.give_input(to, &Input::Frame(bytes, Duration::ZERO))?;
                 }
             }
-            let mut nodes = self.ring.nodes.iter();
-            let Some(at) = nodes.position(|node| node.wants && node.machine.may_use()) else {
+            let Some((at, command)) = self.next_command() else {
                 return Ok(());
             };
-            self.give_input(at, &Input::Command(Command::WorkDone))?;
+            self.give_input(at, &Input::Command(command))?;
         }
+    }
+
+    /// Returns the command of a program whose work ends at the current time.
+    fn next_command(&self) -> Option<(usize, Command)> {
+        let mut nodes = self.ring.nodes.iter().enumerate();
+        nodes.find_map(|(at, node)| {
+            if node.wants && node.machine.may_use() {
+                return Some((at, Command::WorkDone));
+            }
+            let holds = |it: &&LockHolder| it.claim.is_some() && !it.is_orphan;
+            let holder = node.programs.iter().find(holds);
+            let holder = holder.filter(|_| self.ends_programs)?;
+            Some((at, Command::ReleaseLock(holder.session)))
+        })
     }
 
     fn give_input(&mut self, at: usize, input: &Input) -> Result<(), Breach> {
@@ -180,6 +207,46 @@ impl<'a> Fair<'a> {
         let out_of_use = self.elapsed.saturating_sub(self.usable);
         let in_use = out_of_use <= self.scenario.waiter_timeout();
         in_use.then_some(()).ok_or(Breach::OutOfUse)
+    }
+
+    /// Waits until every member may agree to tables of named locks, and then takes the first locks of the scenario.
+    fn take_first_locks(&mut self) -> Result<(), Breach> {
+        let plan = self.scenario.locks;
+        if plan.is_empty() {
+            return Ok(());
+        }
+        self.run_for(self.scenario.warm_up())?;
+        for take in 0..plan.held {
+            if let Some((at, take)) = plan.command(take) {
+                self.ring.locks.taken += 1;
+                self.give_input(at, &Input::Command(take))?;
+            }
+        }
+        self.run_for(self.scenario.waiter_timeout())
+    }
+
+    /// Checks that each waiting program gets its lock, if a majority of the ring lives. After the end of all programs,
+    /// no table may have a record.
+    fn check_locks(&mut self) -> Result<(), Breach> {
+        let limit = self.elapsed + self.scenario.lock_limit();
+        while !self.scenario.locks.is_empty() {
+            let nodes = self.ring.nodes.iter().enumerate();
+            let nodes: Vec<_> = nodes.filter(|(_, node)| node.can_receive()).collect();
+            if 2 * nodes.len() <= self.ring.nodes.len() {
+                return Ok(());
+            }
+            let waiting = nodes.iter().find(|(_, node)| !node.programs.is_empty());
+            let waiting = waiting.map(|&(node, _)| Breach::LockNotServed { node });
+            let mut with_record = nodes.iter();
+            let with_record = with_record.find(|(_, node)| !node.machine.lock_views().is_empty());
+            let remaining = with_record.map(|&(node, _)| Breach::LockRemains { node });
+            match waiting.or(remaining) {
+                None => return Ok(()),
+                Some(breach) if self.elapsed >= limit => return Err(breach),
+                Some(_) => self.run_for(self.scenario.waiter_timeout())?,
+            }
+        }
+        Ok(())
     }
 
     fn check_all_served(&self) -> Result<(), Breach> {

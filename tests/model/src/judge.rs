@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Backing, Frame, Kind, Message, PROGRESS_MAX, Token};
-use ring_proto::lab2::{State, StoredState};
+use ring_proto::lab2::{Command, State, StoredState};
 
 use crate::breach::Breach;
+use crate::named_locks;
 use crate::node::{Input, Node, Turn};
 use crate::scenario::{Scenario, Timing};
 use crate::state::Ring;
@@ -39,6 +40,7 @@ impl JudgedStep<'_> {
             .or_else(|| self.check_announced(heard.as_ref()))
             .or_else(|| self.check_quorum_kept(scenario))
             .or_else(|| self.check_lease(scenario))
+            .or_else(|| self.check_locks_kept(scenario))
             .or_else(|| heard.and_then(|frame| self.check_frame_effect(scenario, &frame)))
     }
 
@@ -166,6 +168,12 @@ impl JudgedStep<'_> {
                 .any(|(bytes, _)| is(Kind::TakeToken, bytes));
         (silent > scenario.constants_of(node).waiter_timeout() && kept)
             .then_some(Breach::WithoutLease { node })
+    }
+
+    fn check_locks_kept(&self, scenario: &Scenario) -> Option<Breach> {
+        let releases = matches!(self.input, Input::Command(Command::ReleaseLock(_)));
+        let kept = || named_locks::check_kept(scenario, self.at, self.before, &self.turn.node);
+        (!releases).then(kept).flatten()
     }
 
     fn check_frame_effect(&self, scenario: &Scenario, frame: &Frame<'_>) -> Option<Breach> {

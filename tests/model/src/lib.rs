@@ -9,6 +9,9 @@
 //!
 //! States that differ only in the time of day are equal: see [`Snapshot`].
 //!
+//! Runs with named locks last longer than a lease, so they have many events. Their scenarios have two reductions: a
+//! node sends the frames about locks at once, and most scenarios deliver frames in order (`in_order` of a scenario).
+//!
 //! The checker compares every step with the rules that [`Breach`] lists. From selected states a run without further
 //! faults begins. In this run the ring must reach promises 2, 3 and 5 of `docs/reference/lab2/promises.md` ([`fair`]).
 
@@ -25,7 +28,9 @@ mod counts;
 mod explore;
 mod findings;
 mod judge;
+mod lock_scenarios;
 mod machine;
+mod named_locks;
 mod node;
 mod notation;
 mod outcome;
@@ -39,6 +44,7 @@ pub use breach::Breach;
 pub use explore::{RingModel, exploration, explore, explore_shipping};
 pub use findings::Findings;
 pub use machine::Snapshot;
+pub use named_locks::{LockPlan, LockTake};
 pub use node::Trouble;
 pub use report::{Exploration, Report};
 pub use scenario::{Bounds, Faults, Scenario, Start, Timing, small_constants};

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use ring_codec::lab2::{Digest, Token};
-use ring_proto::lab2::{Command, Constants, Event, Inspect, Lab2, State, StoredState};
+use ring_proto::lab2::{Command, Constants, Event, Inspect, Lab2, LockView, State, StoredState};
 use ring_proto::time::Instant;
 use ring_proto::{LinkState, Machine};
 
@@ -49,6 +49,10 @@ pub trait AnyMachine:
     fn digest(&self) -> Digest;
     /// See [`Subject::members_in_order`].
     fn members_in_order(&self) -> Option<usize>;
+    /// See [`Inspect::lock_lease_end`].
+    fn lock_lease_end(&self, session: u64) -> Option<Instant>;
+    /// See [`Inspect::lock_views`].
+    fn lock_views(&self) -> Vec<LockView>;
     /// See [`Snapshot::snapshot`].
     fn snapshot(&self) -> Vec<u8>;
 }
@@ -99,6 +103,14 @@ impl<M: Snapshot> AnyMachine for M {
 
     fn members_in_order(&self) -> Option<usize> {
         Inspect::members_in_order(self)
+    }
+
+    fn lock_lease_end(&self, session: u64) -> Option<Instant> {
+        Inspect::lock_lease_end(self, session)
+    }
+
+    fn lock_views(&self) -> Vec<LockView> {
+        Inspect::lock_views(self)
     }
 
     fn snapshot(&self) -> Vec<u8> {

@@ -13,6 +13,7 @@ use ring_proto::{LinkState, SendOutcome, StoreOutcome, Transmit};
 
 use crate::digest::{Digest, Key};
 use crate::machine::{AnyMachine, Start};
+use crate::named_locks::{self, LockHolder};
 use crate::notation;
 use crate::scenario::Scenario;
 
@@ -45,6 +46,11 @@ pub struct Node {
     pub quorum: Option<(Token, Instant)>,
     /// The time of the last broadcast heartbeat of the node, or of the start of its tenure.
     pub last_heartbeat: Instant,
+    /// The programs that wait for named locks or hold them.
+    pub programs: Vec<LockHolder>,
+    /// The start of the process.
+    began: Instant,
+    warm_up: Duration,
     waiter_timeout: Duration,
     digest: Digest,
 }
@@ -134,6 +140,9 @@ impl Node {
             last_tenure: None,
             quorum: None,
             last_heartbeat: EPOCH,
+            programs: Vec::new(),
+            began: EPOCH,
+            warm_up: scenario.warm_up(),
             waiter_timeout,
             digest: Digest::default(),
         }
@@ -148,6 +157,7 @@ impl Node {
             running: false,
             connected: false,
             wants: false,
+            programs: named_locks::after_crash(&self.programs),
             ..self.clone()
         }
     }
@@ -204,9 +214,13 @@ impl Node {
             Input::TimeOut => node.machine.handle_timeout(now),
             Input::Command(command) => {
                 node.note_wish(command);
+                named_locks::note_command(&mut node.programs, command);
                 node.machine.handle_command(now, command.clone());
             }
             Input::Link(up) => {
+                if !node.running {
+                    node.began = node.clock;
+                }
                 node.running = true;
                 node.connected = *up;
                 node.machine
@@ -223,6 +237,7 @@ impl Node {
             node.last_tenure = holds;
         }
         node.note_quorum();
+        node.note_leases();
         Turn { node, sent }
     }
 
@@ -237,6 +252,19 @@ impl Node {
             let before = self.quorum.map_or(until, |(_, before)| before);
             self.quorum = Some((token, before.max(until)));
         }
+    }
+
+    fn note_leases(&mut self) {
+        let (machine, clock) = (&self.machine, self.clock);
+        for program in self.programs.iter_mut().filter(|it| !it.is_orphan) {
+            if let Some(claim) = &mut program.claim
+                && let Some(until) = machine.lock_lease_end(program.session)
+            {
+                claim.until = until;
+            }
+        }
+        let is_over = |it: &LockHolder| it.claim.is_some_and(|it| it.until <= clock);
+        self.programs.retain(|it| !it.is_orphan || !is_over(it));
     }
 
     fn note_wish(&mut self, command: &Command) {
@@ -284,7 +312,9 @@ impl Node {
                 self.machine.handle_flushed(now);
             }
         }
-        while self.machine.poll_event().is_some() {}
+        while let Some(event) = self.machine.poll_event() {
+            named_locks::note_event(&mut self.programs, &event, self.clock);
+        }
         sent
     }
 
@@ -307,6 +337,16 @@ impl Node {
                 .since(self.last_heartbeat)
                 .min(self.waiter_timeout)
                 .hash(&mut key);
+        }
+        if !self.warm_up.is_zero() && self.running {
+            self.clock
+                .since(self.began)
+                .min(self.warm_up)
+                .hash(&mut key);
+        }
+        for program in &self.programs {
+            let fence = program.claim.map(|it| it.fence);
+            (program.session, program.is_orphan, fence).hash(&mut key);
         }
         key.0
     }

@@ -52,6 +52,12 @@ pub(crate) fn frame(bytes: &[u8]) -> String {
             let members: Vec<String> = members.iter().map(|member| name(member.mac)).collect();
             format!("({}) ", members.join(" "))
         }
+        Message::Locks {
+            purpose,
+            serial,
+            locks,
+            ..
+        } => format!("({purpose:?} {serial}, {} records) ", locks.len()),
         _ => String::new(),
     };
     let kind = frame.message.kind();

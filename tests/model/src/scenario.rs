@@ -7,6 +7,7 @@ use ring_codec::lab2::ETHERTYPE;
 use ring_proto::lab2::Constants;
 
 use crate::counts::counts;
+use crate::named_locks::LockPlan;
 use crate::node::Trouble;
 use crate::sides;
 
@@ -25,8 +26,13 @@ pub struct Scenario {
     pub start: Start,
     /// The possible orders of events.
     pub timing: Timing,
+    /// Whether frames arrive in the order in which they were sent. Then a timeout fires only while no frame is under
+    /// way, and dead processes stay dead.
+    pub in_order: bool,
     /// The maximum number of faults of each kind.
     pub faults: Faults,
+    /// The programs that take named locks.
+    pub locks: LockPlan,
     /// The bounds of the exploration.
     pub bounds: Bounds,
     /// The time of every wall clock, in nanoseconds. No wall clock advances.
@@ -76,6 +82,10 @@ counts! {
         doubled "doubled",
         /// A node crashes, and may start again with its stored state.
         crashes "crashes",
+        /// A node crashes, and starts again at once with its stored state.
+        restarts "restarts",
+        /// In a scenario in which frames arrive in order, all frames under way overtake a frame.
+        late "late",
         /// The link of a node refuses all frames that the node sends in response to one input.
         refused "refused",
         /// A node is stalled for longer than WAITER_TIMEOUT. After the stall, the node first reads one frame. This
@@ -89,6 +99,8 @@ counts! {
         regroups "regroups",
         /// An application wants the token. After an application gets the token, its work may end at any time.
         wants "wants",
+        /// A program releases its named lock.
+        unlocks "unlocks",
         /// A node receives nothing. This fault may end.
         deaf "deaf",
         /// Unicasts to and from a node are lost. This fault may end.
@@ -140,7 +152,9 @@ impl Scenario {
             slower: 1,
             start: Start::Cold,
             timing: Timing::Free,
+            in_order: false,
             faults: Faults::default(),
+            locks: LockPlan::NONE,
             bounds: Bounds {
                 progress: 4,
                 frames: 6,
@@ -173,6 +187,11 @@ impl Scenario {
     /// Sets the faults.
     pub fn faults(self, faults: Faults) -> Self {
         Self { faults, ..self }
+    }
+
+    /// Sets the programs that take named locks.
+    pub fn locks(self, locks: LockPlan) -> Self {
+        Self { locks, ..self }
     }
 
     /// Sets the bounds.
@@ -212,6 +231,24 @@ impl Scenario {
     /// Returns the slowest node's WAITER_TIMEOUT.
     pub fn waiter_timeout(&self) -> Duration {
         self.constants_of(self.nodes - 1).waiter_timeout()
+    }
+
+    /// Returns the time after which a node behaves like a node that has run forever. Without named locks, the snapshot
+    /// of the state machine contains all necessary times.
+    pub(crate) fn warm_up(&self) -> Duration {
+        // The lease and the length of a promise, `docs/reference/lab2/locks.md I26`.
+        let timeouts = if self.locks.is_empty() { 0 } else { 4 + 1 };
+        self.waiter_timeout() * timeouts
+    }
+
+    /// Returns the time within which all programs get their named locks, after the ring has reached the state with only
+    /// one owner.
+    pub(crate) fn lock_limit(&self) -> Duration {
+        // The first two numbers are the lease, and the time until a silent member is flagged. The other two numbers are
+        // the warm-up, and the time of an owner that waits for claims and repeated requests.
+        let timeouts = 4 + 2 + 5 + 2;
+        let takes = u32::try_from(self.locks.takes.len()).unwrap_or(u32::MAX);
+        self.waiter_timeout() * (timeouts + takes)
     }
 
     /// Returns the time after the faults within which the ring must reach the state with only one owner. The time is
@@ -259,7 +296,10 @@ impl fmt::Display for Scenario {
                 write!(f, ", skew <= {skew:?}, delay <= {delay:?}")?;
             }
         }
-        write!(f, "{}", self.faults)?;
+        if self.in_order {
+            write!(f, ", frames in order")?;
+        }
+        write!(f, "{}{}", self.faults, self.locks)?;
         if self.slower > 1 {
             write!(f, ", the last {} times as slow", self.slower)?;
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::lock_scenarios;
 use crate::scenario::{Faults, Scenario, Timing};
 
 /// Timing with one clock for all nodes: no node is late. Each frame and its answer arrive within TAKE_TIMEOUT.
@@ -19,6 +20,7 @@ const NONE: Faults = Faults::NONE;
 pub fn small() -> Vec<Scenario> {
     let mut all = undisturbed_scenarios();
     all.extend(disturbed_scenarios());
+    all.extend(lock_scenarios::small());
     all
 }
 
@@ -161,7 +163,7 @@ fn with_default_hold(mut scenario: Scenario) -> Scenario {
 }
 
 /// Makes an owner keep an unwanted token for the whole run.
-fn with_long_hold(mut scenario: Scenario) -> Scenario {
+pub(crate) fn with_long_hold(mut scenario: Scenario) -> Scenario {
     scenario.constants.idle_hold = Duration::from_secs(1);
     scenario
 }
@@ -169,7 +171,7 @@ fn with_long_hold(mut scenario: Scenario) -> Scenario {
 /// Returns the scenarios that take about an hour on two cores in release mode.
 pub fn large() -> Vec<Scenario> {
     let all = USUAL.refused(1).stalls(1).misled(1).cuts(1).wants(1);
-    vec![
+    let mut rings = vec![
         Scenario::cold("a ring forms in any order", 2)
             .faults(USUAL)
             .bounds(4, 3, 12)
@@ -249,10 +251,12 @@ pub fn large() -> Vec<Scenario> {
         )
         .bounds(6, 6, 9)
         .recovers(64),
-    ]
+    ];
+    rings.extend(lock_scenarios::large());
+    rings
 }
 
-fn with_one_clock(scenario: Scenario) -> Scenario {
+pub(crate) fn with_one_clock(scenario: Scenario) -> Scenario {
     Scenario {
         timing: ONE_CLOCK,
         ..scenario

@@ -12,6 +12,7 @@ use ring_proto::time::Instant;
 use crate::breach::Breach;
 use crate::judge;
 use crate::machine::Start;
+use crate::named_locks::LockHistory;
 use crate::node::{EPOCH, Node, Trouble};
 use crate::notation;
 use crate::outcome::Outcome;
@@ -41,6 +42,8 @@ pub struct Ring {
     pub left: Faults,
     /// The earlier tenures. If a tenure is weaker than the last tenure of every node, the list omits this tenure.
     pub tenures: Vec<Token>,
+    /// The facts about earlier steps that the rules for named locks need.
+    pub locks: LockHistory,
     /// The rule that the last step broke; `None` if the step broke no rule.
     pub breach: Option<Breach>,
     /// The possible orders of events.
@@ -57,6 +60,7 @@ impl Ring {
             sides: vec![0; scenario.nodes],
             left: scenario.faults,
             tenures: Vec::new(),
+            locks: LockHistory::new(&scenario.locks),
             breach: None,
             timing: scenario.timing,
         }
@@ -89,13 +93,15 @@ impl Ring {
             Timing::Free => EPOCH, // irrelevant, because a frame may take any time
             Timing::Bounded { .. } => node.clock,
         };
-        self.nodes[at] = Arc::clone(node);
+        let before = std::mem::replace(&mut self.nodes[at], Arc::clone(node));
         let repeated = begun.and_then(|token| self.note_tenure(at, token));
+        let locks = self.judge_locks(scenario, at, &before);
         self.breach = breach
             .clone()
             .or_else(|| judge::compare_nodes(scenario, &self.nodes, at))
             .or_else(|| judge::find_two_quorums(self))
-            .or(repeated);
+            .or(repeated)
+            .or(locks);
         let mut flying = Vec::new();
         for (destination, bytes) in sent {
             self.send(at, (*destination, bytes), left, &mut flying);
@@ -179,6 +185,7 @@ impl Hash for Ring {
         }
         (&self.sides, &self.left, &self.tenures).hash(state);
         (&self.breach, self.ages()).hash(state);
+        (&self.locks, self.rests_of_leases()).hash(state);
     }
 }
 
@@ -198,6 +205,8 @@ impl PartialEq for Ring {
                 == (&other.sides, &other.left, &other.tenures)
             && self.breach == other.breach
             && self.ages() == other.ages()
+            && self.locks == other.locks
+            && self.rests_of_leases() == other.rests_of_leases()
     }
 }
 
@@ -229,6 +238,16 @@ impl fmt::Debug for Ring {
                     " (quorum for {token} for {:?})",
                     until.since(self.present(at))
                 )?;
+            }
+            for program in &node.programs {
+                let session = program.session;
+                match program.claim {
+                    None => write!(f, " (waits for lock {session})")?,
+                    Some(claim) => {
+                        let rest = claim.until.since(self.present(at));
+                        write!(f, " (has lock {session} for {rest:?})")?;
+                    }
+                }
             }
             write!(f, ", ")?;
         }

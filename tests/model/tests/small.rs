@@ -62,6 +62,13 @@ scenarios! { ring, "":
     slower("a member is twice as slow as the others", 1_000);
     full("a member cannot store its state", 1_000);
     narrow("a link too narrow for the data", 1_000);
+    locks_in_any_order("locks in any order", 10_000);
+    exclusive_locks("exclusive locks", 10_000);
+    shared_locks("shared and exclusive locks", 10_000);
+    locks_of_several_owners("locks of several owners", 10_000);
+    locks_of_dead_members("a member dies", 1_000);
+    forgotten_locks("a member forgets", 10_000);
+    locks_of_grade_alone("locks of grade alone", 10_000);
 }
 
 #[test]

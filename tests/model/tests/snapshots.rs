@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use std::collections::hash_map::{DefaultHasher, Entry, HashMap};
 use std::hash::{Hash, Hasher};
 
-use ring_model::{Faults, Ring, Scenario, exploration};
-use ring_proto::lab2::Lab2;
+use ring_codec::lab2::LockMode;
+use ring_model::{Faults, LockPlan, LockTake, Ring, Scenario, exploration};
+use ring_proto::lab2::{Grade, Lab2};
 use stateright::Model;
 
 fn fingerprint(ring: &Ring) -> u64 {
@@ -53,12 +54,15 @@ const FAULTS: Faults = Faults {
     lost: 1,
     doubled: 1,
     crashes: 1,
+    restarts: 1,
+    late: 0,
     refused: 1,
     stalls: 1,
     misled: 1,
     cuts: 1,
     regroups: 1,
     wants: 1,
+    unlocks: 1,
     deaf: 1,
     alone: 1,
     broadcasts: 1,
@@ -89,4 +93,28 @@ fn equal_states_of_three_nodes_with_ips_have_equal_futures() {
         ..Scenario::with_formed_ring("three", 3)
     };
     compare(scenario.faults(FAULTS).bounds(6, 6, 0), 10_000);
+}
+
+const TAKES: &[LockTake] = &[
+    LockTake {
+        node: 0,
+        name: "a",
+        mode: LockMode::Exclusive,
+        grade: Grade::Quorum,
+    },
+    LockTake {
+        node: 1,
+        name: "a",
+        mode: LockMode::Shared,
+        grade: Grade::Alone,
+    },
+];
+
+#[test]
+fn equal_states_with_named_locks_have_equal_futures() {
+    let scenario = Scenario::with_formed_ring("locks", 3).locks(LockPlan {
+        takes: TAKES,
+        ..LockPlan::NONE
+    });
+    compare(scenario.faults(FAULTS).bounds(6, 8, 0), 3_000);
 }

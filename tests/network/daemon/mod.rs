@@ -1,5 +1,6 @@
 //! One daemon and its environment on its machine: files, interfaces, signals, limits and reports.
 
+mod config;
 mod descriptors;
 mod environment;
 mod files;
@@ -13,6 +14,7 @@ use ring_segment::Test;
 
 pub(crate) fn tests() -> Vec<Test> {
     let parts = [
+        config::tests(),
         environment::tests(),
         files::tests(),
         queries::tests(),

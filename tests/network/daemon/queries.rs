@@ -185,13 +185,17 @@ fn a_daemon_finds_an_interface_by_its_other_names_and_waits_for_it() -> Result<(
     let other = "a-name-longer-than-fifteen-bytes";
     let waiting = ringd_with_short_times(node)
         .interface(other)
-        .flag("--wait-for-interface");
+        .flag("--wait-for-interface")
+        .through(["setsid"]);
     let daemon = waiting.default_places().spawn()?;
     daemon.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("waiting for the interface: there is no interface")
     })?;
+    // A reload does not end a daemon that waits.
+    daemon.signal(Signal::SIGHUP)?;
     node.ns()
         .ip(&format!("link property add dev eth0 altname {other}\n"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("reload it again"))?;
     daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("OWNER"))?;
     for name in ["eth0", other] {
         let (code, text) = ringctl(node, &["status", "--json", "-i", name])?;

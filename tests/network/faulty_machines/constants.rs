@@ -115,7 +115,8 @@ fn two_of_five_expected_members_are_no_quorum_for_a_member_that_expects_three_or
     let segment = Segment::bridge(3)?;
     let at = |place: usize| {
         let ringd = segment.node(place).ringd(binaries());
-        ringd.option("--heartbeat", HEARTBEAT)
+        // Without this flag, a daemon logs only the first member with another number.
+        ringd.option("--heartbeat", HEARTBEAT).flag("--verbose")
     };
     let three = at(0).option("--ring-size", "3").spawn()?;
     let mut five = at(1).option("--ring-size", "5").spawn()?;

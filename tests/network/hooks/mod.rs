@@ -3,10 +3,17 @@
 mod ending;
 mod environment;
 mod hook_dir;
+mod named_locks;
 mod order;
 
 use ring_segment::Test;
 
 pub(crate) fn tests() -> Vec<Test> {
-    [order::tests(), ending::tests(), environment::tests()].concat()
+    [
+        order::tests(),
+        ending::tests(),
+        environment::tests(),
+        named_locks::tests(),
+    ]
+    .concat()
 }

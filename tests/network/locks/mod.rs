@@ -61,12 +61,12 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 /// Returns constants that let a holder keep its lock during a stall of half a second.
-fn timing() -> Timing {
+pub(crate) fn timing() -> Timing {
     Timing::stall_tolerant(HEARTBEAT).idle_hold(HEARTBEAT)
 }
 
 /// Returns a ring for a test that harms no daemon.
-fn shared_ring(count: usize) -> Result<SharedRing> {
+pub(crate) fn shared_ring(count: usize) -> Result<SharedRing> {
     let layout = Layout::new(count).addresses();
     SharedRing::on(layout, timing(), binaries(), &[])
 }
@@ -88,7 +88,7 @@ fn connect(daemon: &Daemon) -> Result<Client> {
 
 /// Returns `ringctl` for a daemon, with all signals at their defaults. The parent process of the tests may ignore some
 /// signals, like a shell that starts a background command. Children would inherit this setting.
-fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Command {
+pub(crate) fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Command {
     let mut command = Command::new("env");
     command.arg("--default-signal").arg(binaries().ringctl);
     command.arg("--socket").arg(daemon.control());

@@ -55,7 +55,7 @@ fn check_none(script: &Running, daemon: &Daemon) -> Result<()> {
         let mut without = start_for_script(script, daemon, arguments)?;
         let errors = without.errors();
         ensure!(
-            errors.contains("no lock is held for that process"),
+            errors.contains("that process does not have the lock"),
             "{errors}"
         );
         without.expect_code(1)?;

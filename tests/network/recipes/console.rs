@@ -103,8 +103,11 @@ fn pattern(line: &str) -> String {
     static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         let patterns = [
             (r"\d{9,}-[0-9a-f:]{17}-\d+", "TOKEN"),
-            (r"\bowner (?:[0-9a-f]{2}:){5}[0-9a-f]{2}", "owner MAC"),
-            (r"(?:\b\d+(?:\.\d+)?(?: s|ms|us|[smhd])\b ?)+", "TIME "),
+            (
+                r"\bowner (?:[0-9a-f]{2}:){5}[0-9a-f]{2} \(\w+\)",
+                "owner MAC (NAME)",
+            ),
+            (r"(?:\b\d+(?:\.\d+)?(?: ?ms|us| s|[smhd])\b ?)+", "TIME "),
             (r"\b[0-9a-f]{16}\b", "HASH"),
             (r"\b(?:OWNER|WAITER)\b", "STATE"),
             (r"\bis at node\d+", "is at NODE"),

@@ -80,9 +80,40 @@ fn a_job_moves_from_flock_to_the_ring_and_back() -> Result<()> {
     for line in [
         "flock -n /run/lock/nightly flock -n /run/lock/nightly true",
         "ringctl run -- ringctl run -n -- true",
+        "ringctl run --name file -- ringctl run -n --name file -- true",
     ] {
         let output = container.output(&["sh", "-c", line])?;
         ensure!(output.status.code() == Some(1), "{line}: {output:?}");
     }
+    for line in [
+        "flock -n /run/lock/nightly flock -n /run/lock/other true",
+        "ringctl run --name file -- ringctl run -n --name other -- true",
+    ] {
+        let output = container.output(&["sh", "-c", line])?;
+        ensure!(output.status.success(), "{line}: {output:?}");
+    }
+    for (shared, exclusive) in [
+        ("flock -n -s /run/lock/shared", "flock -n /run/lock/shared"),
+        (
+            "ringctl run --name shared --shared --",
+            "ringctl run -n --name shared --",
+        ),
+    ] {
+        let output = container.sh(&hold_shared(shared, exclusive))?;
+        ensure!(output == "shared\n1\n", "{shared}: {output}");
+    }
     Ok(())
+}
+
+/// Returns a script that holds a shared lock, and calls the other two commands. At the end, the script prints the exit
+/// code of the exclusive command.
+fn hold_shared(shared: &str, exclusive: &str) -> String {
+    format!(
+        "rm -f /tmp/reader && mkfifo /tmp/reader
+         {shared} sh -c 'echo reads >/tmp/reader; exec sleep 1000' >/dev/null 2>&1 & reader=$!
+         read -r line </tmp/reader
+         {shared} echo shared
+         {exclusive} true 2>/dev/null || echo $?
+         kill $reader"
+    )
 }

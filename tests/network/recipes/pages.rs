@@ -25,6 +25,7 @@ macro_rules! page {
 }
 
 pub(crate) const README: Page = page!("README.md");
+pub(crate) const PACKAGES: Page = page!("docs/how-to/debian.md");
 pub(crate) const DOCKER: Page = page!("docs/how-to/docker.md");
 pub(crate) const FENCE_FILE: Page = page!("docs/how-to/fence-a-file.md");
 pub(crate) const FENCE_HTTP: Page = page!("docs/how-to/fence-http.md");
@@ -37,6 +38,7 @@ pub(crate) const LEADER: Page = page!("docs/how-to/leader.md");
 pub(crate) const PYTHON: Page = page!("docs/how-to/lock-from-python.md");
 pub(crate) const RUST: Page = page!("docs/how-to/lock-from-rust.md");
 pub(crate) const SCRIPT: Page = page!("docs/how-to/lock-in-a-script.md");
+pub(crate) const NAMED_LOCKS: Page = page!("docs/how-to/named-locks.md");
 pub(crate) const NIGHTLY: Page = page!("docs/how-to/nightly-job.md");
 pub(crate) const QUORUM: Page = page!("docs/how-to/quorum.md");
 pub(crate) const SERVICE: Page = page!("docs/how-to/service.md");
@@ -92,7 +94,7 @@ pub(crate) enum TestedBy {
 
 /// Each recipe: its page, its beginning, and the test that runs it. If a test runs all recipes of a page, the beginning
 /// is empty.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 76] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 82] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -125,7 +127,7 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 76] = [
     ),
     (
         "docs/board/operate.md",
-        "sudo install -m 644 systemd/ringd.sysusers",
+        "sudo install -m 644 systemd/ring-board.sysusers",
         TestedBy::Other("cargo test -p ring-board --test nodes service::"),
     ),
     (
@@ -157,6 +159,31 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 76] = [
         "docs/contributors/simulator.md",
         "ring-sim",
         TestedBy::Other("the CI job sim"),
+    ),
+    (
+        "docs/how-to/debian.md",
+        "sudo rm -f /usr/local/bin/ringd",
+        TestedBy::Test("packages"),
+    ),
+    (
+        "docs/how-to/debian.md",
+        "sudo apt install ./ringd",
+        TestedBy::Test("packages"),
+    ),
+    (
+        "docs/how-to/debian.md",
+        "sudo systemctl enable --now ringd@eth0",
+        TestedBy::Test("packages"),
+    ),
+    (
+        "docs/how-to/debian.md",
+        "sudo apt remove ringd",
+        TestedBy::Test("packages"),
+    ),
+    (
+        "docs/how-to/debian.md",
+        "sudo apt purge ringd",
+        TestedBy::Test("packages"),
     ),
     (
         "docs/how-to/docker.md",
@@ -249,6 +276,11 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 76] = [
         TestedBy::Test("recipes::flock"),
     ),
     (
+        "docs/how-to/grow-a-ring.md",
+        "ringd check-config && sudo systemctl reload",
+        TestedBy::Other("daemon::config, which reloads with SIGHUP instead of systemd"),
+    ),
+    (
         "docs/how-to/from-keepalived.md",
         "sudo systemctl disable --now keepalived",
         TestedBy::Test("recipes::virtual_ip"),
@@ -299,13 +331,13 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 76] = [
         TestedBy::Test("recipes::readme"),
     ),
     (
-        "docs/how-to/nightly-job.md",
-        "0 2 * * *  root  /usr/local/bin/ringctl once",
-        TestedBy::Test("recipes::readme"),
+        "docs/how-to/named-locks.md",
+        "",
+        TestedBy::Test("recipes::tutorials"),
     ),
     (
-        "docs/how-to/quorum.md",
-        "[Service]",
+        "docs/how-to/nightly-job.md",
+        "0 2 * * *  root  /usr/local/bin/ringctl once",
         TestedBy::Test("recipes::readme"),
     ),
     (
@@ -360,11 +392,6 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 76] = [
     ),
     (
         "docs/how-to/virtual-ip.md",
-        "# /etc/systemd/system/ringd@eth0.service.d",
-        TestedBy::Test("recipes::virtual_ip"),
-    ),
-    (
-        "docs/how-to/virtual-ip.md",
         "#!/bin/sh\n# /usr/local/sbin/vip",
         TestedBy::Test("recipes::virtual_ip"),
     ),
@@ -416,6 +443,11 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 76] = [
     (
         "docs/operations/monitor.md",
         "ringctl status --json | jq",
+        TestedBy::Test("recipes::readme"),
+    ),
+    (
+        "docs/reference/hooks.md",
+        "#!/bin/sh\n[ -n",
         TestedBy::Test("recipes::readme"),
     ),
     (

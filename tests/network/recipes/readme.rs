@@ -152,8 +152,8 @@ fn check_journal(scene: &RecipeScene) -> Result<()> {
         .map(drop)
 }
 
-/// The hook runs as the unit's user, within the unit's sandbox. The options of the second page replace the options of
-/// the first page.
+/// The hook runs as the unit's user, within the unit's sandbox. The second page adds a file to the unit of the first
+/// page.
 fn the_service_runs_the_hook_of_a_leader_and_requires_a_quorum() -> Result<()> {
     let scene = RecipeScene::new()?;
     let container = &scene.container;
@@ -174,8 +174,8 @@ fn the_service_runs_the_hook_of_a_leader_and_requires_a_quorum() -> Result<()> {
         line.contains("this machine no longer leads: token_handed_over")
     })?;
 
-    container.edit("ringd@eth0.service", block(QUORUM, "[Service]")?)?;
-    container.run(&["systemctl", "restart", "ringd@eth0"])?;
+    container.write("/etc/ringd/ringd.toml", 0o644, block(QUORUM, "[ring]")?)?;
+    container.run(&["systemctl", "reload", "ringd@eth0"])?;
     scene.wait_for_ring()?;
     container.write("/tmp/hook/pay", 0o755, "#!/bin/sh\necho \"$RINGD_GRADE\"\n")?;
     let line = block(QUORUM, "ringctl run --require quorum")?;
@@ -243,6 +243,11 @@ fn a_daemon_that_is_started_by_hand_runs_its_hooks() -> Result<()> {
         "-c",
         ringd,
     ])?;
+    container.write(
+        "/etc/ringd/hooks.d/20-locks",
+        0o755,
+        block(HOOKS, "#!/bin/sh\n[ -n")?,
+    )?;
     scene.wait_for_ring()?;
     let other = scene.other.node().mac().to_string();
     let from = container.journal().len();
@@ -260,5 +265,11 @@ fn a_daemon_that_is_started_by_hand_runs_its_hooks() -> Result<()> {
     container.wait_for_line_from(from, WAIT_LIMIT, |line| {
         line.contains("this machine no longer leads: token_handed_over")
     })?;
+    container.run(&["ringctl", "run", "--name", "backup", "--", "true"])?;
+    for event in ["granted", "released"] {
+        container.wait_for_line_from(from, WAIT_LIMIT, |line| {
+            line.contains(&format!("true: lock_{event} backup, exclusive, "))
+        })?;
+    }
     container.run(&["systemctl", "stop", "by-hand"]).map(drop)
 }

@@ -1,8 +1,9 @@
-//! Follows the tutorials from the first to the last block: types their commands, and compares the output with the
-//! pages.
+//! Follows the tutorials and the page on named locks from the first to the last block. Types their commands, and
+//! compares the output with the pages.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -12,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{Container, Segment, Test, binaries, tests};
 
 use super::console::{self, Shell};
-use super::pages::{ONE_MACHINE, THREE_MACHINES, all_blocks};
+use super::pages::{NAMED_LOCKS, ONE_MACHINE, THREE_MACHINES, all_blocks};
 use super::with_sudo;
 
 /// Time between a block for all machines and the next block. In this time between two blocks, started daemons form a
@@ -24,6 +25,7 @@ pub(super) fn tests() -> Vec<Test> {
     tests![
         the_tutorial_for_one_machine_shows_the_output_of_the_lab,
         the_tutorial_for_three_machines_shows_the_output_of_real_services,
+        the_page_on_named_locks_shows_the_output_of_the_lab,
     ]
 }
 
@@ -83,6 +85,10 @@ fn the_tutorial_for_three_machines_shows_the_output_of_real_services() -> Result
     for (at, name) in NAMES.iter().enumerate() {
         let machine = Container::boot(segment.node(at), binaries())?;
         with_sudo(&machine)?;
+        machine.sh(&format!(
+            "mount -o remount,bind,rw /proc/sys && echo {name} >/proc/sys/kernel/hostname && \
+             mount -o remount,bind,ro /proc/sys"
+        ))?;
         // The programs are already built. So `cargo` has no effect, and the programs are where a build would put them.
         machine.sh(
             "mkdir -p /etc/cron.d /tmp/ringd/target/release && cd /tmp/ringd && \
@@ -111,4 +117,52 @@ fn the_tutorial_for_three_machines_shows_the_output_of_real_services() -> Result
         }
     }
     Ok(())
+}
+
+fn the_page_on_named_locks_shows_the_output_of_the_lab() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let lab = Lab {
+        state: &folder.path().join("lab"),
+    };
+    let add_program = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o755))
+    };
+    for (name, line) in [
+        ("backup", "echo backup works; exec sleep 1000"),
+        ("index", "echo index works; exec sleep 1000"),
+        ("pay", "echo paid, at grade $RINGD_GRADE"),
+        ("report", "echo report works; exec sleep 3"),
+        ("update", "echo updated"),
+        ("check", "echo checked"),
+    ] {
+        add_program(name, &format!("#!/bin/sh\n{line}\n"))?;
+    }
+    let up = ["up", "3", "--", "--ring-size", "3"];
+    let output = lab.command("scripts/lab").args(up).output()?;
+    ensure!(output.status.success(), "{output:?}");
+    let mut shells = BTreeMap::new();
+    for (name, node) in NAMES.iter().zip(["1", "2", "3"]) {
+        let mut command = lab.command("scripts/lab");
+        let mut shell = Shell::start(command.args(["exec", node, "bash"]))?;
+        shell.enter(&format!("cd {}", folder.path().display()))?;
+        shells.insert((*name).to_owned(), shell);
+    }
+    for (language, text) in all_blocks(NAMED_LOCKS)? {
+        match language {
+            "sh" => add_program("books", text)?,
+            _ => console::run(&with_host_names_of_lab(text), &mut shells)?,
+        }
+    }
+    Ok(())
+}
+
+/// Replaces the host names of a page in the output of commands. The page names machines by their places.
+fn with_host_names_of_lab(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (name, node) in NAMES.iter().zip(1..) {
+        text = text.replace(&format!("({name}"), &format!("(node{node}"));
+    }
+    text
 }

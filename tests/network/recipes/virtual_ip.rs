@@ -135,7 +135,7 @@ impl Scene {
         for at in 0..MACHINES {
             let machine = Container::boot(segment.node(at), binaries())?;
             machine.install_service()?;
-            let size = block(VIRTUAL_IP, "# /etc/systemd/system/ringd@eth0.service.d")?;
+            let size = block(VIRTUAL_IP, "# /etc/ringd/ringd.toml")?;
             install(&machine, 0o644, size)?;
             let program = block(VIRTUAL_IP, "#!/bin/sh\n# /usr/local/sbin/vip")?;
             install(&machine, 0o755, program)?;

@@ -194,6 +194,7 @@ fn the_unit_joins_the_ring_and_hands_the_token_over_when_it_is_stopped() -> Resu
 /// Checks that a compromised process of another unit cannot use the group's permissions, read the state, or replace the
 /// socket.
 fn check_other_units_are_kept_out(container: &Container) -> Result<()> {
+    container.run(&["systemd-sysusers", "/src/systemd/ring-board.sysusers"])?;
     for user in ["ringd-ftn", "ringd-jitterbug", "ringd-board"] {
         let become_it = format!("setpriv --reuid={user} --regid={user} --init-groups");
         for act in [

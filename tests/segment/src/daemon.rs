@@ -93,6 +93,12 @@ impl Ringd {
         self
     }
 
+    /// Starts the daemon on a machine with this host name.
+    pub fn host_name(self, name: &str) -> Self {
+        let line = "echo \"$0\" > /proc/sys/kernel/hostname && exec \"$@\"";
+        self.through(["unshare", "--uts", "sh", "-c", line, name])
+    }
+
     /// If the environment variable `CONFORM` contains the command line of a program, starts this program instead of the
     /// daemon. The program gets the daemon's command line as arguments. A test that judges programs calls this function
     /// for the judged node, and does not use the control socket of that node.

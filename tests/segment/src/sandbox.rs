@@ -1,8 +1,8 @@
 //! Sandbox of a process. Processes inside have no access to the machine's network, and end with the sandbox.
 
 use std::env;
-use std::fs;
-use std::os::fd::AsFd;
+use std::fs::{self, File};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio, exit};
@@ -14,15 +14,17 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
-use nix::unistd::{getegid, geteuid};
+use nix::unistd::{getegid, geteuid, sethostname};
 
 use crate::ip;
 use crate::runner::Turn;
 
 pub(crate) const INSIDE_VARIABLE: &str = "RING_SEGMENT_INSIDE";
 
-/// Moves the process into new network, mount and process-id namespaces, and into a user namespace unless it is
-/// root.
+const PACKAGE_LIST: &str = "/var/lib/dpkg";
+
+/// Moves the process into new network, mount, process-id and host-name namespaces, and into a user namespace unless it
+/// is root. The host name inside is empty.
 ///
 /// The function also waits until all tests and other sandboxes of the same build have ended. New tests and sandboxes
 /// then wait for this sandbox. Measured times would be wrong if other tests ran at the same time.
@@ -73,11 +75,16 @@ pub(crate) fn run_in_sandbox() -> ExitCode {
 /// Prepares the sandbox. The first process of the sandbox calls this function.
 pub(crate) fn prepare_sandbox() -> Result<()> {
     die_with_the_parent()?;
+    // Otherwise, each member would announce the host name of this machine, and the outputs would depend on it.
+    sethostname("").context("cannot clear the host name")?;
     mount_private_dirs()
 }
 
 fn unshare_namespaces() -> Result<()> {
-    let flags = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID;
+    let flags = CloneFlags::CLONE_NEWNET
+        | CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWPID
+        | CloneFlags::CLONE_NEWUTS;
     if geteuid().is_root() && unshare(flags).is_ok() {
         return Ok(());
     }
@@ -176,6 +183,8 @@ fn mount_private_dirs() -> Result<()> {
         MsFlags::empty(),
         nothing,
     );
+    // Tests of packages need the machine's list of packages.
+    let packages = File::open(PACKAGE_LIST).ok();
     // `/etc/ringd` may contain hooks of a daemon that runs on the machine itself.
     for place in ["/run", "/var/lib", "/etc/ringd"] {
         if place.starts_with("/etc") && !Path::new(place).exists() {
@@ -189,6 +198,13 @@ fn mount_private_dirs() -> Result<()> {
             Some("mode=0755"),
         )
         .with_context(|| format!("cannot mount a tmpfs on {place}"))?;
+    }
+    if let Some(packages) = packages {
+        fs::create_dir(PACKAGE_LIST)?;
+        let source = format!("/proc/self/fd/{}", packages.as_raw_fd());
+        let source = Some(source.as_str());
+        mount(source, PACKAGE_LIST, nothing, MsFlags::MS_BIND, nothing)
+            .with_context(|| format!("cannot mount {PACKAGE_LIST}"))?;
     }
     ip::batch("link set lo up\n").context("the kernel must have network namespaces")
 }

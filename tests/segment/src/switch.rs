@@ -20,6 +20,13 @@ use crate::packet_socket::RawSocket;
 /// Longest time until the switch's thread notices that it should end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// Kinds of the frames of named locks: LOCKS and LOCKS_QUESTION.
+const NAMED_LOCK_KINDS: [u8; 2] = [12, 13];
+/// Offset of the kind in a frame.
+const KIND_OFFSET: usize = 14;
+/// Mark at the start of a standing. Only trailers that a version without named locks does not know follow a standing.
+const STANDING_MARK: &[u8] = b"RGD4";
+
 /// Faults of the switch, set with [`Switch::set`]. The default rules cause no faults.
 #[derive(Debug, Clone)]
 pub struct Rules {
@@ -33,6 +40,9 @@ pub struct Rules {
     pub broadcasts_only: HashSet<usize>,
     /// Ports to which the switch delivers no broadcasts.
     pub unicasts_only: HashSet<usize>,
+    /// Ports that carry nothing about named locks: neither LOCKS and LOCKS_QUESTION nor standings. So for the other
+    /// members, a member at such a port has a version without named locks.
+    pub without_named_locks: HashSet<usize>,
     /// Probability that a receiver misses a frame, 0 to 1.
     pub loss: f64,
     /// Probability that a receiver gets a frame twice, 0 to 1.
@@ -59,6 +69,7 @@ impl Switch {
             blocked: HashSet::new(),
             broadcasts_only: HashSet::new(),
             unicasts_only: HashSet::new(),
+            without_named_locks: HashSet::new(),
             loss: 0.0,
             duplication: 0.0,
             delay: Duration::ZERO..Duration::ZERO,
@@ -111,6 +122,18 @@ impl Drop for Switch {
             eprintln!("the switch ended early: {error:#}");
         }
     }
+}
+
+/// Removes the standing and the following trailers from a frame. Returns `None` if the whole frame is about named
+/// locks.
+fn without_named_locks(frame: &[u8]) -> Option<&[u8]> {
+    let kind = frame.get(KIND_OFFSET)?;
+    if NAMED_LOCK_KINDS.contains(kind) {
+        return None;
+    }
+    let mut ends = frame.windows(STANDING_MARK.len());
+    let at = ends.rposition(|bytes| bytes == STANDING_MARK);
+    Some(&frame[..at.unwrap_or(frame.len())])
 }
 
 fn lock(rules: &Mutex<Rules>) -> MutexGuard<'_, Rules> {
@@ -172,8 +195,14 @@ impl SwitchThread {
                 && to != from
                 && (is_to_one || !rules.unicasts_only.contains(&to))
                 && !rules.blocked.contains(&(from, to));
-            if reaches && known.is_none_or(|port| port == to) {
+            if !reaches || known.is_some_and(|port| port != to) {
+                continue;
+            }
+            let is_old = |port| rules.without_named_locks.contains(&port);
+            if !is_old(from) && !is_old(to) {
                 self.deliver(rules, to, &frame);
+            } else if let Some(frame) = without_named_locks(&frame) {
+                self.deliver(rules, to, frame);
             }
         }
     }

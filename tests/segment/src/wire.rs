@@ -129,6 +129,18 @@ pub enum Message {
         /// Members that should leave the tables.
         members: Vec<MacAddr>,
     },
+    /// Kind 12.
+    Locks {
+        /// 0: request, 1: release, 2: change, 3: agree, 4: renew, 5: renewed, 6: part.
+        purpose: u8,
+        /// The records in the frame.
+        locks: Vec<Lock>,
+    },
+    /// Kind 13.
+    LocksQuestion {
+        /// First key that the author wants.
+        from: u64,
+    },
     /// An invalid message, and the reason.
     Invalid(&'static str),
 }
@@ -158,7 +170,10 @@ impl Message {
             Self::Leaving => (9, Vec::new()),
             Self::Forget { members } => (11, forget_bytes(members)),
             // Only daemons send these messages, never a test.
-            Self::Stamps { .. } | Self::Invalid(_) => return Vec::new(),
+            Self::Stamps { .. }
+            | Self::Locks { .. }
+            | Self::LocksQuestion { .. }
+            | Self::Invalid(_) => return Vec::new(),
         };
         [&[kind, 0][..], &author.octets(), &body].concat()
     }
@@ -193,6 +208,19 @@ pub struct Stamp {
     pub outcome: u8,
     /// Time during which the run counts, in nanoseconds.
     pub period: u64,
+}
+
+/// The parts of a record of a lock that tests compare.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lock {
+    pub name: String,
+    pub member: MacAddr,
+    /// 0: exclusive, 1: shared.
+    pub mode: u8,
+    /// 0: `alone`, 1: `all-heard`, 2: `quorum`.
+    pub grade: u8,
+    /// 0: waiting, 1: held, 2: gone, 3: refused.
+    pub state: u8,
 }
 
 /// The parts of a profile that tests compare.
@@ -398,6 +426,13 @@ fn read_body(kind: u8, body: &[u8]) -> Option<Message> {
         11 => Message::Forget {
             members: forgotten_at(body)?,
         },
+        12 => Message::Locks {
+            purpose: *body.get(26).filter(|&&purpose| purpose <= 6)?,
+            locks: locks_at(body)?,
+        },
+        13 => Message::LocksQuestion {
+            from: u64::from_be_bytes(array_at(body.get(..521)?, 1)?),
+        },
         _ => Message::Invalid("unknown kind"),
     })
 }
@@ -427,6 +462,23 @@ fn stamps_at(body: &[u8]) -> Option<Vec<Stamp>> {
         })
     };
     (count <= 19).then(|| (0..count).map(stamp).collect())?
+}
+
+fn locks_at(body: &[u8]) -> Option<Vec<Lock>> {
+    let count = usize::from(u16::from_be_bytes(array_at(body, 52)?));
+    let lock = |at: usize| {
+        let bytes = body.get(54 + at * 147..54 + (at + 1) * 147)?;
+        let name = bytes[..64].split(|&byte| byte == 0).next()?;
+        let is_legal = !name.is_empty() && name.iter().all(u8::is_ascii_graphic);
+        Some(Lock {
+            name: is_legal.then(|| String::from_utf8_lossy(name).into_owned())?,
+            member: mac_at(bytes, 64)?,
+            mode: Some(bytes[78]).filter(|&mode| mode <= 1)?,
+            grade: Some(bytes[79]).filter(|&grade| grade <= 2)?,
+            state: Some(bytes[80]).filter(|&state| state <= 3)?,
+        })
+    };
+    (count <= 9).then(|| (0..count).map(lock).collect())?
 }
 
 fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {

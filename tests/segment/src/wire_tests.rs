@@ -146,6 +146,40 @@ fn a_table_is_hashed_in_the_order_of_its_macs() {
 }
 
 #[test]
+fn the_records_of_locks_are_read() {
+    let mut record = [0; 147];
+    record[..2].copy_from_slice(b"db");
+    record[64..70].copy_from_slice(&B);
+    record[78..81].copy_from_slice(&[1, 2, 1]);
+    let head: [&[u8]; 5] = [&TOKEN, &[0; 7], &[1, 2, 0], &[0; 24], &[0, 1]];
+    let locks = |record: &[u8]| read(&payload(12, &[&head.concat(), record]));
+    let lock = Lock {
+        name: "db".to_owned(),
+        member: B.into(),
+        mode: 1,
+        grade: 2,
+        state: 1,
+    };
+    let (purpose, list) = (2, vec![lock]);
+    assert_eq!(
+        locks(&record),
+        Message::Locks {
+            purpose,
+            locks: list
+        }
+    );
+    for (at, byte) in [(0, 0), (78, 2), (79, 3), (80, 4)] {
+        let mut record = record;
+        record[at] = byte;
+        assert!(matches!(locks(&record), Message::Invalid(_)), "{at}");
+    }
+    let question = |len| read(&payload(13, &[&[2], &[1; 8], &vec![0; len]]));
+    let from = 0x0101_0101_0101_0101;
+    assert_eq!(question(512), Message::LocksQuestion { from });
+    assert!(matches!(question(511), Message::Invalid(_)));
+}
+
+#[test]
 fn a_profile_is_found_after_the_body_or_the_trailer() {
     let deaf = |payload: Vec<u8>| {
         let bytes = frame(B.into(), A.into(), ETHERTYPE, &payload);

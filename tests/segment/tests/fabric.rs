@@ -4,7 +4,9 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Digest, Layout, MacAddr, Message, NetNs, Peer, Segment, Token, tests};
+use ring_segment::{
+    Digest, ETHERTYPE, Layout, MacAddr, Message, NetNs, Peer, Segment, Token, frame, tests,
+};
 
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(5);
 const SILENCE_TIME: Duration = Duration::from_millis(100);
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         the_switch_loses_and_duplicates_by_its_rules,
         no_frame_crosses_between_partitions_of_the_switch,
         the_switch_delays_and_reorders,
+        the_switch_removes_named_locks_from_the_frames_of_an_old_member,
         only_frames_of_the_ethertype_are_captured,
         nodes_have_the_requested_addresses_and_random_macs,
         a_pair_has_one_cable,
@@ -326,7 +329,7 @@ fn the_switch_delays_and_reorders() -> Result<()> {
 fn only_frames_of_the_ethertype_are_captured() -> Result<()> {
     let segment = Layout::new(2).ethertype(0x9000).bridge()?;
     let [a, b] = peers(&segment)?;
-    let other = ring_segment::frame(b.mac(), a.mac(), 0x88b5, &Message::Leaving.payload(a.mac()));
+    let other = frame(b.mac(), a.mac(), 0x88b5, &Message::Leaving.payload(a.mac()));
     a.send_frame(&other)?;
     a.broadcast(&ping(1))?;
     b.expect(ARRIVAL_TIMEOUT, |seen| seen.message == ping(1))?;
@@ -357,5 +360,45 @@ fn a_pair_has_one_cable() -> Result<()> {
     let (a, b) = (left.peer()?, right.peer()?);
     a.send(b.mac(), &ping(1))?;
     b.expect(ARRIVAL_TIMEOUT, |seen| seen.message == ping(1))?;
+    Ok(())
+}
+
+fn the_switch_removes_named_locks_from_the_frames_of_an_old_member() -> Result<()> {
+    const KIND_OFFSET: usize = 14;
+    let segment = Segment::switch(3, 1)?;
+    let [a, old, other] = peers(&segment)?;
+    segment.rules().set(|rules| {
+        rules.without_named_locks.insert(1);
+    });
+    let plain = |sender: &Peer| {
+        let payload = ping(1).payload(sender.mac());
+        frame(MacAddr::broadcast(), sender.mac(), ETHERTYPE, &payload)
+    };
+    let standing = [&b"RGD4"[..], &[0; 50]].concat();
+    for (sender, receiver, is_kept) in [(&a, &other, true), (&a, &old, false), (&old, &a, false)] {
+        receiver.forget()?;
+        let plain = plain(sender);
+        let with_standing = [&plain[..], &standing, b"RGD5\x03db1"].concat();
+        sender.send_frame(&with_standing)?;
+        for kind in [12, 13] {
+            let mut about_locks = plain.clone();
+            about_locks[KIND_OFFSET] = kind;
+            sender.send_frame(&about_locks)?;
+        }
+        sender.broadcast(&ping(2))?;
+        let first = receiver.expect(ARRIVAL_TIMEOUT, |_| true)?;
+        ensure!(
+            first.bytes == *if is_kept { &with_standing } else { &plain },
+            "{first:?}"
+        );
+        let mut between = 0;
+        while receiver.expect(ARRIVAL_TIMEOUT, |_| true)?.message != ping(2) {
+            between += 1;
+        }
+        ensure!(
+            between == if is_kept { 2 } else { 0 },
+            "{between} frames about named locks"
+        );
+    }
     Ok(())
 }

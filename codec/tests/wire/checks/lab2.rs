@@ -1,13 +1,13 @@
 //! Checks of Lab2.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use ring_codec::MacAddr;
 use ring_codec::lab2::card::{self, Card, Version, Work};
 use ring_codec::lab2::{
-    DATA_LEN_MAX, Digest, FORGOTTEN_PER_FRAME_MAX, Frame, Kind, MAX_NAME_LEN,
-    MEMBERS_PER_FRAME_MAX, Member, Message, PROGRESS_MAX, Profile, Promise, Purpose,
-    STAMPS_PER_FRAME_MAX, Stamp, Token,
+    DATA_LEN_MAX, Digest, FORGOTTEN_PER_FRAME_MAX, Frame, Kind, LOCK_SUMS, LOCKS_PER_FRAME_MAX,
+    LockRecord, LocksPurpose, LocksStanding, MEMBERS_PER_FRAME_MAX, Member, Message, PROGRESS_MAX,
+    Profile, Promise, Purpose, STAMPS_PER_FRAME_MAX, Stamp, Token, is_host_name, locks,
 };
+use ring_codec::{MacAddr, U64};
 
 use super::{check_error, encode_checked};
 
@@ -78,10 +78,25 @@ fn card<'a>(u: &mut Unstructured<'a>) -> Result<Option<Card<'a>>> {
     let unheard = unheard
         .map(MacAddr)
         .filter(|&mac| mac != MacAddr::default());
+    let host_name: Option<&str> = u.arbitrary()?;
     Ok(Some(Card {
         version,
         unheard,
         work,
+        host_name: host_name.filter(|name| is_host_name(name)),
+    }))
+}
+
+fn standing(u: &mut Unstructured<'_>) -> Result<Option<LocksStanding>> {
+    if !u.arbitrary()? {
+        return Ok(None);
+    }
+    Ok(Some(LocksStanding {
+        token: token(u)?,
+        change: u.arbitrary()?,
+        quorum: u.arbitrary()?,
+        others: u.arbitrary()?,
+        settles: u.arbitrary()?,
     }))
 }
 
@@ -90,6 +105,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
     let ethertype = u.arbitrary()?;
     let any_profile = profile(u)?;
     let card = card(u)?;
+    let standing = standing(u)?;
     let check = |message: Message<'_>| {
         let profile = any_profile.filter(|_| Profile::may_follow(message.kind()));
         let frame = Frame {
@@ -98,6 +114,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
             message,
             profile,
             card: card.filter(|_| profile.is_some()),
+            locks: standing.filter(|_| LocksStanding::may_follow(message.kind())),
         };
         let out = encode_checked(frame.encoded_len(), |buf| frame.encode(ethertype, buf));
         assert_eq!(out[12..14], ethertype.to_be_bytes());
@@ -107,11 +124,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
         size: u.arbitrary()?,
         hash: u.arbitrary()?,
     };
-    let token = Token {
-        progress: u.int_in_range(0..=PROGRESS_MAX)?,
-        author: MacAddr(u.arbitrary()?),
-        number: u.arbitrary()?,
-    };
+    let token = token(u)?;
     let kind = *u.choose(&Kind::ALL)?;
     match kind {
         Kind::TakeToken | Kind::TokenIsHere => {
@@ -176,7 +189,47 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
             let members = &members;
             check(Message::Forget { members });
         }
+        Kind::Locks | Kind::LocksQuestion => build_locks(u, kind, token, check)?,
     }
+    Ok(())
+}
+
+fn token(u: &mut Unstructured<'_>) -> Result<Token> {
+    Ok(Token {
+        progress: u.int_in_range(0..=PROGRESS_MAX)?,
+        author: MacAddr(u.arbitrary()?),
+        number: u.arbitrary()?,
+    })
+}
+
+fn build_locks(
+    u: &mut Unstructured<'_>,
+    kind: Kind,
+    token: Token,
+    check: impl Fn(Message<'_>),
+) -> Result<()> {
+    if kind == Kind::LocksQuestion {
+        let sums = <[u64; LOCK_SUMS]>::arbitrary(u)?.map(U64::from);
+        check(Message::LocksQuestion {
+            grade: *u.choose(&[0, 2])?,
+            from: u.arbitrary()?,
+            sums: &sums,
+        });
+        return Ok(());
+    }
+    let count = u.int_in_range(0..=LOCKS_PER_FRAME_MAX)?;
+    let locks = (0..count).map(|_| lock(u)).collect::<Result<Vec<_>>>()?;
+    let purpose = LocksPurpose::from_wire(u.int_in_range(0..=6)?);
+    check(Message::Locks {
+        token,
+        serial: u.arbitrary()?,
+        purpose: purpose.expect("all these numbers are purposes"),
+        grade: u.int_in_range(0..=2)?,
+        digest: u.arbitrary()?,
+        from: u.arbitrary()?,
+        to: u.arbitrary()?,
+        locks: &locks,
+    });
     Ok(())
 }
 
@@ -188,13 +241,8 @@ fn member(u: &mut Unstructured<'_>) -> Result<Member> {
 }
 
 fn stamp(u: &mut Unstructured<'_>) -> Result<Stamp> {
-    let mut name = [0; MAX_NAME_LEN];
-    let len = u.int_in_range(1..=MAX_NAME_LEN)?;
-    for byte in &mut name[..len] {
-        *byte = u.int_in_range(b'!'..=b'~')?;
-    }
     Ok(Stamp {
-        name,
+        name: name(u)?,
         progress: u.int_in_range(0..=PROGRESS_MAX)?.into(),
         run: u.arbitrary::<u32>()?.into(),
         runner: station(u)?,
@@ -203,6 +251,33 @@ fn stamp(u: &mut Unstructured<'_>) -> Result<Stamp> {
         age: u.arbitrary::<u64>()?.into(),
         before: u.arbitrary::<u64>()?.into(),
     })
+}
+
+fn lock(u: &mut Unstructured<'_>) -> Result<LockRecord> {
+    Ok(LockRecord {
+        name: name(u)?,
+        member: station(u)?,
+        session: u.arbitrary::<u64>()?.into(),
+        mode: u.int_in_range(0..=1)?,
+        grade: u.int_in_range(0..=2)?,
+        state: u.int_in_range(0..=3)?,
+        ticket: u.arbitrary::<u64>()?.into(),
+        progress: u.int_in_range(0..=PROGRESS_MAX)?.into(),
+        author: MacAddr(u.arbitrary()?),
+        number: u.arbitrary::<u32>()?.into(),
+        flag: u.arbitrary::<u64>()?.into(),
+        age: u.arbitrary::<u64>()?.into(),
+        program: locks::pack_program(u.arbitrary()?),
+    })
+}
+
+fn name<const N: usize>(u: &mut Unstructured<'_>) -> Result<[u8; N]> {
+    let mut name = [0; N];
+    let len = u.int_in_range(1..=N)?;
+    for byte in &mut name[..len] {
+        *byte = u.int_in_range(b'!'..=b'~')?;
+    }
+    Ok(name)
 }
 
 fn station(u: &mut Unstructured<'_>) -> Result<MacAddr> {

@@ -16,6 +16,10 @@ pub enum JitterbugRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
+    /// The request for a named lock. The node refuses this request, because a Jitterbug ring has only one lock.
+    NamedLock {},
+    /// The request for all named locks. The node refuses this request, because a Jitterbug ring has no named locks.
+    Locks,
     /// The request for a job that runs once in a period. The node refuses this request, because such jobs do not exist
     /// in Jitterbug.
     Once {},
@@ -40,7 +44,7 @@ impl SystemRequest for JitterbugRequest {
 mod tests {
     use super::JitterbugRequest;
     use crate::Request;
-    use crate::lab2::{OnceRequest, PauseRequest, RingRequest};
+    use crate::lab2::{NamedLockRequest, OnceRequest, PauseRequest, RingRequest};
 
     #[test]
     fn requests_of_a_lab2_ring_are_parsed() {
@@ -57,6 +61,11 @@ mod tests {
                 RingRequest::Pause(PauseRequest::default()),
                 JitterbugRequest::Pause {},
             ),
+            (
+                RingRequest::NamedLock(NamedLockRequest::default()),
+                JitterbugRequest::NamedLock {},
+            ),
+            (RingRequest::Locks, JitterbugRequest::Locks),
             (RingRequest::Resume, JitterbugRequest::Resume),
             (
                 RingRequest::Forget {

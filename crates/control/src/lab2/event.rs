@@ -19,11 +19,17 @@ pub struct RingEvent {
     pub token: Option<TokenStatus>,
     /// The owner, as the node knows it.
     pub owner: Option<String>,
+    /// The host name that the owner announced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_name: Option<String>,
     /// The grade of a lock.
     pub grade: String,
     /// The member that the event concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
+    /// The host name that this member announced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member_name: Option<String>,
     /// The number of other members to which the same event happened. Only `member_silent` and `member_alive` have this
     /// number.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -31,6 +37,18 @@ pub struct RingEvent {
     /// The label of the lock that the event concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// The name of the lock that the event concerns. An event about the token has no name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The mode of the named lock: `exclusive` or `shared`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// The grade that the program of the named lock requires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub require: Option<String>,
+    /// The fencing token of the named lock. A refused program has no fencing token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fencing: Option<String>,
 }
 
 #[expect(

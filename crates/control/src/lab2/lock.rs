@@ -69,10 +69,14 @@ pub enum RefusalReason {
     JobTableFull,
     /// The frames of this interface are too short to contain the stamps of jobs.
     Mtu,
+    /// The ring's table of named locks is full.
+    LockTableFull,
     /// Too many clients wait already.
     QueueFull,
     /// The client runs under the lock that it requests.
     AlreadyHeld,
+    /// The client requests a lower grade than the daemon requires for every lock.
+    Rule,
     /// The daemon shuts down.
     Leaving,
 }
@@ -113,6 +117,8 @@ pub enum LossReason {
     Grade,
     /// The node was paused.
     Paused,
+    /// The owner of the token has removed the named lock, or has granted it to another program.
+    Removed,
     /// The client ended without a release, so there is no receiver for the message.
     Gone,
 }

@@ -2,12 +2,14 @@
 
 mod event;
 mod lock;
+mod named_lock;
 mod request;
 mod ring_name;
 mod status;
 
 pub use event::RingEvent;
 pub use lock::{Grade, LossReason, RefusalReason};
+pub use named_lock::{LockMode, NamedLockRequest, NamedLockStatus};
 pub use request::{OnceRequest, PauseRequest, PendingReason, RingRequest};
 pub use ring_name::{parse_ethertype, parse_ring_name, ring_name};
 pub use status::{

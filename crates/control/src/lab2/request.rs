@@ -3,13 +3,18 @@
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use super::{Grade, LockRequest};
+use super::{Grade, LockRequest, NamedLockRequest};
 use crate::SystemRequest;
 
 /// A request to a node of a ring: `{"request":"resume"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum RingRequest {
+    /// Requests a named lock for this connection. The connection keeps the lock until `unlock`, or until the connection
+    /// ends.
+    NamedLock(NamedLockRequest),
+    /// Asks for all named locks of the ring.
+    Locks,
     /// Requests the token for a job, if the job has not yet run in the current period.
     Once(OnceRequest),
     /// Reports that the job has ended. The connection that sends this request holds the lock for the job.
@@ -42,12 +47,13 @@ impl SystemRequest for RingRequest {
 
     fn needs_its_client(&self) -> bool {
         match self {
-            Self::Once(_)
+            Self::NamedLock(_)
+            | Self::Once(_)
             | Self::Yield { .. }
             | Self::Pause(_)
             | Self::Resume
             | Self::Forget { .. } => true,
-            Self::Ran { .. } | Self::NotRun => false,
+            Self::Locks | Self::Ran { .. } | Self::NotRun => false,
         }
     }
 }
@@ -107,7 +113,7 @@ impl PendingReason {
     /// Returns the text that a person reads.
     pub const fn text(self) -> &'static str {
         match self {
-            Self::Holder => "a program of this machine still uses the token",
+            Self::Holder => "a program of this machine still uses the token or a named lock",
             Self::Token => "no other member has taken the token, so this node keeps it unused",
         }
     }

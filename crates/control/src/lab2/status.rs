@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Grade, PendingReason};
-use crate::{Health, NodeStatus, Percentiles};
+use crate::{ConfigStatus, Health, NodeStatus, Percentiles};
 
 /// The status of a node: its view of the ring.
 #[expect(clippy::struct_excessive_bools, reason = "independent properties")]
@@ -68,6 +68,9 @@ pub struct Status {
     pub pausing: Option<PendingReason>,
     /// The owner, as the node knows it.
     pub owner: Option<String>,
+    /// The owner's name, as in [`MemberStatus`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_name: Option<String>,
     /// The program that holds the token on the owner's machine. The program is `null` if no program holds the token, or
     /// if the owner did not announce the program.
     #[serde(default)]
@@ -90,6 +93,9 @@ pub struct Status {
     pub locks: LockTotals,
     /// The constants that the node uses.
     pub constants: ConstantsStatus,
+    /// The options of the daemon, with the source of each value.
+    #[serde(default)]
+    pub config: ConfigStatus,
     /// The counters since the start.
     pub counters: Counters,
 }
@@ -208,6 +214,9 @@ pub struct RunStatus {
     pub name: String,
     /// The MAC address of the machine that ran the job.
     pub runner: String,
+    /// The name of this machine, as in [`MemberStatus`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner_name: Option<String>,
     /// The outcome of the run: `begun` (the end of the run is unknown), `done`, `failed`, or `void` (the run never
     /// began).
     pub outcome: String,
@@ -236,8 +245,8 @@ pub struct LockTotals {
 pub struct MemberStatus {
     /// The member's MAC address.
     pub mac: String,
-    /// The member's name on the machine of the user. `ringctl` adds the name. The name is absent if that machine has no
-    /// name for the member.
+    /// The member's name. The daemon gives the host name that the member announced. If the files of the user's machine
+    /// have a name for the member, `ringctl` gives this name instead. The name is absent if there is no name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The member's IP address (`10.0.0.1`, `fe80::1`). The address is `null` if the node knows no address of the

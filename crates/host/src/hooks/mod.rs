@@ -9,6 +9,7 @@ mod runner;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ring_proto::time::{Instant, Now};
@@ -27,7 +28,7 @@ const POSTPONED_EVENTS_MAX: u64 = 256;
 const SINGLE_CHANGES_MAX: u64 = 64;
 
 /// The hooks to run, and their limits.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Variables in the environment of every hook.
     pub environment: Vec<(&'static str, String)>,
@@ -46,6 +47,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Hooks<C: Change> {
     worker: Worker<Queue<C>>,
+    settings: Arc<Mutex<Settings>>,
     /// Number of the next event to pass on.
     next: u64,
     /// Time at which hooks get the postponed events.
@@ -62,17 +64,25 @@ impl<C: Change> Hooks<C> {
         now: Now,
         history: &impl Changes<Change = C>,
     ) -> io::Result<Self> {
+        let settings = Arc::new(Mutex::new(settings));
+        let of_runner = Arc::clone(&settings);
         let worker = Worker::start("hooks", move |mailbox, poller| {
-            Runner::new(settings, mailbox, poller).run();
+            Runner::new(of_runner, mailbox, poller).run();
         })?;
         let mut hooks = Self {
             worker,
+            settings,
             next: history.latest() + 1,
             postponed_until: None,
         };
         hooks.worker.hold(history.start_change(now));
         hooks.worker.post(now.monotonic);
         Ok(hooks)
+    }
+
+    /// Changes the settings of all hooks that start from now on.
+    pub fn change_settings(&self, change: impl FnOnce(&mut Settings)) {
+        change(&mut self.settings.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Passes all new events to hooks. Never waits. While no hook exists, postpones the events, because a fast ring has
@@ -131,6 +141,7 @@ impl<C: Change> Hooks<C> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::thread;
     use std::time::Duration;
 
@@ -199,6 +210,7 @@ mod tests {
         });
         let mut hooks = Hooks {
             worker: worker.expect("there are threads"),
+            settings: Arc::default(),
             next: 1,
             postponed_until: None,
         };

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -57,7 +58,7 @@ impl Hook {
 /// Runs hooks, in the worker's thread.
 #[derive(Debug)]
 pub(super) struct Runner<'a, C> {
-    settings: Settings,
+    settings: Arc<Mutex<Settings>>,
     mailbox: &'a Mailbox<Queue<C>>,
     poller: Poller,
     lines: RateLimit,
@@ -68,7 +69,7 @@ pub(super) struct Runner<'a, C> {
 
 impl<'a, C: Change> Runner<'a, C> {
     pub(super) const fn new(
-        settings: Settings,
+        settings: Arc<Mutex<Settings>>,
         mailbox: &'a Mailbox<Queue<C>>,
         poller: Poller,
     ) -> Self {
@@ -85,22 +86,28 @@ impl<'a, C: Change> Runner<'a, C> {
     /// Runs hooks until the mailbox is closed.
     pub(super) fn run(mut self) {
         while let Some(change) = self.mailbox.next(&mut self.poller) {
-            let hooks = self.find_hooks();
+            let settings = self.settings().clone();
+            let hooks = self.find_hooks(&settings);
             if hooks.is_empty() {
                 self.mailbox.rest(&mut self.poller, POLL_INTERVAL);
                 continue;
             }
-            if let Some(constant_changes) = self.settings.constant_changes.take() {
+            let constant_changes = self.settings().constant_changes.take();
+            if let Some(constant_changes) = constant_changes {
                 warn!(event = events::HOOKS_DIR_CHANGING, "{constant_changes}");
             }
             for hook in hooks {
-                self.run_hook(&hook, &change);
+                self.run_hook(&settings, &hook, &change);
             }
         }
     }
 
-    fn find_hooks(&mut self) -> Vec<Hook> {
-        let found = directory::find_hooks(&self.settings.directory);
+    fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find_hooks(&mut self, settings: &Settings) -> Vec<Hook> {
+        let found = directory::find_hooks(&settings.directory);
         let known = found.problems.iter().map(|(path, _)| path);
         let known: BTreeSet<_> = known
             .chain(&found.hooks)
@@ -111,23 +118,23 @@ impl<'a, C: Change> Runner<'a, C> {
         for (path, why) in found.problems {
             self.report_problem(display_path(&path), Some(why));
         }
-        let line = self.settings.command.clone().map(Hook::Line);
+        let line = settings.command.clone().map(Hook::Line);
         line.into_iter()
             .chain(found.hooks.into_iter().map(Hook::File))
             .collect()
     }
 
-    fn run_hook(&mut self, hook: &Hook, change: &C) {
+    fn run_hook(&mut self, settings: &Settings, hook: &Hook, change: &C) {
         let name = hook.name();
         let begun = Instant::now();
-        let until = begun + self.settings.timeout;
+        let until = begun + settings.timeout;
         if self.mailbox.bell().limit(until, begun) <= begun {
             let why = "was not run: the daemon is shutting down";
             return self.report_problem(name, Some(why.to_owned()));
         }
         let mut command = hook.build_command();
         command
-            .envs(self.settings.environment.iter().cloned())
+            .envs(settings.environment.iter().cloned())
             .envs(change.variables());
         let lines = &mut self.lines;
         let mut say = |line: &str| {
@@ -158,30 +165,8 @@ impl<'a, C: Change> Runner<'a, C> {
             number,
             "hook {name} ran for {took:?} at event {number}"
         );
-        let problem = self.problem(end);
+        let problem = find_problem(settings, end);
         self.report_problem(name, problem);
-    }
-
-    fn problem(&self, end: io::Result<End>) -> Option<String> {
-        let says = |text: &dyn Display| Some(text.to_string());
-        match end {
-            Err(error) => says(&format_args!("cannot be started: {error}")),
-            Ok(End::Exit(status) | End::LeftBehind(status)) if !status.success() => {
-                Some(describe_failure(status))
-            }
-            Ok(End::Exit(_)) => None,
-            Ok(End::LeftBehind(_)) => says(
-                &"left processes behind, and the daemon ended them; if a process must continue, start it with setsid",
-            ),
-            Ok(End::Cancelled) => says(&"was ended: the daemon is shutting down"),
-            Ok(End::Late) => says(&format_args!(
-                "did not end within {} and was ended; see --hook-timeout",
-                format_duration(self.settings.timeout)
-            )),
-            Ok(End::Stuck) => {
-                says(&"was killed but does not end; the daemon runs later hooks nevertheless")
-            }
-        }
     }
 
     /// Logs a new problem of a hook, or the end of a problem.
@@ -209,6 +194,28 @@ impl<'a, C: Change> Runner<'a, C> {
                     "hook {name} works again"
                 );
             }
+        }
+    }
+}
+
+fn find_problem(settings: &Settings, end: io::Result<End>) -> Option<String> {
+    let says = |text: &dyn Display| Some(text.to_string());
+    match end {
+        Err(error) => says(&format_args!("cannot be started: {error}")),
+        Ok(End::Exit(status) | End::LeftBehind(status)) if !status.success() => {
+            Some(describe_failure(status))
+        }
+        Ok(End::Exit(_)) => None,
+        Ok(End::LeftBehind(_)) => says(
+            &"left processes behind, and the daemon ended them; if a process must continue, start it with setsid",
+        ),
+        Ok(End::Cancelled) => says(&"was ended: the daemon is shutting down"),
+        Ok(End::Late) => says(&format_args!(
+            "did not end within {} and was ended; see --hook-timeout",
+            format_duration(settings.timeout)
+        )),
+        Ok(End::Stuck) => {
+            says(&"was killed but does not end; the daemon runs later hooks nevertheless")
         }
     }
 }

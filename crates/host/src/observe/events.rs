@@ -82,11 +82,11 @@ log_events! {
         "the daemon uses a new address, because its name has a new address";
     LINK_UP "link_up" [INFO] ["address"]
         "the UDP address works again";
-    LOCK_GRANTED "lock_granted" [INFO] ["label" "job" "pid" "uid" "user" "token"]
-        "a program of this machine has the token";
-    LOCK_LOST "lock_lost" [WARN INFO] ["label" "job" "pid" "uid" "user" "token" "held_ns" "reason"]
+    LOCK_GRANTED "lock_granted" [INFO] ["name" "label" "job" "pid" "uid" "user" "token"]
+        "a program of this machine has the token or the named lock";
+    LOCK_LOST "lock_lost" [WARN INFO] ["name" "label" "job" "pid" "uid" "user" "token" "held_ns" "reason"]
         "a program has lost its lock before it released the lock; at level INFO, an operator ended the lock";
-    LOCK_RELEASED "lock_released" [INFO] ["label" "job" "pid" "uid" "user" "token" "held_ns" "exit"]
+    LOCK_RELEASED "lock_released" [INFO] ["name" "label" "job" "pid" "uid" "user" "token" "held_ns" "exit"]
         "a program has released its lock";
     LOG_LINES_LOST "log_lines_lost" [WARN] ["count"]
         "log lines are lost because standard output is too slow";

@@ -14,5 +14,7 @@ pub use events::LogEvent;
 pub use latency::Latency;
 pub use line::{HiddenLines, Line};
 pub use rate_limit::RateLimit;
-pub use subscriber::{LogOutput, LogTarget, Style, goes_to_journal, log_early, subscriber};
+pub use subscriber::{
+    LogOutput, LogTarget, Style, Verbosity, goes_to_journal, log_early, subscriber,
+};
 pub use tracing::Level;

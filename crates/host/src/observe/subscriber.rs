@@ -5,7 +5,8 @@ use std::env;
 use std::fmt;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::subscriber::SetGlobalDefaultError;
 use tracing::{Event, Level, Subscriber};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::filter::dynamic_filter_fn;
 use tracing_subscriber::fmt::format::{self, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt;
@@ -34,10 +36,23 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Style {
     /// Whether each line is a JSON object instead of a sentence.
     pub json: bool,
-    /// Whether debug lines are included.
-    pub verbose: bool,
     /// Receiver of the lines.
     pub target: LogTarget,
+}
+
+/// Whether a log includes debug lines. All clones have the same value, which may change at any time.
+#[derive(Debug, Clone)]
+pub struct Verbosity(Arc<AtomicBool>);
+
+impl Verbosity {
+    /// Creates a value that includes debug lines if `verbose` is `true`.
+    pub fn new(verbose: bool) -> Self {
+        Self(Arc::new(AtomicBool::new(verbose)))
+    }
+
+    fn includes(&self, level: Level) -> bool {
+        level < Level::DEBUG || self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// The receiver of log lines.
@@ -77,6 +92,7 @@ pub fn goes_to_journal(stream: impl AsFd) -> bool {
 pub struct LogOutput {
     guard: Option<WorkerGuard>,
     lost: ErrorCounter,
+    verbosity: Verbosity,
 }
 
 impl LogOutput {
@@ -108,16 +124,19 @@ impl LogOutput {
             None => output.finish(NameWriter::new(io::stdout(), false, add_names)),
         };
         let lost = writer.error_counter();
-        let style = Style {
-            json,
-            verbose,
-            target,
-        };
-        tracing::subscriber::set_global_default(subscriber(style, writer))?;
+        let verbosity = Verbosity::new(verbose);
+        let lines = subscriber(Style { json, target }, verbosity.clone(), writer);
+        tracing::subscriber::set_global_default(lines)?;
         Ok(Self {
             guard: Some(guard),
             lost,
+            verbosity,
         })
+    }
+
+    /// Includes debug lines from now on, or omits them.
+    pub fn set_verbose(&self, verbose: bool) {
+        self.verbosity.0.store(verbose, Ordering::Relaxed);
     }
 
     /// Returns the number of lines that were lost since the start because the output was too slow.
@@ -145,58 +164,59 @@ impl Drop for LogOutput {
 pub fn log_early(json: bool, lines: impl FnOnce()) {
     let style = Style {
         json,
-        verbose: false,
         target: LogTarget::of_stdout(),
     };
-    tracing::subscriber::with_default(subscriber(style, io::stdout), lines);
+    let early = subscriber(style, Verbosity::new(false), io::stdout);
+    tracing::subscriber::with_default(early, lines);
 }
 
 /// Makes a subscriber that writes events as lines of this style to `writer`.
-pub fn subscriber<W>(style: Style, writer: W) -> Box<dyn Subscriber + Send + Sync>
+pub fn subscriber<W>(
+    style: Style,
+    verbosity: Verbosity,
+    writer: W,
+) -> Box<dyn Subscriber + Send + Sync>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let level = if style.verbose {
-        Level::DEBUG
-    } else {
-        Level::INFO
-    };
     let lines = tracing_subscriber::fmt()
         .with_writer(writer)
-        .with_max_level(LevelFilter::from_level(level))
+        .with_max_level(LevelFilter::DEBUG)
         .with_target(false)
         .with_ansi(style.target == LogTarget::Terminal);
     let sentences = format::debug_fn(write_message_only);
     match (style.target, style.json) {
         (LogTarget::Entries, _) => {
-            Box::new(limit_repeats(lines.event_format(EntryFormat).finish()))
+            Box::new(filter(lines.event_format(EntryFormat).finish(), verbosity))
         }
         (LogTarget::Journal, true) => {
             let lines = lines.without_time().json().flatten_event(true);
             let lines = lines.with_current_span(false).with_span_list(false);
             let lines = lines.map_event_format(|json| WithPriority(WithHiddenLines(json)));
-            Box::new(limit_repeats(lines.finish()))
+            Box::new(filter(lines.finish(), verbosity))
         }
         (_, true) => {
             let lines = lines.json().flatten_event(true);
             let lines = lines.with_current_span(false).with_span_list(false);
-            Box::new(limit_repeats(
-                lines.map_event_format(WithHiddenLines).finish(),
-            ))
+            let lines = lines.map_event_format(WithHiddenLines);
+            Box::new(filter(lines.finish(), verbosity))
         }
         (LogTarget::Journal, false) => {
             let lines = lines.without_time().with_level(false).fmt_fields(sentences);
-            Box::new(limit_repeats(lines.map_event_format(WithPriority).finish()))
+            let lines = lines.map_event_format(WithPriority);
+            Box::new(filter(lines.finish(), verbosity))
         }
-        (_, false) => Box::new(limit_repeats(lines.fmt_fields(sentences).finish())),
+        (_, false) => Box::new(filter(lines.fmt_fields(sentences).finish(), verbosity)),
     }
 }
 
-fn limit_repeats<S>(lines: S) -> impl Subscriber + Send + Sync
+/// Omits debug lines, unless they are included, and repeated lines.
+fn filter<S>(lines: S, verbosity: Verbosity) -> impl Subscriber + Send + Sync
 where
     S: Subscriber + Send + Sync + for<'a> LookupSpan<'a>,
 {
-    lines.with(RepeatFilter::new())
+    let levels = dynamic_filter_fn(move |line, _| verbosity.includes(*line.level()));
+    lines.with(levels).with(RepeatFilter::new())
 }
 
 struct WithHiddenLines<F>(F);

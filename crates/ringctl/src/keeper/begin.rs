@@ -27,8 +27,8 @@ pub(crate) fn run_keeper() -> io::Result<()> {
         Binding::Process {
             pid,
             kill,
-            ref daemon,
-        } => match BoundProcess::bind(pid, kill, daemon) {
+            ref lock,
+        } => match BoundProcess::bind(pid, kill, lock) {
             Ok(bound) => Some(bound),
             Err(why) => return caller.send(&Note::NotAcquired(NotAcquired::Unbound(why))),
         },

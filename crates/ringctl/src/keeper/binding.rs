@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -11,6 +10,7 @@ use nix::unistd;
 use ring_process::SignalTarget;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use super::LockId;
 use super::backstop::Backstop;
 use super::registration::Registration;
 
@@ -25,7 +25,7 @@ pub(super) struct BoundProcess {
 
 impl BoundProcess {
     /// Binds the lock to a process. Returns an error as a sentence.
-    pub(super) fn bind(pid: i32, kill: bool, daemon: &Path) -> Result<Self, String> {
+    pub(super) fn bind(pid: i32, kill: bool, lock: &LockId) -> Result<Self, String> {
         let failed = |error: io::Error| format!("cannot bind the lock to process {pid}: {error}");
         let named = Pid::from_raw(pid).ok_or_else(|| {
             format!("cannot bind the lock to process {pid}: there is no such process")
@@ -37,7 +37,7 @@ impl BoundProcess {
                 "cannot bind the lock with --kill: process {pid} runs as another user and cannot be signaled"
             ));
         }
-        let registration = Registration::open(pid, daemon).map_err(failed)?;
+        let registration = Registration::open(pid, lock).map_err(failed)?;
         let registration = registration.ok_or_else(|| {
             format!("cannot bind the lock to process {pid}: it already has a lock or waits for one")
         })?;

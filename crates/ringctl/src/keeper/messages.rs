@@ -38,9 +38,17 @@ pub(crate) enum Binding {
         pid: i32,
         /// Whether the process gets SIGTERM when the lock is lost.
         kill: bool,
-        /// The control socket of the daemon that grants the lock. The socket's path and `pid` identify the keeper.
-        daemon: PathBuf,
+        lock: LockId,
     },
+}
+
+/// Identifies a lock on this machine. Together with a process, it identifies a keeper.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LockId {
+    /// The control socket of the daemon that grants the lock.
+    pub daemon: PathBuf,
+    /// The name of the lock; `None` if it is the token.
+    pub name: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

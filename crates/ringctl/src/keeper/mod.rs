@@ -60,7 +60,7 @@ mod warned_once;
 pub(crate) use begin::run_keeper;
 pub(super) use detach::detach;
 pub(super) use granter::Granter;
-pub(super) use messages::{Assignment, Binding, JobReports, NotAcquired, Note, Order};
+pub(super) use messages::{Assignment, Binding, JobReports, LockId, NotAcquired, Note, Order};
 pub(super) use registration::connect_keeper;
 pub(super) use start::{Keeper, THIS_PROGRAM};
 pub(super) use tree::{Killed, Survivor, Tree, survivor_text};

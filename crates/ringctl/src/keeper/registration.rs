@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -24,7 +24,7 @@ use rustix::process::getuid;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::private_path::private_path;
-use super::{Note, Order};
+use super::{LockId, Note, Order};
 use ring_client::daemon::{STEP_TIMEOUT, connect_untrusted};
 use ring_client::lines::Lines;
 
@@ -45,10 +45,10 @@ pub(super) struct Registration {
 
 impl Registration {
     /// Opens the registration for a process. Returns `None` if a different keeper is registered for this process.
-    pub(super) fn open(pid: i32, daemon: &Path) -> io::Result<Option<Self>> {
-        let path = registration_path(pid, daemon)?;
-        let lock = match FileLock::acquire(&path.with_extension("lock")) {
-            Ok(lock) => lock,
+    pub(super) fn open(pid: i32, lock: &LockId) -> io::Result<Option<Self>> {
+        let path = registration_path(pid, lock)?;
+        let file = match FileLock::acquire(&path.with_extension("lock")) {
+            Ok(file) => file,
             Err(FileLockError::Held(_)) => return Ok(None),
             Err(FileLockError::Io(error)) => return Err(error),
         };
@@ -62,7 +62,7 @@ impl Registration {
             listener,
             path,
             connections: VecDeque::new(),
-            _lock: lock,
+            _lock: file,
         }))
     }
 
@@ -128,8 +128,8 @@ pub(crate) struct KeeperConnection {
 }
 
 /// Connects to the keeper of the lock that is bound to a process, if the process has such a keeper.
-pub(crate) fn connect_keeper(pid: i32, daemon: &Path) -> io::Result<Option<KeeperConnection>> {
-    let stream = match connect_untrusted(&registration_path(pid, daemon)?) {
+pub(crate) fn connect_keeper(pid: i32, lock: &LockId) -> io::Result<Option<KeeperConnection>> {
+    let stream = match connect_untrusted(&registration_path(pid, lock)?) {
         Ok(stream) => stream,
         Err(error)
             if matches!(
@@ -199,8 +199,14 @@ fn is_trusted(stream: &UnixStream) -> bool {
 
 /// Returns the registration's path. The path contains the PID namespace, because containers with shared files may have
 /// processes with the same number.
-fn registration_path(pid: i32, daemon: &Path) -> io::Result<PathBuf> {
+fn registration_path(pid: i32, lock: &LockId) -> io::Result<PathBuf> {
     let namespace = fs::metadata("/proc/self/ns/pid")?.ino();
-    let name = xxh3_64(daemon.as_os_str().as_encoded_bytes());
-    private_path(Some(daemon), &format!("keeper-{namespace}-{pid}"), name)
+    let mut id = lock.daemon.as_os_str().as_encoded_bytes().to_vec();
+    if let Some(name) = &lock.name {
+        // No path contains this byte, so different locks have different texts.
+        id.push(0);
+        id.extend(name.as_bytes());
+    }
+    let kind = format!("keeper-{namespace}-{pid}");
+    private_path(Some(&lock.daemon), &kind, xxh3_64(&id))
 }

@@ -70,7 +70,7 @@ fn set(socket: &Path, hex: String, acquire: &AcquireOptions) -> Result<(), Error
     }
     let lock = acquire.request("data set");
     let by = client::answer_deadline(lock.wait_ms);
-    let mut daemon = Connection::open_for_token(socket, Reasons::All)?;
+    let mut daemon = Connection::open_for_lock(socket, "the token".to_owned(), Reasons::All)?;
     match daemon.ask(&RingLockRequest::Lock(lock), by)? {
         Reply::Granted(_) => daemon.on_token_granted(),
         Reply::Refused(refusal) => return Err(refusal_error(refusal, acquire)),

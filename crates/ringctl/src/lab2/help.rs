@@ -10,6 +10,8 @@ pub(crate) const RUN: &str = concat!(
     "  RINGD_GRADE     the grade of the lock when it was granted (see --require)\n",
     "  RINGD_DATA      the token's data in hexadecimal digits, because an\n",
     "                  environment variable cannot contain a zero byte\n",
+    "  RINGD_LOCKS     with --name: NAME=TOKEN for each named lock of the command.\n",
+    "                  RINGD_LOCK and RINGD_DATA then keep their values\n",
     "
 ringctl forwards these signals to the command: TERM, INT, HUP, QUIT, USR1, USR2, \
 WINCH and TSTP. While ringctl waits for the token, TERM, INT, HUP and QUIT end \
@@ -49,6 +51,8 @@ pub(crate) const RUN_CODES: &str = concat!(
     "\nExamples:\n",
     "  ringctl run -- backup /srv           wait for the token\n",
     "  ringctl run -n -- backup /srv        do not wait if another program holds it\n",
+    "  ringctl run --name backup -- backup /srv\n",
+    "                                       use the lock backup instead of the token\n",
     "  ringctl run -w 2.5 -E 9 -c 'a && b'  give up after 2.5 s, with exit code 9"
 );
 

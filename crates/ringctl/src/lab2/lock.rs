@@ -7,12 +7,13 @@ use nix::unistd::getppid;
 
 use super::super::Error;
 use super::super::connection::Connection;
-use super::super::keeper::{Binding, Keeper, Note, Order, connect_keeper};
+use super::super::keeper::{Binding, Keeper, LockId, Note, Order, connect_keeper};
 use super::super::pipe::hold_while_read;
 use super::super::run::wait_for_grant;
 use super::options::LockOptions;
-use super::requests::{keeper_assignment, lock_request_json, not_acquired_error};
+use super::requests::{keeper_assignment, not_acquired_error};
 use ring_client::lock::MARGINS;
+use ring_proto::lab2::LockName;
 
 /// Acquires the lock, prints its fencing token, and leaves the lock to a keeper that continues to run.
 pub(super) fn lock(
@@ -21,62 +22,74 @@ pub(super) fn lock(
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
     if options.check {
-        return Ok(check(socket, pid(options.pid)?, output)?);
+        let lock = lock_id(socket, options.lock.name);
+        return Ok(check(&lock, pid(options.pid)?, output)?);
     }
     let acquire = &options.acquire;
     let lock = acquire.request("lock");
+    let (wait_ms, request) = (lock.wait_ms, options.lock.request_json(lock));
+    let to_error = |why| options.lock.name_error(not_acquired_error(why, acquire));
+    let lock_text = options.lock.lock_text();
     if options.pipe {
-        let (wait_ms, request) = (lock.wait_ms, lock_request_json(lock));
-        let to_error = |why| not_acquired_error(why, acquire);
-        let connection = Connection::open_for_token(socket, acquire.reasons())?;
-        return hold_while_read(connection, &request, wait_ms, MARGINS, to_error, output);
+        let connection = Connection::open_for_lock(socket, lock_text, acquire.reasons())?;
+        let held = hold_while_read(connection, &request, wait_ms, MARGINS, to_error, output);
+        return held.map_err(|error| match error.downcast() {
+            Ok(error) => options.lock.name_error(error).into(),
+            Err(other) => other,
+        });
     }
     let binding = Binding::Process {
         pid: pid(options.pid)?,
         kill: options.kill,
-        daemon: socket.to_owned(),
+        lock: lock_id(socket, options.lock.name),
     };
-    let assignment = keeper_assignment(socket, lock, binding);
+    let assignment = keeper_assignment(socket, request, wait_ms, binding);
     let mut keeper = Keeper::start(assignment).map_err(Error::System)?;
-    let (grant, _) = wait_for_grant(&mut keeper, Some(acquire.prober(socket)), |why| {
-        not_acquired_error(why, acquire)
-    })?;
+    let prober = Some(acquire.prober(socket, lock_text));
+    let (grant, _) = wait_for_grant(&mut keeper, prober, to_error)?;
     // If printing the token fails, this process ends, and so the keeper releases the lock.
     writeln!(output, "{}", grant.fencing)?;
     output.flush()?;
     keeper.send(&Order::StandAlone);
-    match keeper.wait_for_note() {
-        Some(Note::Held(_)) => Ok(()),
-        Some(Note::Lost(why)) => Err(Error::Lost(why).into()),
-        _ => {
-            Err(Error::Lost("the process that held it (ringd-keeper) has ended".to_owned()).into())
-        }
-    }
+    let why = match keeper.wait_for_note() {
+        Some(Note::Held(_)) => return Ok(()),
+        Some(Note::Lost(why)) => why,
+        _ => "the process that held it (ringd-keeper) has ended".to_owned(),
+    };
+    Err(options.lock.name_error(Error::Lost(why)).into())
 }
 
-pub(super) fn unlock(socket: &Path, of: Option<i32>) -> Result<(), Error> {
-    match ask_keeper(socket, pid(of)?, &Order::Ended)? {
+pub(super) fn unlock(socket: &Path, name: Option<LockName>, of: Option<i32>) -> Result<(), Error> {
+    let lock = lock_id(socket, name);
+    match ask_keeper(&lock, pid(of)?, &Order::Ended)? {
         Some(Note::Released) => Ok(()),
-        _ => Err(Error::NotHeld),
+        _ => Err(Error::NotHeld(lock.name)),
     }
 }
 
-fn check(socket: &Path, pid: i32, output: &mut impl Write) -> Result<(), Error> {
-    match ask_keeper(socket, pid, &Order::Check)? {
+fn check(lock: &LockId, pid: i32, output: &mut impl Write) -> Result<(), Error> {
+    match ask_keeper(lock, pid, &Order::Check)? {
         Some(Note::Held(token)) => writeln!(output, "{token}").map_err(Error::System),
-        _ => Err(Error::NotHeld),
+        _ => Err(Error::NotHeld(lock.name.clone())),
     }
 }
 
 /// Sends an order to the keeper of a process's lock. Returns the keeper's answer; `None` if the keeper ended.
-fn ask_keeper(socket: &Path, pid: i32, order: &Order) -> Result<Option<Note>, Error> {
+fn ask_keeper(lock: &LockId, pid: i32, order: &Order) -> Result<Option<Note>, Error> {
     let failed = |error: io::Error| match error.kind() {
         ErrorKind::TimedOut => Error::Gone(error.to_string()),
         _ => Error::System(error),
     };
-    let found = connect_keeper(pid, socket).map_err(failed)?;
-    let mut keeper = found.ok_or(Error::NotHeld)?;
+    let found = connect_keeper(pid, lock).map_err(failed)?;
+    let mut keeper = found.ok_or_else(|| Error::NotHeld(lock.name.clone()))?;
     keeper.ask(order).map_err(failed)
+}
+
+pub(super) fn lock_id(socket: &Path, name: Option<LockName>) -> LockId {
+    LockId {
+        daemon: socket.to_owned(),
+        name: name.map(|name| name.to_string()),
+    }
 }
 
 fn pid(given: Option<i32>) -> Result<i32, Error> {

@@ -1,8 +1,11 @@
 //! The commands of `ringctl` for nodes of a Lab2 ring. `render/lab2/` formats their status.
 
+mod completion;
 mod data;
 pub(super) mod help;
 mod lock;
+mod locks;
+mod named_lock;
 mod names;
 mod options;
 mod pause;
@@ -32,7 +35,8 @@ pub(super) fn execute(
         RingCommand::Run(run) => return Ok(run::run(&full()?, run)?),
         RingCommand::Once(once) => return Ok(run::once(&full()?, once, quiet)?),
         RingCommand::Lock(lock) => lock::lock(&full()?, lock, output)?,
-        RingCommand::Unlock { pid } => lock::unlock(&full()?, *pid)?,
+        RingCommand::Unlock { name, pid } => lock::unlock(&full()?, *name, *pid)?,
+        RingCommand::Locks { json } => locks::list(socket, *json, output)?,
         RingCommand::Pause(pause) => pause::pause(socket, pause, quiet)?,
         RingCommand::Resume => request_done(socket, RingRequest::Resume)?,
         RingCommand::Yield { to } => yield_to(socket, to.as_deref())?,

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use ring_control::Reply;
-use ring_control::lab2::Status;
-use ring_text::{has_mac, parse_mac};
+use ring_control::lab2::{MemberStatus, Status};
+use ring_text::{Names, has_mac, parse_mac};
 
 use super::super::Error;
 use super::super::client::{self, CommonRequest};
@@ -33,17 +33,27 @@ pub(super) fn is_name(text: &str) -> bool {
     parse_mac(text).is_none() && text.parse::<IpAddr>().is_err()
 }
 
-/// Returns the MAC address of the member with this name. The status must contain the members' names.
+/// Returns the MAC address of the member with this name. The status must contain the members' names. A name in the
+/// files of this machine has priority, because every machine can announce every name.
 pub(super) fn find_member(name: &str, status: &Status) -> Result<String, Error> {
-    let has_name = |it: &Option<String>| {
-        it.as_ref()
-            .is_some_and(|known| known.eq_ignore_ascii_case(name))
+    let files = Names::read();
+    let is_in_files = |it: &&MemberStatus| {
+        let ip = it.ip.as_deref().and_then(|ip| ip.parse().ok());
+        let known = parse_mac(&it.mac).and_then(|mac| files.of_machine(mac, ip));
+        known.is_some_and(|known| known.eq_ignore_ascii_case(name))
     };
-    let mut matches = status.members.iter().filter(|it| has_name(&it.name));
-    match (matches.next(), matches.next()) {
-        (Some(member), None) => Ok(member.mac.clone()),
-        (None, _) => Err(Error::NoMember(name.to_owned())),
-        (Some(_), Some(_)) => Err(Error::SeveralMembers(name.to_owned())),
+    let is_shown = |it: &&MemberStatus| {
+        let known = it.name.as_deref();
+        known.is_some_and(|known| known.eq_ignore_ascii_case(name))
+    };
+    let mut found: Vec<_> = status.members.iter().filter(is_in_files).collect();
+    if found.is_empty() {
+        found = status.members.iter().filter(is_shown).collect();
+    }
+    match &found[..] {
+        [member] => Ok(member.mac.clone()),
+        [] => Err(Error::NoMember(name.to_owned())),
+        _ => Err(Error::SeveralMembers(name.to_owned())),
     }
 }
 

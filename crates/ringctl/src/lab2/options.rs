@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::ArgValueCandidates;
 use ring_control::lab2::{Grade, LockRequest};
-use ring_proto::lab2::JobName;
+use ring_proto::lab2::{JobName, LockName};
 use ring_text::parse_duration_or_seconds;
 
 use super::super::fence;
@@ -16,22 +17,41 @@ use super::super::values::{
     duration_ms, parse_exit_code, parse_label, parse_max_hold, parse_period, parse_pid, parse_wait,
     truncate_label,
 };
+use super::completion::held_lock_candidates;
 use super::help;
+use super::named_lock::{NameOptions, parse_lock_name};
 
 /// A command for a node of a ring.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum RingCommand {
-    /// Run a command while this machine holds the token.
-    Run(RunOptions),
+    /// Run a command while this machine holds the token or a lock.
+    Run(NamedRunOptions),
     /// Run a command on one machine of the ring, once per period.
     Once(OnceOptions),
-    /// Hold the token for a script, and print its fencing token.
+    /// Hold a lock for a script, and print its fencing token.
     Lock(LockOptions),
-    /// Release the token that ringctl lock holds.
+    /// Release the lock that ringctl lock holds.
     Unlock {
+        /// Release the lock NAME instead of the token.
+        #[arg(
+            long,
+            value_name = "NAME",
+            value_parser = parse_lock_name,
+            add = ArgValueCandidates::new(held_lock_candidates)
+        )]
+        name: Option<LockName>,
         /// Release the lock of this process [default: the caller].
         #[arg(long, value_parser = parse_pid, allow_negative_numbers = true)]
         pid: Option<i32>,
+    },
+    /// List the named locks of the ring.
+    ///
+    /// The list contains each program that holds a lock or waits for it, on any member. A lock that no program holds or
+    /// waits for does not exist.
+    Locks {
+        /// Print one JSON array, with times in nanoseconds.
+        #[arg(long)]
+        json: bool,
     },
     /// Hand the token over to another member now.
     ///
@@ -97,10 +117,17 @@ impl RingCommand {
     /// Whether only nodes of Lab2 can serve the command. Nodes of Jitterbug cannot serve such a command.
     pub(crate) const fn is_lab2_only(&self) -> bool {
         match self {
-            Self::Once(_) | Self::Pause(_) | Self::Resume | Self::Forget { .. } => true,
+            Self::Once(_)
+            | Self::Locks { .. }
+            | Self::Pause(_)
+            | Self::Resume
+            | Self::Forget { .. } => true,
             Self::Yield { to } => to.is_some(),
             Self::Data { command } => matches!(command, DataCommand::Set { .. }),
-            Self::Run(_) | Self::Lock(_) | Self::Unlock { .. } | Self::Wait { .. } => false,
+            Self::Run(run) => run.lock.name.is_some(),
+            Self::Lock(options) => options.lock.name.is_some(),
+            Self::Unlock { name, .. } => name.is_some(),
+            Self::Wait { .. } => false,
         }
     }
 
@@ -231,8 +258,9 @@ impl AcquireOptions {
         }
     }
 
-    pub(super) fn prober<'a>(&self, socket: &'a Path) -> Prober<'a> {
-        Prober::new_explaining(socket, self.reasons())
+    /// Returns a prober for a request for a lock, such as `the token`.
+    pub(super) fn prober<'a>(&self, socket: &'a Path, lock: String) -> Prober<'a> {
+        Prober::new_explaining(socket, lock, self.reasons())
     }
 }
 
@@ -298,6 +326,18 @@ impl Target {
 /// Options of `ringctl run`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = crate::help::run_help())]
+pub(crate) struct NamedRunOptions {
+    /// Options that choose a lock.
+    #[command(flatten)]
+    pub lock: NameOptions,
+
+    /// The other options.
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+/// Options of `ringctl run` and `ringctl once`.
+#[derive(Debug, Clone, Args)]
 pub(crate) struct RunOptions {
     /// Options for waiting for the token.
     #[command(flatten)]
@@ -364,6 +404,10 @@ pub(crate) struct OnceOptions {
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = crate::help::lock_help())]
 pub(crate) struct LockOptions {
+    /// Options that choose a lock.
+    #[command(flatten)]
+    pub lock: NameOptions,
+
     /// Options for waiting for the token.
     #[command(flatten)]
     pub acquire: AcquireOptions,
@@ -412,7 +456,7 @@ mod tests {
             .expect("they are right")
             .command
         {
-            Command::System(SystemCommand::Ring(RingCommand::Run(run))) => run,
+            Command::System(SystemCommand::Ring(RingCommand::Run(run))) => run.run,
             other => panic!("{other:?}"),
         }
     }

@@ -46,11 +46,17 @@ pub(super) fn lock_request_json(lock: LockRequest) -> RawJson {
     RawJson::encode(&Request::<RingRequest>::Lock(lock))
 }
 
-pub(super) fn keeper_assignment(socket: &Path, lock: LockRequest, binding: Binding) -> Assignment {
+/// Returns the assignment of a keeper that requests a lock and waits for it, at most for `wait_ms`.
+pub(super) fn keeper_assignment(
+    socket: &Path,
+    request: RawJson,
+    wait_ms: Option<u64>,
+    binding: Binding,
+) -> Assignment {
     Assignment {
         granter: Granter::Daemon(socket.to_owned()),
-        wait_ms: lock.wait_ms,
-        request: lock_request_json(lock),
+        wait_ms,
+        request,
         reports: None,
         margins: MARGINS,
         grace_ms: 0,
@@ -79,7 +85,9 @@ pub(super) fn refusal_error(
     let permanent = [
         RefusalReason::AlreadyHeld,
         RefusalReason::JobTableFull,
+        RefusalReason::LockTableFull,
         RefusalReason::Mtu,
+        RefusalReason::Rule,
     ];
     if why == RefusalReason::AlreadyRan.name() && lost {
         Error::RunLost(text)

@@ -10,18 +10,21 @@ use ring_control::lab2::{OnceRequest, RingRequest, TokenStatus};
 use super::super::keeper::{Assignment, Binding, JobReports};
 use super::super::values::{duration_ms, program_name};
 use super::super::{Error, fence, run};
+use super::named_lock::NameOptions;
 use super::names::add_names;
-use super::options::{OnceOptions, RunOptions};
+use super::options::{NamedRunOptions, OnceOptions, RunOptions};
 use super::requests::{keeper_assignment, not_acquired_error, request_json};
 
-pub(super) fn run(socket: &Path, options: &RunOptions) -> Result<u8, Error> {
-    let command = command_line(options);
-    let lock = options.acquire.request(&program_name(&command));
+pub(super) fn run(socket: &Path, options: &NamedRunOptions) -> Result<u8, Error> {
+    let NamedRunOptions { lock: chosen, run } = options;
+    let command = command_line(run);
+    let lock = run.acquire.request(&program_name(&command));
+    let (wait_ms, request) = (lock.wait_ms, chosen.request_json(lock));
     let assignment = Assignment {
-        grace_ms: duration_ms(options.grace),
-        ..keeper_assignment(socket, lock, Binding::Command)
+        grace_ms: duration_ms(run.grace),
+        ..keeper_assignment(socket, request, wait_ms, Binding::Command)
     };
-    run_under_lock(socket, assignment, options, &command)
+    run_under_lock(socket, assignment, chosen, run, &command)
 }
 
 /// Runs the command unless the job already ran in its period. Returns the command's exit code, or 0 if the command did
@@ -35,17 +38,18 @@ pub(super) fn once(socket: &Path, options: &OnceOptions, quiet: bool) -> Result<
         retry: options.retry,
         lock: lock.clone(),
     };
+    let request = request_json(RingRequest::Once(once));
     let assignment = Assignment {
-        request: request_json(RingRequest::Once(once)),
         reports: Some(JobReports {
             not_begun: request_json(RingRequest::NotRun),
             done: request_json(RingRequest::Ran { done: true }),
             failed: request_json(RingRequest::Ran { done: false }),
         }),
         grace_ms: duration_ms(run.grace),
-        ..keeper_assignment(socket, lock, Binding::Command)
+        ..keeper_assignment(socket, request, lock.wait_ms, Binding::Command)
     };
-    match run_under_lock(socket, assignment, run, &command_line(run)) {
+    let token = NameOptions::default();
+    match run_under_lock(socket, assignment, &token, run, &command_line(run)) {
         Err(Error::HasRun(text)) => Ok(print_not_run(socket, text, quiet)),
         Err(Error::RunLost(text)) => Ok(print_not_run(
             socket,
@@ -69,13 +73,19 @@ fn print_not_run(socket: &Path, text: String, quiet: bool) -> u8 {
 fn run_under_lock(
     socket: &Path,
     assignment: Assignment,
+    chosen: &NameOptions,
     options: &RunOptions,
     command: &[OsString],
 ) -> Result<u8, Error> {
     let acquire = &options.acquire;
     let to_error = |why| not_acquired_error(why, acquire);
-    let prober = Some(acquire.prober(socket));
-    run::run(assignment, prober, command, environment, to_error)
+    let prober = Some(acquire.prober(socket, chosen.lock_text()));
+    let environment = |grant: &Grant| match chosen.name {
+        Some(name) => NameOptions::environment(name, grant),
+        None => environment(grant),
+    };
+    let ended = run::run(assignment, prober, command, environment, to_error);
+    ended.map_err(|error| chosen.name_error(error))
 }
 
 fn command_line(options: &RunOptions) -> Vec<OsString> {

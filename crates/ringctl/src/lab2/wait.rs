@@ -20,6 +20,9 @@ struct WaitedKeys {
     state: String,
     #[serde(default)]
     clients: Vec<WaitedClient>,
+    /// The name of the lock that an event is about; `None` for the token.
+    #[serde(default)]
+    name: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -45,7 +48,7 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
             Reply::Snapshot(snapshot) => {
                 check_target(target, &snapshot.status)?;
                 let read = snapshot.status.json().decode();
-                let WaitedKeys { state, clients } =
+                let WaitedKeys { state, clients, .. } =
                     read.map_err(|error: serde_json::Error| Error::Unexpected(error.to_string()))?;
                 (state, clients.iter().any(|client| client.holds))
             }
@@ -54,7 +57,11 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
                 else {
                     continue;
                 };
-                (keys.state, head.event == "lock_granted")
+                // Events about named locks have a name.
+                (
+                    keys.state,
+                    head.event == "lock_granted" && keys.name.is_none(),
+                )
             }
             Reply::Error(why) => return Err(Error::Refused(why)),
             _ => continue,

@@ -15,7 +15,7 @@ use ring_control::{EventHead, EventMessage, NodeStatus, escape_control_character
 use ftn::ServerView;
 use jitterbug::NodeView;
 use lab2::RingView;
-pub(crate) use lab2::members;
+pub(crate) use lab2::{locks, members};
 pub(crate) use text::write_json;
 pub(crate) use view::{Obstacle, View};
 
@@ -30,11 +30,17 @@ pub(crate) fn view(status: NodeStatus) -> serde_json::Result<Box<dyn View>> {
     })
 }
 
-/// Returns an event's text for people, without its number, time and name.
-pub(crate) fn event_text(event: &EventMessage, head: &EventHead) -> String {
+/// Returns an event's text for people, without its number, time and name. Each MAC address has a name if `view` or the
+/// event has one.
+pub(crate) fn event_text(
+    event: &EventMessage,
+    head: &EventHead,
+    view: Option<&dyn View>,
+) -> String {
+    let name_of = |mac| view?.name_of(mac);
     match &head.text {
         Some(text) => escape_control_characters(text),
-        None => lab2::event_text(event).unwrap_or_else(|| common::event_text(event)),
+        None => lab2::event_text(event, name_of).unwrap_or_else(|| common::event_text(event)),
     }
 }
 

@@ -14,9 +14,9 @@ pub(crate) trait View {
     /// Returns the most important facts in one line.
     fn summary(&self) -> String;
 
-    /// Returns a text with the machine's name after each known MAC address.
-    fn add_names(&self, text: String) -> String {
-        text
+    /// Returns the name of the machine with this MAC address, if the name is known.
+    fn name_of(&self, _mac: [u8; 6]) -> Option<String> {
+        None
     }
 
     /// Returns the reason why this node does not grant a lock at once; `None` if nodes of its system grant no locks.

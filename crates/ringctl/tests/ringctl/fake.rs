@@ -206,6 +206,11 @@ impl Client {
         }
     }
 
+    /// Returns the stream, for bytes that are no message.
+    pub(crate) fn stream(&self) -> UnixStream {
+        self.stream.try_clone().expect("a copy")
+    }
+
     /// Returns the client's process.
     pub(crate) fn pid(&self) -> Pid {
         let peer = getsockopt(&self.stream, sockopt::PeerCredentials);

@@ -31,6 +31,7 @@ mod leases;
 mod leaving;
 mod locking;
 mod loss;
+mod metrics;
 mod namespaces;
 mod program;
 mod requests;
@@ -85,6 +86,7 @@ fn main() -> ExitCode {
         leaving::tests(),
         locking::tests(),
         loss::tests(),
+        metrics::tests(),
         namespaces::tests(),
         requests::tests(),
         running::tests(),

@@ -106,7 +106,7 @@ impl Receiver {
                 socket.as_raw_fd(),
                 headers.as_mut_ptr(),
                 header_count,
-                libc::MSG_DONTWAIT,
+                libc::MSG_DONTWAIT as _, // the type depends on the C library
                 ptr::null_mut(),
             )
         };

@@ -61,7 +61,8 @@ frames sent   {kinds}
 frames read   {delivered}, dropped {dropped}, lost to full queues {overflowed}
 owners        {tenures} tenures, {quorums} of them with a quorum, {elections} elections, \
               {failed_hand_overs} failed hand-overs, {expired_leases} expired leases
-work          {jobs} times with the token, {fenced} refused as outdated; {runs} jobs once in their period
+work          {jobs} times with the token, {fenced} refused as outdated; {runs} jobs once in their period; \
+              {locks} named locks
 recovery      one owner after {one_owner_after}, equal tables after {tables_equal_after}, \
               {tenures_waited} tenures waited, dead owner replaced after {replaced_after}
 members       {silent} times silent, {forgotten} times forgotten

@@ -12,6 +12,8 @@ pub enum Stream {
     World = 2,
     /// Random numbers for values that only one system needs. The sequence is independent of the other two sequences.
     System = 3,
+    /// Random numbers for kinds of fault that were added later, so that the other faults of a seed stay the same.
+    Added = 4,
 }
 
 /// A xoshiro256++ generator. This generator returns the same numbers in every version, and it needs no floating point.

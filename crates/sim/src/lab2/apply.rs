@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::Inspect;
 use super::frame_token::token_of;
 use super::lease::is_orderly;
+use super::named_locks::LockOptions;
 use super::node::EMPTY_STATE;
 use super::notation::{CARDS, card, ip};
 use super::schedule::{Fault, MTU, Schedule};
@@ -160,6 +161,27 @@ impl<M: Inspect> World<M> {
             } => {
                 self.system.count_fault(FaultKind::Once);
                 self.start_job_run(node, job, quorum, work_us * NANOS_PER_MICRO);
+            }
+            Fault::Lock {
+                node,
+                name,
+                shared,
+                quorum,
+                work_us,
+                stubborn,
+                repeats,
+            } => {
+                self.system.count_fault(FaultKind::Lock);
+                let work = work_us * NANOS_PER_MICRO;
+                let lock = LockOptions {
+                    name,
+                    shared,
+                    quorum,
+                    work,
+                    stubborn,
+                    repeats,
+                };
+                self.take_lock(node, lock);
             }
             Fault::Data { node, len } => {
                 self.system.count_fault(FaultKind::Work);

@@ -17,6 +17,10 @@ pub(super) const fn chain(token: &Token) -> Chain {
 
 /// The rules that are void because of faults.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent exemptions, and not states of one thing"
+)]
 pub(super) struct Exemptions {
     shared_addresses: BTreeSet<MacAddr>,
     /// Addresses of nodes that lost their state file, with the last chain number that each node used before.
@@ -32,6 +36,10 @@ pub(super) struct Exemptions {
     void_until: u64,
     /// Whether stamps may be lost or wrong.
     stamps_are_void: bool,
+    /// Whether records of named locks may be wrong.
+    locks_are_void: bool,
+    /// The end of the time in which leases of named locks may be void.
+    locks_void_until: u64,
     /// Nodes whose clocks run at a wrong rate.
     drifting: BTreeSet<usize>,
 }
@@ -118,6 +126,32 @@ impl Exemptions {
     /// Excuses flipped bits in a stamp that no checksum detected.
     pub(super) fn void_stamps(&mut self) {
         self.stamps_are_void = true;
+    }
+
+    /// Excuses flipped bits in a record of a named lock, or in a table's version, that no checksum detected.
+    pub(super) fn void_locks(&mut self) {
+        self.locks_are_void = true;
+    }
+
+    /// Makes the checks ignore the leases of named locks until the time `until`.
+    pub(super) fn void_locks_until(&mut self, until: u64) {
+        self.locks_void_until = self.locks_void_until.max(until);
+    }
+
+    /// Whether records of named locks may be wrong.
+    pub(super) const fn may_locks_be_wrong(&self) -> bool {
+        self.locks_are_void
+    }
+
+    /// Whether two programs may hold a named lock at `now`, with these fencing tokens. This is so if there may be two
+    /// quorums, and if tables may be wrong. Tokens of two quorums also show which quorum came later. So the tokens must
+    /// be ordered as their quorums, and an address must belong to one node.
+    pub(super) fn may_hold_twice(&self, now: u64, one: &Token, other: &Token) -> bool {
+        self.locks_are_void
+            || now < self.locks_void_until
+            || self.may_have_two_quorums(now, one, other)
+            || self.may_names_clash()
+            || self.floor_is_void && !self.stateless.is_empty()
     }
 
     /// Whether a job may run twice in a period that began at `began`. If a member loses its state file, it also loses

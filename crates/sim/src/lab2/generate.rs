@@ -34,7 +34,7 @@ impl Schedule {
         let latency = generator.draw_latency(hold);
         let kinds: Vec<_> = settings.faults.iter().collect();
         let mut met = Vec::new();
-        for &kind in &kinds {
+        for &kind in kinds.iter().filter(|&&kind| kind != FaultKind::Lock) {
             // Some runs have only half of the kinds, because all kinds together would hide some effects.
             if kinds.len() < 4 || generator.rng.chance(500) {
                 generator.add_episodes(kind);
@@ -61,6 +61,13 @@ impl Schedule {
         };
         if rng.chance(250) {
             times.make_quick();
+        }
+        if kinds.contains(&FaultKind::Lock) {
+            // The other faults of a seed do not change with the locks.
+            generator.rng = Rng::new(settings.seed, Stream::Added);
+            if kinds.len() < 4 || generator.rng.chance(500) {
+                generator.add_lock_episodes(&met);
+            }
         }
         generator.actions.sort_by_key(|action| action.at_us);
         Self {
@@ -336,6 +343,7 @@ impl Generator {
                 self.add_until(at, end, Fault::Narrow { mtu });
             }
             FaultKind::Once => self.add_jobs(at),
+            FaultKind::Lock => self.add_locks(at),
             FaultKind::Deaf | FaultKind::Unicast | FaultKind::Broadcast | FaultKind::Drift => {
                 self.add_long_node_fault(kind, at);
             }
@@ -480,6 +488,77 @@ impl Generator {
                     job,
                     quorum,
                     work_us,
+                };
+                self.add(at, fault);
+            }
+        }
+    }
+
+    /// Adds the episodes of named locks. Faults of the kinds `met` often occur while programs wait for their locks, or
+    /// have just got them.
+    fn add_lock_episodes(&mut self, met: &[FaultKind]) {
+        let interval = self.draw_duration(SECOND, 8 * SECOND);
+        let mut at = self.rng.below(interval);
+        while at < self.time {
+            self.add_locks(at);
+            let kinds = [FaultKind::Crash, FaultKind::Partition, FaultKind::Pause];
+            for kind in kinds.into_iter().filter(|kind| met.contains(kind)) {
+                if self.rng.chance(400) {
+                    self.add_fault_during_locks(kind, at);
+                }
+            }
+            at += self.rng.between(interval / 4, 2 * interval);
+        }
+    }
+
+    /// Adds a fault shortly after `at`, and programs that take locks soon after its beginning. A fault of the kind
+    /// `Crash` kills several nodes at nearly the same time.
+    fn add_fault_during_locks(&mut self, kind: FaultKind, at: u64) {
+        let begins = at + self.draw_duration(MS, SECOND);
+        match kind {
+            FaultKind::Crash => {
+                let killed_of_1000 = self.rng.pick(&[500, 1_000]);
+                for node in self.draw_nodes(killed_of_1000) {
+                    let begins = begins + self.rng.below(100 * MS);
+                    let down = self.draw_duration(20 * MS, SECOND);
+                    self.add_until(begins, begins + down, Fault::Crash { node });
+                }
+            }
+            FaultKind::Partition => {
+                let groups = (0..self.nodes).map(|_| u8::from(self.rng.chance(500)));
+                let groups = groups.collect();
+                let ends = begins + self.draw_duration(300 * MS, 4 * SECOND);
+                self.add_until(begins, ends, Fault::Part { groups });
+            }
+            _ => {
+                let node = self.draw_node();
+                let ends = begins + self.draw_duration(300 * MS, 4 * SECOND);
+                self.add_until(begins, ends, Fault::Pause { node });
+            }
+        }
+        let soon = self.draw_duration(200 * MS, 2 * SECOND);
+        self.add_locks(begins + soon);
+    }
+
+    /// Starts programs on most nodes at nearly the same time. They take locks of few names.
+    fn add_locks(&mut self, at: u64) {
+        let quorum = self.rng.chance(700);
+        let (others_of_1000, shared_of_1000) =
+            (self.rng.pick(&[50, 300]), self.rng.pick(&[100, 400]));
+        // A program shows an early grant only if it works longer than a lease.
+        let longest = self.rng.pick(&[20 * MS, 2 * SECOND, 8 * SECOND]);
+        let apart = self.rng.pick(&[MS, 20 * MS, SECOND]);
+        for node in 0..self.nodes {
+            if self.rng.chance(600) {
+                let at = at + self.rng.below(apart);
+                let fault = Fault::Lock {
+                    node,
+                    name: u8::try_from(self.rng.below(2)).unwrap_or(0),
+                    shared: self.rng.chance(shared_of_1000),
+                    quorum: quorum ^ self.rng.chance(others_of_1000),
+                    work_us: self.draw_duration(longest / 16, longest),
+                    stubborn: self.rng.chance(500),
+                    repeats: if self.rng.chance(250) { 20 } else { 0 },
                 };
                 self.add(at, fault);
             }

@@ -22,7 +22,7 @@ const SECOND: u64 = 1_000_000_000;
 /// run may begin at that time.
 const PERIOD_PERCENT_MIN: u64 = 97;
 /// The kinds of fault that neither split the segment nor lose frames.
-const HARMLESS_KINDS: [FaultKind; 7] = [
+const HARMLESS_KINDS: [FaultKind; 8] = [
     FaultKind::Crash,
     FaultKind::Work,
     FaultKind::Leave,
@@ -30,6 +30,7 @@ const HARMLESS_KINDS: [FaultKind; 7] = [
     FaultKind::Yield,
     FaultKind::HoldOff,
     FaultKind::Once,
+    FaultKind::Lock,
 ];
 
 const fn period(job: u8) -> u64 {

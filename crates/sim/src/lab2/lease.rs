@@ -18,6 +18,7 @@ pub(super) fn is_orderly(plan: &[Action]) -> bool {
             Fault::Constants { .. }
                 | Fault::Want { .. }
                 | Fault::Data { .. }
+                | Fault::Lock { .. }
                 | Fault::Crash { .. }
                 | Fault::Start { .. }
                 | Fault::Pause { .. }

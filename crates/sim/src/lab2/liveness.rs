@@ -142,6 +142,14 @@ impl<M: Inspect> World<M> {
             self.await_promises();
             self.check_service(None, 1, None, true);
         }
+        if self.system.stats.fault_count(FaultKind::Lock) == 0 {
+            // A run without locks stays the same.
+        } else if afflicted.is_none() {
+            let round = self.bounds().round + self.bounds().probe;
+            self.check_locks(round);
+        } else {
+            self.cancel_locks(false);
+        }
         if let Some(fault) = lasting.filter(|_| afflicted.is_some()) {
             self.act(&fault.end());
             self.run(bounds.waiter_timeout);
@@ -179,7 +187,7 @@ impl<M: Inspect> World<M> {
         Some(node)
     }
 
-    fn begin_phase(&mut self, name: &'static str) {
+    pub(super) fn begin_phase(&mut self, name: &'static str) {
         let at = self.now();
         if let Some(recorder) = &mut self.system.recorder {
             recorder.on_phase(at, name);
@@ -478,7 +486,7 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    fn report(&mut self, rule: Rule, what: String) {
+    pub(super) fn report(&mut self, rule: Rule, what: String) {
         self.system.checks.report(self.now, None, rule, what);
         self.system.report_new_violations();
     }

@@ -4,8 +4,10 @@ use std::rc::Rc;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
-use ring_proto::lab2::{Constants, StoredStamp, StoredState};
+use ring_proto::lab2::{Constants, Event, StoredStamp, StoredState};
 use ring_proto::time::Instant;
+
+use super::lock_records::LockChange;
 
 /// The initial state of a node without a state file.
 pub(super) const EMPTY_STATE: StoredState = StoredState {
@@ -101,6 +103,12 @@ pub struct NodeData {
     pub(super) job: Option<Job>,
     /// The job that the node runs once in a period.
     pub(super) job_run: Option<JobRun>,
+    /// The events of named locks during the present input.
+    pub(super) lock_events: Vec<Event>,
+    /// The locks that the node granted and removed as an owner during the present input.
+    pub(super) lock_changes: Vec<LockChange>,
+    /// The hash of the node's records of grade quorum, when the simulator last looked at them.
+    pub(super) quorum_locks_hash: u64,
     /// The quorum on which the node's application may rely.
     pub(super) claim: Option<AppClaim>,
     /// The node's quorum after the last input. When the node gives up its token or reports a lower grade, the simulator
@@ -143,6 +151,9 @@ impl NodeData {
             last_held: None,
             job: None,
             job_run: None,
+            lock_events: Vec::new(),
+            lock_changes: Vec::new(),
+            quorum_locks_hash: 0,
             claim: None,
             quorum: None,
             lease: None,

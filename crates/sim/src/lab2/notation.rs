@@ -72,6 +72,8 @@ pub fn line(bytes: &[u8]) -> String {
             purpose, stamps, ..
         } => format!("{purpose:?} {} ", stamps.len()),
         Message::Forget { members } => format!("{} ", members.len()),
+        Message::Locks { purpose, locks, .. } => format!("{purpose:?} {} ", locks.len()),
+        Message::LocksQuestion { from, .. } => format!("from {from} "),
         Message::Ping { .. } | Message::WhereIsToken | Message::WantToken | Message::Leaving => {
             String::new()
         }

@@ -27,6 +27,14 @@ texts! {
         Kept "a node that has a quorum loses its token to another",
         Lease "two applications rely on a token at the same time",
         Once "a job is run twice in its period",
+        TwoHolders "two programs have a lock of the same name at the same time",
+        LockStored "a program gets a named lock before a majority has stored it",
+        LockRemoved "an owner removes a named lock on which a program relies",
+        LockOrder "a program gets a named lock before a program with a smaller ticket",
+        LockFence "the fencing token of a named lock does not grow",
+        LockServed "a program does not get a named lock in time",
+        LockTables "the tables of named locks do not become empty and equal",
+        LockFrames "a ring without named locks sends frames about them",
         Clock "a wrong clock moves the token too far",
         Trouble "a node reports a trouble that is over",
         Stored "a node reports a token that it has not stored",
@@ -62,6 +70,8 @@ counters! {
         jobs,
         /// Runs of jobs that run once in a period.
         runs,
+        /// Named locks that programs got.
+        locks,
         /// Pieces of work that the fenced resource refused because the token was outdated.
         fenced,
         /// The number of broken rules that a fault excused.

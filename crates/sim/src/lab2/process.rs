@@ -120,6 +120,7 @@ impl<M: Inspect> World<M> {
     /// Kills the process. The frames that the process has not read are lost. The state file is kept.
     pub fn kill(&mut self, at: usize) {
         self.end_process(at);
+        self.end_waiting_locks(at);
         let node = &mut self.nodes[at];
         node.own.job = None;
         node.own.job_run = None;

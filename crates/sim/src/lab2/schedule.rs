@@ -60,6 +60,14 @@ declare_schedule! {
 }
 
 /// Returns the default of HEART_BEAT_PERIOD.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_zero(count: &u8) -> bool {
+    *count == 0
+}
+
 pub(super) fn default_heartbeat_us() -> u64 {
     nanos(Constants::default().heartbeat) / 1_000
 }
@@ -236,6 +244,20 @@ declare_faults! {
         /// Makes the node request the job with this number. With `quorum`, the job needs grade quorum; otherwise, any
         /// grade is enough. The job does not run if it has already run in its period.
         Once[node] { job: u8, quorum: bool, work_us: u64 },
+        /// Starts a program at the node that takes the lock with the number `name`, works and releases the lock. With
+        /// `quorum`, the lock needs grade quorum; otherwise, any grade is enough.
+        Lock[node] {
+            name: u8,
+            shared: bool,
+            quorum: bool,
+            work_us: u64,
+            /// Whether the program ignores the loss of its lock until the end of its lease.
+            #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            stubborn: bool,
+            /// The number of programs of the node that then take the lock, each at once after the one before.
+            #[serde(default, skip_serializing_if = "is_zero")]
+            repeats: u8,
+        },
         /// Gives the node the MAC address of one of its network cards. `card` is the number of this card. The node
         /// starts with card 0.
         Card[node] { card: u8 },
@@ -285,7 +307,9 @@ impl Fault {
             Self::Wall { by_us, .. } => by_us.unsigned_abs() <= MAX_STEP_US,
             Self::Drift { millionths, .. } => millionths.unsigned_abs() <= MAX_DRIFT,
             Self::Slow { turn_us, .. } => turn_us <= MAX_SPAN_US,
-            Self::Want { work_us, .. } | Self::Once { work_us, .. } => work_us <= MAX_SPAN_US,
+            Self::Want { work_us, .. }
+            | Self::Once { work_us, .. }
+            | Self::Lock { work_us, .. } => work_us <= MAX_SPAN_US,
             Self::Constants {
                 percent, expect, ..
             } => (1..=10_000).contains(&percent) && expect != Some(0) && expect <= Some(1 << 16),

@@ -59,4 +59,5 @@ kinds! {
     Drift "drift" "For a while, a clock runs up to a fifth too fast or too slow.",
     Rollback "rollback" "A process dies and starts again with an older state file: a power loss.",
     Aside "aside" "A node is cut off for about the time of an election, while another node works.",
+    Lock "lock" "Programs take named locks, work with them and release them.",
 }

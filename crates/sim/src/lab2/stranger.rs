@@ -147,6 +147,7 @@ fn encode(ethertype: u16, author: MacAddr, destination: MacAddr, message: Messag
         message,
         profile: None,
         card: None,
+        locks: None,
     };
     let mut buf = [0; FRAME_LEN_MAX];
     let len = frame.encode(ethertype, &mut buf).unwrap_or(0);

@@ -16,6 +16,8 @@ use super::Inspect;
 use super::checks::Checks;
 use super::exemptions::chain;
 use super::frame_token::token_of;
+use super::lock_records::{LockRecords, lock_changes};
+use super::named_locks::NamedLocks;
 use super::node::{AppClaim, MissedEvents, NodeData};
 use super::notation::node_of;
 use super::outcome::{Rule, Stats};
@@ -30,6 +32,9 @@ use crate::kernel::{node, simulation};
 
 /// The maximum number of writes of a state file that are not on the disk.
 const UNSYNCED_WRITES_MAX: u32 = 8;
+
+/// The longest lease of a named lock, in WAITER_TIMEOUTs, with the time until a member without renewals is flagged.
+const LEASE_PERIODS: u32 = 6;
 
 /// A simulation of several Lab2 nodes on a segment.
 pub type World<M> = simulation::Simulation<Lab2System<M>>;
@@ -48,6 +53,8 @@ pub enum Lab2Event {
     JobRun(u32, u32),
     /// The node may ask the members to confirm a tenure, for the work with this number.
     Confirm(u32, u32),
+    /// A program of a node, with this session, has done its work under a named lock.
+    LockWork(u32, u64),
 }
 
 /// The state of the whole ring, its checks and counters.
@@ -65,6 +72,8 @@ pub struct Lab2System<M> {
     /// Pairs of nodes. The first node of a pair has the address of the second node.
     pub(super) twins: Vec<(usize, usize)>,
     pub(super) jobs: u32,
+    pub(super) named_locks: NamedLocks,
+    pub(super) lock_records: LockRecords,
     /// Whether a station requests the token and never takes it.
     pub(super) has_unresponsive_station: bool,
     /// The duration of the work, in nanoseconds, for members that request the token again after their work.
@@ -88,6 +97,8 @@ impl<M> Lab2System<M> {
             owners: Vec::new(),
             twins: Vec::new(),
             jobs: 0,
+            named_locks: NamedLocks::default(),
+            lock_records: LockRecords::default(),
             has_unresponsive_station: false,
             repeated_work: None,
             repeating_member: None,
@@ -113,9 +124,13 @@ impl<M> Lab2System<M> {
     /// slowest node's promises last.
     pub(super) fn void_promises_from(&mut self, at: u64) {
         let lasts = nanos(self.slowest.max(4 * self.constants.waiter_timeout()));
+        // A lock that was granted under such a promise lasts for a lease longer.
+        let lease = nanos(self.slowest.max(self.constants.waiter_timeout()) * LEASE_PERIODS);
+        let until = at.saturating_add(lasts);
+        self.checks.exemptions.void_promises(until);
         self.checks
             .exemptions
-            .void_promises(at.saturating_add(lasts));
+            .void_locks_until(until.saturating_add(lease));
     }
 }
 
@@ -179,6 +194,7 @@ impl<M: Inspect> System for Lab2System<M> {
                     };
                     own.claim = own.claim.filter(|claim| !ends(claim));
                 }
+                own.lock_changes.extend(lock_changes(&frame.message));
                 Some((frame.destination, Some(kind.name())))
             }
             Err(error) => {
@@ -225,6 +241,7 @@ impl<M: Inspect> System for Lab2System<M> {
             Ok(Kind::Ping | Kind::TokenIsHere | Kind::TokenWasHereRecently) => {
                 self.void_promises_from(due);
             }
+            Ok(Kind::Locks | Kind::LocksQuestion) => self.checks.exemptions.void_locks(),
             Ok(Kind::Stamps) => self.checks.exemptions.void_stamps(),
             _ => {}
         }
@@ -288,6 +305,9 @@ impl<M: Inspect> System for Lab2System<M> {
                     own.claim = None;
                 }
             }
+            Event::LockGranted { .. } | Event::LockRefused { .. } | Event::LockLost { .. } => {
+                own.lock_events.push(*event);
+            }
             Event::MemberSilent { .. } => self.stats.counters.silent += 1,
             Event::MemberForgotten { .. } => self.stats.counters.forgotten += 1,
             Event::MemberAdded { members, .. } => seen.grown = members,
@@ -336,6 +356,7 @@ impl<M: Inspect> System for Lab2System<M> {
             Lab2Event::Ask => sim.send_want_token(),
             Lab2Event::Done(at, job) => sim.finish_work(index(at), job),
             Lab2Event::Confirm(at, job) => sim.ask_members(index(at), job),
+            Lab2Event::LockWork(at, session) => sim.finish_lock(index(at), session),
             Lab2Event::JobRun(at, job_run) => sim.step_job_run(index(at), job_run),
         }
     }

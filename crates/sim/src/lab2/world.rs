@@ -79,6 +79,9 @@ impl<M: Inspect> World<M> {
             self.check_lease(at);
         }
         self.schedule_job_step(at);
+        self.note_stored_locks(at);
+        self.follow_locks(at);
+        self.check_lock_changes(at);
         if finished {
             self.kill(at);
         }

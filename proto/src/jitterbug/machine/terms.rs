@@ -90,7 +90,7 @@ impl Jitterbug {
     /// Notes that a node of this node's ring was heard.
     pub(super) fn note_heard(&mut self, from: IpAddr, terms: Option<Terms>) {
         let most = usize::try_from(self.options.max_nodes).unwrap_or(usize::MAX);
-        let is_news = self.peers.note_message(from, self.now, terms, most);
+        let is_news = (self.peers).note_message(from, self.now, terms, (&self.list, most));
         if let Some(how) = terms
             .filter(|_| is_news)
             .and_then(|it| self.difference(&it))

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ring_codec::jitterbug::Terms;
 
+use super::NodeList;
 use crate::time::Instant;
 
 /// The time between two searches for old terms. Each search visits all nodes.
@@ -51,17 +52,18 @@ pub(crate) struct Leases {
 }
 
 impl Peers {
-    /// Notes a message of a node. Returns whether the node sent new options.
+    /// Notes a message of a node. If `most` nodes are remembered, a node of `list` replaces a node that is not in the
+    /// list. Returns whether the node sent new options.
     pub(crate) fn note_message(
         &mut self,
         from: IpAddr,
         now: Instant,
         terms: Option<Terms>,
-        most: usize,
+        (list, most): (&NodeList, usize),
     ) -> bool {
         let is_new = !self.heard.contains_key(&from);
         // A stranger can invent addresses, so the number of remembered nodes is limited.
-        if is_new && self.heard.len() >= most {
+        if is_new && self.heard.len() >= most && !self.make_room(from, list) {
             return false;
         }
         let peer = self.heard.entry(from).or_insert(Peer {
@@ -91,6 +93,17 @@ impl Peers {
             self.recount();
         }
         terms.is_some() && before.map(times) != terms.map(times)
+    }
+
+    /// If a node is in the list, forgets a heard node that is not in the list. Returns whether it forgot one.
+    fn make_room(&mut self, from: IpAddr, list: &NodeList) -> bool {
+        let mut others = self.heard.keys().filter(|&&other| !list.contains(other));
+        let unlisted = others.next().copied().filter(|_| list.contains(from));
+        let removed = unlisted.and_then(|unlisted| self.heard.remove(&unlisted));
+        if removed.is_some() {
+            self.recount();
+        }
+        removed.is_some()
     }
 
     /// Marks the terms of nodes that were silent for `age` as invalid. In terms that arrived more than `age` ago, also

@@ -100,11 +100,14 @@ impl Confidence {
                 let lasts = if is_apart { lasts.min(most) } else { lasts };
                 self.make_promise(token, holder, context.now() + lasts);
                 let lasts = nanos(lasts);
-                out.send(to, Content::Promise(lab2::Promise { token, beat, lasts }));
+                let promise = lab2::Promise { token, beat, lasts };
+                out.send(to, Content::HeartbeatAnswer(Some(promise)));
             }
             // A member that must not make this promise still shows that it is alive.
-            Some(_) => out.send(to, Content::Ping),
-            None if members.allow_ping(context, holder) => out.send(to, Content::Ping),
+            Some(_) => out.send(to, Content::HeartbeatAnswer(None)),
+            None if members.allow_ping(context, holder) => {
+                out.send(to, Content::HeartbeatAnswer(None));
+            }
             None => return false,
         }
         members.note_greeted(holder);

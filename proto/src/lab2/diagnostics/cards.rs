@@ -8,17 +8,21 @@ use ring_codec::lab2::card::{self, Card, Version};
 use ring_codec::lab2::{Frame, Kind};
 
 use super::Diagnostics;
-use crate::lab2::HolderProgram;
 use crate::lab2::envelope::Envelope;
 use crate::lab2::machine::Context;
 use crate::lab2::members::Members;
-use crate::time::nanos;
+use crate::lab2::{HolderProgram, HostName};
+use crate::time::{Instant, nanos};
 
 /// Data for this node's card, and data from received cards.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cards {
     /// Version of this node; `None` if this node sends no cards.
     version: Option<Version>,
+    /// Host name of this node; `None` if this node announces no host name.
+    host_name: Option<HostName>,
+    /// Time of this node's last broadcast with its host name; `None` if a later member may not know the host name.
+    named_at: Option<Instant>,
     /// The program on this node that holds the token; `None` if no program holds it.
     own: Option<HolderProgram>,
     /// The program that an owner named in its heartbeat, and the address of this owner. Only the last heartbeat with
@@ -30,6 +34,32 @@ impl Diagnostics {
     /// Sets the version that this node announces.
     pub(crate) fn set_version(&mut self, version: Version) {
         self.cards.version = Some(version);
+    }
+
+    /// Sets the host name that this node announces.
+    pub(crate) fn set_host_name(&mut self, name: Option<HostName>) {
+        self.cards.host_name = name;
+    }
+
+    /// Returns the host name that this node announces.
+    pub(crate) fn own_host_name(&self) -> Option<&HostName> {
+        self.cards.host_name.as_ref()
+    }
+
+    /// Notes a broadcast with this node's host name.
+    pub(crate) fn note_named_broadcast(&mut self, context: &Context) {
+        self.cards.named_at = Some(context.now());
+    }
+
+    /// Notes a member that may not know this node's host name, so that the next broadcast has the host name.
+    pub(crate) const fn note_newcomer(&mut self) {
+        self.cards.named_at = None;
+    }
+
+    /// Whether a broadcast within the last `period` had this node's host name.
+    pub(crate) fn has_named_broadcast(&self, context: &Context, period: Duration) -> bool {
+        let at = self.cards.named_at;
+        at.is_some_and(|at| context.now().since(at) < period)
     }
 
     /// Sets the program on this node that holds the token; `None` if no program holds it.
@@ -63,6 +93,19 @@ impl Diagnostics {
         members.version_of(mac, own)
     }
 
+    /// Returns the host name of a member. Returns `None` if the member announced no host name.
+    pub(crate) fn host_name_of(
+        &self,
+        context: &Context,
+        members: &Members,
+        mac: MacAddr,
+    ) -> Option<HostName> {
+        if context.is_own(mac) {
+            return self.cards.host_name;
+        }
+        members.host_name_of(mac)
+    }
+
     /// Returns the card that this node attaches to a frame of this kind. Returns `None` if this node sends no cards.
     pub(crate) fn card(
         &self,
@@ -75,6 +118,7 @@ impl Diagnostics {
         let own = own.filter(|_| kind == Kind::TokenIsHere);
         Some(Card {
             version: self.cards.version?,
+            host_name: None,
             unheard: members.next_silent_member(context),
             work: own.map(|work| card::Work {
                 held: nanos(context.now().since(work.since)),

@@ -7,13 +7,13 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::Profile;
 
 use super::link::Link;
-use crate::lab2::Constants;
+use crate::lab2::{Adjustment, Constants};
 use crate::time::{Instant, Now, nanos};
 
 /// Time, constants and interface of one node.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
-    /// The constants from the node's start. The node uses these constants unless it is apart.
+    /// The constants from the options. The node uses these constants unless it is apart.
     configured: Constants,
     constants: Constants,
     /// The WAITER_TIMEOUT that follows from `constants`. The WAITER_TIMEOUT is cached, because every frame needs it.
@@ -25,6 +25,11 @@ pub(crate) struct Context {
     /// The time of the first input. If the address changed later, this is the time of the last change.
     started: Option<Instant>,
     pub(super) link: Link,
+}
+
+/// Returns the expected number of members for the profile; 0 if this node expects no number.
+fn announced_number(constants: &Constants) -> u32 {
+    u32::try_from(constants.expect.unwrap_or(0)).unwrap_or(u32::MAX)
 }
 
 impl Context {
@@ -39,7 +44,7 @@ impl Context {
                 patience: nanos(waiter_timeout),
                 shortest: nanos(waiter_timeout),
                 take: nanos(constants.take_timeout),
-                expect: u32::try_from(constants.expect.unwrap_or(0)).unwrap_or(u32::MAX),
+                expect: announced_number(&constants),
             },
             configured: constants.clone(),
             constants,
@@ -79,6 +84,21 @@ impl Context {
         // apart.
         self.waiter_timeout = constants.waiter_timeout();
         self.constants = constants;
+    }
+
+    /// Replaces some constants, and announces the new expected number of members in the profile.
+    pub(super) fn adjust(&mut self, adjustment: Adjustment) {
+        let Adjustment {
+            idle_hold,
+            expect,
+            forget,
+        } = adjustment;
+        for constants in [&mut self.configured, &mut self.constants] {
+            constants.idle_hold = idle_hold;
+            constants.expect = expect;
+            constants.forget = forget;
+        }
+        self.profile.expect = announced_number(&self.configured);
     }
 
     pub(crate) const fn now(&self) -> Instant {

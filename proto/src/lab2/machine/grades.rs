@@ -67,6 +67,7 @@ impl Lab2 {
         // A job that requires a grade must not begin after the grade is lost.
         if self.grade() != before {
             self.review_jobs();
+            self.review_locks();
         }
     }
 

@@ -19,7 +19,8 @@ impl Lab2 {
         self.role.unoffered_tenure().is_some()
             && self.members.len() > 1
             && !self.is_deaf()
-            && (!self.local_work.has_work() || self.must_hand_over())
+            && (!self.local_work.has_work() && !self.keeps_token_for_locks()
+                || self.must_hand_over())
     }
 
     /// Whether this node must hand the token over, even if a program on this node works.
@@ -223,6 +224,7 @@ impl Lab2 {
         let last = self.resume_after(offer.to());
         let minted = self.mint(offer.token().progress + 1);
         let renewed = tenure.with_token(&self.context, minted);
+        self.rename_duty(tenure.token(), minted, offer.to());
         // If this node was unsure of the old token, members may object to the minted one too. They object only to a
         // heartbeat.
         if renewed.is_unsure() {
@@ -240,6 +242,19 @@ impl Lab2 {
         } else {
             // If the previous holder still waits, it must hear from this node before work begins here.
             self.acknowledge();
+        }
+    }
+
+    /// Lets the locks continue under the token `minted`. The member that was offered the old token may have taken it
+    /// and granted locks. In this case, the holders of these locks claim them.
+    fn rename_duty(&mut self, old: Token, minted: Token, to: MacAddr) {
+        let now = self.context.now();
+        self.locks.on_token_renamed(old, minted, now);
+        let longest = self.members.longest_waiter_timeout(&self.context);
+        let earliest = now.before(longest);
+        let peer = self.members.peer(to);
+        if peer.is_some_and(|peer| peer.was_heard_since(earliest)) {
+            self.locks.wait_for_claims(now + longest);
         }
     }
 

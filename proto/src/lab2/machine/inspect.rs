@@ -4,12 +4,13 @@ use ring_codec::lab2::card::Version;
 use ring_codec::lab2::{Digest, Token};
 
 use crate::lab2::{
-    Constants, Diagnostic, Grade, Inspect, JobName, Lab2, OnceProgress, RunView, State,
+    Constants, Diagnostic, Grade, Inspect, JobName, Lab2, LockView, OnceProgress, RunView, State,
     StoredStamp, StoredState,
 };
 use crate::time::Instant;
 
-/// A version for simulated nodes. Simulated nodes with a version send cards, as daemons do.
+/// A version for simulated nodes. Simulated nodes with a version send cards, as daemons do. They have no host names. A
+/// snapshot does not contain the time of the last frame with a host name, and equal states must send equal frames.
 const VERSION: Version = Version {
     major: 1,
     minor: 0,
@@ -31,6 +32,18 @@ impl Inspect for Lab2 {
 
     fn run_of(&self, job: JobName) -> Option<RunView> {
         self.runs().find(|run| run.stamp.name == job)
+    }
+
+    fn lock_lease_end(&self, session: u64) -> Option<Instant> {
+        self.lock_lease_end(session)
+    }
+
+    fn lock_views(&self) -> Vec<LockView> {
+        self.locks().collect()
+    }
+
+    fn quorum_locks_hash(&self) -> u64 {
+        self.locks.quorum_hash()
     }
 
     fn state(&self) -> State {

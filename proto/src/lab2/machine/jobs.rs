@@ -33,8 +33,8 @@ impl Lab2 {
         while let Some(action) = self.jobs.poll() {
             match action {
                 JobAction::Send(to, frame) => self.send(to, Content::Stamps(frame)),
-                JobAction::WakeAt(at) => self.out.set(Timer::Stamps, at),
-                JobAction::StopTimer => self.out.stop(Timer::Stamps),
+                JobAction::WakeAt(at) if !self.has_left() => self.out.set(Timer::Stamps, at),
+                JobAction::WakeAt(_) | JobAction::StopTimer => self.out.stop(Timer::Stamps),
                 JobAction::Report(event) => self.event(event),
             }
         }

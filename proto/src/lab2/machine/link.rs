@@ -10,6 +10,7 @@ use super::snapshot::Writer;
 use super::timer::Timer;
 use crate::LinkState;
 use crate::lab2::election::Search;
+use crate::lab2::locks::LocksInput;
 use crate::lab2::members::Members;
 use crate::lab2::tenure::Role;
 use crate::lab2::{Event, Lab2, Reason, State};
@@ -166,6 +167,7 @@ impl Lab2 {
         }
         // Frames from before the interruption may be wrong when the link is back, so they are dropped.
         self.out.outbox.clear();
+        self.locks.drop_frames();
         self.diagnostics.note_link_lost(&mut self.out);
         // An OWNER without heartbeats would be replaced, so it gives the token up. A LOOSER does not change its state,
         // but begins a new search.
@@ -180,6 +182,9 @@ impl Lab2 {
         self.out.stop_all();
         if self.is_shutting_down() {
             self.finish();
+        } else {
+            // The leases of locks end even without a link.
+            self.handle_locks_input(LocksInput::TenureChanged);
         }
     }
 

@@ -10,17 +10,26 @@ use crate::lab2::confidence::promise_duration;
 use crate::lab2::diagnostics::Diagnostics;
 use crate::lab2::envelope::Envelope;
 use crate::lab2::members::{AuthorStatus, ProfileChange};
-use crate::lab2::{Event, Lab2, Reason, State};
+use crate::lab2::{Event, HostName, Lab2, Reason, State};
 use crate::time::Instant;
 
 impl Lab2 {
     /// Notes the author of a frame. If the author is new, adds the author to the table. If the table is full, an OWNER
     /// replaces the member with the longest silence.
-    pub(super) fn note_author(&mut self, envelope: Envelope, only_wants: bool) {
+    pub(super) fn note_author(
+        &mut self,
+        envelope: Envelope,
+        only_wants: bool,
+        host_name: Option<HostName>,
+    ) {
         let mac = envelope.from;
         let mut author = self.members.note_author(envelope, only_wants);
         if author == AuthorStatus::NoRoom && self.make_room() {
             author = self.members.note_author(envelope, only_wants);
+        }
+        if let Some(name) = host_name.filter(|&name| self.members.set_host_name(mac, name)) {
+            // The event comes before the report of a new member, so that the report names the member.
+            self.event(Event::MemberNamed { mac, name });
         }
         match author {
             AuthorStatus::Known => {}

@@ -15,11 +15,12 @@
 //! | `grades` | grades of the tenure, and promises |
 //! | `membership` | members that come, leave, pause or change |
 //! | `fitness`, `shutdown` | the times in which the node must not own the token; the shutdown |
-//! | `jobs` | the connection of the jobs of `once` with the other parts |
+//! | `jobs`, `locks` | the connections of the jobs of `once`, and of named locks, with the other parts |
 //! | `transmit`, `output`, `outbox`, `timer` | outgoing frames, events and timers |
 //! | `view`, `inspect` | read access for status, tests and simulator |
 //! | `snapshot`, `invariants` | the state as bytes, and the invariants of the state machine |
 
+mod adjust;
 mod context;
 mod data;
 mod election;
@@ -30,6 +31,7 @@ mod inspect;
 mod invariants;
 mod jobs;
 mod link;
+mod locks;
 mod membership;
 mod outbox;
 mod output;
@@ -61,9 +63,10 @@ use super::confidence::Confidence;
 use super::diagnostics::Diagnostics;
 use super::election::{BestToken, Rivals, Search};
 use super::jobs::{JobInput, Jobs};
+use super::locks::{Locks, LocksInput};
 use super::members::Members;
 use super::tenure::{Fitness, LocalWork, Role, Tenure};
-use super::{Command, Constants, Event, State, StoredStamp, StoredState};
+use super::{Command, Constants, Event, HostName, State, StoredStamp, StoredState};
 use crate::time::{Instant, Now};
 use crate::timers::TimerKind;
 use crate::{LinkState, Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
@@ -82,6 +85,7 @@ pub struct Lab2 {
     members: Members,
     confidence: Confidence,
     jobs: Jobs,
+    locks: Locks,
     diagnostics: Diagnostics,
     shutdown: Shutdown,
     out: Output,
@@ -100,6 +104,7 @@ impl Lab2 {
             fitness: Fitness::default(),
             confidence: Confidence::new(),
             jobs: Jobs::default(),
+            locks: Locks::default(),
             diagnostics: Diagnostics::default(),
             shutdown: Shutdown::No,
             out: Output::new(),
@@ -115,6 +120,12 @@ impl Lab2 {
     /// Sets the version that this node announces to the members.
     pub fn with_version(mut self, version: Version) -> Self {
         self.diagnostics.set_version(version);
+        self
+    }
+
+    /// Sets the host name that this node announces to the members. With `None`, the node announces no host name.
+    pub fn with_host_name(mut self, name: Option<HostName>) -> Self {
+        self.diagnostics.set_host_name(name);
         self
     }
 
@@ -165,6 +176,7 @@ impl Lab2 {
             Timer::Want => self.request_token(),
             Timer::Store => self.on_store_due(),
             Timer::Stamps => self.handle_job_input(JobInput::TimerFired),
+            Timer::Locks => self.handle_locks_input(LocksInput::TimerFired),
             Timer::Probe => self.on_probe_due(),
             Timer::Members => self.review_members(),
         }
@@ -179,11 +191,16 @@ impl Lab2 {
 
     /// Applies the rules that depend on the state after the input.
     fn review_after_input(&mut self) {
+        // No frame follows LEAVING, so nothing is left to do.
+        if self.has_left() {
+            return;
+        }
         self.diagnostics
             .review_hearing(&self.context, &self.members, &mut self.out);
         self.review_periodically();
         self.review_ring_size();
         self.review_jobs();
+        self.review_locks();
         // The input may have ended the tenure, and a node that shuts down waits only for the end of its tenure.
         self.leave_if_free();
         self.resume_request();
@@ -222,11 +239,11 @@ impl Machine for Lab2 {
         self.advance(now);
         // The driver may have read the clock before earlier frames were answered, and this frame waited meanwhile.
         let age = age + self.context.now().since(now.monotonic);
-        self.expire_lease();
-        self.expire_grade();
         // Only two replies to each frame are allowed (`docs/reference/lab2/states.md R6`), so that no frame can start
         // an avalanche.
         self.out.begin_frame_input();
+        self.expire_lease();
+        self.expire_grade();
         self.receive(frame, age);
         self.review_after_input();
         self.check_after_input();
@@ -248,10 +265,13 @@ impl Machine for Lab2 {
             Command::Confirm => self.ask_to_confirm(),
             Command::Once(request) => self.handle_job_input(JobInput::Begin(request)),
             Command::EndOnce(id, end) => self.handle_job_input(JobInput::End(id, end)),
+            Command::TakeLock(request) => self.handle_locks_input(LocksInput::Take(request)),
+            Command::ReleaseLock(session) => self.handle_locks_input(LocksInput::Release(session)),
             Command::Pause(paused) => self.set_paused(paused),
             Command::Yield(to) => self.yield_to(to),
             Command::Announce(work) => self.diagnostics.announce(work),
             Command::Forget(mac) => self.forget(mac),
+            Command::Adjust(adjustment) => self.adjust(adjustment),
             Command::ShutDown => self.shut_down(),
             Command::Leave => self.leave(),
         }
@@ -265,6 +285,8 @@ impl Machine for Lab2 {
         self.expire_lease();
         self.expire_grade();
         self.on_link_changed(link);
+        // Requests may have waited for the link.
+        self.review_locks();
         self.check_after_input();
     }
 
@@ -288,6 +310,8 @@ impl Machine for Lab2 {
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: SendOutcome) {
         self.advance(now);
         self.on_sent(ticket, sent);
+        // A new token is held once its first frame is sent.
+        self.review_locks();
         self.check_after_input();
     }
 
@@ -299,6 +323,7 @@ impl Machine for Lab2 {
         self.advance(by);
         self.on_flushed();
         self.review_jobs();
+        self.review_locks();
         self.check_after_input();
     }
 
@@ -307,6 +332,7 @@ impl Machine for Lab2 {
         self.jobs.on_stored(stored);
         self.on_stored(stored);
         self.review_jobs();
+        self.review_locks();
         self.check_after_input();
     }
 

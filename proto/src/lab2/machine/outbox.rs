@@ -10,6 +10,7 @@ use super::snapshot::Writer;
 use crate::Ticket;
 use crate::lab2::Reason;
 use crate::lab2::jobs::StampsFrame;
+use crate::lab2::locks::{LocksFrame, QuestionFrame};
 
 /// The maximum number of frames in answer to one received frame (`docs/reference/lab2/states.md R6`).
 pub(crate) const REPLIES_MAX: usize = 2;
@@ -29,9 +30,10 @@ pub(crate) enum Content {
     TokenIsHere(Token),
     /// The first broadcast TOKEN_IS_HERE of a candidate. It makes the candidate OWNER.
     FirstHeartbeat(Token),
+    /// PING that does not answer a heartbeat.
     Ping,
-    /// PING with a promise, in answer to a heartbeat.
-    Promise(Promise),
+    /// PING in answer to a heartbeat, perhaps with a promise.
+    HeartbeatAnswer(Option<Promise>),
     TokenWasHereRecently(Token, MacAddr),
     WhereIsToken,
     GeneratingToken(Token),
@@ -48,6 +50,8 @@ pub(crate) enum Content {
     /// A LEAVING frame with an earlier address of this node.
     LeavingOld(MacAddr),
     Stamps(StampsFrame),
+    Locks(LocksFrame),
+    LocksQuestion(QuestionFrame),
     /// FORGET. When the node encodes FORGET, the frame names the members that [are
     /// listed](crate::lab2::members::Members::forget_list) at that time.
     Forget,
@@ -58,7 +62,7 @@ impl Content {
         match self {
             Self::TakeToken(_) => Kind::TakeToken,
             Self::TokenIsHere(_) | Self::FirstHeartbeat(_) => Kind::TokenIsHere,
-            Self::Ping | Self::Promise(_) => Kind::Ping,
+            Self::Ping | Self::HeartbeatAnswer(_) => Kind::Ping,
             Self::TokenWasHereRecently(..) => Kind::TokenWasHereRecently,
             Self::WhereIsToken => Kind::WhereIsToken,
             Self::GeneratingToken(_) | Self::Candidacy(..) => Kind::GeneratingToken,
@@ -66,6 +70,8 @@ impl Content {
             Self::WantToken => Kind::WantToken,
             Self::Leaving | Self::LeavingOld(_) => Kind::Leaving,
             Self::Stamps(_) => Kind::Stamps,
+            Self::Locks(_) => Kind::Locks,
+            Self::LocksQuestion(_) => Kind::LocksQuestion,
             Self::Forget => Kind::Forget,
         }
     }
@@ -81,14 +87,16 @@ impl Content {
             | Self::TokenWasHereRecently(..)
             | Self::GeneratingToken(_)
             | Self::Candidacy(..)
-            | Self::Stamps(_) => true,
+            | Self::Stamps(_)
+            | Self::Locks(_) => true,
             Self::Ping
-            | Self::Promise(_)
+            | Self::HeartbeatAnswer(_)
             | Self::WhereIsToken
             | Self::RingMembers { .. }
             | Self::WantToken
             | Self::Leaving
             | Self::LeavingOld(_)
+            | Self::LocksQuestion(_)
             | Self::Forget => false,
         }
     }

@@ -8,6 +8,7 @@ use ring_codec::lab2::Token;
 use super::outbox::Content;
 use super::timer::Timer;
 use crate::lab2::envelope::Envelope;
+use crate::lab2::locks::LocksInput;
 use crate::lab2::tenure::{FlushEffect, ObjectionPeriod, Role, Tenure};
 use crate::lab2::{Diagnostic, Lab2, Reason};
 use crate::time::Instant;
@@ -31,6 +32,11 @@ impl Lab2 {
         self.known.set_data(data);
         // A member that hands the token over has had the token that it wanted.
         self.members.set_wants(envelope.from, false);
+        self.handle_locks_input(LocksInput::Took {
+            from: envelope.from,
+            token,
+            standing: envelope.standing,
+        });
         let valid_for = self.members.offer_valid_for(&self.context, envelope.from);
         let tenure =
             Tenure::from_offer(token, known_before, envelope.from, envelope.at + valid_for);

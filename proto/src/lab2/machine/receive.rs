@@ -9,7 +9,8 @@ use ring_codec::{DecodeError, Field, MacAddr, Problem};
 use super::timer::Timer;
 use crate::lab2::envelope::Envelope;
 use crate::lab2::jobs::{JobInput, StampsFrame};
-use crate::lab2::{DropReason, Event, Lab2};
+use crate::lab2::locks::LocksInput;
+use crate::lab2::{DropReason, Event, HostName, Lab2};
 
 impl Lab2 {
     pub(super) fn receive(&mut self, bytes: &[u8], age: Duration) {
@@ -29,6 +30,7 @@ impl Lab2 {
             at: self.context.now().before(age),
             // Only the profile of a broadcast heartbeat announces a backing.
             backing: frame.profile.and_then(|profile| profile.backing()),
+            standing: frame.locks,
         };
         if self.note_frame(envelope, &frame) {
             self.dispatch(envelope, &frame.message);
@@ -82,11 +84,16 @@ impl Lab2 {
         // These effects come first, because the effects of the message depend on them: the author may be new, or may
         // have been away.
         self.note_return(from);
-        self.note_author(envelope, matches!(message, Message::WantToken));
+        let host_name = frame.card.and_then(|card| HostName::new(card.host_name?));
+        self.note_author(envelope, matches!(message, Message::WantToken), host_name);
         self.note_heard(envelope, message, says_deaf);
         let reach = (envelope, frame.profile.as_ref());
         self.diagnostics
             .note_reach(&self.context, &self.members, &mut self.out, reach);
+        // A daemon that starts asks where the token is. If this node already knows the member, it sends no greeting.
+        if matches!(message, Message::WhereIsToken) {
+            self.diagnostics.note_newcomer();
+        }
         // A deaf author's profile counts too. The author may be deaf because the frames of the others do not fit its
         // MTU.
         if let Some(profile) = frame.profile {
@@ -150,7 +157,11 @@ impl Lab2 {
                 digest,
                 data,
                 beat,
-            } => self.on_token_is_here(envelope, (token, data), (digest, beat)),
+            } => {
+                self.on_token_is_here(envelope, (token, data), (digest, beat));
+                let standing = envelope.standing;
+                self.handle_locks_input(LocksInput::HeardOwner { from, standing });
+            }
             Message::Ping {
                 digest,
                 ip,
@@ -163,6 +174,11 @@ impl Lab2 {
                 if let Some(promise) = promise {
                     self.on_promise(from, &promise);
                 }
+                self.handle_locks_input(LocksInput::Pinged {
+                    from,
+                    promised: promise.map(|it| it.token),
+                    standing: envelope.standing,
+                });
             }
             Message::TokenWasHereRecently { token, .. } if envelope.broadcast => {
                 // As a broadcast, this message announces a failed offer. It answers no question of this node.
@@ -195,6 +211,9 @@ impl Lab2 {
                 stamps,
             }),
             Message::Forget { members } => self.on_forget(members),
+            Message::Locks { .. } | Message::LocksQuestion { .. } => {
+                self.on_locks(from, message);
+            }
         }
     }
 }
@@ -205,12 +224,17 @@ fn drop_reason(error: DecodeError) -> DropReason {
         (Problem::Reserved { .. }, _) => DropReason::Reserved,
         (Problem::TooLarge { .. }, Field::Progress) => DropReason::ProgressTooLarge,
         (Problem::TooLarge { .. }, Field::Count) => DropReason::TooManyMembers,
-        (Problem::TooLarge { .. }, Field::StampCount) | (Problem::Illegal { .. }, _) => {
+        (Problem::TooLarge { .. }, Field::StampCount)
+        | (Problem::Illegal { .. }, Field::Name | Field::Purpose | Field::Outcome) => {
             DropReason::NotAStamp
+        }
+        (Problem::TooLarge { .. }, Field::LockCount) | (Problem::Illegal { .. }, _) => {
+            DropReason::NotALock
         }
         (Problem::TooLarge { .. }, _) => DropReason::DataTooLong,
         (Problem::NotUnicast, Field::MessageAuthorMAC) => DropReason::AuthorNotAStation,
         (Problem::NotUnicast, Field::RunnerMAC) => DropReason::NotAStamp,
+        (Problem::NotUnicast, Field::MemberMAC) => DropReason::NotALock,
         (Problem::NotUnicast, _) => DropReason::MemberNotAStation,
         (Problem::NotTheSource, _) => DropReason::AuthorNotSource,
         _ => DropReason::Truncated,

@@ -24,6 +24,8 @@ impl Lab2 {
             return;
         }
         self.shutdown = Shutdown::Wanted;
+        // The members learn of released locks before LEAVING.
+        self.review_locks();
         if !self.context.is_up() {
             self.finish();
         } else if self.can_hand_over() {
@@ -74,6 +76,7 @@ impl Lab2 {
             self.shutdown = Shutdown::Leaving;
             // A timer could cause a frame after LEAVING, and the members would think that the node is alive.
             self.out.stop_all();
+            self.locks.drop_actions();
             self.send(MacAddr::BROADCAST, Content::Leaving);
         }
     }

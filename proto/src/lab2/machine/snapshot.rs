@@ -29,6 +29,7 @@ impl Lab2 {
             members,
             confidence,
             jobs,
+            locks,
             // Only people and applications see the reports, and no rule reads them.
             diagnostics: _,
             shutdown,
@@ -48,6 +49,7 @@ impl Lab2 {
         members.snapshot(&mut writer, context);
         confidence.snapshot(&mut writer, (context, members), role.tenure());
         jobs.snapshot(&mut writer, context);
+        locks.snapshot(&mut writer);
         shutdown.hash(&mut writer);
         out.snapshot(&mut writer);
         writer.bytes

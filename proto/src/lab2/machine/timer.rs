@@ -39,6 +39,8 @@ pub(crate) enum Timer {
     Store,
     /// Time at which the jobs of `once` ask or announce again.
     Stamps,
+    /// Time at which the named locks next have something to do.
+    Locks,
 }
 
 impl Timer {
@@ -51,7 +53,7 @@ impl Timer {
             // The token may move on before the acknowledgement or an announcement of stamps has left.
             Self::Acknowledge | Self::Stamps => matches!(entered, State::Owner | State::Waiter),
             // These duties do not depend on the state.
-            Self::Store | Self::Probe | Self::Members => true,
+            Self::Store | Self::Probe | Self::Members | Self::Locks => true,
             Self::Lease
             | Self::Grade
             | Self::Handover
@@ -65,7 +67,7 @@ impl Timer {
     }
 }
 
-pub(crate) const COUNT: usize = 15;
+pub(crate) const COUNT: usize = 16;
 
 impl TimerKind for Timer {
     const ALL: &'static [Self] = &[
@@ -84,6 +86,7 @@ impl TimerKind for Timer {
         Self::Compare,
         Self::Store,
         Self::Stamps,
+        Self::Locks,
     ];
 
     fn index(self) -> usize {

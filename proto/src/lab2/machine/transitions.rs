@@ -59,6 +59,8 @@ impl Lab2 {
     /// Continues the tenure with a token that this node minted.
     pub(super) fn continue_tenure(&mut self, tenure: &Tenure, token: Token) -> Tenure {
         let renewed = tenure.with_token(&self.context, token);
+        self.locks
+            .on_token_renamed(tenure.token(), token, self.context.now());
         self.change_role(Role::Owner(renewed), Reason::StrongerToken, Some(token));
         renewed
     }

@@ -1,7 +1,9 @@
 //! Encodes outgoing frames, and applies the effects of sending them.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{self, ETHERNET_HEADER_LEN, Frame, Message, Profile};
+use ring_codec::lab2::{
+    self, Card, ETHERNET_HEADER_LEN, Frame, LocksStanding, Message, Profile, host_name,
+};
 
 use super::outbox::{Content, Outgoing};
 use crate::lab2::jobs::JobInput;
@@ -25,15 +27,30 @@ impl Lab2 {
                 self.jobs
                     .encode_stamps(&self.context, &self.members, stamps);
             }
+            match &outgoing.content {
+                Content::Locks(frame) => self.locks.encode_records(self.context.now(), frame),
+                Content::LocksQuestion(question) => self.locks.encode_sums(question),
+                _ => {}
+            }
             let frame = Frame {
                 destination: outgoing.to,
                 author,
                 message: self.message(outgoing.content, beat),
                 profile: None,
                 card: None,
+                locks: None,
             };
-            let frame = self.add_profile_and_card(outgoing, frame);
+            let frame = self.add_profile_and_card(outgoing, &frame);
+            let frame = self.add_standing(outgoing, &frame);
+            let frame = self.add_host_name(outgoing, &frame);
+            if self.is_too_long_for_locks(outgoing.content, &frame) {
+                continue;
+            }
+            let has_name = frame.card.is_some_and(|card| card.host_name.is_some());
             if let Ok(len) = frame.encode(self.context.constants().ethertype, buf) {
+                if has_name && outgoing.to == MacAddr::BROADCAST {
+                    self.diagnostics.note_named_broadcast(&self.context);
+                }
                 let ticket = self.out.outbox.dispatch(outgoing);
                 return Some(Transmit {
                     len,
@@ -44,6 +61,14 @@ impl Lab2 {
             // In a release build, one lost frame is better than a daemon that ends.
             debug_assert!(false, "a frame that cannot be encoded: {outgoing:?}");
         }
+    }
+
+    /// Whether a frame about locks no longer fits the smallest MTU. The MTU may have become smaller while the frame
+    /// waited.
+    fn is_too_long_for_locks(&self, content: Content, frame: &Frame<'_>) -> bool {
+        let is_about_locks = matches!(content, Content::Locks(_) | Content::LocksQuestion(_));
+        let (mtu, _) = self.members.smallest_mtu(&self.context);
+        is_about_locks && frame.encoded_len() > ETHERNET_HEADER_LEN + mtu
     }
 
     /// If the frame is a broadcast heartbeat, numbers it and returns the number. Returns `None` for other frames, and
@@ -77,7 +102,7 @@ impl Lab2 {
                 beat,
             },
             Content::Ping => self.ping(None),
-            Content::Promise(promise) => self.ping(Some(promise)),
+            Content::HeartbeatAnswer(promise) => self.ping(promise),
             Content::TokenWasHereRecently(token, holder) => {
                 Message::TokenWasHereRecently { token, holder }
             }
@@ -92,6 +117,8 @@ impl Lab2 {
             Content::WantToken => Message::WantToken,
             Content::Leaving | Content::LeavingOld(_) => Message::Leaving,
             Content::Stamps(stamps) => self.jobs.message(&stamps),
+            Content::Locks(frame) => self.locks.message(&frame),
+            Content::LocksQuestion(question) => self.locks.question(&question),
             Content::Forget => Message::Forget {
                 members: self.members.forget_list(),
             },
@@ -108,20 +135,20 @@ impl Lab2 {
     }
 
     /// Adds this node's profile and card to a frame, if frames of this kind have them and if they fit the MTU.
-    fn add_profile_and_card<'a>(&'a self, outgoing: Outgoing, frame: Frame<'a>) -> Frame<'a> {
+    fn add_profile_and_card<'a>(&'a self, outgoing: Outgoing, frame: &Frame<'a>) -> Frame<'a> {
         let Outgoing { to, content } = outgoing;
         let (context, members) = (&self.context, &self.members);
         let kind = content.kind();
-        let is_ping = matches!(content, Content::Ping | Content::Promise(_));
+        let is_ping = matches!(content, Content::Ping | Content::HeartbeatAnswer(_));
         let speaks_to_all = to == MacAddr::BROADCAST && Profile::may_follow(kind);
         if !is_ping && !speaks_to_all {
             // A frame of a hop carries no profile and no card, so that a hop does not become slower.
-            return frame;
+            return *frame;
         }
         let is_deaf = members.is_deaf(context);
         let with = Frame {
             profile: Some(members.own_profile(context, self.flags(content, is_deaf))),
-            ..frame
+            ..*frame
         };
         // A frame with a profile may be too long for a member with a smaller MTU. A deaf node adds the profile all the
         // same, because the others must learn that it is deaf.
@@ -132,12 +159,57 @@ impl Lab2 {
         };
         let room = (ETHERNET_HEADER_LEN + mtu).checked_sub(with.encoded_len());
         let Some(room) = room else {
-            return frame;
+            return *frame;
         };
         let card = self.diagnostics.card(context, members, kind);
         Frame {
             card: card.filter(|card| card.encoded_len() <= room),
             ..with
+        }
+    }
+
+    /// Adds what this node knows about named locks to a frame, if frames of this kind have it and if it fits the MTU.
+    fn add_standing<'a>(&'a self, outgoing: Outgoing, frame: &Frame<'a>) -> Frame<'a> {
+        let Some(locks) = self.locks_standing(outgoing.content) else {
+            return *frame;
+        };
+        let (mtu, _) = self.members.smallest_mtu(&self.context);
+        let room = (ETHERNET_HEADER_LEN + mtu).saturating_sub(frame.encoded_len());
+        Frame {
+            locks: Some(locks).filter(|_| room >= LocksStanding::LEN),
+            ..*frame
+        }
+    }
+
+    /// Adds this node's host name to a frame with a card, if it is due and if it fits the MTU.
+    fn add_host_name<'a>(&'a self, outgoing: Outgoing, frame: &Frame<'a>) -> Frame<'a> {
+        let card = frame.card.filter(|_| self.is_host_name_due(outgoing));
+        let (Some(card), Some(name)) = (card, self.diagnostics.own_host_name()) else {
+            return *frame;
+        };
+        let (mtu, _) = self.members.smallest_mtu(&self.context);
+        let room = (ETHERNET_HEADER_LEN + mtu).saturating_sub(frame.encoded_len());
+        let name = name.as_str();
+        Frame {
+            card: Some(Card {
+                host_name: Some(name).filter(|name| host_name::encoded_len(name) <= room),
+                ..card
+            }),
+            ..*frame
+        }
+    }
+
+    /// Whether this frame announces the host name if it has a card. The host name makes no frequent frame longer
+    /// (`docs/reference/lab2/membership.md E5`).
+    fn is_host_name_due(&self, outgoing: Outgoing) -> bool {
+        let to_all = outgoing.to == MacAddr::BROADCAST;
+        match outgoing.content {
+            Content::HeartbeatAnswer(_) => to_all,
+            Content::TokenIsHere(_) | Content::FirstHeartbeat(_) | Content::WantToken => {
+                let period = self.members.sign_of_life_period(&self.context);
+                to_all && !self.diagnostics.has_named_broadcast(&self.context, period)
+            }
+            _ => true,
         }
     }
 

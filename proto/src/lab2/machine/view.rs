@@ -7,7 +7,7 @@ use ring_codec::lab2::{Digest, Token, Version};
 
 use super::timer::Timer;
 use crate::lab2::tenure::Tenure;
-use crate::lab2::{Constants, Diagnostic, Difference, HolderProgram, Lab2, State};
+use crate::lab2::{Constants, Diagnostic, Difference, HolderProgram, HostName, Lab2, State};
 use crate::time::Instant;
 
 /// The kind of a member's presence in the ring.
@@ -59,6 +59,8 @@ pub struct MemberView {
     pub differs: Option<Difference>,
     /// Version of the member's program; `None` if the member did not announce it.
     pub version: Option<Version>,
+    /// Host name of the member; `None` if the member did not announce it.
+    pub host_name: Option<HostName>,
 }
 
 impl Lab2 {
@@ -175,6 +177,7 @@ impl Lab2 {
                 },
                 differs: differs.filter(|_| !own),
                 version: self.diagnostics.version_of(context, members, mac),
+                host_name: self.diagnostics.host_name_of(context, members, mac),
             }
         })
     }

@@ -24,6 +24,7 @@ pub(crate) use profile::ProfileChange;
 pub(crate) use ring_times::APART_FACTOR;
 pub(crate) use sync::AuthorStatus;
 
+use super::HostName;
 use super::machine::Context;
 use crate::throttle::Throttle;
 use deafness::Hearing;
@@ -145,6 +146,16 @@ impl Members {
     /// Notes the version that a member announced. The version `None` means that the member has this node's version.
     pub(crate) fn set_version(&mut self, mac: MacAddr, other: Option<Version>) {
         self.table.set_version(mac, other);
+    }
+
+    /// Returns the host name that a member announced; `None` if the member announced no host name.
+    pub(crate) fn host_name_of(&self, mac: MacAddr) -> Option<HostName> {
+        self.table.host_names.get(&mac).copied()
+    }
+
+    /// Notes the host name that a member announced. Returns whether the host name is new.
+    pub(crate) fn set_host_name(&mut self, mac: MacAddr, name: HostName) -> bool {
+        self.table.set_host_name(mac, name)
     }
 
     /// Notes a failed handover to a member. Returns the number of successive failed handovers to this member.

@@ -159,6 +159,31 @@ impl Members {
         }
     }
 
+    /// Adapts the stored profiles to this node's new constants. `earlier` has the constants before the change.
+    pub(crate) fn adjust_profiles(
+        &mut self,
+        earlier: &Context,
+        context: &Context,
+        out: &mut Output,
+    ) {
+        let others = self.others(context);
+        // A member announces its version after its profile. So a member with a version and without a stored profile
+        // has the profile that this node had until now.
+        let others = others.filter(|(_, peer)| peer.told_version && !peer.has_left());
+        let others: Vec<_> = others.map(|(mac, _)| mac).collect();
+        for mac in others {
+            let before = self.difference_to(earlier, mac);
+            let profile = self.table.profile_of(mac).unwrap_or(earlier.profile());
+            let remembered = (profile != context.profile()).then_some(profile);
+            self.table.set_profile(mac, remembered);
+            match (before, self.difference_to(context, mac)) {
+                (None, Some(difference)) => out.event(Event::MemberDiffers { mac, difference }),
+                (Some(_), None) => out.event(Event::MemberAgrees { mac }),
+                _ => {}
+            }
+        }
+    }
+
     /// Forgets the profile of an address, because the address now belongs to this node. Returns whether a profile was
     /// stored for the address.
     pub(crate) fn forget_profile(&mut self, mac: MacAddr) -> bool {

@@ -84,7 +84,7 @@ impl Members {
     }
 
     /// Returns the longest time between two broadcasts of a member, provided that the member hears heartbeats.
-    fn sign_of_life_period(&self, context: &Context) -> Duration {
+    pub(crate) fn sign_of_life_period(&self, context: &Context) -> Duration {
         self.sign_of_life_period_for(context.constants().heartbeat)
     }
 

@@ -9,6 +9,7 @@ use zerocopy::IntoBytes;
 
 use super::peer::{Notes, Peer};
 use super::tombstones::Tombstones;
+use crate::lab2::HostName;
 use crate::time::Instant;
 
 /// A table with at most this number of members is always sorted. A larger table appends new members. The table sorts
@@ -33,6 +34,8 @@ pub(super) struct Table {
     pub(super) profiles: BTreeMap<MacAddr, Profile>,
     /// The versions that differ from the version of this node, by MAC.
     pub(super) versions: BTreeMap<MacAddr, Version>,
+    /// The host names that members announced, by MAC.
+    pub(super) host_names: BTreeMap<MacAddr, HostName>,
     /// The ringMembersHash; `None` if the table changed after the last computation of the hash.
     pub(super) hash: Option<u64>,
     pub(super) max: usize,
@@ -66,6 +69,7 @@ impl Table {
             notes: BTreeMap::new(),
             profiles: BTreeMap::new(),
             versions: BTreeMap::new(),
+            host_names: BTreeMap::new(),
             hash: None,
             max,
             latest: 0,
@@ -230,6 +234,12 @@ impl Table {
             Some(other) => _ = self.versions.insert(mac, other),
             None => _ = self.versions.remove(&mac),
         }
+    }
+
+    /// Notes the host name that a member announced. Returns whether the member announced another host name before, or
+    /// none. Host names of other machines are not stored: so the limit of the table also limits their number.
+    pub(super) fn set_host_name(&mut self, mac: MacAddr, name: HostName) -> bool {
+        self.find(mac).is_some() && self.host_names.insert(mac, name) != Some(name)
     }
 
     /// If the member is absent and the table is not full, adds the member.
@@ -417,6 +427,7 @@ impl Table {
         self.notes.retain(|mac, _| !goes(mac));
         self.profiles.retain(|mac, _| !goes(mac));
         self.versions.retain(|mac, _| !goes(mac));
+        self.host_names.retain(|mac, _| !goes(mac));
         self.hash = None;
     }
 

@@ -36,6 +36,7 @@ pub(super) fn hear_owner(
         author: mac(from),
         message: with_digest(here(token), rig.machine.digest()),
         card: None,
+        locks: None,
         profile: Some(Profile {
             flags,
             ..rig.machine.profile()

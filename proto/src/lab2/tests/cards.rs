@@ -30,6 +30,7 @@ fn hear_owner<'a>(rig: &mut Rig, card: impl Into<Option<Card<'a>>>) {
         message: here(token(10)),
         profile: Some(profile(1500)),
         card: card.into(),
+        locks: None,
     };
     let mut bytes = [0; FRAME_LEN_MAX];
     let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");
@@ -45,6 +46,7 @@ fn card(version: Version, program: Option<&str>) -> Card<'_> {
         version,
         unheard: None,
         work,
+        host_name: None,
     }
 }
 

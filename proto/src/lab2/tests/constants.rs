@@ -255,6 +255,7 @@ fn a_majority_counts_from_the_largest_expected_number() {
             message: ping,
             profile: Some(profile_of(&expect(theirs))),
             card: None,
+            locks: None,
         };
         let mut bytes = [0; FRAME_LEN_MAX];
         let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");

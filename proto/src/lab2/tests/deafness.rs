@@ -25,6 +25,7 @@ fn hear_deafness(rig: &mut Rig, from: u8, message: Message<'_>, deaf: bool) -> V
         author: mac(from),
         message: with_digest(message, rig.machine.digest()),
         card: None,
+        locks: None,
         profile: Some(Profile {
             flags,
             ..rig.machine.profile()
@@ -146,7 +147,7 @@ fn claims_and_candidacies_of_a_deaf_member_are_ignored() {
         Message::WantToken,
     ];
     for claim in claims {
-        for mut rig in [Rig::owner(), Rig::waiter(), Rig::asking(), Rig::candidate()] {
+        for mut rig in vec![Rig::owner(), Rig::waiter(), Rig::asking(), Rig::candidate()] {
             let (state, token) = (rig.state(), rig.token());
             let sent = hear_deafness(&mut rig, 7, claim, true);
             assert!(!sent.iter().any(|line| line.contains("TOKEN")), "{sent:?}");

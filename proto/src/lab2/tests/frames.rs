@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use ring_codec::MacAddr;
-use ring_codec::lab2::{Message, NO_IP, Purpose, Token};
+use ring_codec::lab2::{LOCK_SUMS, LocksPurpose, Message, NO_IP, Purpose, Token};
+use ring_codec::{MacAddr, U64};
 
 use super::rig::{
     BLANK, ME, Rig, SAME, TAKE_TIMEOUT, constants, frame, generating, here, mac, member, ms, ping,
@@ -42,6 +42,22 @@ fn every_kind(to: MacAddr) -> Vec<Vec<u8>> {
             purpose: Purpose::Tell,
             digest: 0,
             stamps: &[],
+        },
+        Message::Forget { members: &[] },
+        Message::Locks {
+            token: token(99),
+            serial: 1,
+            purpose: LocksPurpose::Change,
+            grade: 0,
+            digest: 0,
+            from: 0,
+            to: 0,
+            locks: &[],
+        },
+        Message::LocksQuestion {
+            grade: 2,
+            from: 0,
+            sums: &[U64::ZERO; LOCK_SUMS],
         },
     ];
     messages.map(|message| frame(mac(7), to, message)).to_vec()
@@ -84,7 +100,7 @@ fn bytes_after_the_messages_own_length_are_ignored() {
 
 #[test]
 fn a_frame_of_unknown_kind_is_dropped() {
-    for kind in (0..=u8::MAX).filter(|kind| !(1..=11).contains(kind)) {
+    for kind in (0..=u8::MAX).filter(|kind| !(1..=13).contains(kind)) {
         let mut bytes = every_kind(mac(ME)).remove(0);
         bytes[KIND] = kind;
         assert_dropped(&bytes, Duration::ZERO, DropReason::UnknownKind);
@@ -101,7 +117,7 @@ fn a_frame_with_a_reserved_byte_that_is_not_0_is_dropped() {
 
 #[test]
 fn a_frame_with_a_progress_of_2_to_the_63_or_more_is_dropped() {
-    for kind in [1, 2, 4, 6, 10] {
+    for kind in [1, 2, 4, 6, 10, 12] {
         for first in [0x80, 0xff] {
             let mut bytes = every_kind(mac(ME)).remove(kind - 1);
             bytes[MESSAGE] = first;
@@ -214,6 +230,33 @@ fn invalid_stamps_are_dropped_whole() {
     nameless[MESSAGE + 32] = 1;
     nameless.extend([0; 75]);
     assert_dropped(&nameless, Duration::ZERO, DropReason::NotAStamp);
+}
+
+#[test]
+fn invalid_records_of_locks_are_dropped_whole() {
+    for (at, byte) in [(26, 7), (27, 3), (53, 10)] {
+        let mut bytes = every_kind(mac(ME)).remove(11);
+        bytes[MESSAGE + at] = byte;
+        bytes.extend([0; 10 * 147]);
+        assert_dropped(&bytes, Duration::ZERO, DropReason::NotALock);
+    }
+    let mut legal = every_kind(mac(ME)).remove(11);
+    legal[MESSAGE + 53] = 1;
+    let record = legal.len();
+    legal.extend([0; 147]);
+    legal[record] = b'a';
+    legal[record + 64..][..6].copy_from_slice(&mac(7).0);
+    let mut rig = Rig::waiter();
+    rig.hear_bytes(&legal, Duration::ZERO);
+    assert!(matches!(rig.events[0], Event::Received { .. }));
+    // The first bytes of the name, member, mode, grade, state and program.
+    for (at, byte) in [(0, 0), (64, 1), (78, 2), (79, 3), (80, 4), (123, 0xff)] {
+        let mut bytes = legal.clone();
+        bytes[record + at] = byte;
+        assert_dropped(&bytes, Duration::ZERO, DropReason::NotALock);
+    }
+    legal[record + 89] = 0x80;
+    assert_dropped(&legal, Duration::ZERO, DropReason::ProgressTooLarge);
 }
 
 #[test]

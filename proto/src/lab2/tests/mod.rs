@@ -9,11 +9,13 @@
     reason = "a test that takes too much from a timeout fails"
 )]
 
+mod named_locks;
 mod network;
 mod node;
 mod notation;
 pub(super) mod rig;
 
+mod adjust;
 mod apart_members;
 mod backing;
 mod cards;
@@ -26,6 +28,7 @@ mod frames;
 mod generating;
 mod grade;
 mod handover;
+mod host_names;
 mod invariants;
 mod large_ring;
 mod late_take;

@@ -41,7 +41,9 @@ pub(super) struct Network {
     /// Tokens of all tenures.
     tenures: BTreeSet<[u8; 18]>,
     /// Number of broadcasts of each kind.
-    pub broadcasts: [usize; 12],
+    pub broadcasts: [usize; 14],
+    /// The number of frames with a standing.
+    pub standings: usize,
     /// Reported grades, in the order of the reports.
     pub grades: Vec<Grade>,
     /// Latest events, for the message of a failed check.
@@ -68,7 +70,8 @@ impl Network {
             sent: 0,
             rng: TestRng::from_seed(RngAlgorithm::ChaCha, &bytes),
             tenures: BTreeSet::new(),
-            broadcasts: [0; 12],
+            broadcasts: [0; 14],
+            standings: 0,
             grades: Vec::new(),
             log: VecDeque::new(),
         }
@@ -289,6 +292,9 @@ impl Network {
                 SendOutcome::Accepted
             };
             machine.handle_sent(now, ticket, sent);
+            if machine.wants_flush_report() {
+                machine.handle_flushed(now);
+            }
         }
         let mut events = Vec::new();
         while let Some(event) = machine.poll_event() {
@@ -317,6 +323,7 @@ impl Network {
         if broadcast {
             self.broadcasts[frame.message.kind() as usize] += 1;
         }
+        self.standings += usize::from(frame.locks.is_some());
         self.note(from, Note::Says(bytes.to_vec()));
         for to in 0..self.nodes.len() {
             let addressed = broadcast || frame.destination == mac(self.nodes[to].number);

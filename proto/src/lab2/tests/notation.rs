@@ -178,6 +178,7 @@ pub(crate) fn frame(from: MacAddr, to: MacAddr, message: Message<'_>) -> Vec<u8>
         message,
         profile: None,
         card: None,
+        locks: None,
     };
     let mut buf = [0; FRAME_LEN_MAX];
     let len = frame
@@ -225,6 +226,8 @@ pub(crate) fn line(bytes: &[u8]) -> String {
             let names: Vec<_> = members.iter().map(|&mac| name(mac)).collect();
             format!("{} ", names.join(","))
         }
+        Message::Locks { purpose, locks, .. } => format!("{purpose:?} {} ", locks.len()),
+        Message::LocksQuestion { from, .. } => format!("from {from} "),
         Message::Ping { .. } | Message::WhereIsToken | Message::WantToken | Message::Leaving => {
             String::new()
         }

@@ -56,7 +56,7 @@ fn data_are_refused_if_they_are_too_long_or_the_node_is_no_free_owner() {
     assert_eq!(rig.command(Command::SetData(vec![1; 1025])), [""; 0]);
     assert_eq!(rig.machine.data(), b"");
     assert_eq!(rig.command(Command::SetData(vec![1; 1024])).len(), 1);
-    for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate(), Rig::giver()] {
+    for mut rig in vec![Rig::waiter(), Rig::asking(), Rig::candidate(), Rig::giver()] {
         assert_eq!(rig.command(Command::SetData(b"x".into())), [""; 0]);
         assert_eq!(rig.machine.data(), b"");
         let refused = |event: &Event| matches!(event, Event::DataRefused { may_use: false, .. });

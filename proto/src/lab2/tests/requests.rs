@@ -24,7 +24,7 @@ fn a_member_with_work_broadcasts_want_token_at_once_and_every_heart_beat_period(
 
 #[test]
 fn a_member_with_work_requests_the_token_in_every_state_but_owner() {
-    let without = [Rig::waiter(), Rig::asking(), Rig::candidate(), Rig::giver()];
+    let without = vec![Rig::waiter(), Rig::asking(), Rig::candidate(), Rig::giver()];
     for mut rig in without {
         assert_eq!(rig.command(Command::WantToken), [WANT]);
     }

@@ -20,6 +20,8 @@ pub(crate) struct Rig {
     pub durable: StoredState,
     /// Encoded frames that the last input caused.
     pub frames: Vec<Vec<u8>>,
+    /// Encoded frames of the last input that caused frames.
+    pub last_frames: Vec<Vec<u8>>,
     /// Whether the link refuses a frame.
     pub refuse: fn(&str) -> bool,
     /// Whether writes fail.
@@ -46,6 +48,7 @@ impl Rig {
             events: Vec::new(),
             durable,
             frames: Vec::new(),
+            last_frames: Vec::new(),
             refuse: |_| false,
             disk_full: false,
             stalls: Duration::ZERO,
@@ -242,6 +245,9 @@ impl Rig {
         }
         while let Some(event) = self.machine.poll_event() {
             self.events.push(event);
+        }
+        if !self.frames.is_empty() {
+            self.last_frames.clone_from(&self.frames);
         }
         said
     }

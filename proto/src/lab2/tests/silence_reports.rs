@@ -105,6 +105,7 @@ fn hear_of_silent(rig: &mut Rig, member: u8) {
         },
         unheard: Some(mac(member)),
         work: None,
+        host_name: None,
     };
     let sent = Frame {
         destination: MacAddr::BROADCAST,
@@ -112,6 +113,7 @@ fn hear_of_silent(rig: &mut Rig, member: u8) {
         message: here(token(10)),
         profile: Some(profile(1500)),
         card: Some(card),
+        locks: None,
     };
     let mut bytes = [0; FRAME_LEN_MAX];
     let len = sent.encode(0x88b5, &mut bytes).expect("a legal frame");

@@ -1,17 +1,20 @@
 //! Tests that the code computes the results of the vectors in `docs/reference/lab2/vectors.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{self, Digest, FRAME_LEN_MAX, Frame, Message, Purpose, Token};
+use ring_codec::lab2::{
+    self, Digest, FRAME_LEN_MAX, Frame, LOCK_SUMS, LockRecord, LocksPurpose, Message, Purpose,
+    Token,
+};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::FromBytes;
 
 use super::once_rig::{question, stamps_frame, waiter};
-use super::rig::{BLANK, OTHER, Rig, constants, frame, ping_of, token};
+use super::rig::{BLANK, OTHER, Rig, constants, decode, frame, ping_of, token};
 use crate::LinkState;
 use crate::lab2::Constants;
 
@@ -19,6 +22,11 @@ use crate::lab2::Constants;
 const MEMBER_LEN: usize = 22;
 const TOKEN_LEN: usize = 18;
 const STAMP_LEN: usize = size_of::<lab2::Stamp>();
+/// Length of a record of a lock, and of the part of the record that its key covers, in bytes.
+const LOCK_LEN: usize = size_of::<LockRecord>();
+const LOCK_KEY_LEN: usize = 78;
+/// The number of the table of grade quorum in frames.
+const QUORUM: u8 = 2;
 
 struct Vector {
     input: Vec<u8>,
@@ -105,6 +113,67 @@ fn hash_of_stamps(bytes: &[u8]) -> u64 {
     question(&rig).2
 }
 
+/// Returns a node that is not OWNER and has these records of locks, and the sums in its question for other records.
+fn node_with_locks(bytes: &[u8]) -> (Rig, Vec<u64>) {
+    let records: Vec<LockRecord> = bytes
+        .chunks_exact(LOCK_LEN)
+        .map(|bytes| LockRecord::read_from_bytes(bytes).expect("a record"))
+        .collect();
+    let mut rig = waiter();
+    // The records do not have this hash, so the node asks for the others.
+    let change = Message::Locks {
+        token: token(10),
+        serial: 1,
+        purpose: LocksPurpose::Change,
+        grade: QUORUM,
+        digest: 1,
+        from: 0,
+        to: 0,
+        locks: &records,
+    };
+    rig.hear_all(3, change);
+    rig.pass_time(Duration::ZERO);
+    let sums = rig.frames.iter().find_map(|bytes| {
+        let Message::LocksQuestion { sums, .. } = decode(bytes).message else {
+            return None;
+        };
+        Some(sums.iter().map(|sum| sum.get()).collect())
+    });
+    (rig, sums.expect("the node asks"))
+}
+
+fn hash_of_locks(records: &[u8]) -> u64 {
+    let (_, sums) = node_with_locks(records);
+    sums.into_iter().fold(0, u64::wrapping_add)
+}
+
+/// Returns the key of the record that begins with these bytes: the largest first key for which a node sends the record.
+fn key_of_lock(beginning: &[u8]) -> u64 {
+    let mut record = [0; LOCK_LEN];
+    record[..LOCK_KEY_LEN].copy_from_slice(beginning);
+    let (mut rig, _) = node_with_locks(&record);
+    let mut is_sent_from = |from| {
+        let question = Message::LocksQuestion {
+            grade: QUORUM,
+            from,
+            sums: &[0.into(); LOCK_SUMS],
+        };
+        rig.hear(3, question);
+        rig.pass_time(Duration::ZERO);
+        rig.frames.iter().any(|bytes| {
+            let message = decode(bytes).message;
+            matches!(message, Message::Locks { locks, .. } if locks.len() == 1)
+        })
+    };
+    let mut key = 0;
+    for bit in (0..u64::BITS).rev() {
+        if is_sent_from(key | 1 << bit) {
+            key |= 1 << bit;
+        }
+    }
+    key
+}
+
 #[test]
 fn xxh3_has_the_seed_0() {
     check("xxh3", xxh3_64);
@@ -142,6 +211,16 @@ fn tables_of_stamps_have_the_hashes_of_the_page() {
 }
 
 #[test]
+fn records_of_locks_have_the_keys_of_the_page() {
+    check("lock_keys", key_of_lock);
+}
+
+#[test]
+fn tables_of_locks_have_the_hashes_of_the_page() {
+    check("locks", hash_of_locks);
+}
+
+#[test]
 fn tokens_have_the_order_of_the_page() {
     let order = &vectors("tokens")["order"].input;
     let tokens: Vec<Token> = order
@@ -169,7 +248,10 @@ fn tokens_have_the_order_of_the_page() {
 fn frames_decode_to_the_digests_of_the_page_and_encode_to_the_same_bytes() {
     let tables = vectors("members");
     let table = digest_of(&tables["recording"].input);
+    let locks = vectors("locks");
+    let hash_of = |table: &str| hash_of_locks(&locks[table].input);
     let (mut beats, mut confirmations, mut pauses, mut stamps) = (0, 0, 0, 0);
+    let (mut purposes, mut standings, mut questions) = (BTreeSet::new(), 0, 0);
     for (name, Vector { input, .. }) in vectors("frame") {
         let decoded = Frame::decode(&input).unwrap_or_else(|error| panic!("{name}: {error}"));
         let mut buf = [0; FRAME_LEN_MAX];
@@ -201,8 +283,35 @@ fn frames_decode_to_the_digests_of_the_page_and_encode_to_the_same_bytes() {
                 assert_eq!(digest, hash_of_stamps(bytes), "{name}");
                 stamps += 1;
             }
+            Message::Locks {
+                purpose,
+                grade,
+                digest,
+                ..
+            } => {
+                assert_eq!(grade, QUORUM, "{name}");
+                let table = match purpose {
+                    LocksPurpose::Request => "none",
+                    LocksPurpose::Part | LocksPurpose::Release => "two",
+                    _ => "one",
+                };
+                assert_eq!(digest, hash_of(table), "{name}");
+                purposes.insert(purpose as u8);
+            }
+            Message::LocksQuestion { grade, sums, .. } => {
+                assert_eq!(grade, QUORUM, "{name}");
+                let (_, expected) = node_with_locks(&locks["one"].input);
+                assert!(sums.iter().map(|sum| sum.get()).eq(expected), "{name}");
+                questions += 1;
+            }
             _ => assert!(decoded.profile.is_some(), "{name}"),
         }
+        if let Some(standing) = decoded.locks {
+            assert_eq!(standing.quorum, hash_of("one"), "{name}");
+            assert_eq!(standing.others, hash_of("none"), "{name}");
+            standings += 1;
+        }
     }
-    assert_eq!((beats, confirmations, pauses, stamps), (2, 1, 1, 1));
+    assert_eq!((beats, confirmations, pauses, stamps), (3, 2, 1, 1));
+    assert_eq!((purposes.len(), standings, questions), (7, 3, 1));
 }

@@ -2,12 +2,15 @@
 
 use std::rc::Rc;
 
+use ring_client::fencing::FencingToken;
 use ring_codec::MacAddr;
 use ring_control::lab2::RingEvent;
 use ring_control::{EventHead, EventMessage};
+use ring_host::announced_host_name;
 use ring_proto::lab2::State;
 use ring_proto::time::Now;
 
+use super::super::named_locks::ProgramLock;
 use super::super::status::token_status;
 use crate::system::lab2::observe::{Audience, Description, RingState};
 
@@ -26,6 +29,8 @@ pub(crate) struct HistoryEntry {
     /// The number of additional members to which the same event happened. The event does not list these members.
     pub(super) others: usize,
     pub(super) label: Option<Rc<str>>,
+    /// The named lock; `None` for the token.
+    pub(super) lock: Option<ProgramLock>,
     pub(super) ring_state: RingState,
 }
 
@@ -42,6 +47,7 @@ impl HistoryEntry {
             member: None,
             others: 0,
             label: None,
+            lock: None,
             ring_state,
         }
     }
@@ -72,16 +78,23 @@ impl HistoryEntry {
             grade,
             ..
         } = self.ring_state;
+        let fence = self.lock.and_then(|lock| lock.fence);
         let ring = RingEvent {
             from: self.from.map(|from| from.name().to_owned()),
             state: state.name().to_owned(),
             reason: self.cause.as_deref().or(self.reason).map(str::to_owned),
             token: token.map(token_status),
             owner: owner.map(|owner| owner.to_string()),
+            owner_name: owner.and_then(|owner| announced_host_name(owner.0)),
             grade: grade.name().to_owned(),
             member: self.member.map(|member| member.to_string()),
+            member_name: self.member.and_then(|member| announced_host_name(member.0)),
             others: self.others,
             label: self.label.as_deref().map(str::to_owned),
+            name: self.lock.map(|lock| lock.name.to_string()),
+            mode: self.lock.map(|lock| lock.mode.name().to_owned()),
+            require: self.lock.map(|lock| lock.grade.name().to_owned()),
+            fencing: fence.map(|fence| FencingToken::from(fence).to_string()),
         };
         let head = EventHead {
             number,

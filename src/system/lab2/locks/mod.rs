@@ -219,6 +219,11 @@ impl Locks {
         self.availability == Availability::Paused
     }
 
+    /// Whether holders may finish their work during the pause.
+    pub(super) const fn is_draining(&self) -> bool {
+        self.is_draining
+    }
+
     /// Whether the daemon shuts down.
     pub(super) fn is_leaving(&self) -> bool {
         self.availability == Availability::Leaving

@@ -1,7 +1,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ring_host::observe::{Style, subscriber};
+use ring_host::observe::{Style, Verbosity, subscriber};
 
 #[derive(Clone, Default)]
 struct Captured(Arc<Mutex<Vec<u8>>>);
@@ -19,10 +19,11 @@ impl Write for Captured {
 }
 
 /// Returns the lines that `act` logs.
-pub(crate) fn captured(style: Style, act: impl FnOnce()) -> Vec<String> {
+pub(crate) fn captured(style: Style, verbose: bool, act: impl FnOnce()) -> Vec<String> {
     let captured = Captured::default();
     let writer = captured.clone();
-    tracing::subscriber::with_default(subscriber(style, move || writer.clone()), act);
+    let lines = subscriber(style, Verbosity::new(verbose), move || writer.clone());
+    tracing::subscriber::with_default(lines, act);
     let bytes = captured.0.lock().unwrap().clone();
     let text = String::from_utf8(bytes).unwrap();
     text.lines().map(str::to_owned).collect()

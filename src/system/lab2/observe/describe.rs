@@ -418,6 +418,11 @@ pub(crate) fn describe(
                     .with_cause(format_args!("{text}")),
             );
         }
+        // The node tells its clients about these events, and logs each lock with its client.
+        Event::LockQueued { .. } => tell(Line::new_unlogged("lock_queued")),
+        Event::LockGranted { .. } => tell(Line::new_unlogged("lock_granted")),
+        Event::LockRefused { .. } => tell(Line::new_unlogged("lock_refused")),
+        Event::LockLost { .. } => tell(Line::new_unlogged("lock_lost")),
         Event::RunStamped { stamp } => {
             let job = stamp.name;
             tell(
@@ -455,6 +460,8 @@ pub(crate) fn describe(
                     .with(|keys| keys.ip = Some(ip)),
             );
         }
+        // The log and the clients add the host name to each address of the member.
+        Event::MemberNamed { .. } => tell(Line::new_unlogged("member_named")),
         Event::MemberLeft { mac } => {
             tell(news!(events::MEMBER_LEFT, L::INFO, "member {mac} is leaving").with_member(mac));
         }

@@ -3,10 +3,12 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use ring_codec::MacAddr;
 use ring_host::observe::{HiddenLines, RateLimit};
-use ring_proto::lab2::{Event, Grade, State};
+use ring_proto::lab2::{Difference, Event, Grade, State};
 use ring_proto::time::{Instant, Now, nanos};
 use ring_runtime::driver::Observe;
 use tracing::field::display;
@@ -34,6 +36,8 @@ pub struct Log {
     /// The time since which this node has held a token without a confirmation.
     unconfirmed: Option<Instant>,
     drops: RateLimit,
+    /// The logged members that expect another number of members than this node.
+    other_numbers: BTreeSet<MacAddr>,
 }
 
 impl Log {
@@ -47,7 +51,34 @@ impl Log {
             ring_state: RingState::default(),
             unconfirmed: None,
             drops: DROPS_LIMIT,
+            other_numbers: BTreeSet::new(),
         }
+    }
+
+    /// Includes routine turns and reasons for dropped frames from now on, or omits them.
+    pub const fn set_verbose(&mut self, verbose: bool) {
+        self.verbose = verbose;
+    }
+
+    /// Returns the level of an event. A ring that grows gets a new number on one machine after another. So only the
+    /// first member with another number causes a warning, until all members have the same number again.
+    fn level(&mut self, event: &Event, level: Level) -> Level {
+        let is_first = self.other_numbers.is_empty();
+        let is_news = match *event {
+            Event::MemberDiffers { mac, difference } if has_only_another_number(&difference) => {
+                self.other_numbers.insert(mac);
+                is_first
+            }
+            Event::MemberAgrees { mac } => {
+                !self.other_numbers.remove(&mac) || self.other_numbers.is_empty()
+            }
+            Event::MemberLeft { mac } | Event::MemberForgotten { mac, .. } => {
+                self.other_numbers.remove(&mac);
+                true
+            }
+            _ => true,
+        };
+        if is_news { level } else { Level::DEBUG }
     }
 
     /// If no later tenure reached the lost grade, logs its loss. A grade that only ends together with its tenure is not
@@ -101,10 +132,8 @@ impl Observe<Event> for Log {
         let before = self.ring_state;
         describe(event, &before, routine, self.failure_timeout, |line| {
             self.ring_state = line.after.unwrap_or(before);
-            let Some(level) = line
-                .level
-                .filter(|&level| self.verbose || level < Level::DEBUG)
-            else {
+            let level = line.level.map(|level| self.level(event, level));
+            let Some(level) = level.filter(|&level| self.verbose || level < Level::DEBUG) else {
                 return;
             };
             if line.event != events::DROPPED {
@@ -114,6 +143,13 @@ impl Observe<Event> for Log {
             }
         });
     }
+}
+
+fn has_only_another_number(difference: &Difference) -> bool {
+    let Difference { theirs, ours } = difference;
+    theirs.expect != ours.expect
+        && theirs.waiter_timeout == ours.waiter_timeout
+        && theirs.take_timeout == ours.take_timeout
 }
 
 /// Logs an event's line, after `hidden` similar lines that were not logged.

@@ -5,13 +5,13 @@ use ring_control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 use ring_control::{Grant, Loss, Refusal, Renewal, Reply};
 use ring_host::{HeldLock, Server, lease_clock};
 use ring_process::{Client, ClientId};
-use ring_proto::lab2::{self, Command, Lab2};
+use ring_proto::lab2::{self, Command, Event, Lab2};
 use ring_proto::time::{Now, nanos};
 use ring_text::format_duration;
 use ring_text::hex;
 use tracing::{info, warn};
 
-use super::super::history::History;
+use super::super::history::{History, LockLabel};
 use super::super::locks::{MachineState, Notice};
 use super::super::pausing::PauseStep;
 use super::super::runs::{describe_run, log_end};
@@ -27,17 +27,20 @@ impl Service {
         server: &mut Server,
         machine: &Lab2,
         history: &mut History,
+        session_events: &mut Vec<Event>,
     ) -> Option<Command> {
         while let Some(client) = server.take_gone() {
             self.backstops.end(client);
             if let Some((_, request)) = self.locks.on_client_gone(now.monotonic, client) {
                 self.on_holder_gone(now, client, &request, machine, history);
             }
+            self.on_named_client_gone(now, client, machine, history);
             self.watchers.forget(client);
             self.pausing.forget(client);
         }
-        for label in self.released_labels.drain(..) {
-            history.add_lock_release(now, &label);
+        for (label, lock) in self.released_labels.drain(..) {
+            let label = &label;
+            history.add_lock_release(now, LockLabel { label, lock });
         }
         for (client, lasting) in self.changed_clients.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
@@ -61,7 +64,11 @@ impl Service {
                 &mut tell,
             )
         };
-        self.backstops.end_unless(|client| self.locks.holds(client));
+        let command = command
+            .or_else(|| self.serve_named_clients(now, server, machine, history, session_events));
+        let (locks, named) = (&self.locks, &self.named);
+        self.backstops
+            .end_unless(|client| locks.holds(client) || named.holds(client));
         let mut pending_notices = std::mem::take(&mut self.pending_notices);
         for (client, request, notice) in pending_notices.drain(..) {
             self.count.count_notice(&notice);
@@ -70,6 +77,7 @@ impl Service {
             match (&notice, &reply) {
                 (Notice::Granted { token, .. }, _) => {
                     let lock = HeldLock {
+                        name: None,
                         client: server.client(client).unwrap_or(Client::gone(client)),
                         label: request.label.clone(),
                         job: self.locks.job(client).map(|job| job.name.to_string()),
@@ -77,19 +85,23 @@ impl Service {
                         since: now.monotonic,
                     };
                     self.lock_log.on_granted(now.monotonic, lock);
-                    history.add_lock_answer(now, label, None);
+                    history.add_lock_answer(now, LockLabel::of_token(label), None);
                 }
                 (Notice::Lost { why, .. }, Reply::Lost(loss)) => {
                     let reason = (why.name(), loss.text.as_str());
                     self.lock_log
                         .on_lost(now.monotonic, client, reason, is_wrong(*why));
-                    history.add_lock_loss(now, label, why.name());
+                    history.add_lock_loss(now, LockLabel::of_token(label), why.name());
                 }
                 (Notice::Refused(why), _) => {
-                    history.add_lock_answer(now, label, Some(why.name()));
+                    history.add_lock_answer(now, LockLabel::of_token(label), Some(why.name()));
                 }
                 (Notice::Ran { .. }, _) => {
-                    history.add_lock_answer(now, label, Some(RefusalReason::AlreadyRan.name()));
+                    history.add_lock_answer(
+                        now,
+                        LockLabel::of_token(label),
+                        Some(RefusalReason::AlreadyRan.name()),
+                    );
                 }
                 _ => {}
             }
@@ -97,7 +109,7 @@ impl Service {
         }
         // Putting the vector back keeps its memory for the next call.
         self.pending_notices = pending_notices;
-        self.lock_log.log_long_lock(now.monotonic);
+        self.lock_log.log_long_locks(now.monotonic);
         let command = command.or_else(|| self.announce(now));
         if command.is_none() {
             self.report_steps(now, machine, history);
@@ -130,7 +142,7 @@ impl Service {
             let reason = (why.name(), loss.text.as_str());
             self.lock_log
                 .on_lost(now.monotonic, client, reason, is_wrong(why));
-            history.add_lock_loss(now, &request.label, why.name());
+            history.add_lock_loss(now, LockLabel::of_token(&request.label), why.name());
         }
     }
 
@@ -220,7 +232,7 @@ impl Service {
             || self.progress(machine),
             |client, reply| {
                 server.send(now.monotonic, client, reply);
-                let lasting = self.watchers.contains(client) || self.locks.involves(client);
+                let lasting = self.watchers.contains(client) || self.involves(client);
                 server.set_lasting(now.monotonic, client, lasting);
             },
         );
@@ -247,7 +259,7 @@ fn machine_state(now: Now, machine: &Lab2, history: &History) -> MachineState {
     }
 }
 
-const fn grade(grade: lab2::Grade) -> Grade {
+pub(super) const fn grade(grade: lab2::Grade) -> Grade {
     match grade {
         lab2::Grade::Alone => Grade::Alone,
         lab2::Grade::AllHeard => Grade::AllHeard,
@@ -256,7 +268,7 @@ const fn grade(grade: lab2::Grade) -> Grade {
 }
 
 /// Whether a lock ended although no client requested its end.
-const fn is_wrong(why: LossReason) -> bool {
+pub(super) const fn is_wrong(why: LossReason) -> bool {
     match why {
         LossReason::StrongerToken
         | LossReason::Lease
@@ -264,7 +276,8 @@ const fn is_wrong(why: LossReason) -> bool {
         | LossReason::NobodyTakes
         | LossReason::Apart
         | LossReason::Link
-        | LossReason::Grade => true,
+        | LossReason::Grade
+        | LossReason::Removed => true,
         LossReason::Yield
         | LossReason::MaxHold
         | LossReason::Shutdown

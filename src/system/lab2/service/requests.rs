@@ -17,6 +17,7 @@ use tracing::info;
 
 use super::super::history::History;
 use super::super::locks::Job;
+use super::named::locks_reply;
 use super::{RequestEffect, Service, refusal, token_json};
 use crate::system::lab2::events;
 use crate::system::lab2::observe::Limit;
@@ -40,8 +41,13 @@ impl Service {
             Request::Unlock { exit } => {
                 self.backstops.cancel(client);
                 let released = self.lock_log.on_released(now.monotonic, client, exit);
-                self.released_labels.extend(released.map(|lock| lock.label));
-                if self.locks.release(client) {
+                self.released_labels
+                    .extend(released.map(|lock| (lock.label, None)));
+                let lock = self.named.held_lock(client);
+                let released = self.named_log.on_released(now.monotonic, client, exit);
+                self.released_labels
+                    .extend(released.map(|released| (released.label, lock)));
+                if self.locks.release(client) || self.named.release(client) {
                     self.changed_clients
                         .push((client, self.watchers.contains(client)));
                 }
@@ -73,6 +79,8 @@ impl Service {
         machine: &Lab2,
     ) -> Reaction<Command> {
         match request {
+            RingRequest::NamedLock(request) => self.request_named_lock(now, peer, request, machine),
+            RingRequest::Locks => Reaction::Reply(locks_reply(machine)),
             RingRequest::Once(request) => self.request_job(now, peer, &request, machine),
             RingRequest::Ran { done } => self.end_run(peer.id, done),
             RingRequest::NotRun => self.cancel_run(peer.id),
@@ -91,23 +99,26 @@ impl Service {
         job: Option<Job>,
         machine: &Lab2,
     ) -> Reaction<Command> {
-        if self.locks.involves(peer.id) {
+        if self.involves(peer.id) {
             return Reaction::error("this connection already holds a lock or waits for one");
         }
         if request.label.len() > LABEL_LEN_MAX {
             return Reaction::error(&format!("a label has at most {LABEL_LEN_MAX} bytes"));
         }
         let fetch_timeout = machine.constants().request_timeout();
+        let mut request = request.clone();
         let accepted = if self.is_held_under(request.under.as_deref()) {
             Err(RefusalReason::AlreadyHeld)
         } else {
-            let request = request.clone();
-            self.locks
-                .request(now.monotonic, peer, request, job, fetch_timeout)
+            self.apply_rule(&mut request).and_then(|()| {
+                let request = request.clone();
+                self.locks
+                    .request(now.monotonic, peer, request, job, fetch_timeout)
+            })
         };
         if let Err(why) = accepted {
             self.count.count_refusal(why);
-            let text = self.text_inputs(now, machine).refusal(why, request);
+            let text = self.text_inputs(now, machine).refusal(why, &request);
             return Reaction::Reply(refusal(why, text));
         }
         self.changed_clients.push((peer.id, true));
@@ -115,7 +126,7 @@ impl Service {
     }
 
     fn bind(&mut self, client: Client, descriptors: &mut Vec<OwnedFd>) -> Reaction<Command> {
-        if !self.locks.holds(client.id) {
+        if !self.holds(client.id) {
             return Reaction::error("this connection has no lock");
         }
         match self.backstops.store(client, descriptors) {
@@ -209,7 +220,9 @@ impl Service {
         if self.pausing.involves(id) {
             return Reaction::error("this connection already waits for a pause");
         }
-        if self.is_held_under(request.under.as_deref()) {
+        let under = request.under.as_deref();
+        let is_named = under.is_some_and(|under| self.named.name_of(under).is_some());
+        if is_named || self.is_held_under(under) {
             let why = RefusalReason::AlreadyHeld;
             let text = self
                 .text_inputs(now, machine)
@@ -255,6 +268,12 @@ impl Service {
         token: Option<&str>,
         machine: &Lab2,
     ) -> Reaction<Command> {
+        if let Some(name) = token.and_then(|token| self.named.name_of(token)) {
+            return Reaction::Reply(Reply::Error(format!(
+                "cannot set the token's data under the lock {name}: only a holder of the token can set them; run \
+                 ringctl data set without RINGD_LOCK"
+            )));
+        }
         let Some(held) = self.locks.held_token() else {
             return Reaction::error(
                 "no program of this machine holds the token; take the lock first",

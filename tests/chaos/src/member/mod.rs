@@ -222,6 +222,8 @@ impl Member {
             | Message::RingMembers { .. }
             | Message::Stamps { .. }
             | Message::Forget { .. }
+            | Message::Locks { .. }
+            | Message::LocksQuestion { .. }
             | Message::Invalid(_) => {}
         }
         let (owner, period) = (

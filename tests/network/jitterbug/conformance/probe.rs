@@ -31,7 +31,7 @@ pub(super) struct Times {
     pub hold: u32,
 }
 
-/// With these times, a try lasts so long that the scripted node can deny it.
+/// Times with long tries, in which the scripted node can deny a try.
 pub(super) const SLOW_TRIES: Times = Times {
     tr_interval: 500,
     renew_timeout: 60_000,

@@ -10,7 +10,7 @@ use ring_proto::time::Instant;
 use ring_runtime::clock;
 
 use super::{EventLoop, Flow, HeldLock, Lines};
-use crate::keeper::{Assignment, Binding, Granter, Note};
+use crate::keeper::{Assignment, Binding, Granter, LockId, Note};
 use ring_client::lease::{Lease, Margin, Margins};
 
 const MARGINS: Margins = Margins {
@@ -36,7 +36,10 @@ fn late_keeper() -> (EventLoop, UnixStream, UnixStream) {
         binding: Binding::Process {
             pid: 0,
             kill: false,
-            daemon: PathBuf::new(),
+            lock: LockId {
+                daemon: PathBuf::new(),
+                name: None,
+            },
         },
     };
     let (now, second) = (clock::now().monotonic, Duration::from_secs(1));

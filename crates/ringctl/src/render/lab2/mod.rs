@@ -1,5 +1,6 @@
 //! The page and the texts about a node of a ring.
 
+pub(crate) mod locks;
 pub(crate) mod members;
 mod obstacle;
 mod page;

@@ -8,7 +8,7 @@ use comfy_table::Table;
 use ring_control::lab2::{
     ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus, QuorumStatus, Status,
 };
-use ring_control::{Percentiles, escape_control_characters};
+use ring_control::{ConfigStatus, OptionSource, Percentiles, escape_control_characters};
 
 use super::super::text::{
     self, ROWS_MAX, new_table, short_duration, write_counters, write_more, write_troubles,
@@ -24,6 +24,7 @@ pub(crate) fn write_status(status: &Status, out: &mut dyn Write) -> io::Result<(
     write_runs(status, out)?;
     write_locks(&status.locks, out)?;
     write_constants(&status.constants, out)?;
+    write_options(&status.config, out)?;
     write_all_counters(&status.counters, out)
 }
 
@@ -37,8 +38,10 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         .as_ref()
         .map_or_else(|| "none known".to_owned(), |token| token.fencing.clone());
     let owner = match &status.owner {
-        Some(owner) if *owner == status.mac => format!("{owner} (this node)"),
-        Some(owner) => mac_with_name(status, owner),
+        Some(owner) => {
+            let is_own = *owner == status.mac;
+            mac_with_remarks(status, owner, is_own.then_some("this node"))
+        }
         None => "unknown".to_owned(),
     };
     let heard = status.heard_about_token_ns.map_or_else(
@@ -49,7 +52,11 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         ("Daemon", daemon_text(status)),
         (
             "Interface",
-            format!("{}, MAC {}{link}", status.interface, status.mac),
+            format!(
+                "{}, MAC {}{link}",
+                status.interface,
+                mac_with_name(status, &status.mac)
+            ),
         ),
         ("Health", status.health.name().to_owned()),
         ("State", status.state_text()),
@@ -74,10 +81,19 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn mac_with_name(status: &Status, mac: &str) -> String {
+    mac_with_remarks(status, mac, None)
+}
+
+fn mac_with_remarks(status: &Status, mac: &str, remark: Option<&str>) -> String {
     let member = status.members.iter().find(|member| member.mac == mac);
-    match member.and_then(|member| member.name.as_deref()) {
-        Some(name) => format!("{mac} ({})", escape_control_characters(name)),
-        None => mac.to_owned(),
+    let name = member.and_then(|member| member.name.as_deref());
+    let remarks: Vec<String> = (name.map(escape_control_characters).into_iter())
+        .chain(remark.map(str::to_owned))
+        .collect();
+    if remarks.is_empty() {
+        mac.to_owned()
+    } else {
+        format!("{mac} ({})", remarks.join(", "))
     }
 }
 
@@ -241,6 +257,29 @@ fn write_constants(constants: &ConstantsStatus, out: &mut dyn Write) -> io::Resu
             .expect
             .map_or_else(|| "-".to_owned(), |expect| expect.to_string()),
     )
+}
+
+/// Writes the options whose values are not the defaults.
+fn write_options(config: &ConfigStatus, out: &mut dyn Write) -> io::Result<()> {
+    let options = config.options.iter();
+    let set: Vec<_> = options
+        .filter(|(_, option)| option.source != OptionSource::Default)
+        .collect();
+    if set.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nOptions (those that are not the default)")?;
+    let file = config.file.as_deref().unwrap_or_default();
+    for (name, option) in set {
+        let source = match option.line {
+            Some(line) => format!("{}, line {line}", escape_control_characters(file)),
+            None => "command line".to_owned(),
+        };
+        let value = option.value.as_deref().unwrap_or("-");
+        let value = escape_control_characters(value);
+        writeln!(out, "  {name} {value} ({source})")?;
+    }
+    Ok(())
 }
 
 fn write_all_counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()> {

@@ -1,8 +1,8 @@
-use ring_control::Health;
 use ring_control::lab2::{
     ClientStatus, ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus,
     PendingReason, QuorumStatus, Status, TokenStatus,
 };
+use ring_control::{ConfigStatus, Health, OptionSource, OptionStatus};
 
 use super::page::write_status;
 
@@ -57,6 +57,7 @@ pub(crate) fn example() -> Status {
         stored: true,
         pausing: None,
         owner: Some("02:00:00:00:00:02".to_owned()),
+        owner_name: None,
         holder: None,
         heard_about_token_ns: Some(12_345_678),
         members: (1..=3).map(member).collect(),
@@ -81,8 +82,27 @@ pub(crate) fn example() -> Status {
             expect: Some(3),
             forget_after_ns: None,
         },
+        config: ConfigStatus {
+            file: Some("/etc/ringd/ringd.toml".to_owned()),
+            options: [
+                option("heartbeat", OptionSource::Default, None),
+                option("idle-hold", OptionSource::CommandLine, None),
+                option("ring-size", OptionSource::File, Some(7)),
+            ]
+            .into(),
+        },
         counters,
     }
+}
+
+fn option(name: &str, source: OptionSource, line: Option<usize>) -> (String, OptionStatus) {
+    let value = Some("3\u{7}".to_owned());
+    let option = OptionStatus {
+        value,
+        source,
+        line,
+    };
+    (name.to_owned(), option)
 }
 
 fn client(label: &str, holds: bool) -> ClientStatus {
@@ -173,6 +193,10 @@ Locks
 Constants
   heartbeat 100ms, waiter timeout 400ms, looser timeout 200ms, answer timeout 100ms
   take timeout 5ms, take attempts 3, idle hold 10ms, EtherType 0x88b5, max members 4096, expect 3
+
+Options (those that are not the default)
+  idle-hold 3\\u{7} (command line)
+  ring-size 3\\u{7} (/etc/ringd/ringd.toml, line 7)
 
 Counters (those that are not 0)
   handovers 12, failed 0

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use ring_control::lab2::{RingEvent, Status, TokenStatus};
 use ring_control::{EventMessage, NodeStatus, Verdict, escape_control_characters};
+use ring_text::{name_macs, parse_mac};
 
 use super::super::view::{Obstacle, View};
 use super::members::{self, append_names};
@@ -52,8 +53,8 @@ impl View for RingView {
         append_names(&line, status)
     }
 
-    fn add_names(&self, text: String) -> String {
-        append_names(&text, &self.status)
+    fn name_of(&self, mac: [u8; 6]) -> Option<String> {
+        members::name_of(&self.status.members, mac)
     }
 
     fn obstacle(&self, requires_quorum: bool) -> Option<Obstacle> {
@@ -65,8 +66,12 @@ impl View for RingView {
     }
 }
 
-/// Returns the text of a ring's event; `None` if the event comes from another system.
-pub(crate) fn event_text(event: &EventMessage) -> Option<String> {
+/// Returns the text of a ring's event; `None` if the event comes from another system. A member may have joined after
+/// the start of the watch. So if `name_of` has no name, the text has the host name that the event contains.
+pub(crate) fn event_text(
+    event: &EventMessage,
+    name_of: impl Fn([u8; 6]) -> Option<String>,
+) -> Option<String> {
     let ring: RingEvent = event.json().decode().ok()?;
     let mut text = match &ring.from {
         Some(from) => format!("{from}->{}", ring.state),
@@ -81,6 +86,10 @@ pub(crate) fn event_text(event: &EventMessage) -> Option<String> {
     let details = [
         ("reason", &ring.reason),
         ("member", &ring.member),
+        ("lock", &ring.name),
+        ("mode", &ring.mode),
+        ("require", &ring.require),
+        ("fencing", &ring.fencing),
         ("label", &ring.label),
     ];
     for (name, value) in details {
@@ -91,7 +100,19 @@ pub(crate) fn event_text(event: &EventMessage) -> Option<String> {
     if ring.others > 0 {
         let _ = write!(text, " others {}", ring.others);
     }
-    Some(text)
+    let announced = [
+        (&ring.owner, &ring.owner_name),
+        (&ring.member, &ring.member_name),
+    ];
+    let announced_name = |mac| {
+        let mut names = announced.into_iter();
+        let is_it = |address: &Option<String>| address.as_deref().and_then(parse_mac) == Some(mac);
+        let (_, name) = names.find(|(address, _)| is_it(address))?;
+        name.as_deref().map(escape_control_characters)
+    };
+    Some(name_macs(&text, |mac| {
+        name_of(mac).or_else(|| announced_name(mac))
+    }))
 }
 
 fn token_text(token: Option<&TokenStatus>) -> &str {

@@ -103,6 +103,7 @@ fn a_token_that_is_sent_before_it_is_stored_is_found() {
             message,
             profile: None,
             card: None,
+            locks: None,
         };
         checks.check_frame(1, 0, &frame, &durable);
         checks.findings.violations.first().map(|broken| broken.rule)

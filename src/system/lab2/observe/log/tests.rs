@@ -1,5 +1,5 @@
 use ring_host::observe::{LogTarget, Style};
-use ring_proto::lab2::{DropReason, Event, Grade, Reason, State};
+use ring_proto::lab2::{Difference, DropReason, Event, Grade, MemberOptions, Reason, State};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Observe;
 
@@ -13,9 +13,9 @@ const ONE: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const TWO: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
 /// Returns the lines for events at these times. The times are in milliseconds.
-fn lines(style: Style, events: &[(u64, Event)]) -> Vec<String> {
-    captured(style, || {
-        let mut log = Log::new(style.verbose, Duration::from_millis(400));
+fn lines(style: Style, verbose: bool, events: &[(u64, Event)]) -> Vec<String> {
+    captured(style, verbose, || {
+        let mut log = Log::new(verbose, Duration::from_millis(400));
         for (ms, event) in events {
             let monotonic = Instant::from_nanos((60_000 + ms) * 1_000_000);
             log.observe(Now { monotonic, wall: 0 }, event);
@@ -26,11 +26,13 @@ fn lines(style: Style, events: &[(u64, Event)]) -> Vec<String> {
 fn text(verbose: bool, events: &[(u64, Event)]) -> Vec<String> {
     let style = Style {
         json: false,
-        verbose,
         target: LogTarget::Stream,
     };
     let without_time = |line: String| line.split_once(' ').unwrap().1.trim().to_owned();
-    lines(style, events).into_iter().map(without_time).collect()
+    lines(style, verbose, events)
+        .into_iter()
+        .map(without_time)
+        .collect()
 }
 
 fn token(progress: u64) -> Token {
@@ -125,16 +127,18 @@ fn the_journal_gets_a_priority_for_each_line_and_no_time() {
     ];
     let style = |json| Style {
         json,
-        verbose: false,
         target: LogTarget::Journal,
     };
-    let sentences = lines(style(false), &events);
+    let sentences = lines(style(false), false, &events);
     assert!(sentences[0].starts_with("<6>member 02:"), "{sentences:?}");
     assert!(
         sentences[1].starts_with("<4>OWNER -> WAITER: "),
         "{sentences:?}"
     );
-    for (line, priority) in lines(style(true), &events).iter().zip(["<6>", "<4>"]) {
+    for (line, priority) in lines(style(true), false, &events)
+        .iter()
+        .zip(["<6>", "<4>"])
+    {
         let line: serde_json::Value =
             serde_json::from_str(line.strip_prefix(priority).unwrap()).unwrap();
         assert!(
@@ -149,10 +153,9 @@ fn the_journal_s_socket_gets_the_fields_of_each_line() {
     let events = [(0, Event::MemberLeft { mac: TWO })];
     let style = Style {
         json: false,
-        verbose: false,
         target: LogTarget::Entries,
     };
-    let mut entry = lines(style, &events);
+    let mut entry = lines(style, false, &events);
     entry.sort_unstable();
     let expected = [
         "MESSAGE=member 02:00:00:00:00:02 is leaving",
@@ -193,4 +196,36 @@ fn dropped_frames_are_shown_only_if_verbose_and_never_many() {
             "DEBUG dropped a frame: shorter than its kind needs (and 999 more like this were not shown)",
         ]
     );
+}
+
+/// Returns the event of a member that expects this number of members, on a node that expects three.
+fn expects(last: u8, members: usize) -> Event {
+    let options = |expect| MemberOptions {
+        waiter_timeout: Duration::from_millis(400),
+        take_timeout: Duration::from_millis(5),
+        expect: Some(expect),
+    };
+    let mac = MacAddr([2, 0, 0, 0, 0, last]);
+    let difference = Difference {
+        theirs: options(members),
+        ours: options(3),
+    };
+    Event::MemberDiffers { mac, difference }
+}
+
+#[test]
+fn a_ring_of_30_that_gets_a_new_number_causes_one_warning() {
+    let agrees = |last| Event::MemberAgrees {
+        mac: MacAddr([2, 0, 0, 0, 0, last]),
+    };
+    let growth = (2..=30).map(|last| (0, expects(last, 30)));
+    let end = (2..=30).map(|last| (0, agrees(last)));
+    let events: Vec<_> = growth.chain(end).collect();
+    let lines = text(false, &events);
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(lines[0].starts_with("WARN member 02:00:00:00:00:02 expects 30 members"));
+    assert!(lines[1].starts_with("INFO member 02:00:00:00:00:1e has the same constants"));
+    let again: Vec<_> = events.into_iter().chain([(0, expects(2, 40))]).collect();
+    assert_eq!(text(false, &again).len(), 3, "a later difference is news");
+    assert_eq!(text(true, &again).len(), again.len(), "--verbose logs all");
 }

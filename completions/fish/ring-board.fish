@@ -1,0 +1,1 @@
+RING_BOARD_COMPLETE=fish ring-board | source

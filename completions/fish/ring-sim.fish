@@ -1,0 +1,1 @@
+RING_SIM_COMPLETE=fish ring-sim | source

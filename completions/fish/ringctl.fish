@@ -1,0 +1,1 @@
+RINGCTL_COMPLETE=fish ringctl | source

@@ -1,0 +1,1 @@
+RINGD_COMPLETE=fish ringd | source

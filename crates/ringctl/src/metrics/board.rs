@@ -1,0 +1,66 @@
+//! The metrics of a node of the board.
+
+use std::fmt;
+
+use ring_control::NodeStatus;
+use ring_proto::andrews::{DatabaseState, State};
+use serde::Deserialize;
+
+use super::metric::{Source, Writer, metrics};
+
+/// The system's name in its status.
+pub(super) const SYSTEM: &str = "board";
+
+metrics! {
+    METRICS:
+    STATE Gauge "ringd_board_state" ["state"]
+        "1 for the present state of the node, and 0 for the other states.";
+    MEMBERS Gauge "ringd_board_members" []
+        "The members of the ring that the node knows.";
+    TOKEN Gauge "ringd_board_token_held" []
+        "1 if the node has the token, and 0 if it does not have the token.";
+    DATABASE Gauge "ringd_board_database" ["state"]
+        "1 for the present state of the database, and 0 for the other states.";
+    WAITING Gauge "ringd_board_requests_waiting" []
+        "The requests that wait for the token or the database.";
+}
+
+/// The keys of the status that have metrics.
+#[derive(Debug, Deserialize)]
+pub(super) struct BoardNode {
+    state: String,
+    members: Vec<u32>,
+    token: Token,
+    database: String,
+    waiting: usize,
+}
+
+#[derive(Debug, Deserialize)]
+struct Token {
+    held: bool,
+}
+
+impl BoardNode {
+    pub(super) fn new(status: &NodeStatus) -> serde_json::Result<Self> {
+        status.json().decode()
+    }
+}
+
+impl Source for BoardNode {
+    fn write(&self, to: &mut Writer<'_>) -> fmt::Result {
+        let states = [
+            State::Starting,
+            State::Joining,
+            State::Member,
+            State::Recovering,
+        ];
+        let states = states.map(State::name);
+        to.write(&STATE, states.map(|it| ([it], it == self.state)))?;
+        to.write_one(&MEMBERS, self.members.len())?;
+        to.write_one(&TOKEN, self.token.held)?;
+        let states = [DatabaseState::Up, DatabaseState::Slow, DatabaseState::Gone];
+        let states = states.map(DatabaseState::name);
+        to.write(&DATABASE, states.map(|it| ([it], it == self.database)))?;
+        to.write_one(&WAITING, self.waiting)
+    }
+}

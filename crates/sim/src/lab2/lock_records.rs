@@ -1,0 +1,212 @@
+//! Checks the records of named locks: the copies of all nodes, and the changes that owners announce
+//! (`docs/reference/lab2/locks.md`). These checks find an error even if no second program wants the lock.
+//!
+//! | rule | checked when |
+//! |---|---|
+//! | more than half of the ring has stored the held record (I29) | a program gets a lock of grade quorum |
+//! | no program relies on a removed lock (I16, I42) | an owner announces that it removed a record |
+//! | no session with a smaller ticket waits (I17) | an owner announces that it granted a lock |
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ring_codec::lab2::{LockState, LocksPurpose, Message, Token};
+use ring_proto::lab2::{Grade, LockView};
+
+use super::Inspect;
+use super::named_locks::LockHolder;
+use super::outcome::Rule;
+use super::system::World;
+
+/// The nodes that have stored held records of grade quorum. Only sessions of programs that wait matter.
+#[derive(Debug, Default)]
+pub(super) struct LockRecords {
+    /// The nodes that have stored the record of each session, with this fencing token.
+    stored: BTreeMap<u64, Vec<(Token, BTreeSet<usize>)>>,
+    /// The last fencing token that programs of a node got for each name.
+    last: BTreeMap<(usize, u8), Token>,
+}
+
+impl LockRecords {
+    fn note(&mut self, node: usize, session: u64, fence: Token) {
+        let records = self.stored.entry(session).or_default();
+        let known = records.iter_mut().find(|(known, _)| *known == fence);
+        if let Some((_, nodes)) = known {
+            nodes.insert(node);
+        } else {
+            records.push((fence, BTreeSet::from([node])));
+        }
+    }
+
+    /// Returns the number of nodes that have stored the record, and forgets the session.
+    fn take_count(&mut self, session: u64, fence: Token) -> usize {
+        let records = self.stored.remove(&session).unwrap_or_default();
+        let record = records.into_iter().find(|(known, _)| *known == fence);
+        record.map_or(0, |(_, nodes)| nodes.len())
+    }
+}
+
+/// A lock that an owner granted or removed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LockChange {
+    session: u64,
+    /// The number of the lock's name; `None` for locks of lower grades than `quorum`.
+    quorum_name: Option<u8>,
+    fence: Token,
+    is_removed: bool,
+}
+
+/// Returns the number of a name such as `lock-1`.
+fn number_of(name: &str) -> Option<u8> {
+    name.strip_prefix("lock-")?.parse().ok()
+}
+
+/// Returns the fencing token of a change (I20). A simulated owner makes fewer than 2³² changes under one token.
+fn fence_of(token: Token, change: u64) -> Option<Token> {
+    let number = u32::MAX - u32::try_from(change).ok()?;
+    Some(Token { number, ..token })
+}
+
+/// Returns the locks that the author of a frame granted or removed.
+pub(super) fn lock_changes(message: &Message<'_>) -> impl Iterator<Item = LockChange> {
+    let (granted, is_quorum, locks) = match *message {
+        Message::Locks {
+            purpose: LocksPurpose::Change,
+            token,
+            serial,
+            grade,
+            locks,
+            ..
+        } => (fence_of(token, serial), grade == Grade::Quorum as u8, locks),
+        _ => (None, false, [].as_slice()),
+    };
+    locks.iter().filter_map(move |lock| {
+        let fence = lock.fence()?;
+        let is_removed = lock.state() == Some(LockState::Gone);
+        // A record keeps the fencing token of the change that granted the lock.
+        let is_granted = lock.state() == Some(LockState::Held) && granted == Some(fence);
+        (is_removed || is_granted).then_some(LockChange {
+            session: lock.session.get(),
+            quorum_name: number_of(lock.name()?).filter(|_| is_quorum),
+            fence,
+            is_removed,
+        })
+    })
+}
+
+fn needs_quorum(view: &LockView) -> bool {
+    view.grade == Grade::Quorum
+}
+
+impl<M: Inspect> World<M> {
+    /// Notes the held records of grade quorum that a node has stored.
+    pub(super) fn note_stored_locks(&mut self, at: usize) {
+        let locks = &self.system.named_locks;
+        if !locks.has_waiting_for_quorum() {
+            return;
+        }
+        let node = &mut self.nodes[at];
+        let Some(driver) = node.driver.as_ref() else {
+            return;
+        };
+        let machine = driver.machine();
+        let hash = machine.quorum_locks_hash();
+        if std::mem::replace(&mut node.own.quorum_locks_hash, hash) == hash {
+            return;
+        }
+        for view in machine.lock_views() {
+            if view.is_held && needs_quorum(&view) && locks.is_waiting(view.session) {
+                let records = &mut self.system.lock_records;
+                records.note(at, view.session, view.fence);
+            }
+        }
+    }
+
+    /// Checks that more than half of the ring has stored the record of a program's new lock.
+    pub(super) fn check_stored(&mut self, own: &LockHolder, fence: Token) {
+        let records = &mut self.system.lock_records;
+        let stored = records.take_count(own.session, fence);
+        let last = records.last.insert((own.node, own.lock.name), fence);
+        // A node that reuses a session needs no new record (I54).
+        let is_reused = last.is_some_and(|last| {
+            let next = last.number.checked_sub(1);
+            next.map(|number| Token { number, ..last }) == Some(fence)
+        });
+        if is_reused {
+            return;
+        }
+        // A node with wrong options may count fewer members than the others.
+        let machines = self.live().filter_map(|at| self.machine(at));
+        let needed = machines.map(M::quorum_size).min().unwrap_or_default();
+        if stored < needed {
+            let what = format!("{}, {stored} of {needed} nodes", own.describe(fence));
+            self.report_lock(own.node, fence, Rule::LockStored, what);
+        }
+    }
+
+    /// Checks the locks that a node granted and removed as an owner.
+    pub(super) fn check_lock_changes(&mut self, at: usize) {
+        for change in std::mem::take(&mut self.nodes[at].own.lock_changes) {
+            if change.is_removed {
+                self.check_removal(at, &change);
+            } else {
+                self.check_order(at, &change);
+            }
+        }
+    }
+
+    fn check_removal(&mut self, at: usize, removed: &LockChange) {
+        let is_whole = self.is_whole_for_locks();
+        let mut programs = self.system.named_locks.programs().iter();
+        let holder = programs.find(|it| {
+            let node = &self.nodes[it.node];
+            let relies = it.claim().is_some_and(|(until, fence)| {
+                // The removed record has the last fencing token that its session may have used.
+                !fence.is_stronger_than(&removed.fence) && until > node.clock.monotonic(self.now)
+            });
+            let counts = it.lock.quorum || is_whole && self.is_of_live_process(it);
+            // A program that uses a lock of its node again has another session than the record (I54).
+            let may_use =
+                it.lock.quorum && !it.lock.shared && removed.quorum_name == Some(it.lock.name);
+            (it.session == removed.session || may_use) && relies && counts
+        });
+        let Some(holder) = holder.copied() else {
+            return;
+        };
+        let what = holder.describe(removed.fence);
+        self.report_lock(at, removed.fence, Rule::LockRemoved, what);
+    }
+
+    fn check_order(&mut self, at: usize, granted: &LockChange) {
+        let views = self.machine(at).map(M::lock_views).unwrap_or_default();
+        let is_granted = |it: &&LockView| {
+            it.session == granted.session && it.is_held && it.fence == granted.fence
+        };
+        let Some(own) = views.iter().find(is_granted) else {
+            return;
+        };
+        // An owner may grant locks of one table earlier than locks of the other table.
+        let earlier = views.iter().find(|it| {
+            it.name == own.name
+                && needs_quorum(it) == needs_quorum(own)
+                && !it.is_held
+                && it.place < own.place
+        });
+        let Some(earlier) = earlier else {
+            return;
+        };
+        let what = format!(
+            "{}: session {} before session {}",
+            own.name, own.session, earlier.session
+        );
+        self.report_lock(at, granted.fence, Rule::LockOrder, what);
+    }
+
+    fn report_lock(&mut self, at: usize, fence: Token, rule: Rule, what: String) {
+        if self.may_hold_twice(&fence, &fence) {
+            self.system.checks.exempted += 1;
+        } else {
+            let checks = &mut self.system.checks;
+            checks.report(self.now, Some(at), rule, what);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Reads the configuration file of a running node again.
+
+use ring_config::{Changes, Configured};
+use ring_proto::lab2::{Adjustment, Command};
+use tracing::{info, warn};
+
+use super::{Options, events};
+use crate::system::events as shared_events;
+
+/// The options that change without a restart.
+const ADJUSTABLE: [&str; 5] = [
+    "forget-after",
+    "idle-hold",
+    "require",
+    "ring-size",
+    "verbose",
+];
+/// The options that change without a restart if the daemon can end every hook.
+const OF_HOOKS: [&str; 3] = ["hook-timeout", "hooks-dir", "on-change"];
+
+/// Reads the file again, and logs the result. Returns the command that changes the machine's constants. If the file
+/// cannot be used, changes nothing.
+pub(super) fn reload(configured: &mut Configured<Options>, reloads_hooks: bool) -> Option<Command> {
+    match try_reload(configured, reloads_hooks) {
+        Ok(changes) => {
+            log(&changes);
+            let constants = configured.options().constants();
+            (!changes.adopted.is_empty()).then_some(Command::Adjust(Adjustment {
+                idle_hold: constants.idle_hold,
+                expect: constants.expect,
+                forget: constants.forget,
+            }))
+        }
+        Err(error) => {
+            warn!(
+                event = shared_events::CONFIG_REFUSED,
+                "the daemon keeps its options: {error}"
+            );
+            None
+        }
+    }
+}
+
+fn try_reload(
+    configured: &mut Configured<Options>,
+    reloads_hooks: bool,
+) -> Result<Changes, String> {
+    let new = configured.reload().map_err(|error| error.to_string())?;
+    if let (Some(file), None) = (configured.status().file, new.status().file) {
+        return Err(format!(
+            "the configuration file {file} is missing; put it back, or restart ringd without it"
+        ));
+    }
+    let mut options = configured.options().clone();
+    options.adjust(new.options());
+    let mut adjustable = ADJUSTABLE.to_vec();
+    if reloads_hooks {
+        options.adjust_hooks(new.options());
+        adjustable.extend(OF_HOOKS);
+    }
+    options.check().map_err(|error| error.to_string())?;
+    Ok(configured.adopt(new, &adjustable, options))
+}
+
+fn log(Changes { adopted, pending }: &Changes) {
+    let adopted = if adopted.is_empty() {
+        "no option got a new value".to_owned()
+    } else {
+        format!("now in force: {}", adopted.join(", "))
+    };
+    if pending.is_empty() {
+        info!(
+            event = events::CONFIG_RELOADED,
+            "read the configuration again: {adopted}"
+        );
+    } else {
+        let pending = pending.join(", ");
+        warn!(
+            event = events::CONFIG_RELOADED,
+            "read the configuration again: {adopted}; restart ringd to use {pending}"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::{ADJUSTABLE, OF_HOOKS, Options};
+
+    #[test]
+    fn each_adjustable_option_exists() {
+        let command = Options::command();
+        for name in ADJUSTABLE.into_iter().chain(OF_HOOKS) {
+            let mut options = command.get_arguments();
+            assert!(options.any(|it| it.get_long() == Some(name)), "{name}");
+        }
+    }
+}
