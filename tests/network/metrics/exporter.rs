@@ -101,7 +101,10 @@ fn the_exporter_serves_the_metrics_of_a_live_and_a_dead_daemon() -> Result<()> {
         let scrapes = [(); 12].map(|()| scope.spawn(|| exporter.ask("GET /metrics")));
         scrapes.into_iter().try_for_each(|scrape| {
             let (_, body) = scrape.join().expect("the thread does not panic")?;
-            ensure!(body.contains("\nringd_up{daemon=\"control\"} 0\n"), "{body}");
+            ensure!(
+                body.contains("\nringd_up{daemon=\"control\"} 0\n"),
+                "{body}"
+            );
             Ok(())
         })
     })?;
