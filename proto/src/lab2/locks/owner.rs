@@ -30,6 +30,8 @@ impl Locks {
         if let Some(known) = locks.tenure.known {
             let same = self.chain.filter(|(token, _)| token.same_chain(&known));
             self.chain = Some(same.unwrap_or((known, locks.now())));
+            let pause = locks.take_timeout() / 4;
+            self.renewals.follow_token(known, locks.now(), pause);
         }
     }
 
@@ -367,7 +369,7 @@ impl Locks {
     /// Whether no record forbids that this record is held.
     pub(super) fn is_free_for(&self, wanted: &Record) -> bool {
         let mut held = self.held(wanted.request.name);
-        held.all(|it| it.key() == wanted.key() || !wanted.is_exclusive() && !it.is_exclusive())
+        held.all(|it| it.key() == wanted.key() || !wanted.excludes(it))
     }
 
     /// Grants the locks of this name to waiting sessions, in the order of their tickets. Adds the keys of the records

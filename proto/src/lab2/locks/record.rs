@@ -134,6 +134,11 @@ impl Record {
         self.request.mode == LockMode::Exclusive
     }
 
+    /// Whether at most one of the two records may be held. The records have the same name.
+    pub(super) fn excludes(&self, other: &Self) -> bool {
+        self.is_exclusive() || other.is_exclusive()
+    }
+
     /// Whether the record has a flag, and a majority has stored the flag.
     pub(super) const fn is_flag_confirmed(&self) -> bool {
         self.flag & FLAG_CONFIRMED != 0

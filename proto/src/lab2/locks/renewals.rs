@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{LockState, LocksPurpose};
+use ring_codec::lab2::{LockState, LocksPurpose, Token};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::frames::{LocksFrame, ReceivedLocks};
@@ -26,6 +26,8 @@ pub(super) struct Renewals {
     serial: u64,
     /// The serial numbers and times of the last renewals.
     sent: VecDeque<(u64, Instant)>,
+    /// For each side, the token that this node knew when it sent a renewal that no owner has answered yet.
+    missed: [Option<Token>; 2],
     /// Renewals that this owner may not answer yet. If the token leaves earlier, the renewals wait for the next tenure.
     unanswered: Vec<Renewal>,
     /// The time at which an owner next looks for silent members, for each side.
@@ -60,6 +62,19 @@ impl Renewals {
         let last = self.sent.back().map(|&(_, at)| at + pause);
         let due = last.map_or(now, |last| last.max(now));
         self.next = Some(self.next.map_or(due, |next| next.min(due)));
+    }
+
+    /// Makes a renewal due if the token has moved on, and its earlier owner has not answered the last renewal. That owner
+    /// may be a version without named locks. If the renewals always reached this owner, the leases would end.
+    pub(super) fn follow_token(&mut self, known: Token, now: Instant, pause: Duration) {
+        if self.missed.iter().flatten().any(|token| *token != known) {
+            self.missed = [None, None];
+            self.hasten(now, pause);
+        }
+    }
+
+    pub(super) fn note_answered(&mut self, side: Side) {
+        self.missed[side as usize] = None;
     }
 
     /// Keeps a renewal until this owner may answer it. A later renewal of the same member replaces it.
@@ -131,6 +146,7 @@ impl Locks {
             ..self.frame(locks, LocksPurpose::Renew, side)
         };
         self.send(locks, MacAddr::BROADCAST, frame, &[]);
+        self.renewals.missed[side as usize] = locks.tenure.known;
         self.serve_renewal(
             locks,
             Renewal {
@@ -344,9 +360,11 @@ impl Renewals {
             // A serial number is only compared with the numbers in `sent`.
             serial,
             sent,
+            missed,
             unanswered,
             next_checks,
         } = self;
+        missed.hash(writer);
         let now = writer.now;
         let checks = next_checks.map(|it| it.map(|at| at.since(now)));
         (next.map(|at| at.since(now)), checks).hash(writer);

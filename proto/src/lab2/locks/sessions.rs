@@ -342,8 +342,18 @@ impl Locks {
         };
         let record = table.get(session.key(me)).copied();
         let was_known = std::mem::replace(&mut session.is_known, record.is_some());
+        let is_excluded = record.is_some_and(|own| {
+            session.side() == Side::Quorum && {
+                // An owner that did not know this record may have granted a lock of a lower grade.
+                let mut lower = self.others.held(session.request.name);
+                lower.any(|other| own.excludes(other))
+            }
+        });
         match record {
-            Some(record) if record.is_held() => self.try_grant(locks, id, record.fence),
+            Some(record) if record.is_held() && !is_excluded => {
+                self.try_grant(locks, id, record.fence);
+            }
+            Some(record) if record.is_held() => {}
             Some(_) if session.granted.is_some() && session.side() == Side::Others => {
                 // An older table of another member replaced the record, so this node claims its lock.
                 session.is_known = false;
@@ -495,6 +505,7 @@ impl Locks {
     pub(super) fn extend_leases(&mut self, locks: &LocksContext<'_>, side: Side, sent: Instant) {
         let me = locks.me();
         self.sessions.renewals += 1;
+        self.renewals.note_answered(side);
         for session in self.sessions.open.values_mut() {
             if session.side() == side && session.is_known && !session.is_lost {
                 session.lease_from = session.lease_from.max(sent);

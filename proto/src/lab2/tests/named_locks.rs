@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::lab2::{Kind, LockMode, LocksPurpose, Message, Token};
 
 use super::network::Network;
-use super::notation::{TAKE_TIMEOUT, WAITER_TIMEOUT, constants, ms, token};
+use super::notation::{TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, ms, token};
 use super::rig::Rig;
 use crate::lab2::{
     Command, Constants, FOREVER, Grade, Lab2, LockName, LockProgram, LockRequest, LockView, State,
@@ -414,6 +414,33 @@ fn a_second_copy_of_a_part_causes_no_second_question() {
     assert_eq!(questions(part(0, 99)), 0);
     assert_eq!(questions(part(100, 199)), 1);
     assert_eq!(questions(part(0, 99)), 0);
+}
+
+#[test]
+fn a_renewal_that_an_owner_did_not_answer_is_sent_to_the_next_owner() {
+    let mut node = Rig::owner_with(Constants {
+        idle_hold: FOREVER,
+        ..constants()
+    });
+    node.pass_time(2 * WAITER_TIMEOUT);
+    node.command(exclusive(1, "backup", Grade::Alone));
+    node.pass_time(WAITER_TIMEOUT);
+    assert!(node.machine.lock_lease_end(1).is_some());
+    let said = node.hear_all(7, Message::WantToken);
+    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n7"]);
+    node.hear_all(7, here(token(12)));
+    assert_eq!(node.state(), State::Waiter);
+    let is_renewal = |line: &&String| line.starts_with("LOCKS Renew ");
+    let renewals = |said: Vec<String>| said.iter().filter(is_renewal).count();
+    assert_eq!(renewals(node.pass_time(WAITER_TIMEOUT / 2)), 1);
+    let mut after = |owner, progress| {
+        let mut said = node.hear_all(owner, here(token(progress)));
+        said.extend(node.pass_time(TAKE_TIMEOUT / 4));
+        renewals(said)
+    };
+    assert_eq!(after(7, 12), 0, "the owner may still answer");
+    assert_eq!(after(3, 13), 1);
+    assert_eq!(after(7, 14), 1);
 }
 
 #[test]
