@@ -32,6 +32,7 @@ impl Locks {
             self.chain = Some(same.unwrap_or((known, locks.now())));
             let pause = locks.take_timeout() / 4;
             self.renewals.follow_token(known, locks.now(), pause);
+            self.claim_in_new_chain(locks, known);
         }
     }
 

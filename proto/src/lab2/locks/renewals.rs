@@ -64,8 +64,8 @@ impl Renewals {
         self.next = Some(self.next.map_or(due, |next| next.min(due)));
     }
 
-    /// Makes a renewal due if the token has moved on, and its earlier owner has not answered the last renewal. That owner
-    /// may be a version without named locks. If the renewals always reached this owner, the leases would end.
+    /// Makes a renewal due if the token has moved on before its owner answered the last renewal. That owner may be a
+    /// version without named locks. If the renewals always reached this owner, the leases would end.
     pub(super) fn follow_token(&mut self, known: Token, now: Instant, pause: Duration) {
         if self.missed.iter().flatten().any(|token| *token != known) {
             self.missed = [None, None];
@@ -169,6 +169,10 @@ impl Locks {
             return;
         }
         self.heard.insert(from, locks.now());
+        // A node that has just started must know the locks of grade quorum, before it grants locks of lower grades.
+        if side == Side::Quorum && self.quorum.version().is_none() && frame.digest != 0 {
+            self.ask(locks, from, side);
+        }
         self.serve_renewal(
             locks,
             Renewal {

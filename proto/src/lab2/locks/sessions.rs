@@ -24,6 +24,8 @@ pub(super) struct Sessions {
     requests_from: Option<Instant>,
     /// No lease counts from an earlier time. It is `None` if no session has a lease.
     leases_from: Option<Instant>,
+    /// The last chain of tokens in which this node claimed its locks of lower grades.
+    claimed_in: Option<Token>,
     /// The number of times at which leases were renewed.
     renewals: u64,
 }
@@ -303,6 +305,24 @@ impl Locks {
         self.send(locks, MacAddr::BROADCAST, frame, &[record]);
     }
 
+    /// Claims all locks of lower grades from the owners of a new chain. Such an owner may not have the records of these
+    /// locks, and it does not tell its table while it waits for claims.
+    pub(super) fn claim_in_new_chain(&mut self, locks: &LocksContext<'_>, known: Token) {
+        let is_new = |claimed: Token| !claimed.same_chain(&known);
+        if locks.tenure.held.is_some() || !self.sessions.claimed_in.is_none_or(is_new) {
+            return;
+        }
+        self.sessions.claimed_in = Some(known);
+        let open = self.sessions.open.values();
+        let held = open.filter(|it| it.granted.is_some() && !it.is_lost);
+        let held = held.filter(|it| it.side() == Side::Others);
+        let claims = held.map(|it| it.record(locks.me())).collect::<Vec<_>>();
+        if !claims.is_empty() {
+            let frame = self.frame(locks, LocksPurpose::Request, Side::Others);
+            self.send(locks, MacAddr::BROADCAST, frame, &claims);
+        }
+    }
+
     /// Compares all sessions with this node's copy of the tables.
     pub(super) fn review_sessions(&mut self, locks: &LocksContext<'_>) {
         let ids = self.sessions.open.keys().copied().collect::<Vec<_>>();
@@ -529,12 +549,16 @@ impl Sessions {
             releases,
             requests_from,
             leases_from,
+            claimed_in,
             // The number is for the driver.
             renewals: _,
         } = self;
         let now = writer.now;
         requests_from.map(|at| at.since(now)).hash(writer);
         leases_from.map(|at| now.since(at)).hash(writer);
+        claimed_in
+            .map(|token| (token.author, token.number))
+            .hash(writer);
         let repeats = |it: &Repeats| (it.count, it.next.since(now));
         open.len().hash(writer);
         for session in open.values() {

@@ -73,6 +73,8 @@ schedules! {
     an_owner_without_room_for_questions_asks_no_giver,
     a_lock_of_quorum_waits_for_the_table_of_lower_grades,
     a_lock_of_quorum_waits_for_a_lower_lock_of_an_owner_that_did_not_know_it,
+    a_started_node_learns_the_locks_of_quorum_before_it_grants_lower_locks,
+    a_holder_claims_its_lock_from_the_owner_of_a_new_chain,
     a_taker_that_has_just_started_learns_the_locks_of_its_giver,
     a_lock_that_was_removed_is_confirmed_again_before_it_counts,
     a_lock_has_a_stronger_fencing_token_after_a_majority_restarted,
