@@ -21,6 +21,7 @@ mod lock;
 mod message;
 mod name;
 mod raw_json;
+mod right;
 mod status;
 mod text;
 
@@ -34,14 +35,18 @@ pub use lock::{BootClock, Grant, LABEL_LEN_MAX, LockRequest, Loss, Refusal, Rene
 pub use message::{
     NoRequest, PROTOCOL_VERSION, Pending, Reply, Request, SystemRequest, TokenData, Version,
 };
-pub use name::NodeName;
+pub use name::{NodeName, monitor_socket_path};
 pub use raw_json::RawJson;
+pub use right::Right;
 pub use status::{NodeStatus, Percentiles};
 pub use text::escape_control_characters;
 
 /// The directory that contains the control sockets of Lab2's nodes. The user who runs the service has the same name as
 /// this directory.
 pub const CONTROL_DIR: &str = "/run/ringd";
+
+/// The group whose members may use the monitor sockets of all daemons.
+pub const MONITOR_GROUP: &str = "ringd-monitor";
 
 /// Returns the directory that contains the control sockets of a system's nodes. The user who runs the service has the
 /// same name as this directory.

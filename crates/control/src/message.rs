@@ -6,9 +6,10 @@ use std::fmt::Debug;
 use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use strum::{EnumIter, IntoEnumIterator};
 
 use super::{
-    EventMessage, Grant, LockRequest, Loss, NodeStatus, RawJson, Refusal, Renewal, Snapshot,
+    EventMessage, Grant, LockRequest, Loss, NodeStatus, RawJson, Refusal, Renewal, Right, Snapshot,
 };
 
 /// The version of this protocol.
@@ -23,6 +24,9 @@ pub trait SystemRequest: Debug + Serialize + DeserializeOwned {
     /// Whether the daemon may execute the request only while the client waits for the answer
     /// ([`Request::needs_its_client`]).
     fn needs_its_client(&self) -> bool;
+
+    /// Returns the right that a client needs for the request ([`Request::right`]).
+    fn right(&self) -> Right;
 }
 
 /// A request that does not exist in the node's system. The request was meant for a different system, so the node
@@ -38,10 +42,14 @@ impl SystemRequest for NoRequest {
     fn needs_its_client(&self) -> bool {
         false
     }
+
+    fn right(&self) -> Right {
+        Right::Act
+    }
 }
 
 /// A request: `{"request":"status"}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, EnumIter)]
 #[serde(
     remote = "Self",
     tag = "request",
@@ -88,6 +96,7 @@ pub enum Request<O: SystemRequest> {
     },
     /// A request that is specific to this system.
     #[serde(skip)]
+    #[strum(disabled)]
     System(O),
 }
 
@@ -110,6 +119,23 @@ impl<O: SystemRequest> Request<O> {
             | Self::Watch { .. } => false,
             Self::System(own) => own.needs_its_client(),
         }
+    }
+
+    /// Returns the right that a client needs for the request.
+    pub fn right(&self) -> Right {
+        match self {
+            // The data are no secret: they travel in frames that each machine of the segment can read.
+            Self::Version | Self::Status | Self::DataGet | Self::Watch { .. } => Right::Read,
+            Self::Lock(_) | Self::Bind | Self::Unlock { .. } | Self::DataSet { .. } => Right::Act,
+            Self::System(own) => own.right(),
+        }
+    }
+}
+
+impl<O: SystemRequest + IntoEnumIterator> Request<O> {
+    /// Returns one example of each request.
+    pub fn examples() -> impl Iterator<Item = Self> {
+        Self::iter().chain(O::iter().map(Self::System))
     }
 }
 
@@ -214,7 +240,10 @@ mod tests {
     use serde::{Deserialize, Serialize};
 
     use super::{COMMON, NoRequest, Request, SystemRequest};
-    use crate::LockRequest;
+    use crate::jitterbug::JitterbugRequest;
+    use crate::lab2::RingRequest;
+    use crate::{LockRequest, Right};
+    use strum::IntoEnumIterator;
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(tag = "request", rename_all = "snake_case")]
@@ -227,6 +256,10 @@ mod tests {
 
         fn needs_its_client(&self) -> bool {
             true
+        }
+
+        fn right(&self) -> Right {
+            Right::Act
         }
     }
 
@@ -272,6 +305,22 @@ mod tests {
         assert_eq!(read(line), Ok(own));
         let refused = read::<NoRequest>(line).expect("it is a request");
         assert!(matches!(refused, Request::System(_)), "{refused:?}");
+    }
+
+    fn reading<O: SystemRequest + IntoEnumIterator>() -> Vec<String> {
+        let all = Request::<O>::examples().filter(|it| it.right() == Right::Read);
+        let lines = all.map(|it| serde_json::to_value(it).expect("it is JSON"));
+        let names = lines.map(|it| it["request"].as_str().expect("a name").to_owned());
+        names.collect()
+    }
+
+    #[test]
+    fn only_requests_that_change_nothing_need_no_right_to_act() {
+        let expected = ["version", "status", "data_get", "watch", "locks"];
+        assert_eq!(reading::<RingRequest>(), expected);
+        assert_eq!(reading::<JitterbugRequest>(), expected);
+        let unknown = read::<NoRequest>(r#"{"request":"dance"}"#).expect("it is a request");
+        assert_eq!(unknown.right(), Right::Act);
     }
 
     #[test]

@@ -1,7 +1,21 @@
 //! The name of a node on its machine.
 
+use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+
+/// The end of the name of each control socket.
+const CONTROL_SUFFIX: &str = ".sock";
+/// The end of the name of each monitor socket. Programs that look for control sockets skip this name.
+const MONITOR_SUFFIX: &str = ".monitor";
+
+/// Returns the path of the monitor socket of the daemon whose control socket has this path.
+pub fn monitor_socket_path(control: &Path) -> PathBuf {
+    let path = control.as_os_str().as_bytes();
+    let stem = path.strip_suffix(CONTROL_SUFFIX.as_bytes()).unwrap_or(path);
+    OsString::from_vec([stem, MONITOR_SUFFIX.as_bytes()].concat()).into()
+}
 
 /// The name of a node on this machine. The names of the node's files contain this text. A node of Lab2 has the name of
 /// its ring. For a node of any other system, [`of_system`](Self::of_system) returns the name.
@@ -22,14 +36,16 @@ impl NodeName {
 
     /// Returns the path of the control socket in `directory`.
     pub fn socket_path(&self, directory: &Path) -> PathBuf {
-        directory.join(format!("{}.sock", self.0))
+        directory.join(format!("{}{CONTROL_SUFFIX}", self.0))
     }
 
-    /// Returns the name of the node whose control socket has this path. Returns `None` if the path is not the path of a
-    /// control socket.
+    /// Returns the name of the node whose control socket or monitor socket has this path. Returns `None` if the path is
+    /// not the path of such a socket.
     pub fn from_socket_path(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.strip_suffix(".sock")?;
-        Some(Self(name.to_owned()))
+        let name = path.file_name()?.to_str()?;
+        let stem = name.strip_suffix(CONTROL_SUFFIX);
+        let stem = stem.or_else(|| name.strip_suffix(MONITOR_SUFFIX))?;
+        Some(Self(stem.to_owned()))
     }
 
     /// Returns the path of the state file in `directory`.
@@ -48,7 +64,7 @@ impl fmt::Display for NodeName {
 mod tests {
     use std::path::Path;
 
-    use super::NodeName;
+    use super::{NodeName, monitor_socket_path};
 
     #[test]
     fn the_name_of_a_node_begins_with_its_system() {
@@ -56,6 +72,20 @@ mod tests {
         let socket = name.socket_path(directory);
         assert_eq!(socket, Path::new("/run/ringd/note-7.sock"));
         assert_eq!(NodeName::from_socket_path(&socket), Some(name));
+    }
+
+    #[test]
+    fn the_monitor_socket_has_the_name_of_its_node() {
+        for (control, monitor) in [
+            ("/run/ringd/eth0.sock", "/run/ringd/eth0.monitor"),
+            ("/run/ringd/eth0.100.sock", "/run/ringd/eth0.100.monitor"),
+            ("control", "control.monitor"),
+        ] {
+            let (control, found) = (Path::new(control), monitor_socket_path(Path::new(control)));
+            assert_eq!(found, Path::new(monitor));
+            let name = NodeName::from_socket_path(control);
+            assert!(name.is_none() || name == NodeName::from_socket_path(&found));
+        }
     }
 
     #[test]

@@ -2,11 +2,12 @@
 //! only in a Lab2 ring. The node parses such a request only to refuse it with a clear text.
 
 use serde::{Deserialize, Serialize};
+use strum::EnumIter;
 
-use crate::SystemRequest;
+use crate::{Right, SystemRequest};
 
 /// A request to a node: `{"request":"yield"}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, EnumIter)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum JitterbugRequest {
     /// Orders the node to pass the token on to the next node at once.
@@ -37,6 +38,18 @@ impl SystemRequest for JitterbugRequest {
 
     fn needs_its_client(&self) -> bool {
         true
+    }
+
+    fn right(&self) -> Right {
+        match self {
+            Self::Locks => Right::Read,
+            Self::Yield { .. }
+            | Self::NamedLock {}
+            | Self::Once {}
+            | Self::Pause {}
+            | Self::Resume
+            | Self::Forget {} => Right::Act,
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! The requests that are specific to a node of a Lab2 ring.
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{EnumIter, IntoStaticStr};
 
 use super::{Grade, LockRequest, NamedLockRequest};
-use crate::SystemRequest;
+use crate::{Right, SystemRequest};
 
 /// A request to a node of a ring: `{"request":"resume"}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, EnumIter)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum RingRequest {
     /// Requests a named lock for this connection. The connection keeps the lock until `unlock`, or until the connection
@@ -54,6 +54,20 @@ impl SystemRequest for RingRequest {
             | Self::Resume
             | Self::Forget { .. } => true,
             Self::Locks | Self::Ran { .. } | Self::NotRun => false,
+        }
+    }
+
+    fn right(&self) -> Right {
+        match self {
+            Self::Locks => Right::Read,
+            Self::NamedLock(_)
+            | Self::Once(_)
+            | Self::Ran { .. }
+            | Self::NotRun
+            | Self::Yield { .. }
+            | Self::Pause(_)
+            | Self::Resume
+            | Self::Forget { .. } => Right::Act,
         }
     }
 }
