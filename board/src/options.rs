@@ -95,7 +95,7 @@ Exit codes:
   2  Wrong usage, an invalid list, options that cannot work, or a password in
      --database.
   7  The file of the database cannot be used.
-  8  The control socket cannot be made.";
+  8  A socket for ringctl cannot be made.";
 
 /// Run a node of a coordinated ring
 ///
@@ -280,6 +280,8 @@ pub struct Options {
     pub post_rate: usize,
 
     /// Set the control socket for ringctl [default: /run/ringd-board/board-ID.sock]
+    ///
+    /// Next to it, the node creates a socket for programs that only read. Its name ends in .monitor.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::socket::{UnixCredentials, getsockopt};
-use ring_control::{FramingError, LineBuffer, Reply, Request, SystemRequest, to_line};
+use ring_control::{FramingError, LineBuffer, Reply, Request, Right, SystemRequest, to_line};
 use ring_process::passed_descriptors::{self, ClientStream};
 use ring_proto::time::Instant;
 use ring_runtime::net::ancillary;
@@ -36,6 +36,8 @@ pub(crate) enum NextAction {
 pub(crate) struct Connection {
     stream: ClientStream,
     credentials: Option<UnixCredentials>,
+    /// The right that the socket gave to the client.
+    right: Right,
     input: LineBuffer,
     /// Descriptors that came with the incomplete request.
     descriptors: Vec<OwnedFd>,
@@ -55,13 +57,14 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(stream: UnixStream, now: Instant) -> io::Result<Self> {
+    pub(crate) fn new(stream: UnixStream, right: Right, now: Instant) -> io::Result<Self> {
         let credentials = getsockopt(&stream, PeerCredentials).ok();
         let stream = ClientStream::new(stream, user_id(credentials));
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
             credentials,
+            right,
             input: LineBuffer::new(),
             descriptors: Vec::new(),
             accepts_descriptors: false,
@@ -76,6 +79,10 @@ impl Connection {
 
     pub(crate) fn stream(&self) -> &UnixStream {
         &self.stream
+    }
+
+    pub(crate) const fn right(&self) -> Right {
+        self.right
     }
 
     /// Returns the client's process and user, if the kernel knows them.

@@ -3,13 +3,18 @@
 use ring_process::descriptors::raise_limit;
 use tracing::warn;
 
+use super::server::ClientLimits;
 use crate::observe::events;
 
-/// Maximum number of clients, however many descriptors the process has.
+/// Maximum number of clients of the control socket, however many descriptors the process has.
 const CLIENTS_MAX: u64 = 512;
 /// Number of descriptors per client: its connection, two descriptors from the client, and two that will replace these
 /// descriptors.
 const DESCRIPTORS_PER_CLIENT: u64 = 5;
+/// Maximum number of clients of the monitor socket. Each of them needs one descriptor.
+const MONITORS_MAX: u64 = 64;
+/// Divisor of the descriptors for clients. At most this share is for clients of the monitor socket.
+const MONITOR_SHARE_DIVISOR: u64 = 8;
 /// Number of descriptors for all other uses. The daemon needs these descriptors for the interface, a new interface that
 /// replaces it, the log, the state file, and a running hook. The daemon also needs some of these descriptors for the
 /// life lines of past holders, and for descriptors that take long to close.
@@ -20,23 +25,41 @@ const OTHER_DESCRIPTORS: u64 = 72;
 pub(crate) struct DescriptorBudget {
     limit: u64,
     clients: u64,
+    monitors: u64,
 }
 
 impl DescriptorBudget {
     /// Raises the process's limit of descriptors to the number that the process needs, or as far as the system allows.
     pub(crate) fn raise_limit_for_clients() -> Self {
-        let limit = raise_limit(OTHER_DESCRIPTORS + CLIENTS_MAX * DESCRIPTORS_PER_CLIENT);
-        let clients = clients(limit);
-        Self { limit, clients }
+        let limit =
+            raise_limit(OTHER_DESCRIPTORS + MONITORS_MAX + CLIENTS_MAX * DESCRIPTORS_PER_CLIENT);
+        Self::new(limit)
     }
 
-    pub(crate) fn clients(self) -> usize {
-        usize::try_from(self.clients).unwrap_or(usize::MAX)
+    /// Divides the descriptors. Each socket has at least one client, so that the daemon can answer that a client must
+    /// try again.
+    fn new(limit: u64) -> Self {
+        let spare = limit.saturating_sub(OTHER_DESCRIPTORS);
+        let monitors = (spare / MONITOR_SHARE_DIVISOR).clamp(1, MONITORS_MAX);
+        let for_clients = spare.saturating_sub(monitors);
+        Self {
+            limit,
+            clients: (for_clients / DESCRIPTORS_PER_CLIENT).clamp(1, CLIENTS_MAX),
+            monitors,
+        }
+    }
+
+    pub(crate) fn clients(self) -> ClientLimits {
+        let count = |count| usize::try_from(count).unwrap_or(usize::MAX);
+        ClientLimits {
+            control: count(self.clients),
+            monitor: count(self.monitors),
+        }
     }
 
     /// Logs a warning if the limit allows only few clients.
     pub(crate) fn log_limit(self) {
-        let Self { limit, clients } = self;
+        let Self { limit, clients, .. } = self;
         if clients < CLIENTS_MAX {
             warn!(
                 event = events::FD_LIMIT_LOW,
@@ -49,19 +72,19 @@ impl DescriptorBudget {
     }
 }
 
-/// Returns the number of clients that a limit of descriptors allows. The number is at least one, so that the daemon can
-/// answer that a client must try again.
-fn clients(limit: u64) -> u64 {
-    (limit.saturating_sub(OTHER_DESCRIPTORS) / DESCRIPTORS_PER_CLIENT).clamp(1, CLIENTS_MAX)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::clients;
+    use super::DescriptorBudget;
 
     #[test]
     fn clients_get_the_descriptors_that_the_ring_leaves() {
         let limits = [16, 96, 1024, 4096, u64::MAX];
-        assert_eq!(limits.map(clients), [1, 4, 190, 512, 512]);
+        let clients = limits.map(|limit| {
+            let DescriptorBudget {
+                clients, monitors, ..
+            } = DescriptorBudget::new(limit);
+            (clients, monitors)
+        });
+        assert_eq!(clients, [(1, 1), (4, 3), (177, 64), (512, 64), (512, 64)]);
     }
 }

@@ -1,4 +1,4 @@
-//! Makes the file of the control socket, and removes the file at the end.
+//! Makes the file of a socket, and removes the file at the end.
 //!
 //! The directory of this file may belong to another user, who can change its contents at any time. So this module opens
 //! the directory once. Later steps do not use the path, because the path may then lead to a different directory. This
@@ -13,15 +13,15 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, open};
+use nix::fcntl::{AtFlags, OFlag, open, openat};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, listen, socket,
 };
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat};
-use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+use nix::unistd::{Gid, UnlinkatFlags, geteuid, unlinkat};
 use ring_process::{private_files, runtime_directory};
 
-use super::Error;
+use super::{Error, group_access};
 
 /// The kernel's list of Unix sockets in the thread's network namespace.
 const SOCKET_LIST: &str = "/proc/thread-self/net/unix";
@@ -62,6 +62,16 @@ impl Endpoint {
             entry,
             file: identity(&found),
         })
+    }
+
+    /// Lets the members of a group connect, in addition to the members of the file's group.
+    pub(crate) fn admit_group(&self, group: Gid) -> io::Result<()> {
+        // Another user may replace the file at any time. So the open file is checked, and not the path.
+        let file = self.entry.open_file()?;
+        if identity(&fstat(&file)?) != self.file {
+            return Err(directory_changed());
+        }
+        group_access::admit(file, group)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -119,6 +129,13 @@ impl DirectoryEntry {
             Err(Errno::ENOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Opens the file only as a place: neither its contents nor its listener are used.
+    fn open_file(&self) -> io::Result<OwnedFd> {
+        let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let name = self.name.as_os_str();
+        Ok(openat(&self.directory, name, flags, Mode::empty())?)
     }
 
     /// Whether only this user and root can make files in the directory.
@@ -227,9 +244,10 @@ mod tests {
     use crate::Error;
     use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
+    use nix::unistd::{Gid, getegid};
     use std::fs::{self, Permissions};
     use std::os::fd::AsRawFd;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     use std::path::Path;
 
     /// Makes a stale socket file from a socket that never listened. A socket that listened before is unsuitable.
@@ -253,6 +271,22 @@ mod tests {
         assert_eq!(mode(path.parent().unwrap()), 0o755);
         drop(endpoint);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_group_is_admitted_only_to_the_file_of_the_socket() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("eth0.sock");
+        let endpoint = Endpoint::bind(&path).unwrap();
+        // This process need not be a member of the group.
+        let group = Gid::from_raw(4242);
+        endpoint.admit_group(group).unwrap();
+        let found = fs::metadata(&path).unwrap();
+        assert_eq!((found.gid(), mode(&path)), (getegid().as_raw(), 0o660));
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "theirs").unwrap();
+        let error = endpoint.admit_group(group).unwrap_err();
+        assert!(error.to_string().contains("has changed"), "{error}");
     }
 
     #[test]

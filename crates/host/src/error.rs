@@ -23,8 +23,8 @@ pub enum Error {
     /// An error of the system that the daemon runs.
     #[error("{0}")]
     OfSystem(Box<dyn SystemError>),
-    /// The control socket cannot be made.
-    #[error("cannot make the control socket {}: {source}; choose another path with --control PATH",
+    /// The control socket or the monitor socket cannot be made.
+    #[error("cannot make the socket {}: {source}; choose another path with --control PATH",
         path.display())]
     Control {
         /// Path of the socket, or of its directory.
@@ -32,9 +32,9 @@ pub enum Error {
         /// Error of the system call.
         source: io::Error,
     },
-    /// A different process listens at the control socket's path.
+    /// A different process listens at the socket's path.
     #[error(
-        "cannot make the control socket {}: another process uses it; choose another path with --control PATH",
+        "cannot make the socket {}: another process uses it; choose another path with --control PATH",
         path.display()
     )]
     ControlInUse {

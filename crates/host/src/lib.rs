@@ -9,6 +9,7 @@ mod connection;
 mod descriptor_budget;
 mod endpoint;
 mod error;
+mod group_access;
 mod history;
 pub mod hooks;
 mod jobs;

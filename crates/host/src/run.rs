@@ -53,10 +53,10 @@ pub struct Host {
 }
 
 impl Host {
-    /// Makes the control socket, starts to catch signals and starts the log.
+    /// Makes the control socket and the monitor socket, starts to catch signals and starts the log.
     ///
     /// # Errors
-    /// Fails if the socket cannot be made. Also fails if a system call fails that always succeeds on a healthy system.
+    /// Fails if a socket cannot be made. Also fails if a system call fails that always succeeds on a healthy system.
     pub fn start(
         program: Program,
         control: &Path,
@@ -444,7 +444,7 @@ impl<S: System> Daemon<S> {
     fn do_housekeeping(&mut self, now: Now) {
         if self.loop_health.take_due_check(now.monotonic) {
             self.loop_health.report_lost_lines(self.log.lost_lines());
-            self.server.check_socket();
+            self.server.check_sockets();
             self.system.on_second(now);
         }
         let now = now.monotonic;

@@ -57,7 +57,7 @@ and --control.
     "  5  no permission to use the server's port (below 1024, CAP_NET_BIND_SERVICE is needed)\n",
     "  6  the server's address is in use\n",
     "  7  the state directory or file cannot be used, or another ringd uses it\n",
-    "  8  the control socket cannot be made\n",
+    "  8  a socket for ringctl cannot be made\n",
     "  9  the state file was written by a newer ringd, belongs to another user, or is\n",
     "     not a state file"
 );
@@ -173,6 +173,8 @@ pub struct Options {
     /// Create the socket for ringctl at this path
     ///
     /// The default is /run/ringd-ftn/ftn-N.sock.
+    ///
+    /// Next to it, the daemon creates a socket for programs that only read. Its name ends in .monitor.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 

@@ -76,7 +76,7 @@ nodes that differ. A node stores nothing: after a restart, it has no data until 
     "  3  no such interface, without --wait-for-interface\n",
     "  5  no permission to use the ports (below 1024, CAP_NET_BIND_SERVICE is needed)\n",
     "  6  a port is in use, by another ringd jitterbug or some other program\n",
-    "  8  the control socket cannot be made"
+    "  8  a socket for ringctl cannot be made"
 );
 
 /// Run a node of a Jitterbug ring
@@ -228,6 +228,8 @@ pub struct Options {
     /// Create the socket for ringctl at this path
     ///
     /// The default is /run/ringd-jitterbug/jitterbug-IFACE.sock.
+    ///
+    /// Next to it, the daemon creates a socket for programs that only read. Its name ends in .monitor.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 

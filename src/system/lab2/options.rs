@@ -72,7 +72,7 @@ constants; only --idle-hold may differ. If an option is given twice, the last va
     "  5  no permission for packet sockets (CAP_NET_RAW)\n",
     "  6  another ringd runs on the interface\n",
     "  7  the state directory or file cannot be used\n",
-    "  8  the control socket cannot be made\n",
+    "  8  a socket for ringctl cannot be made\n",
     "  9  a state file was written by a newer ringd, belongs to another user, or is not\n",
     "     a state file"
 );
@@ -237,6 +237,8 @@ pub struct Options {
     /// Create the socket for ringctl at this path
     ///
     /// The default is /run/ringd/IFACE.sock, or /run/ringd/IFACE:TYPE.sock if --ethertype is not the default.
+    ///
+    /// Next to it, the daemon creates a socket for programs that only read. Its name ends in .monitor.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 

@@ -126,9 +126,7 @@ fn a_daemon_without_descriptors_uses_little_cpu_and_serves_again_later() -> Resu
     let free = first_free()?;
     limit(free)?;
     let client = connect_watcher(&limited)?;
-    limited.wait_for_line(WAIT_LIMIT, |line| {
-        line.contains("clients of the control socket have to wait")
-    })?;
+    limited.wait_for_line(WAIT_LIMIT, |line| line.contains("clients have to wait"))?;
     check_rests(&limited, &segment)?;
     // The link comes back while no descriptor is left for its socket.
     segment.node(0).ns().ip("link set eth0 down\n")?;

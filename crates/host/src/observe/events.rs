@@ -45,7 +45,7 @@ macro_rules! log_events {
 log_events! {
     pub EVENTS:
     ACCEPT_FAILED "accept_failed" [WARN] []
-        "the control socket accepts no client, for example because too many files are open; the daemon retries";
+        "the daemon accepts no client, for example because too many files are open; the daemon retries";
     BIND_FAILED "bind_failed" [WARN] ["address"]
         "the daemon cannot use its UDP address, and retries";
     CLOCK_RATE "clock_rate" [WARN] []
@@ -55,11 +55,11 @@ log_events! {
     CLOCK_UNKNOWN "clock_unknown" [WARN] []
         "the daemon cannot find the clock of leases, so a ringctl in another time namespace cannot take a lock";
     CONTROL_SOCKET_MISSING "control_socket_missing" [WARN] []
-        "the control socket was removed, and the daemon cannot make it again";
+        "the control socket or the monitor socket was removed, and the daemon cannot make it again";
     CONTROL_SOCKET_RECREATED "control_socket_recreated" [WARN] []
-        "the control socket was removed or replaced, and the daemon has made it again";
+        "the control socket or the monitor socket was removed or replaced, and the daemon has made it again";
     FD_LIMIT_LOW "fd_limit_low" [WARN] ["limit" "clients"]
-        "the limit of open files permits only few clients of the control socket";
+        "the limit of open files permits only few clients";
     HOLDER_NOT_ENDED "holder_not_ended" [WARN] []
         "a program disappeared and did not release its lock, and the daemon cannot end its processes";
     HOOK_FAILED "hook_failed" [WARN] ["hook" "problem"]
@@ -92,6 +92,8 @@ log_events! {
         "log lines are lost because standard output is too slow";
     MOVE_FAILED "move_failed" [WARN] ["address"]
         "the name of this server has a new but unusable address; the server keeps its old address";
+    MONITOR_GROUP_DENIED "monitor_group_denied" [WARN] []
+        "the members of the group ringd-monitor cannot use the monitor socket";
     NICE_DENIED "nice_denied" [DEBUG] []
         "the daemon runs without a raised priority";
     NOTIFY_FAILED "notify_failed" [DEBUG] []

@@ -1,8 +1,13 @@
-//! The server of the control socket. Clients can neither delay the loop nor use unlimited memory.
+//! The server of the control socket and of the monitor socket. Clients can neither delay the loop nor use unlimited
+//! memory.
+//!
+//! Clients of the monitor socket may only read. The kernel decides who may use which socket. Each socket has separate
+//! places, so clients that only read cannot take the places of programs that hold locks.
 //!
 //! The server's descriptors have a separate poller. For the loop, this poller is a single descriptor. If clients have
 //! used up their share of the time, the loop stops waiting for the poller. Start with [`Server::serve`].
 
+mod socket;
 #[cfg(test)]
 mod tests;
 
@@ -13,19 +18,20 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ring_control::{FramingError, Reply, Request, SystemRequest, to_line};
+use ring_control::{
+    FramingError, Reply, Request, Right, SystemRequest, monitor_socket_path, to_line,
+};
 use ring_process::passed_descriptors;
 use ring_proto::time::Instant;
 use ring_runtime::wait::{Interest, Poller, ReadyDescriptor};
 use tracing::warn;
 
 use super::connection::{Connection, NextAction};
-use super::endpoint::Endpoint;
-use super::last_failure::LastFailure;
 use super::{Error, Program, WorkBudget};
 use crate::observe::RateLimit;
 use crate::observe::events;
 use ring_process::{Client, ClientId};
+use socket::Socket;
 
 /// Maximum number of clients that the server accepts in one round.
 const ACCEPTS_PER_ROUND: usize = 16;
@@ -34,26 +40,33 @@ const ACCEPTS_PER_ROUND: usize = 16;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Interval of the warnings about missing descriptors.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
-/// The listener's key. A client's key is its slot.
-const LISTENER_KEY: u64 = u64::MAX;
+/// The keys of the listeners. A client's key is its slot.
+const CONTROL_KEY: u64 = u64::MAX;
+const MONITOR_KEY: u64 = u64::MAX - 1;
 /// The factor in a client's id. The id is the client's slot, plus this factor times the number of earlier clients.
 const SLOTS_MAX: u64 = 1 << 16;
 
-/// The control socket and its clients.
+/// Maximum numbers of clients. The server sends an error to each further client, and closes that client's connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClientLimits {
+    /// Maximum number of clients of the control socket.
+    pub control: usize,
+    /// Maximum number of clients of the monitor socket.
+    pub monitor: usize,
+}
+
+/// The control socket, the monitor socket, and their clients.
 #[derive(Debug)]
 pub struct Server {
     program: Program,
-    endpoint: Endpoint,
+    sockets: [Socket; 2],
+    /// Answer to a request for which the client's socket gives no right.
+    no_right: Rc<[u8]>,
     poller: Poller,
     clients: Vec<Option<(ClientId, Connection)>>,
-    /// Maximum number of clients. The server sends an error to each further client, and closes that client's
-    /// connection.
-    clients_max: usize,
     /// End of the server's pause; `None` if the server accepts clients now.
     accepts_at: Option<Instant>,
     last_failure: RateLimit,
-    /// Last logged reason why the socket cannot be made again.
-    missing_socket: LastFailure,
     /// Number of all clients since the server's start.
     clients_total: u64,
     /// Disconnected clients that were not yet reported to the system.
@@ -64,25 +77,35 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at `path` for at most `clients_max` clients. Replaces an existing socket if no process listens at it.
+    /// Listens at the control socket `path` and at its monitor socket. Replaces an existing socket if no process
+    /// listens at it.
     ///
     /// # Errors
-    /// Fails if the path cannot be used, or if a different process listens at the path.
-    pub fn listen(program: Program, path: &Path, clients_max: usize) -> Result<Self, Error> {
-        let endpoint = Endpoint::bind(path)?;
+    /// Fails if a path cannot be used, or if a different process listens at a path.
+    pub(crate) fn listen(
+        program: Program,
+        path: &Path,
+        limits: ClientLimits,
+    ) -> Result<Self, Error> {
+        let sockets = [
+            Socket::control(path, CONTROL_KEY, limits.control)?,
+            Socket::monitor(&monitor_socket_path(path), MONITOR_KEY, limits.monitor)?,
+        ];
         let poller = Poller::new().map_err(Error::system("make a poller"))?;
-        poller
-            .add(endpoint.listener(), LISTENER_KEY, Interest::Read)
-            .map_err(Error::system("wait for clients"))?;
+        for socket in &sockets {
+            socket.add_to(&poller, Interest::Read)?;
+        }
         Ok(Self {
             program,
-            endpoint,
+            sockets,
+            no_right: line(&Reply::Error(format!(
+                "this socket only answers questions; use {}, which is for its owner and the members of its group",
+                path.display()
+            ))),
             poller,
             clients: Vec::new(),
-            clients_max,
             accepts_at: None,
             last_failure: RateLimit::new(1, WARNING_INTERVAL),
-            missing_socket: LastFailure::default(),
             clients_total: 0,
             gone: Vec::new(),
             expiry: None,
@@ -97,48 +120,17 @@ impl Server {
         &self.poller
     }
 
-    /// Checks that clients can find the socket. If the socket was removed or replaced, makes it again. Connected
-    /// clients stay connected.
-    pub fn check_socket(&mut self) {
-        if self.endpoint.is_in_place() {
-            return;
-        }
-        let path = self.endpoint.path().display().to_string();
-        match self.listen_again() {
-            Ok(()) => {
-                self.missing_socket.clear();
-                warn!(
-                    event = events::CONTROL_SOCKET_RECREATED,
-                    "the control socket {path} was removed or replaced, and the daemon has made it again; find out \
-                     which program removed it"
-                );
-            }
-            Err(error) => {
-                let text = format!(
-                    "the control socket {path} was removed or replaced, and new clients cannot connect: {error}"
-                );
-                if self.missing_socket.record(&text) {
-                    warn!(event = events::CONTROL_SOCKET_MISSING, "{text}");
-                }
-            }
-        }
-    }
-
-    fn listen_again(&mut self) -> Result<(), Error> {
-        let endpoint = Endpoint::bind(self.endpoint.path())?;
+    /// Checks that clients can find the sockets. Makes a removed or replaced socket again. Connected clients stay
+    /// connected.
+    pub fn check_sockets(&mut self) {
         let interest = if self.accepts_at.is_some() {
             Interest::Nothing
         } else {
             Interest::Read
         };
-        self.poller
-            .add(endpoint.listener(), LISTENER_KEY, interest)
-            .map_err(Error::system("wait for clients"))?;
-        // The listener was added before. An explicit removal is necessary, because other copies of the descriptor may
-        // be open.
-        let _ = self.poller.remove(self.endpoint.listener());
-        self.endpoint = endpoint;
-        Ok(())
+        for socket in &mut self.sockets {
+            socket.check(&self.poller, interest);
+        }
     }
 
     /// Returns the time at which the server may serve clients again; `None` if it may serve them at any time.
@@ -178,10 +170,13 @@ impl Server {
             self.set_listener_interest(Interest::Read);
         }
         let start = clock();
+        let no_right = Rc::clone(&self.no_right);
         let mut status: Option<Rc<[u8]>> = None;
         let mut reply = |peer,
+                         right: Right,
                          request: Result<Request<O>, FramingError>,
                          descriptors: &mut Vec<OwnedFd>| match request {
+            Ok(request) if request.right() > right => Some(Rc::clone(&no_right)),
             Ok(request @ Request::Status) => {
                 if status.is_none() {
                     status = answer(peer, request, descriptors).map(|reply| line(&reply));
@@ -195,14 +190,14 @@ impl Server {
         if self.poller.wait(Some(Duration::ZERO)).is_ok() {
             let ready: Vec<ReadyDescriptor> = self.poller.ready().collect();
             for ReadyDescriptor { key, hangup, .. } in ready {
-                match usize::try_from(key).ok().filter(|_| key != LISTENER_KEY) {
-                    Some(slot) => self.serve_slot(slot, |client, id| {
-                        let peer = client.client(id);
+                match self.sockets.iter().position(|socket| socket.key() == key) {
+                    Some(socket) => self.accept(socket, now),
+                    None => self.serve_slot(slot(key), |client, id| {
+                        let (peer, right) = (client.client(id), client.right());
                         client.serve(now, hangup, |request, descriptors| {
-                            reply(peer, request, descriptors)
+                            reply(peer, right, request, descriptors)
                         })
                     }),
-                    None => self.accept(now),
                 }
             }
         }
@@ -275,14 +270,15 @@ impl Server {
         }
     }
 
-    /// Accepts waiting clients, up to a maximum.
-    fn accept(&mut self, now: Instant) {
+    /// Accepts waiting clients of a socket, up to a maximum.
+    fn accept(&mut self, socket: usize, now: Instant) {
         for _ in 0..ACCEPTS_PER_ROUND {
             if passed_descriptors::is_full() {
                 let why = "too many descriptors are still being closed";
                 return self.pause_accepting(now, &io::Error::other(why));
             }
-            let stream = match self.endpoint.listener().accept() {
+            let socket = &self.sockets[socket];
+            let stream = match socket.endpoint().listener().accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // The client has already disconnected.
@@ -292,11 +288,13 @@ impl Server {
             };
             let free = self.clients.iter().position(Option::is_none);
             let slot = free.unwrap_or(self.clients.len());
-            let Ok(client) = Connection::new(stream, now) else {
+            let Ok(client) = Connection::new(stream, socket.right(), now) else {
                 continue;
             };
-            if slot >= self.clients_max {
-                refuse(self.program, client.stream(), self.clients_max);
+            let clients = self.clients.iter().flatten();
+            let same = clients.filter(|(_, it)| it.right() == socket.right());
+            if same.count() >= socket.clients_max() {
+                refuse(self.program, client.stream(), socket.clients_max());
                 continue;
             }
             let waited_for = self
@@ -322,15 +320,15 @@ impl Server {
         if self.last_failure.allow(now) {
             warn!(
                 event = events::ACCEPT_FAILED,
-                "clients of the control socket have to wait: {error}; the daemon retries every {ACCEPT_PAUSE:?}"
+                "clients have to wait: {error}; the daemon retries every {ACCEPT_PAUSE:?}"
             );
         }
     }
 
     fn set_listener_interest(&self, interest: Interest) {
-        let listener = self.endpoint.listener();
-        // The listener was added to the poller, so this cannot fail.
-        let _ = self.poller.modify(listener, LISTENER_KEY, interest);
+        for socket in &self.sockets {
+            socket.set_interest(&self.poller, interest);
+        }
     }
 
     fn expire(&mut self, now: Instant) {
@@ -361,7 +359,7 @@ fn slot(client: ClientId) -> usize {
     usize::try_from(client % SLOTS_MAX).unwrap_or(usize::MAX)
 }
 
-/// Refuses a client because there are too many clients. Sends the reply if this is possible without waiting.
+/// Refuses a client because its socket has too many clients. Sends the reply if this is possible without waiting.
 fn refuse(program: Program, mut stream: &UnixStream, clients_max: usize) {
     let reply = Reply::Error(format!(
         "{program} already serves {clients_max} clients; try again later"

@@ -1,20 +1,23 @@
-use ring_control::{Grant, NoRequest, REQUEST_LEN_MAX, Reply};
+use ring_control::{Grant, NoRequest, REQUEST_LEN_MAX, Reply, monitor_socket_path};
 use ring_proto::time::Instant;
 use ring_runtime::net::ancillary;
 
-use super::{ACCEPTS_PER_ROUND, Program, Server};
+use super::{ACCEPTS_PER_ROUND, ClientLimits, Program, Server};
 use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
+
+mod monitor;
 
 type Request = ring_control::Request<NoRequest>;
 
 const MAX_CLIENTS: usize = 64;
+const MAX_MONITORS: usize = 3;
 /// A number of bytes that a socket cannot take while its peer does not read.
 const LONG_REPLY_LEN: usize = 400_000;
 const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
@@ -36,7 +39,15 @@ impl Rig {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("eth0.sock");
         Self {
-            server: Server::listen(Program("ringd"), &path, MAX_CLIENTS).unwrap(),
+            server: Server::listen(
+                Program("ringd"),
+                &path,
+                ClientLimits {
+                    control: MAX_CLIENTS,
+                    monitor: MAX_MONITORS,
+                },
+            )
+            .unwrap(),
             path,
             now: Cell::new(Instant::from_nanos(1_000_000_000_000)),
             answers: 0,
@@ -46,7 +57,15 @@ impl Rig {
     }
 
     fn connect(&self) -> UnixStream {
-        let client = UnixStream::connect(&self.path).unwrap();
+        Self::connect_to(&self.path)
+    }
+
+    fn connect_monitor(&self) -> UnixStream {
+        Self::connect_to(&monitor_socket_path(&self.path))
+    }
+
+    fn connect_to(path: &Path) -> UnixStream {
+        let client = UnixStream::connect(path).unwrap();
         client.set_nonblocking(true).unwrap();
         client
     }
@@ -121,8 +140,8 @@ fn a_removed_socket_is_made_again_and_its_clients_stay() {
     rig.run_rounds(2);
     for _ in 0..2 {
         std::fs::remove_file(&rig.path).unwrap();
-        rig.server.check_socket();
-        rig.server.check_socket();
+        rig.server.check_sockets();
+        rig.server.check_sockets();
         let mut after = rig.connect();
         for client in [&mut before, &mut after] {
             client.write_all(STATUS).unwrap();
@@ -137,10 +156,10 @@ fn a_file_that_replaced_the_socket_is_kept() {
     let mut rig = Rig::new("fine");
     std::fs::remove_file(&rig.path).unwrap();
     std::fs::write(&rig.path, "theirs").unwrap();
-    rig.server.check_socket();
+    rig.server.check_sockets();
     assert_eq!(std::fs::read(&rig.path).unwrap(), b"theirs");
     std::fs::remove_file(&rig.path).unwrap();
-    rig.server.check_socket();
+    rig.server.check_sockets();
     rig.connect();
 }
 
