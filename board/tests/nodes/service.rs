@@ -2,7 +2,8 @@
 //! systemd.
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Container, Layout, Test, WAIT_LIMIT, tests};
+use ring_control::NoRequest;
+use ring_segment::{Container, Layout, Test, WAIT_LIMIT, check_rights, tests};
 use serde_json::Value;
 
 use super::test_ring::binaries;
@@ -54,6 +55,10 @@ fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()>
         ensure!(u64::from_str_radix(field(set)?, 16)? == 0, "{status}");
     }
     ensure!(!field("Uid:")?.split_whitespace().any(|uid| uid == "0"));
+
+    container.sh("install -m 644 systemd/ringd-exporter@.service /etc/systemd/system/")?;
+    container.run(&["systemctl", "daemon-reload"])?;
+    check_rights::<NoRequest>(&container, "/run/ringd-board/board-1.sock", &[])?;
 
     container.run(&["systemctl", "stop", UNIT])?;
     ensure!(container.show(UNIT, "Result")? == "success");

@@ -5,7 +5,9 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use ring_control::NodeName;
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
+use ring_control::{NodeName, monitor_socket_path};
 use ring_runtime::net::Interface;
 
 use super::Error;
@@ -36,6 +38,17 @@ pub(crate) fn socket_path(base: &Path, name: &NodeName) -> PathBuf {
             NodeName::new(called).socket_path(&directory)
         }
         _ => usual,
+    }
+}
+
+/// Returns the socket for a command that only reads. This is the control socket, or the monitor socket if this user may
+/// use only the monitor socket.
+pub(crate) fn socket_for_reading(control: PathBuf) -> PathBuf {
+    let can_connect = |path: &Path| access(path, AccessFlags::W_OK);
+    let monitor = monitor_socket_path(&control);
+    match can_connect(&control) {
+        Err(Errno::EACCES) if can_connect(&monitor).is_ok() => monitor,
+        _ => control,
     }
 }
 
@@ -128,21 +141,24 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     paths.map_err(|error| Error::Directory(directory.to_owned(), error))
 }
 
-/// Whether a daemon listens at the socket. An existing socket file does not prove that a daemon listens, because a
-/// killed daemon leaves its file behind.
+/// Whether a daemon listens at the control socket. An existing socket file does not prove that a daemon listens,
+/// because a killed daemon leaves its file behind.
 fn has_listener(path: &Path) -> bool {
-    !connect_untrusted(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+    let path = socket_for_reading(path.to_owned());
+    !connect_untrusted(&path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
+/// Returns the name of the node whose control socket has this path. The monitor socket of a node does not count.
 fn node_name(path: &Path) -> Option<NodeName> {
-    NodeName::from_socket_path(path)
+    let name = NodeName::from_socket_path(path)?;
+    (name.socket_path(path.parent()?) == *path).then_some(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::node_names;
     use crate::Error;
-    use ring_control::NodeName;
+    use ring_control::{NodeName, monitor_socket_path};
     use std::fs;
     use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixListener;
@@ -224,6 +240,19 @@ mod tests {
         assert_eq!(node_names(&base).unwrap(), ["board-1"]);
         let _ring = UnixListener::bind(base.join("eth0.sock")).unwrap();
         assert_eq!(node_names(&base).unwrap(), ["board-1", "eth0"]);
+    }
+
+    #[test]
+    fn a_node_with_a_monitor_socket_counts_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let control = directory.path().join("eth0.sock");
+        let _daemon = UnixListener::bind(&control).unwrap();
+        let monitor = UnixListener::bind(monitor_socket_path(&control)).unwrap();
+        assert_eq!(only_socket(directory.path()).unwrap(), control);
+        assert_eq!(node_names(directory.path()).unwrap(), ["eth0"]);
+        // The search takes no place of a monitor.
+        monitor.set_nonblocking(true).unwrap();
+        assert!(monitor.accept().is_err());
     }
 
     #[test]

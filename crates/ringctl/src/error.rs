@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ring_client::daemon::ConnectError;
 use ring_client::fencing::{FencingError, ParseTokenError};
-use ring_control::{CONTROL_DIR, NodeName, Reply};
+use ring_control::{CONTROL_DIR, MONITOR_GROUP, NodeName, Reply};
 use thiserror::Error;
 
 use super::nodes;
@@ -218,7 +218,9 @@ fn connect_error_text(error: &ConnectError) -> String {
 
 fn advice(socket: &Path, error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => "try sudo, or join the socket's group".to_owned(),
+        io::ErrorKind::PermissionDenied => format!(
+            "try sudo, or join the socket's group; members of the group {MONITOR_GROUP} may only read"
+        ),
         io::ErrorKind::WouldBlock => "ringd is busy or stopped".to_owned(),
         _ => format!("start it with {}", start_command(socket)),
     }

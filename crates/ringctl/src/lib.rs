@@ -38,7 +38,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap_complete::CompleteEnv;
-use ring_control::CONTROL_DIR;
+use ring_control::{CONTROL_DIR, Right};
 use ring_process::run_as_process_1;
 
 use error::Error;
@@ -137,9 +137,13 @@ fn error_text(options: &Options, error: &anyhow::Error) -> String {
 
 fn socket_path(options: &Options) -> Result<PathBuf, Error> {
     let base = Path::new(CONTROL_DIR);
-    match (&options.socket, &options.interface) {
-        (Some(path), _) => Ok(path.clone()),
-        (None, Some(name)) => Ok(discover::socket_path(base, name)),
-        (None, None) => discover::only_socket(base, |system| options.command.is_served_by(system)),
-    }
+    let control = match (&options.socket, &options.interface) {
+        (Some(path), _) => path.clone(),
+        (None, Some(name)) => discover::socket_path(base, name),
+        (None, None) => discover::only_socket(base, |system| options.command.is_served_by(system))?,
+    };
+    Ok(match options.command.right() {
+        Right::Read => discover::socket_for_reading(control),
+        Right::Act => control,
+    })
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
-use ring_control::NodeName;
+use ring_control::{NodeName, Right};
 
 use super::completion::node_candidates;
 use super::fence::GuardOptions;
@@ -79,7 +79,8 @@ pub(crate) struct Options {
 
     /// Ask the ringd that listens at this socket.
     ///
-    /// The ringd must run as root, as you, or as the user ringd.
+    /// The ringd must run as root, as you, or as the user ringd. If you may not use this socket, commands that only
+    /// read use the monitor socket next to it.
     #[arg(long, value_name = "PATH", global = true, conflicts_with = "interface")]
     pub socket: Option<PathBuf>,
 
@@ -178,6 +179,17 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Returns the right that the command needs at the daemon.
+    pub(super) fn right(&self) -> Right {
+        match self {
+            Self::System(command) => command.right(),
+            Self::Status { .. } | Self::Metrics | Self::Exporter(_) | Self::Watch { .. } => {
+                Right::Read
+            }
+            Self::Guard(_) | Self::Keep | Self::Become { .. } => Right::Act,
+        }
+    }
+
     /// Whether nodes of `system` can serve the command. For Lab2, `system` is `None`.
     pub(super) fn is_served_by(&self, system: Option<&str>) -> bool {
         match self {

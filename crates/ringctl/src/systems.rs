@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+use ring_control::Right;
 use ring_control::jitterbug::SYSTEM as JITTERBUG;
 
 use super::Error;
@@ -45,6 +46,14 @@ impl SystemCommand {
 }
 
 impl SystemCommand {
+    /// Returns the right that the command needs at the daemon.
+    pub(super) const fn right(&self) -> Right {
+        match self {
+            Self::Ring(command) => command.right(),
+            Self::Token(_) | Self::GrantToken => Right::Act,
+        }
+    }
+
     /// Whether nodes of a system can serve the command; `None` is Lab2.
     pub(super) fn is_served_by(&self, system: Option<&str>) -> bool {
         match (self, system) {
@@ -76,6 +85,7 @@ impl SystemCommand {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use ring_control::Right;
 
     use crate::Options;
     use crate::nodes::start_command_for;
@@ -114,6 +124,28 @@ mod tests {
             ("wait leader", &["jitterbug"]),
         ] {
             assert_eq!(served(words), systems, "{words}");
+        }
+    }
+
+    #[test]
+    fn commands_that_only_read_need_no_right_to_act() {
+        for (words, right) in [
+            ("status", Right::Read),
+            ("status --check", Right::Read),
+            ("watch", Right::Read),
+            ("metrics", Right::Read),
+            ("exporter", Right::Read),
+            ("locks", Right::Read),
+            ("wait OWNER", Right::Read),
+            ("data get", Right::Read),
+            ("data set x", Right::Act),
+            ("run true", Right::Act),
+            ("lock", Right::Act),
+            ("pause", Right::Act),
+        ] {
+            let given = ["ringctl"].into_iter().chain(words.split(' '));
+            let command = Options::try_parse_from(given).expect("it is right").command;
+            assert_eq!(command.right(), right, "{words}");
         }
     }
 

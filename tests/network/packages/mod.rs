@@ -154,12 +154,26 @@ fn check_files(machine: &Container) -> Result<()> {
 fn check_a_lone_daemon_restarts(machine: &Container, install: &str, old: &Path) -> Result<()> {
     machine.run(&["ringctl", "run", "-w", "30s", "--", "true"])?;
     let before = machine.show(UNIT, "MainPID")?;
+    // An exporter without a daemon is like an exporter whose daemon has an earlier version: it is not restarted.
+    let (useful, useless) = ("ringd-exporter@eth0", "ringd-exporter@eth1");
+    let elsewhere = "[Service]\nEnvironment=\"RINGD_EXPORTER_OPTIONS=--listen 127.0.0.1:9465\"\n";
+    machine.edit(&format!("{useless}.service"), elsewhere)?;
+    machine.run(&["systemctl", "start", useful, useless])?;
+    let exporters = [useful, useless].map(|unit| machine.show(unit, "MainPID"));
+    let [useful_before, useless_before] = exporters;
     let install = install.replace("apt install", "apt install --reinstall");
     let text = apt(machine, &install, old)?;
     ensure!(
         machine.show(UNIT, "MainPID")? != before,
         "the daemon was not restarted: {text}"
     );
+    ensure!(
+        machine.show(useful, "MainPID")? != useful_before?
+            && machine.show(useless, "MainPID")? == useless_before?,
+        "the wrong exporters were restarted: {text}"
+    );
+    machine.run(&["systemctl", "stop", useful, useless])?;
+    machine.sh(&format!("rm -r /etc/systemd/system/{useless}.service.d"))?;
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! Tests the systemd unit under a real systemd, because only systemd can apply the unit's settings.
 
+mod rights;
+
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -13,7 +15,7 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 const CAP_NET_RAW: u64 = 1 << 13;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![
+    let tests = tests![
         the_unit_joins_the_ring_and_hands_the_token_over_when_it_is_stopped,
         a_killed_or_restarted_service_knows_its_last_token,
         a_service_that_hangs_is_ended_by_its_watchdog_and_restarted,
@@ -26,7 +28,8 @@ pub(crate) fn tests() -> Vec<Test> {
         a_lost_link_is_a_warning_in_the_journal,
         the_journal_finds_a_lock_by_its_fields,
         the_unit_waits_for_a_missing_interface,
-    ]
+    ];
+    tests.into_iter().chain(rights::tests()).collect()
 }
 
 /// A service, and a second member of its ring that is not a service.

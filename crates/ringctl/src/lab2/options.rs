@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
+use ring_control::Right;
 use ring_control::lab2::{Grade, LockRequest};
 use ring_proto::lab2::{JobName, LockName};
 use ring_text::parse_duration_or_seconds;
@@ -128,6 +129,25 @@ impl RingCommand {
             Self::Lock(options) => options.lock.name.is_some(),
             Self::Unlock { name, .. } => name.is_some(),
             Self::Wait { .. } => false,
+        }
+    }
+
+    /// Returns the right that the command needs at the daemon.
+    pub(crate) const fn right(&self) -> Right {
+        match self {
+            Self::Locks { .. } | Self::Wait { .. } => Right::Read,
+            Self::Data { command } => match command {
+                DataCommand::Get { .. } => Right::Read,
+                DataCommand::Set { .. } => Right::Act,
+            },
+            Self::Run(_)
+            | Self::Once(_)
+            | Self::Lock(_)
+            | Self::Unlock { .. }
+            | Self::Yield { .. }
+            | Self::Pause(_)
+            | Self::Resume
+            | Self::Forget { .. } => Right::Act,
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) const EXPORTER: &str = concat!(
     "\
 Serves the metrics at http://ADDRESS/metrics, and asks the daemon once per request. If \
 the daemon does not answer within 2 s, the answer contains only ringd_up 0. The \
-exporter needs the right to use the control socket, and no other right.
+exporter needs the right to use the monitor socket, and no other right.
 
 ",
     "Examples:\n",
