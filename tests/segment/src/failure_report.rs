@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::capture::Recording;
 use crate::lines::Lines;
-use crate::pcap;
+use crate::pcap::write_pcap;
 
 /// Number of log lines in a failure report.
 const LAST_LINES: usize = 25;
@@ -56,7 +56,8 @@ fn save(recording: &Recording, test: &str, index: usize) -> String {
     let frames = recording.frames();
     let path = folder().join(format!("{}-{index}.pcap", test.replace("::", ".")));
     let written = fs::create_dir_all(folder()).map_err(Into::into);
-    match written.and_then(|()| pcap::write(&path, &frames)) {
+    let pairs = frames.iter().map(|seen| (seen.at, &seen.bytes[..]));
+    match written.and_then(|()| write_pcap(&path, pairs)) {
         Ok(()) => format!("{} frames are in {}", frames.len(), path.display()),
         Err(error) => format!("the {} frames could not be saved: {error:#}", frames.len()),
     }

@@ -100,6 +100,7 @@ pub use fastrand::Rng;
 pub use limit::{WAIT, WAIT_LIMIT};
 pub use netns::NetNs;
 pub use node::Node;
+pub use pcap::write_pcap;
 pub use peer::Peer;
 pub use pnet::util::MacAddr;
 pub use postgresql::PostgreSql;
