@@ -24,6 +24,7 @@ mod record;
 mod ring;
 mod runtime;
 mod service;
+mod wireshark;
 
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         ring::tests(),
         ftn::tests(),
         jitterbug::tests(),
+        wireshark::tests(),
         peer::tests(),
         daemon::tests(),
         service::tests(),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -15,7 +16,7 @@ use nix::sys::socket::{
     AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, recvfrom, setsockopt, socket,
     sockopt,
 };
-use ring_segment::{Segment, limit};
+use ring_segment::{Segment, limit, write_pcap};
 
 /// Longest time until the recording thread notices that it should end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -107,6 +108,12 @@ impl Record {
             eprintln!("the record is not complete: {error:#}");
         }
         self.receiver.lock().clone()
+    }
+
+    /// Writes all packets to a file that Wireshark reads.
+    pub(crate) fn save(&self, path: &Path) -> Result<()> {
+        let packets = self.packets();
+        write_pcap(path, packets.iter().map(|it| (it.at, &it.bytes[..])))
     }
 
     /// Returns all datagrams to a port, in order.

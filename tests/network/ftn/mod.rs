@@ -14,6 +14,7 @@ mod fragments;
 mod judge;
 mod load;
 mod operation;
+mod recording;
 mod servers;
 mod service;
 mod stand;
@@ -32,6 +33,7 @@ pub(crate) fn tests() -> Vec<Test> {
         judge::tests(),
         conformance::tests(),
         fragments::tests(),
+        recording::tests(),
     ];
     let clients = clients.into_iter().flatten().map(Test::without_stalls);
     clients

@@ -13,6 +13,7 @@ mod judge;
 mod limits;
 mod merging;
 mod peer;
+mod recording;
 mod rings;
 mod service;
 mod stand;
@@ -34,6 +35,7 @@ pub(crate) fn tests() -> Vec<Test> {
         health::tests(),
         service::tests(),
         judge::tests(),
+        recording::tests(),
     ];
     parts.into_iter().flatten().collect()
 }

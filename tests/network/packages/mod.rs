@@ -141,6 +141,7 @@ fn an_upgrade_of_the_packages_loses_no_lock_and_purge_leaves_no_file() -> Result
 fn check_files(machine: &Container) -> Result<()> {
     machine.sh(
         "test -s /usr/share/man/man8/ringd-check-config.8.gz && test -s /usr/share/man/man1/ringctl-run.1.gz
+         test -s /usr/share/ringd/wireshark/lab2.lua
          getent passwd ringd-ftn ringd-jitterbug
          ringd check-config
          for program in ringd ringctl; do

@@ -44,6 +44,7 @@ pub(crate) const QUORUM: Page = page!("docs/how-to/quorum.md");
 pub(crate) const SERVICE: Page = page!("docs/how-to/service.md");
 pub(crate) const SEVERAL_SEGMENTS: Page = page!("docs/how-to/several-segments.md");
 pub(crate) const VIRTUAL_IP: Page = page!("docs/how-to/virtual-ip.md");
+pub(crate) const WIRESHARK: Page = page!("docs/how-to/wireshark.md");
 pub(crate) const JITTERBUG: Page = page!("docs/jitterbug/README.md");
 pub(crate) const JITTERBUG_OPERATE: Page = page!("docs/jitterbug/operate.md");
 pub(crate) const DEPLOY: Page = page!("docs/operations/deploy.md");
@@ -94,7 +95,7 @@ pub(crate) enum TestedBy {
 
 /// Each recipe: its page, its beginning, and the test that runs it. If a test runs all recipes of a page, the beginning
 /// is empty.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 82] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 86] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -399,6 +400,26 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 82] = [
         "docs/how-to/virtual-ip.md",
         "# /etc/systemd/system/vip.service",
         TestedBy::Test("recipes::virtual_ip"),
+    ),
+    (
+        "docs/how-to/wireshark.md",
+        "mkdir -p ~/.local/lib/wireshark/plugins\nln -sfn",
+        TestedBy::Test("wireshark::page"),
+    ),
+    (
+        "docs/how-to/wireshark.md",
+        "mkdir -p ~/.local/lib/wireshark/plugins\ncp -r",
+        TestedBy::Test("wireshark::tshark"),
+    ),
+    (
+        "docs/how-to/wireshark.md",
+        "sudo tcpdump",
+        TestedBy::Test("wireshark::live"),
+    ),
+    (
+        "docs/how-to/wireshark.md",
+        "tshark -r",
+        TestedBy::Test("wireshark::live"),
     ),
     (
         "docs/jitterbug/README.md",
