@@ -25,6 +25,8 @@ const LEFT_GROUPS_MAX: u32 = 100;
 #[derive(Debug)]
 pub(super) struct Cgroup {
     path: PathBuf,
+    /// Whether this process or its keeper created the group. The other groups belong to systemd.
+    is_own: bool,
 }
 
 impl Cgroup {
@@ -48,7 +50,7 @@ impl Cgroup {
         // An existing group belongs to an earlier process with this number. That process left other processes in the
         // group.
         let made = names.map(|name| parent.join(name)).find_map(|path| {
-            let made = fs::create_dir(&path).map(|()| Self { path });
+            let made = fs::create_dir(&path).map(|()| Self { path, is_own: true });
             let is_taken = |error: &io::Error| error.kind() == ErrorKind::AlreadyExists;
             (!made.as_ref().is_err_and(is_taken)).then(|| made.ok())
         });
@@ -56,8 +58,21 @@ impl Cgroup {
             .filter(|made| made.path.join(KILL_FILE).exists())
     }
 
+    /// Returns a group that the keeper created.
     pub(super) const fn at(path: PathBuf) -> Self {
-        Self { path }
+        Self { path, is_own: true }
+    }
+
+    /// Returns a group of systemd.
+    pub(super) const fn of_systemd(path: PathBuf) -> Self {
+        Self {
+            path,
+            is_own: false,
+        }
+    }
+
+    pub(super) const fn is_own(&self) -> bool {
+        self.is_own
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -100,6 +115,9 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
+        if !self.is_own {
+            return;
+        }
         for group in groups_below(&self.path).iter().rev() {
             let _ = fs::remove_dir(group);
         }
@@ -134,6 +152,16 @@ fn groups_below(path: &Path) -> Vec<PathBuf> {
         next += 1;
     }
     found
+}
+
+/// Returns the folder of a control group, from the property `ControlGroup` of a unit. Returns `None` if this process
+/// cannot kill the processes of the group, or if there is no such group.
+pub fn killable_group(group: &Path) -> Option<PathBuf> {
+    let mounts = fs::read_to_string(MOUNTS).ok()?;
+    let [_, _, mounted_at] = unified_mount(&mounts)?;
+    let path = Path::new(mounted_at).join(group.strip_prefix("/").ok()?);
+    let kill_file = File::options().write(true).open(path.join(KILL_FILE));
+    kill_file.is_ok().then_some(path)
 }
 
 /// Returns the path of this process's group, from the contents of `/proc/self/mountinfo` and `/proc/self/cgroup`.

@@ -28,7 +28,7 @@ mod test_processes;
 mod tree;
 
 pub use backstop::Backstops;
-pub use cgroup::{Hierarchy, KillFile};
+pub use cgroup::{Hierarchy, KillFile, killable_group};
 pub use client::{Client, ClientId};
 pub use ignored_signals::IgnoredSignals;
 pub use init::run_as_process_1;

@@ -29,6 +29,15 @@ impl Tree {
         }
     }
 
+    /// Creates a tree for a command that has not started, and for the units in a control group of systemd. Only the
+    /// command gets SIGTERM, because systemd stops its units itself. SIGKILL ends the command and the units.
+    pub fn with_units(cgroup: PathBuf) -> Self {
+        Self {
+            cgroup: Some(Cgroup::of_systemd(cgroup)),
+            leader: None,
+        }
+    }
+
     /// Returns the tree of a process group with this leader, and of an optional control group. A different process may
     /// have created the groups.
     pub fn existing(leader: Pid, cgroup: Option<PathBuf>) -> Self {
@@ -38,9 +47,9 @@ impl Tree {
         }
     }
 
-    /// Returns the path of the tree's control group, if there is one.
+    /// Returns the path of the command's own control group, if there is one.
     pub fn cgroup(&self) -> Option<&Path> {
-        self.cgroup.as_ref().map(Cgroup::path)
+        self.own_cgroup().map(Cgroup::path)
     }
 
     /// If the tree has a control group, opens the file that kills this group.
@@ -53,8 +62,7 @@ impl Tree {
     pub fn adopt(&mut self, leader: Pid) {
         self.leader = Some(leader);
         if self
-            .cgroup
-            .as_ref()
+            .own_cgroup()
             .is_some_and(|cgroup| cgroup.add(leader).is_err())
         {
             self.cgroup = None;
@@ -112,12 +120,13 @@ impl Tree {
         self.cgroup.as_ref().is_none_or(Cgroup::is_empty) && group::is_empty(leader)
     }
 
+    fn own_cgroup(&self) -> Option<&Cgroup> {
+        self.cgroup.as_ref().filter(|cgroup| cgroup.is_own())
+    }
+
     /// Returns the processes that left the process group, but not the control group.
     fn outside_group(&self) -> Vec<Pid> {
-        let mut processes = self
-            .cgroup
-            .as_ref()
-            .map_or_else(Vec::new, Cgroup::processes);
+        let mut processes = self.own_cgroup().map_or_else(Vec::new, Cgroup::processes);
         processes.retain(|&pid| getpgid(Some(pid)).ok() != self.leader);
         processes
     }

@@ -133,6 +133,8 @@ pub(crate) enum Error {
     Token(#[from] ParseTokenError),
     #[error(transparent)]
     Fencing(#[from] FencingError),
+    #[error("systemctl {line} failed: {reason}")]
+    Systemctl { line: String, reason: String },
     #[error("system call failed: {0}")]
     System(io::Error),
 }
@@ -196,6 +198,7 @@ impl Error {
             | Self::NoToken
             | Self::Token(_)
             | Self::Fencing(_)
+            | Self::Systemctl { .. }
             | Self::System(_) => 1,
         }
     }

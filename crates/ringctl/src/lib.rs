@@ -27,6 +27,7 @@ mod prober;
 mod render;
 mod run;
 mod status;
+mod systemd;
 mod systems;
 mod usage;
 mod values;
@@ -120,6 +121,10 @@ fn execute(options: &Options, output: &mut impl Write) -> anyhow::Result<u8> {
         Command::Guard(guard) => Ok(fence::guard(guard)?),
         Command::Keep => {
             keeper::run_keeper()?;
+            Ok(0)
+        }
+        Command::HoldTarget { target } => {
+            systemd::hold_target(target)?;
             Ok(0)
         }
         Command::Become { gate, command } => Ok(gate::become_when_opened(*gate, command)),

@@ -13,6 +13,7 @@ use super::completion::node_candidates;
 use super::fence::GuardOptions;
 use super::metrics::{ExporterOptions, METRICS};
 use super::nodes::parse_name;
+use super::systemd::Target;
 use super::systems::SystemCommand;
 use super::usage;
 use super::values::parse_event_number;
@@ -166,6 +167,13 @@ pub(crate) enum Command {
     /// The keeper process, which `ringctl` starts to hold a lock.
     #[command(hide = true)]
     Keep,
+    /// Start a systemd target, and stop it on SIGTERM. `ringctl run-target` starts this process.
+    #[command(hide = true)]
+    HoldTarget {
+        /// The target.
+        #[arg(value_parser = Target::parse)]
+        target: Target,
+    },
     /// Become the command that `ringctl run` starts.
     #[command(hide = true)]
     Become {
@@ -186,7 +194,9 @@ impl Command {
             Self::Status { .. } | Self::Metrics | Self::Exporter(_) | Self::Watch { .. } => {
                 Right::Read
             }
-            Self::Guard(_) | Self::Keep | Self::Become { .. } => Right::Act,
+            Self::Guard(_) | Self::Keep | Self::HoldTarget { .. } | Self::Become { .. } => {
+                Right::Act
+            }
         }
     }
 
@@ -195,7 +205,7 @@ impl Command {
         match self {
             Self::System(command) => command.is_served_by(system),
             Self::Status { .. } | Self::Metrics | Self::Exporter(_) | Self::Watch { .. } => true,
-            Self::Guard(_) | Self::Keep | Self::Become { .. } => false,
+            Self::Guard(_) | Self::Keep | Self::HoldTarget { .. } | Self::Become { .. } => false,
         }
     }
 }

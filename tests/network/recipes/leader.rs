@@ -17,7 +17,7 @@ const RINGD: &str = "ringd@eth0";
 pub(super) fn tests() -> Vec<Test> {
     tests![
         a_service_under_ringctl_run_is_on_one_machine_during_all_troubles_of_the_daemons,
-        a_drop_in_puts_an_existing_service_under_ringctl_run,
+        a_drop_in_binds_an_existing_service_to_the_target_of_the_leader,
         a_service_that_ran_under_consul_lock_runs_under_ringctl_run,
         a_permanent_service_uses_a_separate_ring,
         systemd_restarts_a_leader_until_a_daemon_runs,
@@ -32,6 +32,15 @@ struct ServicePair {
 impl ServicePair {
     /// Installs the service on both machines with `install`, and starts it.
     fn new(install: impl Fn(&Container) -> Result<()>) -> Result<Self> {
+        let pair = Self::before_the_start(install)?;
+        for machine in &pair.machines {
+            machine.run(&["systemctl", "enable", "--now", "--quiet", UNIT])?;
+        }
+        Ok(pair)
+    }
+
+    /// Installs the service on both machines with `install`, and starts the ring.
+    fn before_the_start(install: impl Fn(&Container) -> Result<()>) -> Result<Self> {
         let segment = Segment::bridge(2)?;
         let mut machines = Vec::new();
         for at in 0..2 {
@@ -47,9 +56,6 @@ impl ServicePair {
                 "until ringctl -i eth0 status --json | grep -q 02:00:00:00:00:02 && \
                  ringctl -i eth0 status -q; do sleep 0.05; done",
             )?;
-        }
-        for machine in &machines {
-            machine.run(&["systemctl", "enable", "--now", "--quiet", UNIT])?;
         }
         let Ok(machines) = machines.try_into() else {
             anyhow::bail!("two machines");
@@ -170,17 +176,28 @@ fn a_service_under_ringctl_run_is_on_one_machine_during_all_troubles_of_the_daem
     pair.check()
 }
 
-fn a_drop_in_puts_an_existing_service_under_ringctl_run() -> Result<()> {
-    let pair = ServicePair::new(|machine| {
+fn a_drop_in_binds_an_existing_service_to_the_target_of_the_leader() -> Result<()> {
+    let pair = ServicePair::before_the_start(|machine| {
         let unit =
             "[Service]\nExecStart=/usr/local/bin/reports\n[Install]\nWantedBy=multi-user.target\n";
         machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
-        let drop_in = block(SERVICE, "[Unit]\nStartLimitIntervalSec=0")?;
-        machine.edit("reports.service", drop_in)
+        machine.run(&["systemctl", "enable", "--quiet", UNIT])?;
+        with_sudo(machine)?;
+        machine.sh(block(SERVICE, "sudo install -m 644 systemd/ringd.target")?)?;
+        let drop_in = block(SERVICE, "[Unit]\nBindsTo=ringd-leader@eth0.target")?;
+        machine.edit("reports.service", drop_in)?;
+        machine
+            .sh(block(SERVICE, "sudo systemctl disable --now reports")?)
+            .map(drop)
     })?;
+    for machine in &pair.machines {
+        machine.sh(block(
+            SERVICE,
+            "sudo systemctl daemon-reload\nsudo systemctl enable --now ringd-leader",
+        )?)?;
+    }
     pair.survive_troubles(&[
-        ("systemctl kill --signal=KILL ringd@eth0", "true"),
-        ("systemctl restart ringd@eth0", "true"),
+        ("systemctl restart ringd-leader@eth0", "true"),
         ("ringctl pause --wait", "ringctl resume"),
     ])
 }

@@ -95,7 +95,7 @@ pub(crate) enum TestedBy {
 
 /// Each recipe: its page, its beginning, and the test that runs it. If a test runs all recipes of a page, the beginning
 /// is empty.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 86] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 89] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -353,7 +353,22 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 86] = [
     ),
     (
         "docs/how-to/service.md",
-        "[Unit]\nStartLimitIntervalSec=0",
+        "sudo install -m 644 systemd/ringd.target",
+        TestedBy::Test("recipes::leader"),
+    ),
+    (
+        "docs/how-to/service.md",
+        "[Unit]\nBindsTo=ringd-leader@eth0.target",
+        TestedBy::Test("recipes::leader"),
+    ),
+    (
+        "docs/how-to/service.md",
+        "sudo systemctl disable --now reports",
+        TestedBy::Test("recipes::leader"),
+    ),
+    (
+        "docs/how-to/service.md",
+        "sudo systemctl daemon-reload\nsudo systemctl enable --now ringd-leader",
         TestedBy::Test("recipes::leader"),
     ),
     (

@@ -1,6 +1,7 @@
 //! Tests the systemd unit under a real systemd, because only systemd can apply the unit's settings.
 
 mod rights;
+mod targets;
 
 use std::time::Duration;
 
@@ -29,7 +30,8 @@ pub(crate) fn tests() -> Vec<Test> {
         the_journal_finds_a_lock_by_its_fields,
         the_unit_waits_for_a_missing_interface,
     ];
-    tests.into_iter().chain(rights::tests()).collect()
+    let others = rights::tests().into_iter().chain(targets::tests());
+    tests.into_iter().chain(others).collect()
 }
 
 /// A service, and a second member of its ring that is not a service.

@@ -23,7 +23,7 @@ pub(crate) fn run_keeper() -> io::Result<()> {
         return Ok(());
     };
     let bound = match assignment.binding {
-        Binding::Command => None,
+        Binding::Command | Binding::Units { .. } => None,
         Binding::Process {
             pid,
             kill,

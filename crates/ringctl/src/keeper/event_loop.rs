@@ -40,6 +40,8 @@ pub(super) struct EventLoop {
     alarm: Alarm,
     tree: Tree,
     bound: Option<BoundProcess>,
+    /// The parent, if the kernel must also kill the parent when the keeper is killed.
+    tied_parent: Option<Pid>,
     stands_alone: bool,
     /// The connection of a `ringctl unlock` that waits for the release.
     unlocker: Option<Lines>,
@@ -94,10 +96,18 @@ impl EventLoop {
             poller.add(bound, BOUND, Interest::Read)?;
             poller.add(&bound.registration, REGISTRATION, Interest::Read)?;
         }
-        let (tree, kill_timer) = match assignment.binding {
-            Binding::Command => (Tree::in_cgroup("ringctl"), Some(KillTimer::new()?)),
-            Binding::Process { kill: true, .. } => (Tree::default(), Some(KillTimer::new()?)),
-            Binding::Process { kill: false, .. } => (Tree::default(), None),
+        let tree = match &assignment.binding {
+            Binding::Command => Tree::in_cgroup("ringctl"),
+            Binding::Units { cgroup, .. } => Tree::with_units(cgroup.clone()),
+            Binding::Process { .. } => Tree::default(),
+        };
+        let kill_timer = match assignment.binding {
+            Binding::Process { kill: false, .. } => None,
+            _ => Some(KillTimer::new()?),
+        };
+        let tied_parent = match assignment.binding {
+            Binding::Units { parent, .. } => Some(Pid::from_raw(parent)),
+            _ => None,
         };
         Ok(Self {
             grace: Duration::from_millis(assignment.grace_ms),
@@ -108,6 +118,7 @@ impl EventLoop {
             alarm,
             tree,
             bound,
+            tied_parent,
             stands_alone: false,
             unlocker: None,
             token: String::new(),

@@ -34,6 +34,13 @@ pub(crate) struct JobReports {
 pub(crate) enum Binding {
     /// A command that the keeper's parent started, and the parent itself.
     Command,
+    /// The units of a systemd slice, a process that starts and stops these units, and the parent itself.
+    Units {
+        /// The folder of the slice's control group.
+        cgroup: PathBuf,
+        /// The parent. If the keeper is killed, the kernel kills the parent too. Then systemd stops the units.
+        parent: i32,
+    },
     Process {
         pid: i32,
         /// Whether the process gets SIGTERM when the lock is lost.

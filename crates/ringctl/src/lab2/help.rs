@@ -56,6 +56,39 @@ pub(crate) const RUN_CODES: &str = concat!(
     "  ringctl run -w 2.5 -E 9 -c 'a && b'  give up after 2.5 s, with exit code 9"
 );
 
+pub(crate) const RUN_TARGET: &str = concat!(
+    "\
+A unit runs with the target if it has these lines. Here the target is \
+ringd-leader@eth0.target. The name of the slice is the name of the target, with - \
+instead of @:
+
+",
+    "  [Unit]\n",
+    "  BindsTo=ringd-leader@eth0.target\n",
+    "  After=ringd-leader@eth0.target\n",
+    "  [Service]\n",
+    "  Slice=ringd-leader-eth0.slice\n",
+    "  [Install]\n",
+    "  WantedBy=ringd-leader@eth0.target\n",
+    "
+When the lock is lost, systemd stops the target and its units. All processes that \
+are left in the slice are killed before another machine can get the lock. The \
+command refuses a target if a unit is bound to it and lacks one of these lines.
+
+",
+    "Exit codes:\n",
+    "  0   the target was stopped, and the lock was released\n",
+    "  1   the lock was not granted in time (-E sets another code)\n",
+    "  1   ringd refused the request, systemd cannot start or stop the target, or a\n",
+    "      system call failed\n",
+    "  2   a unit that is bound to the target lacks a line, or this user cannot kill\n",
+    "      the units\n",
+    "  3   no ringd runs here, it has ended, or it does not answer\n",
+    "  75  the lock was lost\n",
+    "\nExample:\n",
+    "  ringctl -i eth0 run-target ringd-leader@eth0.target"
+);
+
 pub(crate) const ONCE: &str = concat!(
     "\
 Put the same line, with the full path of ringctl, into a file in /etc/cron.d on \

@@ -33,6 +33,7 @@ pub(super) fn execute(
     let full = || path::absolute(socket).map_err(Error::System);
     match command {
         RingCommand::Run(run) => return Ok(run::run(&full()?, run)?),
+        RingCommand::RunTarget(target) => return Ok(run::run_target(&full()?, target)?),
         RingCommand::Once(once) => return Ok(run::once(&full()?, once, quiet)?),
         RingCommand::Lock(lock) => lock::lock(&full()?, lock, output)?,
         RingCommand::Unlock { name, pid } => lock::unlock(&full()?, *name, *pid)?,

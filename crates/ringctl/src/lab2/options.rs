@@ -14,6 +14,7 @@ use ring_text::parse_duration_or_seconds;
 
 use super::super::fence;
 use super::super::prober::{Prober, Reasons};
+use super::super::systemd;
 use super::super::values::{
     duration_ms, parse_exit_code, parse_label, parse_max_hold, parse_period, parse_pid, parse_wait,
     truncate_label,
@@ -27,6 +28,11 @@ use super::named_lock::{NameOptions, parse_lock_name};
 pub(crate) enum RingCommand {
     /// Run a command while this machine holds the token or a lock.
     Run(NamedRunOptions),
+    /// Run a systemd target while this machine holds a lock.
+    ///
+    /// The target runs only on the machine that has the lock. The target has stopped before another machine can get the
+    /// lock. The units ringd-leader@.service and ringd-lock@.service run this command.
+    RunTarget(TargetOptions),
     /// Run a command on one machine of the ring, once per period.
     Once(OnceOptions),
     /// Hold a lock for a script, and print its fencing token.
@@ -119,6 +125,7 @@ impl RingCommand {
     pub(crate) const fn is_lab2_only(&self) -> bool {
         match self {
             Self::Once(_)
+            | Self::RunTarget(_)
             | Self::Locks { .. }
             | Self::Pause(_)
             | Self::Resume
@@ -141,6 +148,7 @@ impl RingCommand {
                 DataCommand::Set { .. } => Right::Act,
             },
             Self::Run(_)
+            | Self::RunTarget(_)
             | Self::Once(_)
             | Self::Lock(_)
             | Self::Unlock { .. }
@@ -388,6 +396,36 @@ pub(crate) struct RunOptions {
         required_unless_present = "shell"
     )]
     pub command: Vec<OsString>,
+}
+
+/// Options of `ringctl run-target`.
+#[derive(Debug, Clone, Args)]
+#[command(after_long_help = help::RUN_TARGET)]
+pub(crate) struct TargetOptions {
+    /// Options that choose a lock.
+    #[command(flatten)]
+    pub lock: NameOptions,
+
+    /// Options for waiting for the token.
+    #[command(flatten)]
+    pub acquire: AcquireOptions,
+
+    /// Kill units that have not stopped after DURATION (10s).
+    ///
+    /// The time begins when the lock is lost. If another node could get the lock during this time, SIGKILL comes
+    /// earlier.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "5s",
+        value_parser = parse_duration_or_seconds,
+        allow_hyphen_values = true
+    )]
+    pub kill_after: Duration,
+
+    /// Run the units that are bound to this target.
+    #[arg(value_name = "TARGET", value_parser = systemd::Target::parse)]
+    pub target: systemd::Target,
 }
 
 /// Options of `ringctl once`.

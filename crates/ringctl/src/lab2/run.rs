@@ -1,8 +1,9 @@
-//! `ringctl run` and `ringctl once`: run a command while this machine holds the ring's token.
+//! `ringctl run`, `ringctl run-target` and `ringctl once`: run a command while this machine holds a lock.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
+use std::process;
 
 use ring_control::Grant;
 use ring_control::lab2::{OnceRequest, RingRequest, TokenStatus};
@@ -12,7 +13,7 @@ use super::super::values::{duration_ms, program_name};
 use super::super::{Error, fence, run};
 use super::named_lock::NameOptions;
 use super::names::add_names;
-use super::options::{NamedRunOptions, OnceOptions, RunOptions};
+use super::options::{AcquireOptions, NamedRunOptions, OnceOptions, RunOptions, TargetOptions};
 use super::requests::{keeper_assignment, not_acquired_error, request_json};
 
 pub(super) fn run(socket: &Path, options: &NamedRunOptions) -> Result<u8, Error> {
@@ -24,7 +25,30 @@ pub(super) fn run(socket: &Path, options: &NamedRunOptions) -> Result<u8, Error>
         grace_ms: duration_ms(run.grace),
         ..keeper_assignment(socket, request, wait_ms, Binding::Command)
     };
-    run_under_lock(socket, assignment, chosen, run, &command)
+    run_under_lock(socket, assignment, chosen, &run.acquire, &command)
+}
+
+/// Runs the units that are bound to a systemd target. Returns the exit code of the process that starts the target.
+pub(super) fn run_target(socket: &Path, options: &TargetOptions) -> Result<u8, Error> {
+    let target = &options.target;
+    let lock = options.acquire.request(&target.to_string());
+    let (wait_ms, request) = (lock.wait_ms, options.lock.request_json(lock));
+    let units = Binding::Units {
+        cgroup: target.prepare()?,
+        parent: process::id().cast_signed(),
+    };
+    let assignment = Assignment {
+        grace_ms: duration_ms(options.kill_after),
+        ..keeper_assignment(socket, request, wait_ms, units)
+    };
+    let command = target.holder_command();
+    run_under_lock(
+        socket,
+        assignment,
+        &options.lock,
+        &options.acquire,
+        &command,
+    )
 }
 
 /// Runs the command unless the job already ran in its period. Returns the command's exit code, or 0 if the command did
@@ -49,7 +73,7 @@ pub(super) fn once(socket: &Path, options: &OnceOptions, quiet: bool) -> Result<
         ..keeper_assignment(socket, request, lock.wait_ms, Binding::Command)
     };
     let token = NameOptions::default();
-    match run_under_lock(socket, assignment, &token, run, &command_line(run)) {
+    match run_under_lock(socket, assignment, &token, &run.acquire, &command_line(run)) {
         Err(Error::HasRun(text)) => Ok(print_not_run(socket, text, quiet)),
         Err(Error::RunLost(text)) => Ok(print_not_run(
             socket,
@@ -74,10 +98,9 @@ fn run_under_lock(
     socket: &Path,
     assignment: Assignment,
     chosen: &NameOptions,
-    options: &RunOptions,
+    acquire: &AcquireOptions,
     command: &[OsString],
 ) -> Result<u8, Error> {
-    let acquire = &options.acquire;
     let to_error = |why| not_acquired_error(why, acquire);
     let prober = Some(acquire.prober(socket, chosen.lock_text()));
     let environment = |grant: &Grant| match chosen.name {

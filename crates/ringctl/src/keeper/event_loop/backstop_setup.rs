@@ -21,7 +21,11 @@ const KILL_TIME_MIN: Duration = Duration::from_millis(100);
 impl EventLoop {
     /// Sets up the backstop of the command. The command starts when the daemon confirms the backstop.
     pub(super) fn set_up_command_backstop(&mut self, leader: Pid) {
-        let tied = Backstop::tie(SignalTarget::Group(leader), Signal::SIGKILL);
+        let target = match self.tied_parent {
+            Some(parent) => SignalTarget::Process(parent),
+            None => SignalTarget::Group(leader),
+        };
+        let tied = Backstop::tie(target, Signal::SIGKILL);
         let kill = self.tree.kill_file();
         self.pass_to_daemon(tied, kill.as_ref(), Note::Go);
     }
