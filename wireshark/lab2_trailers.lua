@@ -10,6 +10,8 @@ return function(ringd, format, parts, experts)
         { "major", 2 }, { "minor", 2 }, { "patch", 2 }, { "unheard", 6 }, { "held", 8 }, { "programLen", 1 },
     }
     local STANDING = { { "change", 8 }, { "quorumHash", 8 }, { "othersHash", 8 }, { "settles", 8 } }
+    local PAUSE = { { "left", 8 }, { "reasonLen", 1 } }
+    local PAUSE_HEAD_LEN, REASON_LEN_MAX = 13, 64
     local MARK_LEN, PROFILE_LEN, CARD_LEN, STANDING_LEN, HOST_NAME_HEAD_LEN = 4, 43, 25, 54, 5
     local PROGRAM_LEN_MAX, HOST_NAME_LEN_MAX = 64, 64
     local MAY_HAVE_PROFILE = { [2] = true, [3] = true, [5] = true, [6] = true, [8] = true }
@@ -81,6 +83,23 @@ return function(ringd, format, parts, experts)
         reader:take("hostName", #name)
     end
 
+    local function has_pause(reader)
+        if not parts.has_trailer(reader, "RGD6", PAUSE_HEAD_LEN) then return false end
+        local len = reader:look(reader.at + 12, 1):uint()
+        if len > REASON_LEN_MAX or reader:left() < PAUSE_HEAD_LEN + len then return false end
+        local reason = len > 0 and reader:look(reader.at + PAUSE_HEAD_LEN, len):raw() or ""
+        return ringd.is_utf8(reason) and not reason:find("%c") and not reason:find("\194[\128-\159]")
+    end
+
+    local function read_pause(reader)
+        local len = reader:look(reader.at + 12, 1):uint()
+        reader:subtree("pause", PAUSE_HEAD_LEN + len, "pause notice", function()
+            reader:take("mark", MARK_LEN)
+            reader:layout(PAUSE, "pause.")
+            if len > 0 then reader:take("reason", len, "pause.") end
+        end)
+    end
+
     local function read_padding(reader, root)
         local left = math.min(reader:left(), reader.tvb:captured_len() - reader.at)
         if left <= 0 then return end
@@ -103,6 +122,7 @@ return function(ringd, format, parts, experts)
             if is_shown then read_card(reader, root) end
             if MAY_HAVE_STANDING[kind] and has_standing(reader) then read_standing(reader) end
             if is_shown then read_host_name(reader, author) end
+            if is_shown and has_pause(reader) then read_pause(reader) end
         elseif MAY_HAVE_STANDING[kind] and has_standing(reader) then
             read_standing(reader)
         end

@@ -149,6 +149,10 @@ def trailers(kind, reader):
     if card and (trailer := reader.trailer(b"RGD5", 5)):
         name = reader.take(trailer.number(1))
         words.append(f"host name {name.decode('ascii', errors='replace')!r}")
+    if card and (trailer := reader.trailer(b"RGD6", 13)):
+        left, length = trailer.number(8), trailer.number(1)
+        reason = reader.take(length).decode(errors="replace")
+        words.append(f"pause ends {'never' if left == NEVER else 'in ' + milliseconds(left)} reason {reason!r}")
     return words
 
 

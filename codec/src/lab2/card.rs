@@ -36,6 +36,7 @@
 //!     unheard: Some(MacAddr([2, 0, 0, 0, 0, 7])),
 //!     work: Some(Work { held: 1_000_000_000, program: "backup" }),
 //!     host_name: None,
+//!     pause: None,
 //! };
 //! assert_eq!(frame.card, Some(card));
 //! # let mut buf = [0xaa; lab2::FRAME_LEN_MAX];
@@ -48,6 +49,7 @@ use core::fmt;
 
 use zerocopy::byteorder::network_endian::{U16, U64};
 
+use super::PauseNotice;
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -84,8 +86,11 @@ pub struct Card<'a> {
     /// holds the token.
     pub work: Option<Work<'a>>,
     /// Name of the author's machine, a legal [host name](super::host_name::is_host_name). Only some frames have it. The
-    /// name is not next to the other fields in the frame: it is the [last trailer](super::host_name).
+    /// name is not next to the other fields in the frame: it is [a later trailer](super::host_name).
     pub host_name: Option<&'a str>,
+    /// End and reason of the author's pause. Only some frames of a paused author have them, in [the last
+    /// trailer](super::pause_notice).
+    pub pause: Option<PauseNotice<'a>>,
 }
 
 /// The version of a member's program.
@@ -124,7 +129,7 @@ pub fn shorten(program: &str) -> &str {
 }
 
 impl<'a> Card<'a> {
-    /// Returns the length of the card without the host name, in bytes.
+    /// Returns the length of the card without the host name and the pause notice, in bytes.
     pub const fn encoded_len(&self) -> usize {
         let program = match self.work {
             Some(work) => work.program.len(),
@@ -157,6 +162,7 @@ impl<'a> Card<'a> {
             unheard: Some(layout.unheard).filter(|&mac| mac != MacAddr::default()),
             work: (held != NOT_HELD).then_some(Work { held, program }),
             host_name: None,
+            pause: None,
         })
     }
 

@@ -1,7 +1,9 @@
 //! Whole frames: Ethernet header, message header and message.
 
 use super::parts::{EthernetHeader, HeaderLayout, PreludeLayout};
-use super::{Card, ETHERNET_HEADER_LEN, Kind, LocksStanding, Message, Profile, host_name};
+use super::{
+    Card, ETHERNET_HEADER_LEN, Kind, LocksStanding, Message, PauseNotice, Profile, host_name,
+};
 use crate::reader::Reader;
 use crate::writer::{self, Writer};
 use crate::{DecodeError, EncodeError, Field, MacAddr, Problem};
@@ -75,6 +77,7 @@ impl<'a> Frame<'a> {
             profile,
             card: card.map(|card| Card {
                 host_name: host_name::read(&mut reader),
+                pause: PauseNotice::read(&mut reader),
                 ..card
             }),
             locks,
@@ -123,6 +126,9 @@ impl<'a> Frame<'a> {
         }
         if let Some(name) = self.card.and_then(|card| card.host_name) {
             host_name::write(name, writer);
+        }
+        if let Some(pause) = self.card.and_then(|card| card.pause) {
+            pause.write(writer);
         }
     }
 }

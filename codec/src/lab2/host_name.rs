@@ -1,9 +1,9 @@
 //! The host name of the author's machine, for people.
 //!
-//! A host name may follow the [`card`](super::card), as the last trailer. If the frame has a
-//! [standing](super::locks_standing), the host name comes after the standing. A receiver that does not know host names
-//! ignores a host name as padding. A receiver that knows host names ignores illegal host names as padding. So control
-//! characters never reach the terminal of a reader.
+//! A host name may follow the [`card`](super::card). If the frame has a [standing](super::locks_standing), the host
+//! name comes after the standing. Only a [pause notice](super::pause_notice) may follow the host name. A receiver that
+//! does not know host names ignores a host name as padding. A receiver that knows host names ignores illegal host names
+//! as padding. So control characters never reach the terminal of a reader.
 //!
 //! ```text
 //!   at  bytes  field
@@ -70,11 +70,15 @@ pub const fn encoded_len(name: &str) -> usize {
 
 #[inline]
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Option<&'a str> {
-    let layout = reader.trailer(|layout: &HostNameLayout| layout.mark == MARK)?;
-    let name = reader.bytes(Field::HostName, layout.len.into()).ok()?;
-    core::str::from_utf8(name)
+    // An illegal host name is padding, so the reader must not move behind a part of it.
+    let mut ahead = reader.clone();
+    let layout = ahead.trailer(|layout: &HostNameLayout| layout.mark == MARK)?;
+    let name = ahead.bytes(Field::HostName, layout.len.into()).ok()?;
+    let name = core::str::from_utf8(name)
         .ok()
-        .filter(|name| is_host_name(name))
+        .filter(|name| is_host_name(name))?;
+    *reader = ahead;
+    Some(name)
 }
 
 #[inline]

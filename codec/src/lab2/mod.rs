@@ -3,8 +3,8 @@
 //! A frame consists of an Ethernet II header, the message's header of 8 bytes, and the fields of its kind. Integers are
 //! big-endian. Ethernet pads short payloads, so the decoder ignores bytes after the message. Each kind has a module
 //! with its layout and a worked example. A [`profile`] and a [`card`] may follow the kinds that are mostly broadcast.
-//! The author's [standing](locks_standing) may follow TAKE_TOKEN, TOKEN_IS_HERE and PING. A [`host_name`] may follow a
-//! card.
+//! The author's [standing](locks_standing) may follow TAKE_TOKEN, TOKEN_IS_HERE and PING. A [`host_name`] and a
+//! [`pause_notice`] may follow a card.
 //!
 //! # Refused frames
 //! The decoder makes the checks in this order, and reports the first check that fails. The field and the problem
@@ -50,6 +50,7 @@ pub mod leaving;
 pub mod locks;
 pub mod locks_question;
 pub mod locks_standing;
+pub mod pause_notice;
 pub mod ping;
 pub mod profile;
 pub mod ring_members;
@@ -69,6 +70,7 @@ pub use locks::{
 pub use locks_standing::LocksStanding;
 pub use message::{Kind, Message};
 pub use parts::EthernetHeader;
+pub use pause_notice::{PAUSE_REASON_LEN_MAX, PauseNotice, is_pause_reason};
 pub use ping::Promise;
 pub use profile::{Backing, Profile};
 pub use ring_members::Member;

@@ -389,6 +389,28 @@ fn lab2_encoder_refuses_what_the_decoder_refuses() {
 }
 
 #[test]
+fn lab2_encoder_refuses_illegal_pause_notices() {
+    let ping = corpus::seed("lab2", "ping");
+    let refusal = |left, reason: &str| {
+        let frame = lab2::Frame {
+            profile: Some(PROFILE),
+            card: Some(lab2::Card {
+                pause: Some(lab2::PauseNotice { left, reason }),
+                ..CARD
+            }),
+            ..lab2::Frame::decode(&ping).unwrap()
+        };
+        frame.encode(lab2::ETHERTYPE, &mut [0; 300])
+    };
+    let illegal = |field| Err(EncodeError::Illegal { field });
+    let (field, len, max) = (Field::Reason, 65, 64);
+    let too_long = Err(EncodeError::TooLong { field, len, max });
+    assert_eq!(refusal(None, &"x".repeat(65)), too_long);
+    assert_eq!(refusal(None, "a\u{1b}[2J"), illegal(Field::Reason));
+    assert_eq!(refusal(Some(u64::MAX), ""), illegal(Field::Left));
+}
+
+#[test]
 fn lab2_encoder_refuses_illegal_records_of_locks() {
     let bytes = corpus::seed("lab2", "locks");
     let lab2::Message::Locks {
@@ -564,6 +586,10 @@ fn lab2_frames_with_all_parts_have_at_most_the_maximum_length() {
         card: Some(lab2::Card {
             work,
             host_name: Some(program),
+            pause: Some(lab2::PauseNotice {
+                left: None,
+                reason: program,
+            }),
             ..CARD
         }),
         locks: Some(STANDING),
@@ -588,6 +614,7 @@ const CARD: lab2::Card<'_> = lab2::Card {
     unheard: None,
     work: None,
     host_name: None,
+    pause: None,
 };
 
 #[test]
@@ -694,6 +721,72 @@ fn lab2_reads_an_illegal_host_name_as_padding() {
     let long = [&bytes[..before], b"RGD5\x41", &[b'a'; 65]].concat();
     let card = lab2::Frame::decode(&long).unwrap().card.unwrap();
     assert_eq!(card.host_name, None);
+}
+
+/// Returns a frame with a pause notice, and the place of the pause notice.
+fn with_pause_notice(host_name: Option<&str>, reason: &str) -> (Vec<u8>, usize) {
+    let ping = corpus::seed("lab2", "ping");
+    let frame = |pause| lab2::Frame {
+        profile: Some(PROFILE),
+        card: Some(lab2::Card {
+            host_name,
+            pause,
+            ..CARD
+        }),
+        locks: Some(STANDING),
+        ..lab2::Frame::decode(&ping).unwrap()
+    };
+    let notice = lab2::PauseNotice {
+        left: Some(7),
+        reason,
+    };
+    let mut buf = [0xa5; lab2::FRAME_LEN_MAX];
+    let whole = frame(Some(notice));
+    let len = whole.encode(lab2::ETHERTYPE, &mut buf).unwrap();
+    assert_eq!(lab2::Frame::decode(&buf[..len]), Ok(whole));
+    (buf[..len].to_vec(), frame(None).encoded_len())
+}
+
+/// Receivers that do not know pause notices read all bytes before the pause notice, and ignore the rest.
+#[test]
+fn lab2_pause_notices_follow_all_parts_that_older_receivers_know() {
+    for (name, reason) in [
+        (Some("db1"), "disk replaced"),
+        (None, ""),
+        (None, "b\u{fc}ro"),
+    ] {
+        let (bytes, before) = with_pause_notice(name, reason);
+        assert_eq!(bytes.len(), before + 13 + reason.len());
+        for len in before..bytes.len() {
+            let cut = lab2::Frame::decode(&bytes[..len]).unwrap();
+            assert_eq!(cut.encoded_len(), before, "{len} bytes");
+            let card = cut.card.unwrap();
+            assert_eq!((card.host_name, card.pause), (name, None));
+        }
+    }
+}
+
+#[test]
+fn lab2_reads_an_illegal_pause_notice_as_padding() {
+    let (bytes, before) = with_pause_notice(Some("db1"), "disk");
+    // An illegal mark, lengths beyond the frame and beyond the limit, a control character, and text that is not UTF-8.
+    for (at, to) in [
+        (0, &b"RGDX"[..]),
+        (12, &[5]),
+        (12, &[65]),
+        (13, &[0x1b]),
+        (13, &[0xff]),
+    ] {
+        let mut illegal = bytes.clone();
+        illegal[before + at..before + at + to.len()].copy_from_slice(to);
+        let frame = lab2::Frame::decode(&illegal).unwrap();
+        assert_eq!(frame.encoded_len(), before, "{to:x?} at {at}");
+    }
+    // After an illegal host name, the pause notice is not at its place.
+    let mut illegal = bytes.clone();
+    illegal[before - 3] = b'(';
+    let card = lab2::Frame::decode(&illegal).unwrap().card.unwrap();
+    assert_eq!((card.host_name, card.pause), (None, None));
 }
 
 const PROFILE: lab2::Profile = lab2::Profile {

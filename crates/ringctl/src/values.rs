@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ring_client::token::CLIENT_TIMEOUT_MIN;
 use ring_control::LABEL_LEN_MAX;
+use ring_proto::lab2::PauseReason;
 use ring_text::{format_duration, parse_duration_or_seconds, truncate_to_bytes};
 
 use super::Error;
@@ -33,6 +34,23 @@ pub(super) fn parse_period(text: &str) -> Result<Duration, String> {
 pub(super) fn parse_max_hold(text: &str) -> Result<Duration, String> {
     let zero = "the time cannot be 0: give 1ms or more, as in 30s";
     parse_at_least_1ms(text, zero)
+}
+
+/// Parses the duration of a pause. The duration is at least 1 s: a shorter pause could end before it is complete.
+pub(super) fn parse_pause(text: &str) -> Result<Duration, String> {
+    match parse_wait(text) {
+        Ok(lasts) if lasts < Duration::from_secs(1) => {
+            Err("a pause cannot be shorter than 1s: give a longer time, as in 2h".to_owned())
+        }
+        Ok(lasts) => Ok(lasts),
+        Err(why) => Err(why.replace("wait without a limit", "pause until ringctl resume")),
+    }
+}
+
+/// Parses the reason of a pause.
+pub(super) fn parse_pause_reason(text: &str) -> Result<String, String> {
+    let reason = PauseReason::new(text).map(|_| text.to_owned());
+    reason.ok_or_else(|| "a reason has at most 64 bytes and no control characters".to_owned())
 }
 
 /// Parses a client timeout. The timeout must be long enough for a renewal of the session.

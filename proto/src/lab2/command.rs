@@ -2,7 +2,7 @@
 
 use ring_codec::MacAddr;
 
-use super::{Adjustment, HolderProgram, LockRequest, OnceRequest, RunEnd};
+use super::{Adjustment, HolderProgram, LockRequest, OnceRequest, Pause, RunEnd};
 
 /// A command to the state machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,9 +27,10 @@ pub enum Command {
     TakeLock(LockRequest),
     /// Ends the session with this number: its program has ended, or no longer waits.
     ReleaseLock(u64),
-    /// Pauses the node (`true`) or resumes it. A paused node takes part, but hands the token over, accepts no offer and
-    /// does not stand for election.
-    Pause(bool),
+    /// Pauses the node, or resumes it (`None`). A paused node takes part, but hands the token over, accepts no offer
+    /// and does not stand for election. The node announces the end and the reason of the pause, but does not end the
+    /// pause at its end. If the node is already paused, this command replaces the end and the reason.
+    Pause(Option<Pause>),
     /// Hands the token over at once, even if a program works under the token. The receiver is this member, or the next
     /// successor if the value is `None`. Has no effect if the node is not OWNER, already offers the token, or does not
     /// know the member.

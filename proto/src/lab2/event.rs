@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, Token};
 
-use super::{HostName, SilentMembers, Stamp, StoredStamp};
+use super::{HostName, PauseReason, SilentMembers, Stamp, StoredStamp};
 
 /// The four states of `docs/reference/lab2/states.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -452,6 +452,21 @@ pub enum Event {
         mac: MacAddr,
         /// The host name of the member.
         name: HostName,
+    },
+    /// A member announced that an operator paused it, or that its pause has another end or reason. The event is not
+    /// repeated before one of these changes.
+    MemberPaused {
+        /// The member.
+        mac: MacAddr,
+        /// Time until the pause ends by itself; `None` if it does not end by itself.
+        left: Option<Duration>,
+        /// The operator's reason.
+        reason: PauseReason,
+    },
+    /// The announced pause of a member ended.
+    MemberResumed {
+        /// The member.
+        mac: MacAddr,
     },
     /// A member sent LEAVING.
     MemberLeft {

@@ -4,28 +4,23 @@ use std::fmt;
 
 use ring_codec::lab2::{HOST_NAME_LEN_MAX, is_host_name};
 
+use super::short_text::ShortText;
+
+const _: () = assert!(HOST_NAME_LEN_MAX == ShortText::LEN_MAX);
+
 /// A host name: 1 to 64 ASCII letters, digits, `-`, `.` and `_`. The first character is a letter or a digit.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct HostName {
-    bytes: [u8; HOST_NAME_LEN_MAX],
-    len: usize,
-}
+pub struct HostName(ShortText);
 
 impl HostName {
     /// Parses a name from a text. Returns `None` if the text is not a valid host name.
     pub fn new(text: &str) -> Option<Self> {
-        if !is_host_name(text) {
-            return None;
-        }
-        let (mut bytes, len) = ([0; HOST_NAME_LEN_MAX], text.len());
-        bytes.get_mut(..len)?.copy_from_slice(text.as_bytes());
-        Some(Self { bytes, len })
+        is_host_name(text).then(|| ShortText::new(text).map(Self))?
     }
 
     /// Returns the name as a text.
     pub fn as_str(&self) -> &str {
-        // The name consists of ASCII characters.
-        str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
+        self.0.as_str()
     }
 }
 

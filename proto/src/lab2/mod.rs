@@ -27,6 +27,8 @@ mod jobs;
 mod locks;
 mod machine;
 mod members;
+mod pause;
+mod short_text;
 mod tenure;
 mod work;
 
@@ -51,4 +53,5 @@ pub use jobs::job::{
 pub use locks::lock::{LockName, LockProgram, LockRequest, LockView};
 pub use machine::Lab2;
 pub use machine::view::{MemberView, Presence};
+pub use pause::{Pause, PauseReason};
 pub use work::HolderProgram;

@@ -13,7 +13,7 @@ use ring_host::hooks::{Change as _, Changes};
 use ring_host::observe::{LogTarget, Style};
 use ring_proto::lab2::{
     Constants, DataLimit, Diagnostic, Difference, DropReason, Event, Grade, HostName, JobName,
-    MemberOptions, Reason, SilentMembers, Stamp, State,
+    MemberOptions, PauseReason, Reason, SilentMembers, Stamp, State,
 };
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Observe;
@@ -217,6 +217,17 @@ fn others() -> Vec<Event> {
         Event::RunStamped { stamp },
         Event::MemberMoved { mac, ip: [1; 16] },
         Event::MemberMoved { mac, ip: [0; 16] },
+        Event::MemberPaused {
+            mac,
+            left: Some(SPAN),
+            reason: PauseReason::new("new disk").expect("a legal reason"),
+        },
+        Event::MemberPaused {
+            mac,
+            left: None,
+            reason: PauseReason::NONE,
+        },
+        Event::MemberResumed { mac },
         Event::MemberLeft { mac },
         Event::MemberDiffers { mac, difference },
         Event::MemberAgrees { mac },

@@ -71,8 +71,12 @@ log_events! {
         "a member announced that it is leaving";
     MEMBER_MOVED "member_moved" [INFO] ["mac" "ip"]
         "a member has a new IP address";
+    MEMBER_PAUSED "member_paused" [INFO] ["mac"]
+        "an operator has paused a member, or the pause has another end or reason";
     MEMBER_REACHED "member_reached" [INFO] ["mac"]
         "broadcasts reach the member again";
+    MEMBER_RESUMED "member_resumed" [INFO] ["mac"]
+        "the pause of a member has ended";
     MEMBER_SILENT "member_silent" [WARN] ["mac" "others"]
         "no frame of a member has arrived for a long time";
     MEMBER_UNREACHED "member_unreached" [WARN] ["mac"]
@@ -96,7 +100,7 @@ log_events! {
     PAUSE_NOT_SYNCED "pause_not_synced" [WARN] []
         "a power failure may undo the last pause or the last resume";
     PAUSED "paused" [INFO] ["pid" "uid"]
-        "the node is paused: it does not own the token until ringctl resume";
+        "the node is paused: it does not own the token until the end of the pause";
     PAUSING "pausing" [INFO] ["pid" "uid" "reason"]
         "the node gives up the token as soon as possible, because a pause was requested";
     PROGRESS_EXHAUSTED "progress_exhausted" [ERROR] []

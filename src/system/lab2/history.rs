@@ -7,14 +7,14 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_host::hooks::{Change as _, Changes, event};
 use ring_host::{Priority, Recent};
-use ring_proto::lab2::{Event, JobName, Reason, State};
+use ring_proto::lab2::{Event, JobName, Pause, Reason, State};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
 use super::hook_change::Change;
 use super::named_locks::ProgramLock;
 use crate::system::lab2::events;
-use crate::system::lab2::observe::{Audience, RingState, Routine, describe};
+use crate::system::lab2::observe::{Audience, PauseNews, RingState, Routine, describe};
 pub(super) use entry::HistoryEntry;
 
 /// The retained events, and the node's state after the latest event.
@@ -76,6 +76,7 @@ impl History {
             grade: self.ring_state.grade,
             member: None,
             lock: None,
+            pause: None,
             merged: 0,
         }
     }
@@ -127,9 +128,13 @@ impl History {
         now: Now,
         event: &'static str,
         reason: Option<&'static str>,
+        pause: Option<&Pause>,
     ) {
         let entry = HistoryEntry {
             reason,
+            // Hooks run when the node owns nothing, and when it may own the token again.
+            is_for_hooks: reason.is_none(),
+            pause: pause.map(|pause| PauseNews::new(pause, now.monotonic)),
             ..HistoryEntry::new(now, event, self.ring_state)
         };
         self.recent.remember(entry, Priority::News);
@@ -192,6 +197,7 @@ impl Changes for History {
             grade,
             member: entry.member.map(|mac| (mac, entry.others)),
             lock: entry.lock,
+            pause: entry.pause,
             merged: 0,
         })
     }

@@ -9,6 +9,7 @@ use ring_host::hooks::{self, Head, event};
 use ring_proto::lab2::{Grade, State};
 
 use super::named_locks::ProgramLock;
+use crate::system::lab2::observe::PauseNews;
 
 /// A change, and the state after it. The type is small, because each turn of the token causes changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub(super) struct Change {
     pub member: Option<(MacAddr, usize)>,
     /// The named lock that a program of this machine got, released or lost.
     pub lock: Option<ProgramLock>,
+    /// End and reason of the pause that the event is about.
+    pub pause: Option<PauseNews>,
     /// Number of earlier changes that are merged into this change.
     pub merged: u64,
 }
@@ -67,6 +70,7 @@ impl hooks::Change for Change {
             reason: source.reason,
             member: source.member,
             lock: source.lock,
+            pause: source.pause,
             from: earlier.from,
             merged: earlier.merged + self.merged + 1,
             ..self
@@ -76,6 +80,7 @@ impl hooks::Change for Change {
     fn system_variables(&self) -> impl IntoIterator<Item = (&'static str, String)> {
         let text = |text: Option<String>| text.unwrap_or_default();
         let name = |mac: Option<MacAddr>| text(mac.and_then(|mac| announced_host_name(mac.0)));
+        let left = self.pause.and_then(|pause| pause.left);
         let reason = self.reason.unwrap_or_default();
         let token = self.token.map(FencingToken::from);
         let (member, others) = self.member.unzip();
@@ -110,6 +115,14 @@ impl hooks::Change for Change {
                 text(fence.map(|fence| fence.to_string())),
             ),
             ("RINGD_LOCK_PROGRAM", text(program)),
+            (
+                "RINGD_PAUSE_REASON",
+                text(self.pause.and_then(|pause| pause.reason_text())),
+            ),
+            (
+                "RINGD_PAUSE_SECONDS",
+                text(left.map(|left| left.as_secs().to_string())),
+            ),
         ]
     }
 }
@@ -140,6 +153,7 @@ mod tests {
             grade: Grade::Alone,
             member: None,
             lock: None,
+            pause: None,
             merged: 0,
         }
     }

@@ -3,7 +3,10 @@
 use ring_control::lab2::PendingReason;
 use ring_control::{Pending, Reply};
 use ring_process::{Client, ClientId};
+use ring_proto::lab2::Pause;
 use ring_proto::time::Instant;
+
+use super::stored_pause::PauseTerms;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PauseProgress {
@@ -39,6 +42,10 @@ enum ReportedProgress {
 pub(super) struct Pausing {
     waiting: Vec<(ClientId, Instant)>,
     reported: ReportedProgress,
+    /// The end and the reason of the present pause, as they were requested, and on the clock of this run.
+    present: Option<(PauseTerms, Pause)>,
+    /// The cause of the end of the last pause.
+    end_reason: &'static str,
 }
 
 impl Pausing {
@@ -47,8 +54,39 @@ impl Pausing {
         self.reported = ReportedProgress::Nothing(by);
     }
 
-    pub(super) fn end(&mut self) {
+    /// Ends the pause. `reason` is the cause, for clients that wait for the pause.
+    pub(super) fn end(&mut self, reason: &'static str) {
         self.reported = ReportedProgress::All;
+        self.present = None;
+        self.end_reason = reason;
+    }
+
+    pub(super) const fn end_reason(&self) -> &'static str {
+        self.end_reason
+    }
+
+    /// Sets the end and the reason of the pause. Returns whether they were different. A client that repeats its request
+    /// changes nothing.
+    pub(super) fn set_terms(&mut self, terms: &PauseTerms, pause: Pause) -> bool {
+        if matches!(&self.present, Some((present, _)) if present.is_same(terms)) {
+            return false;
+        }
+        self.present = Some((terms.clone(), pause));
+        true
+    }
+
+    /// Returns the present pause.
+    pub(super) fn pause(&self) -> Option<&Pause> {
+        self.present.as_ref().map(|(_, pause)| pause)
+    }
+
+    /// Whether the time of the pause is over.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.end_time().is_some_and(|until| until <= now)
+    }
+
+    fn end_time(&self) -> Option<Instant> {
+        self.pause().and_then(|pause| pause.until)
     }
 
     pub(super) fn next_step(
@@ -87,9 +125,10 @@ impl Pausing {
         self.waiting.retain(|&(waiting, _)| waiting != client);
     }
 
-    /// Returns the earliest deadline of a client.
+    /// Returns the earliest deadline of a client, or the end of the pause if it is earlier.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.waiting.iter().map(|&(_, until)| until).min()
+        let clients = self.waiting.iter().map(|&(_, until)| until);
+        clients.chain(self.end_time()).min()
     }
 
     /// Replies to the clients whose wait is over, and removes these clients.
@@ -121,9 +160,11 @@ impl Pausing {
 
 #[cfg(test)]
 mod tests {
-    use ring_proto::time::Instant;
+    use std::time::Duration;
 
-    use super::{PauseProgress, PauseStep, Pausing};
+    use ring_proto::time::{Instant, Now};
+
+    use super::{PauseProgress, PauseStep, PauseTerms, Pausing};
     use ring_control::lab2::PendingReason;
     use ring_control::{Pending, Reply};
     use ring_process::Client;
@@ -186,8 +227,39 @@ mod tests {
         let next_step = pausing.next_step(|| PauseProgress::Complete);
         assert_eq!(next_step, Some(PauseStep::Complete(Some(by))));
         pausing.begin(by);
-        pausing.end();
+        pausing.end("it was ended");
         assert_eq!(pausing.next_step(|| PauseProgress::Complete), None);
+    }
+
+    #[test]
+    fn a_pause_has_the_last_end_and_reason_that_differ() {
+        let terms = |until_ms, reason: &str| PauseTerms {
+            until_ms,
+            for_ms: None,
+            reason: reason.to_owned(),
+        };
+        let now = Now {
+            monotonic: Instant::from_nanos(5),
+            wall: 1_000_000_000,
+        };
+        let mut pausing = Pausing::default();
+        for (terms, is_new) in [
+            (terms(Some(2_000), "disk"), true),
+            (terms(Some(2_000), "disk"), false),
+            (terms(Some(2_000), "cable"), true),
+            (terms(Some(3_000), "cable"), true),
+        ] {
+            assert_eq!(
+                pausing.set_terms(&terms, terms.pause(now)),
+                is_new,
+                "{terms:?}"
+            );
+        }
+        let end = Instant::from_nanos(2_000_000_005);
+        assert_eq!(pausing.deadline(), Some(end));
+        assert!(pausing.is_over(end) && !pausing.is_over(end.before(Duration::from_nanos(1))));
+        pausing.end("its time is over");
+        assert!(pausing.pause().is_none() && !pausing.is_over(end));
     }
 
     #[test]

@@ -1,34 +1,32 @@
-//! Serves clients of the control socket: locks, the token's data, pauses, and watching. Requests are in
-//! `requests.rs`, later messages in `outcomes.rs`.
+//! Serves clients of the control socket: locks, the token's data, pauses, and watching. Requests are in `requests.rs`
+//! and `pauses.rs`, later messages in `outcomes.rs`.
 
 mod announcing;
 mod named;
 mod outcomes;
+mod pauses;
 mod requests;
 
 use std::time::Duration;
 
 use ring_client::fencing::FencingToken;
 use ring_codec::lab2::Token;
-use ring_control::lab2::{
-    ClientStatus, Grade, LockRequest, LockTotals, PendingReason, RefusalReason,
-};
+use ring_control::lab2::{ClientStatus, Grade, LockRequest, LockTotals, RefusalReason};
 use ring_control::{RawJson, Refusal, Reply};
 use ring_host::{LockLog, Watchers};
 use ring_process::Backstops;
 use ring_process::ClientId;
-use ring_proto::lab2::{JobName, Lab2, RunEnd, RunView, State};
+use ring_proto::lab2::{JobName, Lab2, RunEnd, RunView};
 use ring_proto::time::{Instant, Now};
 
 use super::lock_texts::TextInputs;
 use super::lock_totals::LockCount;
 use super::locks::{Locks, Notice};
 use super::named_locks::{NamedLocks, NamedNotice, ProgramLock};
-use super::pausing::{PauseProgress, Pausing};
+use super::pausing::Pausing;
 use super::runs::LostRuns;
 use super::status::token_status;
 use super::stored_pause::StoredPause;
-use crate::system::Error;
 
 /// A result of a request, for watchers.
 #[derive(Debug, Clone, Copy)]
@@ -180,41 +178,6 @@ impl Service {
     fn is_held_under(&self, token: Option<&str>) -> bool {
         let token = token.and_then(|text| text.parse().ok());
         token.is_some_and(|token: FencingToken| self.locks.held_token().map(fencing) == Some(token))
-    }
-
-    /// If an earlier run of the daemon stored a pause, pauses the node. Returns whether the node is paused.
-    pub(super) fn restore_pause(&mut self) -> Result<bool, Error> {
-        let stored = &self.stored_pause;
-        let paused = stored.is_stored().map_err(|source| Error::State {
-            path: stored.path().to_owned(),
-            source,
-        })?;
-        if paused {
-            self.locks.pause(true);
-        }
-        Ok(paused)
-    }
-
-    /// Returns the reason why a pause is not complete.
-    pub(super) fn pending(&self, machine: &Lab2) -> Option<PendingReason> {
-        match self.progress(machine) {
-            PauseProgress::Pending(why) => Some(why),
-            PauseProgress::Complete | PauseProgress::Over(_) => None,
-        }
-    }
-
-    fn progress(&self, machine: &Lab2) -> PauseProgress {
-        if self.locks.is_leaving() {
-            PauseProgress::Over("ringd is shutting down: it hands the token over first")
-        } else if !self.locks.is_paused() {
-            PauseProgress::Over("ringctl resume has ended the pause")
-        } else if self.is_held() {
-            PauseProgress::Pending(PendingReason::Holder)
-        } else if machine.state() == State::Owner || !machine.is_paused() {
-            PauseProgress::Pending(PendingReason::Token)
-        } else {
-            PauseProgress::Complete
-        }
     }
 }
 

@@ -28,7 +28,7 @@ use super::service::Service;
 use super::state_file::{INITIAL_DURABLE, StateFile};
 use super::stored_pause::StoredPause;
 use crate::system::lab2::events;
-use crate::system::lab2::observe::{Log, Observers, Tally};
+use crate::system::lab2::observe::{Log, Observers, PauseNews, PauseText, Tally};
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{Error, PROGRAM};
 
@@ -93,10 +93,12 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     let number = random().map_err(ring_host::Error::system("draw a random number"))?;
     let mut service = Service::new(&options.interface, heartbeat, stored_pause, number);
     service.set_rule(options.require);
-    if service.restore_pause()? {
+    let now = clock::now();
+    if let Some(pause) = service.restore_pause(now)? {
+        let end = PauseText(PauseNews::new(&pause, now.monotonic));
         info!(
             event = events::PAUSED,
-            "paused, as before the start (ringctl pause --persist), until ringctl resume"
+            "paused, as before the start: owns nothing {end}"
         );
     }
     // A daemon of root that started without hooks gave up the right to end hooks that change their user.

@@ -6,11 +6,12 @@ use ring_client::fencing::FencingToken;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{NO_IP, RunOutcome, Token};
 use ring_control::lab2::{
-    ConstantsStatus, HolderStatus, MemberStatus, QuorumStatus, RunStatus, Status, TokenStatus,
+    ConstantsStatus, HolderStatus, MemberStatus, PauseStatus, QuorumStatus, RunStatus, Status,
+    TokenStatus,
 };
 use ring_control::{ConfigStatus, Health};
 use ring_host::announced_host_name;
-use ring_proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView};
+use ring_proto::lab2::{Constants, FOREVER, Lab2, MemberView, Pause, RunView};
 use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, LinkLoss};
@@ -30,7 +31,7 @@ pub(super) fn status(
     let interface = attachment.interface();
     let heard = machine.heard_about_token();
     let own = interface.mac;
-    let members = machine.members().map(|view| member(now, own, view));
+    let members = machine.members().map(|view| member(now, own, &view));
     Status {
         ringd: env!("CARGO_PKG_VERSION").to_owned(),
         started_ms: started.wall / 1_000_000,
@@ -50,6 +51,7 @@ pub(super) fn status(
         quorum: quorum(machine),
         stored: machine.is_stored(),
         pausing: service.pending(machine),
+        pause: service.pause_status(now),
         owner: machine.owner().map(|owner| owner.to_string()),
         owner_name: machine.owner().and_then(name_of),
         holder: machine.work().map(|work| HolderStatus {
@@ -116,7 +118,7 @@ pub(super) const fn outcome_text(outcome: RunOutcome) -> &'static str {
     }
 }
 
-fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
+fn member(now: Instant, own: MacAddr, view: &MemberView) -> MemberStatus {
     // The machine's time is the time of its last call, but this node is alive now.
     let seen = if view.mac == own {
         Some(now)
@@ -131,11 +133,20 @@ fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
         penalty: view.penalty,
         state: view.presence.name().to_owned(),
         paused: view.paused,
+        pause: view.pause.map(|pause| pause_status(now, &pause)),
         last_seen_ns: seen.map(|seen| nanos(now.since(seen))),
         differs: view
             .differs
             .map(|difference| DifferenceText(difference).to_string()),
         version: view.version.map(|version| version.to_string()),
+    }
+}
+
+pub(super) fn pause_status(now: Instant, pause: &Pause) -> PauseStatus {
+    let reason = pause.reason.as_str();
+    PauseStatus {
+        left_ns: pause.left(now).map(nanos),
+        reason: Some(reason.to_owned()).filter(|reason| !reason.is_empty()),
     }
 }
 
@@ -173,13 +184,14 @@ mod tests {
                 ip: NO_IP,
                 penalty: 0,
                 paused: false,
+                pause: None,
                 presence: Presence::Alive,
                 last_seen,
                 differs: None,
                 version: None,
                 host_name: None,
             };
-            member(Instant::from_nanos(50), own, view).last_seen_ns
+            member(Instant::from_nanos(50), own, &view).last_seen_ns
         };
         let earlier = Some(Instant::from_nanos(20));
         assert_eq!(seen(own, earlier), Some(0));

@@ -36,6 +36,7 @@ pub(crate) const COPIES: [Copy; 9] = [
         shared: &[
             ("command.rs", "ring_proto::lab2::Command"),
             ("host_name.rs", "ring_proto::lab2::HostName"),
+            ("pause.rs", "ring_proto::lab2::{Pause, PauseReason}"),
             (
                 "constants.rs",
                 concat!(

@@ -10,7 +10,8 @@ use ring_codec::lab2::{
 };
 use ring_codec::{MacAddr, U64};
 use ring_proto::lab2::{
-    Command, Constants, Event, Grade, JobName, Lab2, OnceRequest, RunEnd, StoredStamp, StoredState,
+    Command, Constants, Event, Grade, JobName, Lab2, OnceRequest, Pause, RunEnd, StoredStamp,
+    StoredState,
 };
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, SendOutcome, StoreOutcome, Transmit};
@@ -131,7 +132,9 @@ impl Harness {
                         Command::SetData(vec![7; usize::from(len % 1100)])
                     }
                     ScriptedCommand::Confirm => Command::Confirm,
-                    ScriptedCommand::Pause(paused) => Command::Pause(paused),
+                    ScriptedCommand::Pause(paused) => {
+                        Command::Pause(paused.then_some(Pause::PLAIN))
+                    }
                     ScriptedCommand::Yield(to) => Command::Yield(to.map(station_address)),
                     ScriptedCommand::ShutDown => Command::ShutDown,
                     ScriptedCommand::Leave => Command::Leave,

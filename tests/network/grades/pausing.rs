@@ -25,6 +25,8 @@ pub(super) fn tests() -> Vec<Test> {
         a_pause_is_pending_until_another_member_takes_the_token_and_ringctl_can_wait_for_it,
         during_a_pause_a_running_command_may_finish_and_no_other_command_starts,
         a_persistent_pause_survives_a_restart_of_the_daemon_and_another_pause_does_not,
+        a_pause_with_an_end_survives_a_restart_and_ends_by_itself,
+        all_members_show_the_end_and_the_reason_of_a_pause,
     ]
 }
 
@@ -215,7 +217,14 @@ impl PauseWatch {
             let line = self.lines.next().context("the watch continues")??;
             let message: Value = serde_json::from_str(&line)?;
             let name = message["event"]["event"].as_str().unwrap_or_default();
-            if ["pausing", "paused", "resumed"].contains(&name) {
+            let all = [
+                "pausing",
+                "paused",
+                "resumed",
+                "member_paused",
+                "member_resumed",
+            ];
+            if all.contains(&name) {
                 ensure!(name == event, "{message}");
                 return Ok(());
             }
@@ -300,4 +309,86 @@ fn a_pause_of_all_members_ends_when_the_first_member_resumes() -> Result<()> {
     tell(&ring.daemons[2], "resume")?;
     waiting.wait_for_sign(Duration::ZERO)?;
     waiting.finish()
+}
+
+fn a_pause_with_an_end_survives_a_restart_and_ends_by_itself() -> Result<()> {
+    let mut ring = form_with(bridge(2)?, 2, |ringd| ringd)?;
+    check_exit(&ring.daemons[0], &["pause", "--for", "4"], 0)?;
+    let paused = now();
+    ring.daemons[0].kill()?;
+    ring.daemons[0].start()?;
+    let status = ring.daemons[0].wait_for_status(WAIT_LIMIT, |status| status["paused"] == true)?;
+    let left = status["pause"]["left_ns"].as_u64();
+    ensure!(left.is_some_and(|left| left < 4_000_000_000), "{status:#}");
+    ring.daemons[0].wait_for_line(WAIT_LIMIT, |line| {
+        line.contains("paused, as before the start: owns nothing for ")
+    })?;
+    check_left_out(&ring, 0, paused + Duration::from_secs(1))?;
+    ring.daemons[0].wait_for_status(WAIT_LIMIT, |status| status["paused"] == false)?;
+    let lasted = now() - paused;
+    ensure!(lasted > Duration::from_millis(3_500), "{lasted:?}");
+    ring.daemons[0].wait_for_line(WAIT_LIMIT, |line| {
+        line.contains("resumed: the time of the pause is over")
+    })?;
+    output_of(&ring.daemons[0], &["-w", WAIT], "true")?;
+    ring.daemons[0].kill()?;
+    ring.daemons[0].start()?;
+    ring.daemons[0].wait_for_status(WAIT_LIMIT, |status| status["paused"] == false)?;
+    Ok(())
+}
+
+/// Returns the pause of a member in the status of a daemon.
+fn pause_of(status: &Value, mac: &str) -> Value {
+    let members = status["members"].as_array().into_iter().flatten();
+    let mut members = members.filter(|member| member["mac"] == mac);
+    members.next().map_or(Value::Null, |it| it["pause"].clone())
+}
+
+fn all_members_show_the_end_and_the_reason_of_a_pause() -> Result<()> {
+    let mut ring = form_with(bridge(3)?, 2, |ringd| ringd)?;
+    let mac = ring.daemons[0].node().mac().to_string();
+    let mut watch = PauseWatch::of(&ring.daemons[1])?;
+    let pause = ["pause", "--for", "2h", "--reason", "new disk"];
+    check_exit(&ring.daemons[0], &pause, 0)?;
+    let is_shown = |pause: &Value| {
+        let left = pause["left_ns"].as_u64().unwrap_or_default();
+        pause["reason"] == "new disk" && (7_100_000_000_000..=7_200_000_000_000).contains(&left)
+    };
+    let own = ring.daemons[0].status()?;
+    ensure!(
+        is_shown(&own["pause"]) && is_shown(&pause_of(&own, &mac)),
+        "{own:#}"
+    );
+    ring.daemons[1].wait_for_status(WAIT_LIMIT, |status| is_shown(&pause_of(status, &mac)))?;
+    watch.expect_event("member_paused")?;
+    ring.daemons[1].wait_for_line(WAIT_LIMIT, |line| {
+        line.contains(" is paused for ") && line.contains("reason: new disk")
+    })?;
+    for daemon in &ring.daemons {
+        let text = String::from_utf8(ringctl(daemon, &["status"])?.stdout)?;
+        let shown = text
+            .lines()
+            .find(|line| line.contains(&mac) && line.contains("new disk"));
+        ensure!(
+            shown.is_some_and(|line| line.contains("ends in 1h 59m")),
+            "{text}"
+        );
+    }
+    // A member that joins later learns the pause too.
+    ring.join()?;
+    ring.daemons[2].wait_for_status(2 * WAIT_LIMIT, |status| is_shown(&pause_of(status, &mac)))?;
+    check_exit(&ring.daemons[0], &["pause", "--reason", "new cable"], 0)?;
+    watch.expect_event("member_paused")?;
+    for daemon in &ring.daemons {
+        daemon.wait_for_status(WAIT_LIMIT, |status| {
+            let pause = pause_of(status, &mac);
+            pause["reason"] == "new cable" && pause["left_ns"].is_null()
+        })?;
+    }
+    tell(&ring.daemons[0], "resume")?;
+    watch.expect_event("member_resumed")?;
+    for daemon in &ring.daemons {
+        daemon.wait_for_status(WAIT_LIMIT, |status| pause_of(status, &mac).is_null())?;
+    }
+    Ok(())
 }

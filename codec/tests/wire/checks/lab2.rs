@@ -5,7 +5,8 @@ use ring_codec::lab2::card::{self, Card, Version, Work};
 use ring_codec::lab2::{
     DATA_LEN_MAX, Digest, FORGOTTEN_PER_FRAME_MAX, Frame, Kind, LOCK_SUMS, LOCKS_PER_FRAME_MAX,
     LockRecord, LocksPurpose, LocksStanding, MEMBERS_PER_FRAME_MAX, Member, Message, PROGRESS_MAX,
-    Profile, Promise, Purpose, STAMPS_PER_FRAME_MAX, Stamp, Token, is_host_name, locks,
+    PauseNotice, Profile, Promise, Purpose, STAMPS_PER_FRAME_MAX, Stamp, Token, is_host_name,
+    is_pause_reason, locks,
 };
 use ring_codec::{MacAddr, U64};
 
@@ -79,11 +80,17 @@ fn card<'a>(u: &mut Unstructured<'a>) -> Result<Option<Card<'a>>> {
         .map(MacAddr)
         .filter(|&mac| mac != MacAddr::default());
     let host_name: Option<&str> = u.arbitrary()?;
+    let pause: Option<(Option<u64>, &str)> = u.arbitrary()?;
+    let pause = pause.map(|(left, reason)| PauseNotice {
+        left: left.filter(|&left| left != u64::MAX),
+        reason,
+    });
     Ok(Some(Card {
         version,
         unheard,
         work,
         host_name: host_name.filter(|name| is_host_name(name)),
+        pause: pause.filter(|pause| is_pause_reason(pause.reason)),
     }))
 }
 

@@ -46,6 +46,12 @@ pub struct RingEvent {
     /// The grade that the program of the named lock requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require: Option<String>,
+    /// Nanoseconds until the pause ends by itself. Only events about a pause have this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_left_ns: Option<u64>,
+    /// The operator's reason for the pause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_reason: Option<String>,
     /// The fencing token of the named lock. A refused program has no fencing token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fencing: Option<String>,

@@ -13,8 +13,8 @@ pub use named_lock::{LockMode, NamedLockRequest, NamedLockStatus};
 pub use request::{OnceRequest, PauseRequest, PendingReason, RingRequest};
 pub use ring_name::{parse_ethertype, parse_ring_name, ring_name};
 pub use status::{
-    ClientStatus, ConstantsStatus, Counters, HolderStatus, LockTotals, MemberStatus, QuorumStatus,
-    RunStatus, Status, TokenStatus,
+    ClientStatus, ConstantsStatus, Counters, HolderStatus, LockTotals, MemberStatus, PauseStatus,
+    QuorumStatus, RunStatus, Status, TokenStatus,
 };
 
 /// A request for a ring's lock.

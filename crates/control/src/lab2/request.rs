@@ -97,6 +97,13 @@ pub struct PauseRequest {
     /// Whether the pause survives a restart of the daemon.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub persist: bool,
+    /// The end of the pause by the machine's clock, in milliseconds since 1970. If this key is absent, the pause does
+    /// not end by itself. A pause with an end also survives a restart of the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<u64>,
+    /// The reason of the pause, for people: at most 64 bytes without control characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Maximum time, in milliseconds, that the daemon waits for the pause to be complete before it answers. If this key
     /// is absent, the daemon does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -66,6 +66,9 @@ pub struct Status {
     /// complete.
     #[serde(default)]
     pub pausing: Option<PendingReason>,
+    /// The end and the reason of the pause. Absent if the node is not paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<PauseStatus>,
     /// The owner, as the node knows it.
     pub owner: Option<String>,
     /// The owner's name, as in [`MemberStatus`].
@@ -261,6 +264,10 @@ pub struct MemberStatus {
     /// Whether the member is paused.
     #[serde(default)]
     pub paused: bool,
+    /// The end and the reason of the pause. Absent if no operator paused the member, or if the member did not announce
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<PauseStatus>,
     /// Nanoseconds since the member's last frame; 0 for this node. The time is `null` if this node has never heard the
     /// member, and knows it only because other members named it.
     pub last_seen_ns: Option<u64>,
@@ -271,6 +278,17 @@ pub struct MemberStatus {
     /// The version of the member's ringd; `null` if unknown.
     #[serde(default)]
     pub version: Option<String>,
+}
+
+/// The end and the reason of a pause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PauseStatus {
+    /// Nanoseconds until the pause ends by itself. The time is `null` if the pause does not end by itself.
+    #[serde(default)]
+    pub left_ns: Option<u64>,
+    /// The operator's reason. The reason is `null` if the operator gave none.
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 /// The constants that the node uses. Times are in nanoseconds.

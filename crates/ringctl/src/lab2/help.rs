@@ -165,11 +165,13 @@ pub(crate) const LOCK_CODES: &str = concat!(
 
 pub(crate) const PAUSE: &str = concat!(
     "Exit codes:\n",
-    "  0  the node does not own the token, and does not get it until ringctl resume\n",
+    "  0  the node does not own the token, and does not get it until the end of the\n",
+    "     pause\n",
     "  6  pending: the node still owns the token, because a program uses the token\n",
     "     (--drain) or no other member takes the token. Until another member takes the\n",
     "     token, the node grants it to no program\n",
     "\nExamples:\n",
+    "  ringctl pause --for 2h --reason 'new disk'   resume in two hours at the latest\n",
     "  ringctl pause --persist && reboot            stay paused after the reboot,\n",
     "                                               until ringctl resume\n",
     "  ringctl pause --drain --wait && apt upgrade  let a running job end first"

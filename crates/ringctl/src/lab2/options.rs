@@ -16,8 +16,8 @@ use super::super::fence;
 use super::super::prober::{Prober, Reasons};
 use super::super::systemd;
 use super::super::values::{
-    duration_ms, parse_exit_code, parse_label, parse_max_hold, parse_period, parse_pid, parse_wait,
-    truncate_label,
+    duration_ms, parse_exit_code, parse_label, parse_max_hold, parse_pause, parse_pause_reason,
+    parse_period, parse_pid, parse_wait, truncate_label,
 };
 use super::completion::held_lock_candidates;
 use super::help;
@@ -75,7 +75,8 @@ pub(crate) enum RingCommand {
     /// Keep the token away from this machine, for maintenance.
     ///
     /// Programs that use the token on this machine lose the token, and end before the pause. The pause lasts until
-    /// ringctl resume. Without --persist, the pause also ends when the daemon ends.
+    /// ringctl resume, or for the time of --for. Without --for and --persist, the pause also ends when the daemon ends.
+    /// If the node is already paused, this command replaces the end and the reason of the pause.
     #[command(after_long_help = help::PAUSE)]
     Pause(PauseOptions),
     /// End a pause.
@@ -189,6 +190,19 @@ pub(crate) struct PauseOptions {
         reason = "clap distinguishes an option without a value from a missing option"
     )]
     pub wait: Option<Option<Duration>>,
+
+    /// End the pause after DURATION (2h, 30m, or 30 for 30s).
+    ///
+    /// The pause also lasts during and after a restart of the daemon or the machine. It ends at the same time by the
+    /// machine's clock.
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_pause, allow_hyphen_values = true)]
+    pub lasts: Option<Duration>,
+
+    /// Show TEXT in status and watch of all members.
+    ///
+    /// TEXT has at most 64 bytes and no control characters.
+    #[arg(long, value_name = "TEXT", value_parser = parse_pause_reason)]
+    pub reason: Option<String>,
 
     /// Stay paused after a restart of the daemon or the machine.
     #[arg(long)]
@@ -600,6 +614,9 @@ mod tests {
             (&["once", "x", "--every", "5h", "-x", "ls"], "'-x'"),
             (&["guard", "record", "--foo", "ls"], "'--foo'"),
             (&["pause", "--wait", "-1"], "cannot be negative"),
+            (&["pause", "--for", "0"], "shorter than 1s"),
+            (&["pause", "--for", "9999999999"], "until ringctl resume"),
+            (&["pause", "--reason", "a\nb"], "no control characters"),
             (&["once", "x", "--every", "-5s", "ls"], "not a duration"),
             (&["once", "x", "--every", "5y", "ls"], "unknown unit"),
             (&["once", "x", "--every", "0s", "ls"], "cannot be 0"),

@@ -13,6 +13,7 @@ use super::super::connection::Connection;
 use super::super::values::duration_ms;
 use super::super::{Error, client, fence};
 use super::options::PauseOptions;
+use super::requests::fetch_status;
 
 /// Time before the obstacle of a pause is printed. A holder needs up to one second to end its work.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
@@ -28,12 +29,18 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
     let waits = options.wait.is_some() && !wait.is_zero();
     let under = waits.then(fence::caller_token).flatten();
     let end = clock::now().monotonic + wait;
+    // Both requests below name the same end, so the second request changes nothing.
+    let until_ms = options
+        .lasts
+        .map(|lasts| (clock::now().wall / 1_000_000).saturating_add(duration_ms(lasts)));
     let mut daemon = Connection::open(socket)?;
     let mut ask = |until: Instant| {
         let wait = until.since(clock::now().monotonic);
         let request = Request::System(RingRequest::Pause(PauseRequest {
             drain: options.drain,
             persist: options.persist,
+            until_ms,
+            reason: options.reason.clone(),
             wait_ms: Some(duration_ms(wait)),
             under: under.clone(),
         }));
@@ -46,6 +53,9 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
         }
     };
     let mut pending = ask(end.min(clock::now().monotonic + EXPLAIN_AFTER))?;
+    if options.lasts.is_some() || options.reason.is_some() {
+        check_terms(socket)?;
+    }
     if let Some(why) = &pending
         && end > clock::now().monotonic
     {
@@ -56,4 +66,18 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
         pending = ask(end)?;
     }
     pending.map_or(Ok(()), |why| Err(Error::Pending(why)))
+}
+
+/// Fails if the daemon has paused without an end and a reason, because it does not know them.
+fn check_terms(socket: &Path) -> Result<(), Error> {
+    let status = fetch_status(socket)?;
+    let is_paused = status.paused || status.pausing.is_some();
+    if is_paused && status.pause.is_none() {
+        return Err(Error::Refused(format!(
+            "this node is paused without an end and a reason: ringd {} is older than ringctl; restart ringd, or end \
+             the pause with ringctl resume",
+            status.ringd
+        )));
+    }
+    Ok(())
 }

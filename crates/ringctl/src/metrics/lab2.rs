@@ -20,6 +20,8 @@ metrics! {
         "1 if the node can send, and 0 if its interface is down or has another fault.";
     BLOCKED Gauge "ringd_ownership_blocked" ["reason"]
         "1 if the node must not own the token for this reason, and 0 if the reason does not exist.";
+    PAUSE_LEFT Seconds "ringd_pause_left" []
+        "The time until the pause of the node ends by itself. Absent without such an end.";
     SILENCE Seconds "ringd_token_silence" []
         "The time since the node last heard of the token, or since its start. The value is 0 on the OWNER.";
     TOKEN Gauge "ringd_token_number" ["author"]
@@ -132,7 +134,12 @@ impl RingNode {
             ("paused", it.paused),
             ("unfit", it.unfit),
         ];
-        to.write(&BLOCKED, reasons.map(|(reason, exists)| ([reason], exists)))
+        to.write(&BLOCKED, reasons.map(|(reason, exists)| ([reason], exists)))?;
+        let left = it.pause.as_ref().and_then(|pause| pause.left_ns);
+        to.write(
+            &PAUSE_LEFT,
+            left.map(|ns| ([""; 0], Duration::from_nanos(ns))),
+        )
     }
 
     fn write_token(&self, to: &mut Writer<'_>) -> fmt::Result {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind, NO_IP};
-use ring_proto::lab2::{Command, Constants, StoredState};
+use ring_proto::lab2::{Command, Constants, Pause, StoredState};
 use std::time::Duration;
 
 use super::Inspect;
@@ -209,11 +209,11 @@ impl<M: Inspect> World<M> {
             Fault::HoldOff { node } => {
                 self.system.count_fault(FaultKind::HoldOff);
                 self.nodes[node].own.held_off = true;
-                self.command(node, Command::Pause(true));
+                self.command(node, Command::Pause(Some(Pause::PLAIN)));
             }
             Fault::HoldAgain { node } => {
                 self.nodes[node].own.held_off &= !self.nodes[node].is_running();
-                self.command(node, Command::Pause(false));
+                self.command(node, Command::Pause(None));
             }
             Fault::Unplug { node } => {
                 self.system.count_fault(FaultKind::Link);
@@ -460,7 +460,7 @@ impl<M: Inspect> World<M> {
             self.set_plugged(at, true);
             // Nodes get no message about the end of the faults: they must notice it.
             if self.nodes[at].own.held_off {
-                self.command(at, Command::Pause(false));
+                self.command(at, Command::Pause(None));
             }
             // A quorum that the run waits for may never come again.
             self.cancel_job_run(at);

@@ -11,7 +11,7 @@ use super::Diagnostics;
 use crate::lab2::envelope::Envelope;
 use crate::lab2::machine::Context;
 use crate::lab2::members::Members;
-use crate::lab2::{HolderProgram, HostName};
+use crate::lab2::{HolderProgram, HostName, Pause};
 use crate::time::{Instant, nanos};
 
 /// Data for this node's card, and data from received cards.
@@ -23,6 +23,8 @@ pub(super) struct Cards {
     host_name: Option<HostName>,
     /// Time of this node's last broadcast with its host name; `None` if a later member may not know the host name.
     named_at: Option<Instant>,
+    /// End and reason of this node's pause; `None` if no operator paused it.
+    pause: Option<Pause>,
     /// The program on this node that holds the token; `None` if no program holds it.
     own: Option<HolderProgram>,
     /// The program that an owner named in its heartbeat, and the address of this owner. Only the last heartbeat with
@@ -44,6 +46,17 @@ impl Diagnostics {
     /// Returns the host name that this node announces.
     pub(crate) fn own_host_name(&self) -> Option<&HostName> {
         self.cards.host_name.as_ref()
+    }
+
+    /// Sets the pause that this node announces; `None` if no operator paused it. Returns whether the pause differs from
+    /// the last pause.
+    pub(crate) fn set_own_pause(&mut self, pause: Option<Pause>) -> bool {
+        std::mem::replace(&mut self.cards.pause, pause) != pause
+    }
+
+    /// Returns the pause that this node announces.
+    pub(crate) fn own_pause(&self) -> Option<&Pause> {
+        self.cards.pause.as_ref()
     }
 
     /// Notes a broadcast with this node's host name.
@@ -119,6 +132,7 @@ impl Diagnostics {
         Some(Card {
             version: self.cards.version?,
             host_name: None,
+            pause: None,
             unheard: members.next_silent_member(context),
             work: own.map(|work| card::Work {
                 held: nanos(context.now().since(work.since)),

@@ -3,23 +3,25 @@
 use super::outbox::Content;
 use super::timer::Timer;
 use crate::StoreOutcome;
-use crate::lab2::{Event, Lab2, Reason, State};
+use crate::lab2::{Event, Lab2, Pause, Reason, State};
 
 impl Lab2 {
     pub(super) fn may_own(&self) -> bool {
         self.fitness.may_own()
     }
 
-    /// Pauses or resumes this node, and announces the change.
-    pub(super) fn set_paused(&mut self, paused: bool) {
+    /// Pauses this node, replaces the end and the reason of its pause, or resumes it. Announces the change.
+    pub(super) fn set_pause(&mut self, pause: Option<Pause>) {
+        let paused = pause.is_some();
         if !paused {
             // An operator who resumes an unfit node has repaired the network, so the node does not wait for its probe.
             self.recover();
         }
         // A node that shuts down already hands the token over and refuses offers, and LEAVING must be its last frame.
-        if self.fitness.is_paused() == paused || self.is_shutting_down() {
+        if self.is_shutting_down() || !self.diagnostics.set_own_pause(pause) {
             return;
         }
+        let is_new = self.fitness.is_paused() != paused;
         self.fitness.set_paused(paused);
         if !self.context.is_up() {
             return;
@@ -29,7 +31,7 @@ impl Lab2 {
             self.acknowledge();
         }
         self.broadcast(Content::Ping);
-        if !paused {
+        if !paused || !is_new {
             return;
         }
         if let Some(candidate) = self.role.candidate() {

@@ -369,6 +369,7 @@ impl Lab2 {
         // A paused member sends no WANT_TOKEN, so this member is not paused. If it was restarted, it may not have
         // announced the end of the pause.
         self.members.set_paused(envelope.from, false);
+        self.set_announced_pause(envelope.from, None);
         self.members.set_wants(envelope.from, true);
         if let Some(tenure) = self.role.tenure_mut() {
             // An owner gives the token up only if a member has asked for it.

@@ -2,15 +2,15 @@
 //! changes on the token.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Backing, Digest, Profile};
+use ring_codec::lab2::{Backing, Digest, Frame, Kind, Profile};
 
 use super::outbox::Content;
 use super::timer::Timer;
 use crate::lab2::confidence::promise_duration;
 use crate::lab2::diagnostics::Diagnostics;
 use crate::lab2::envelope::Envelope;
-use crate::lab2::members::{AuthorStatus, ProfileChange};
-use crate::lab2::{Event, HostName, Lab2, Reason, State};
+use crate::lab2::members::{AuthorStatus, ProfileChange, announced_pause};
+use crate::lab2::{Event, HostName, Lab2, Pause, Reason, State};
 use crate::time::Instant;
 
 impl Lab2 {
@@ -154,10 +154,38 @@ impl Lab2 {
         }
     }
 
+    /// Handles the pause notice of a frame, or its absence (`docs/reference/lab2/membership.md E8`).
+    pub(super) fn note_pause(&mut self, envelope: Envelope, frame: &Frame<'_>) {
+        let Some(card) = &frame.card else { return };
+        if let Some(notice) = card.pause {
+            self.set_announced_pause(envelope.from, announced_pause(notice, envelope.at));
+        } else if frame.message.kind() == Kind::Ping && envelope.broadcast {
+            self.set_announced_pause(envelope.from, None);
+        }
+    }
+
+    /// Notes the pause that a member announces, and reports a change.
+    pub(super) fn set_announced_pause(&mut self, mac: MacAddr, pause: Option<Pause>) {
+        if !self.members.set_pause(mac, pause) {
+            return;
+        }
+        self.event(match pause {
+            Some(pause) => Event::MemberPaused {
+                mac,
+                left: pause.left(self.context.now()),
+                reason: pause.reason,
+            },
+            None => Event::MemberResumed { mac },
+        });
+    }
+
     /// Handles the paused flag of a PING. If this node offered the token to a paused member, the handover fails at
     /// once.
     pub(super) fn on_paused(&mut self, from: MacAddr, paused: bool) {
         self.members.set_paused(from, paused);
+        if !paused {
+            self.set_announced_pause(from, None);
+        }
         if let Some(offer) = self.role.offer()
             && paused
             && offer.to() == from

@@ -267,7 +267,7 @@ impl Machine for Lab2 {
             Command::EndOnce(id, end) => self.handle_job_input(JobInput::End(id, end)),
             Command::TakeLock(request) => self.handle_locks_input(LocksInput::Take(request)),
             Command::ReleaseLock(session) => self.handle_locks_input(LocksInput::Release(session)),
-            Command::Pause(paused) => self.set_paused(paused),
+            Command::Pause(pause) => self.set_pause(pause),
             Command::Yield(to) => self.yield_to(to),
             Command::Announce(work) => self.diagnostics.announce(work),
             Command::Forget(mac) => self.forget(mac),

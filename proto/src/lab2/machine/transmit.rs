@@ -7,7 +7,8 @@ use ring_codec::lab2::{
 
 use super::outbox::{Content, Outgoing};
 use crate::lab2::jobs::JobInput;
-use crate::lab2::{Event, Lab2};
+use crate::lab2::members::notice;
+use crate::lab2::{Event, HostName, Lab2};
 use crate::{SendOutcome, Ticket, Transmit};
 
 impl Lab2 {
@@ -42,7 +43,7 @@ impl Lab2 {
             };
             let frame = self.add_profile_and_card(outgoing, &frame);
             let frame = self.add_standing(outgoing, &frame);
-            let frame = self.add_host_name(outgoing, &frame);
+            let frame = self.add_name_and_pause(outgoing, &frame);
             if self.is_too_long_for_locks(outgoing.content, &frame) {
                 continue;
             }
@@ -181,27 +182,36 @@ impl Lab2 {
         }
     }
 
-    /// Adds this node's host name to a frame with a card, if it is due and if it fits the MTU.
-    fn add_host_name<'a>(&'a self, outgoing: Outgoing, frame: &Frame<'a>) -> Frame<'a> {
-        let card = frame.card.filter(|_| self.is_host_name_due(outgoing));
-        let (Some(card), Some(name)) = (card, self.diagnostics.own_host_name()) else {
+    /// Adds this node's host name and its pause to a frame with a card, if they are due and if they fit the MTU.
+    fn add_name_and_pause<'a>(&'a self, outgoing: Outgoing, frame: &Frame<'a>) -> Frame<'a> {
+        let Some(card) = frame.card.filter(|_| self.is_name_due(outgoing)) else {
             return *frame;
         };
         let (mtu, _) = self.members.smallest_mtu(&self.context);
         let room = (ETHERNET_HEADER_LEN + mtu).saturating_sub(frame.encoded_len());
-        let name = name.as_str();
+        let name = self.diagnostics.own_host_name().map(HostName::as_str);
+        let name = name.filter(|name| host_name::encoded_len(name) <= room);
+        let room = room - name.map_or(0, host_name::encoded_len);
+        // Heartbeats and requests are frequent, so they have no notice.
+        let introduces = matches!(
+            outgoing.content,
+            Content::Ping | Content::HeartbeatAnswer(_) | Content::WhereIsToken
+        );
+        let pause = self.diagnostics.own_pause().filter(|_| introduces);
+        let pause = pause.map(|pause| notice(pause, self.context.now()));
         Frame {
             card: Some(Card {
-                host_name: Some(name).filter(|name| host_name::encoded_len(name) <= room),
+                host_name: name,
+                pause: pause.filter(|pause| pause.encoded_len() <= room),
                 ..card
             }),
             ..*frame
         }
     }
 
-    /// Whether this frame announces the host name if it has a card. The host name makes no frequent frame longer
+    /// Whether this frame announces the host name and the pause if it has a card. They make no frequent frame longer
     /// (`docs/reference/lab2/membership.md E5`).
-    fn is_host_name_due(&self, outgoing: Outgoing) -> bool {
+    fn is_name_due(&self, outgoing: Outgoing) -> bool {
         let to_all = outgoing.to == MacAddr::BROADCAST;
         match outgoing.content {
             Content::HeartbeatAnswer(_) => to_all,

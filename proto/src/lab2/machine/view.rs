@@ -7,7 +7,7 @@ use ring_codec::lab2::{Digest, Token, Version};
 
 use super::timer::Timer;
 use crate::lab2::tenure::Tenure;
-use crate::lab2::{Constants, Diagnostic, Difference, HolderProgram, HostName, Lab2, State};
+use crate::lab2::{Constants, Diagnostic, Difference, HolderProgram, HostName, Lab2, Pause, State};
 use crate::time::Instant;
 
 /// The kind of a member's presence in the ring.
@@ -49,6 +49,8 @@ pub struct MemberView {
     pub penalty: u32,
     /// Whether the member is paused: it takes part in the ring, but does not take the token.
     pub paused: bool,
+    /// End and reason of the pause; `None` if no operator paused the member, or if the member did not announce them.
+    pub pause: Option<Pause>,
     /// Presence of the member in the ring.
     pub presence: Presence,
     /// Time at which the member's last frame arrived; `None` if no frame has arrived. For this node itself, the time is
@@ -169,6 +171,11 @@ impl Lab2 {
                 ip: member.ip,
                 penalty: peer.penalty(),
                 paused,
+                pause: if own {
+                    self.diagnostics.own_pause().copied()
+                } else {
+                    members.pause_of(mac).filter(|_| paused)
+                },
                 presence,
                 last_seen: if own {
                     Some(context.now())

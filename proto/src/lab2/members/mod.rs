@@ -4,6 +4,7 @@
 
 mod deafness;
 mod large_ring;
+mod pause_notice;
 mod peer;
 mod profile;
 mod ring_size;
@@ -19,13 +20,14 @@ mod tombstones;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Member, Version};
 
+pub(crate) use pause_notice::{announced_pause, notice};
 pub(crate) use peer::Peer;
 pub(crate) use profile::ProfileChange;
 pub(crate) use ring_times::APART_FACTOR;
 pub(crate) use sync::AuthorStatus;
 
-use super::HostName;
 use super::machine::Context;
+use super::{HostName, Pause};
 use crate::throttle::Throttle;
 use deafness::Hearing;
 use ring_times::RingTimes;
@@ -156,6 +158,17 @@ impl Members {
     /// Notes the host name that a member announced. Returns whether the host name is new.
     pub(crate) fn set_host_name(&mut self, mac: MacAddr, name: HostName) -> bool {
         self.table.set_host_name(mac, name)
+    }
+
+    /// Returns the pause that a member announced.
+    pub(crate) fn pause_of(&self, mac: MacAddr) -> Option<Pause> {
+        self.table.pauses.get(&mac).copied()
+    }
+
+    /// Notes the pause that a member announced; `None` if it announced none. Returns whether the pause began, ended or
+    /// has another end or reason.
+    pub(crate) fn set_pause(&mut self, mac: MacAddr, pause: Option<Pause>) -> bool {
+        self.table.set_pause(mac, pause)
     }
 
     /// Notes a failed handover to a member. Returns the number of successive failed handovers to this member.

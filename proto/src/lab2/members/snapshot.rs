@@ -67,9 +67,10 @@ fn write_table(
         max,
         notes,
         profiles,
-        // Versions and host names are only for people, so no rule depends on them.
+        // Versions, host names and announced pauses are only for people, so no rule depends on them.
         versions: _,
         host_names: _,
+        pauses: _,
         // The next values follow from the other fields. The tables of a model checker are small, so they are always
         // sorted.
         hash: _,

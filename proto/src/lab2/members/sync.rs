@@ -318,6 +318,7 @@ impl Members {
         self.set_wants(mac, false);
         // If the member comes back, it may have been restarted without the pause.
         self.set_paused(mac, false);
+        self.set_pause(mac, None);
         self.table.set_profile(mac, None);
         if let Some(at) = self.table.find(mac) {
             self.table.peer_at(at).penalty.on_departure();

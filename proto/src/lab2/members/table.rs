@@ -7,9 +7,10 @@ use ring_codec::lab2::{Digest, Member, NO_IP, Profile, Version};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
+use super::pause_notice::differ;
 use super::peer::{Notes, Peer};
 use super::tombstones::Tombstones;
-use crate::lab2::HostName;
+use crate::lab2::{HostName, Pause};
 use crate::time::Instant;
 
 /// A table with at most this number of members is always sorted. A larger table appends new members. The table sorts
@@ -36,6 +37,8 @@ pub(super) struct Table {
     pub(super) versions: BTreeMap<MacAddr, Version>,
     /// The host names that members announced, by MAC.
     pub(super) host_names: BTreeMap<MacAddr, HostName>,
+    /// The pauses that members announced, by MAC.
+    pub(super) pauses: BTreeMap<MacAddr, Pause>,
     /// The ringMembersHash; `None` if the table changed after the last computation of the hash.
     pub(super) hash: Option<u64>,
     pub(super) max: usize,
@@ -70,6 +73,7 @@ impl Table {
             profiles: BTreeMap::new(),
             versions: BTreeMap::new(),
             host_names: BTreeMap::new(),
+            pauses: BTreeMap::new(),
             hash: None,
             max,
             latest: 0,
@@ -240,6 +244,20 @@ impl Table {
     /// none. Host names of other machines are not stored: so the limit of the table also limits their number.
     pub(super) fn set_host_name(&mut self, mac: MacAddr, name: HostName) -> bool {
         self.find(mac).is_some() && self.host_names.insert(mac, name) != Some(name)
+    }
+
+    /// Notes the pause that a member announced; `None` if it announced none. Returns whether the pause began, ended or
+    /// has another end or reason. The limit of the table also limits the number of pauses.
+    pub(super) fn set_pause(&mut self, mac: MacAddr, pause: Option<Pause>) -> bool {
+        let pause = pause.filter(|_| self.find(mac).is_some());
+        let before = match pause {
+            Some(pause) => self.pauses.insert(mac, pause),
+            None => self.pauses.remove(&mac),
+        };
+        match (before, pause) {
+            (Some(before), Some(pause)) => differ(&pause, &before),
+            (before, pause) => before != pause,
+        }
     }
 
     /// If the member is absent and the table is not full, adds the member.
@@ -428,6 +446,7 @@ impl Table {
         self.profiles.retain(|mac, _| !goes(mac));
         self.versions.retain(|mac, _| !goes(mac));
         self.host_names.retain(|mac, _| !goes(mac));
+        self.pauses.retain(|mac, _| !goes(mac));
         self.hash = None;
     }
 

@@ -42,6 +42,7 @@ fn hear_profile_and_card(rig: &mut Rig, constants: &Constants) {
             unheard: None,
             work: None,
             host_name: None,
+            pause: None,
         }),
         locks: None,
     };

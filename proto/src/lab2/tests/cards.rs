@@ -47,6 +47,7 @@ fn card(version: Version, program: Option<&str>) -> Card<'_> {
         unheard: None,
         work,
         host_name: None,
+        pause: None,
     }
 }
 

@@ -7,7 +7,7 @@ use ring_codec::lab2::{Backing, FRAME_LEN_MAX, Frame, HEARTBEAT_LEN, Message, Pr
 
 use super::rig::*;
 use crate::LinkState;
-use crate::lab2::{Command, DataLimit, Diagnostic, Event, State};
+use crate::lab2::{Command, DataLimit, Diagnostic, Event, Pause, State};
 
 /// Returns the profile of a member with the default constants and this MTU.
 pub(super) fn profile(mtu: u16) -> Profile {
@@ -225,9 +225,9 @@ fn only_broadcasts_and_ping_have_a_profile() {
 fn a_paused_owner_cannot_set_data() {
     let mut rig = Rig::looser();
     rig.pass_time(2 * ANSWER_TIMEOUT);
-    rig.command(Command::Pause(true));
+    rig.command(Command::Pause(Some(Pause::PLAIN)));
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(set_data(&mut rig, 5), 0);
-    rig.command(Command::Pause(false));
+    rig.command(Command::Pause(None));
     assert_eq!(set_data(&mut rig, 5), 5);
 }

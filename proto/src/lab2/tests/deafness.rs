@@ -338,7 +338,7 @@ fn the_operator_can_end_being_unfit() {
     let mut rig = Rig::owner();
     rig.command(Command::Yield(None));
     owner_failing_at_all(&mut rig);
-    assert_eq!(rig.command(Command::Pause(false)), ["PING to all"]);
+    assert_eq!(rig.command(Command::Pause(None)), ["PING to all"]);
     assert!(!rig.machine.is_unfit());
     rig.hear(3, take(token(1 << 40)));
     assert_eq!(rig.state(), State::Owner);

@@ -43,6 +43,7 @@ fn hear_name<'a>(rig: &mut Rig, from: u8, host_name: impl Into<Option<&'a str>>)
             unheard: None,
             work: None,
             host_name: host_name.into(),
+            pause: None,
         }),
         locks: None,
     };

@@ -8,7 +8,7 @@ use super::rig::{
     HEARTBEAT, IDLE_HOLD, IN_VAIN, Rig, SAME, TAKE_TIMEOUT, constants, here, mac, ms, ping, take,
     token, token_of, was_here,
 };
-use crate::lab2::{Command, Constants, Diagnostic, DropReason, Event, State};
+use crate::lab2::{Command, Constants, Diagnostic, DropReason, Event, Pause, State};
 
 /// If a token was acknowledged too late, no program may rely on the token for some time. Returns this time.
 fn unsure_time() -> Duration {
@@ -319,7 +319,7 @@ fn a_delayed_acknowledgement_is_due_although_the_token_could_not_go_on() {
 #[test]
 fn a_pending_acknowledgement_precedes_the_announcement_of_a_pause() {
     for (command, news) in [
-        (Command::Pause(true), "PING"),
+        (Command::Pause(Some(Pause::PLAIN)), "PING"),
         (Command::ShutDown, "LEAVING"),
     ] {
         let mut rig = settled_waiter();

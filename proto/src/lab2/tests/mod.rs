@@ -41,6 +41,7 @@ mod order;
 mod outgrown;
 mod owner;
 mod pause;
+mod pause_notices;
 mod penalties;
 mod problems;
 mod promises;

@@ -10,7 +10,8 @@ use super::rig::{
     ms, take, token, token_of,
 };
 use crate::lab2::{
-    Command, Grade, Lab2, OnceProgress, OnceRequest, RunEnd, RunView, Stamp, State, StoredStamp,
+    Command, Grade, Lab2, OnceProgress, OnceRequest, Pause, RunEnd, RunView, Stamp, State,
+    StoredStamp,
 };
 use crate::time::nanos;
 use crate::{LinkState, Machine};
@@ -473,7 +474,7 @@ fn a_job_ends_at_once_with_the_link() {
 fn a_paused_node_requests_no_job() {
     let mut rig = Rig::looser();
     rig.pass_time(2 * ANSWER_TIMEOUT);
-    rig.command(Command::Pause(true));
+    rig.command(Command::Pause(Some(Pause::PLAIN)));
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(rig.command(Command::Once(nightly())), [""; 0]);
     assert_eq!(progress(&rig), None);

@@ -8,13 +8,13 @@ use super::rig::{
     was_here,
 };
 use crate::LinkState;
-use crate::lab2::{Command, Constants, Event, FOREVER, Reason, State};
+use crate::lab2::{Command, Constants, Event, FOREVER, Pause, Reason, State};
 
 const OFFER: &str = "TAKE_TOKEN 12-n3-1 to n7";
 const PING: &str = "PING to all";
 const WANT: &str = "WANT_TOKEN to all";
-const PAUSE: Command = Command::Pause(true);
-const RESUME: Command = Command::Pause(false);
+const PAUSE: Command = Command::Pause(Some(Pause::PLAIN));
+const RESUME: Command = Command::Pause(None);
 
 fn paused_ping() -> Message<'static> {
     Message::Ping {

@@ -7,7 +7,7 @@ use super::rig::{
     ANSWER_TIMEOUT, HAND_OVER, HEARTBEAT, IN_VAIN, Rig, TAKE_TIMEOUT, here, ip, mac, ms, ping,
     take, token, token_of, was_here,
 };
-use crate::lab2::{Command, Constants, DropReason, Event, State};
+use crate::lab2::{Command, Constants, DropReason, Event, Pause, State};
 use crate::{LinkState, Machine};
 
 const OFFER: &str = "TAKE_TOKEN 12-n3-1 to n7";
@@ -61,7 +61,7 @@ fn a_lone_owner_leaves_at_once() {
     for paused in [false, true] {
         let mut rig = Rig::looser();
         rig.pass_time(2 * ANSWER_TIMEOUT);
-        rig.command(Command::Pause(paused));
+        rig.command(Command::Pause(paused.then_some(Pause::PLAIN)));
         assert_eq!(rig.state(), State::Owner);
         assert_eq!(rig.command(Command::ShutDown), [LEAVING]);
         assert!(rig.machine.is_finished());

@@ -106,6 +106,7 @@ fn hear_of_silent(rig: &mut Rig, member: u8) {
         unheard: Some(mac(member)),
         work: None,
         host_name: None,
+        pause: None,
     };
     let sent = Frame {
         destination: MacAddr::BROADCAST,

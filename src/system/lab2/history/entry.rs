@@ -8,11 +8,11 @@ use ring_control::lab2::RingEvent;
 use ring_control::{EventHead, EventMessage};
 use ring_host::announced_host_name;
 use ring_proto::lab2::State;
-use ring_proto::time::Now;
+use ring_proto::time::{Now, nanos};
 
 use super::super::named_locks::ProgramLock;
 use super::super::status::token_status;
-use crate::system::lab2::observe::{Audience, Description, RingState};
+use crate::system::lab2::observe::{Audience, Description, PauseNews, RingState};
 
 /// An event, its time, and the node's state after the event.
 #[derive(Debug, Clone)]
@@ -31,6 +31,8 @@ pub(crate) struct HistoryEntry {
     pub(super) label: Option<Rc<str>>,
     /// The named lock; `None` for the token.
     pub(super) lock: Option<ProgramLock>,
+    /// End and reason of the pause that the event is about.
+    pub(super) pause: Option<PauseNews>,
     pub(super) ring_state: RingState,
 }
 
@@ -48,6 +50,7 @@ impl HistoryEntry {
             others: 0,
             label: None,
             lock: None,
+            pause: None,
             ring_state,
         }
     }
@@ -65,6 +68,7 @@ impl HistoryEntry {
             cause: description.cause.map(|cause| cause.to_string().into()),
             member: keys.mac.or(keys.receiver),
             others: keys.others.unwrap_or_default(),
+            pause: keys.pause,
             ..Self::new(now, description.event, ring_state)
         }
     }
@@ -94,6 +98,8 @@ impl HistoryEntry {
             name: self.lock.map(|lock| lock.name.to_string()),
             mode: self.lock.map(|lock| lock.mode.name().to_owned()),
             require: self.lock.map(|lock| lock.grade.name().to_owned()),
+            pause_left_ns: self.pause.and_then(|pause| pause.left).map(nanos),
+            pause_reason: self.pause.and_then(|pause| pause.reason_text()),
             fencing: fence.map(|fence| FencingToken::from(fence).to_string()),
         };
         let head = EventHead {

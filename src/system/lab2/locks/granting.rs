@@ -49,7 +49,7 @@ impl Locks {
             };
         }
         if std::mem::take(&mut self.must_report_pause) {
-            return Some(Command::Pause(self.availability == Availability::Paused));
+            return Some(Command::Pause(self.is_paused().then_some(self.pause_terms)));
         }
         if machine.state != State::Owner {
             self.yielding = None;

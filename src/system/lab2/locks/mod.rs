@@ -21,7 +21,7 @@ use ring_codec::lab2::Token;
 use ring_control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
 use ring_host::{LockQueue, NotQueued};
 use ring_process::{Client, ClientId};
-use ring_proto::lab2::{OnceRequest, RunView};
+use ring_proto::lab2::{OnceRequest, Pause, RunView};
 use ring_proto::time::Instant;
 
 pub(super) use client::Job;
@@ -104,7 +104,9 @@ pub(super) struct Locks {
     availability: Availability,
     /// Whether the holder may finish its work during a pause.
     is_draining: bool,
-    /// Whether the machine still needs the command that begins or ends a pause.
+    /// The end and the reason of the next or present pause.
+    pause_terms: Pause,
+    /// Whether the machine still needs the command that begins, changes or ends a pause.
     must_report_pause: bool,
     /// The last client that got the token for a job.
     last_job: Option<ClientId>,
@@ -204,6 +206,12 @@ impl Locks {
             self.must_report_pause = true;
         }
         is_new
+    }
+
+    /// Sets the end and the reason of the pause.
+    pub(super) fn set_pause_terms(&mut self, pause: Pause) {
+        self.pause_terms = pause;
+        self.must_report_pause |= self.is_paused();
     }
 
     /// Begins a pause as soon as the holder releases the token. The holder may finish its work. Returns whether the

@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
-use ring_proto::lab2::{Event, Grade, JobName, Reason, State};
+use ring_proto::lab2::{Event, Grade, JobName, Pause, PauseReason, Reason, State};
+use ring_proto::time::Instant;
 use tracing::Level;
 
-use super::display::{DifferenceText, Ip, KnownOwner, KnownToken, Limit, Members, OtherCount};
+use super::display::{
+    DifferenceText, Ip, KnownOwner, KnownToken, Limit, Members, OtherCount, PauseText,
+};
 use super::tally::Tally;
 use super::text::{drop_reason, reason};
 use super::trouble;
@@ -36,6 +39,28 @@ impl Default for RingState {
             grade: Grade::Alone,
             members: 0,
         }
+    }
+}
+
+/// The pause that an event is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PauseNews {
+    /// Time until the pause ends by itself.
+    pub left: Option<Duration>,
+    pub reason: PauseReason,
+}
+
+impl PauseNews {
+    pub(crate) fn new(pause: &Pause, now: Instant) -> Self {
+        Self {
+            left: pause.left(now),
+            reason: pause.reason,
+        }
+    }
+
+    /// Returns the operator's reason; `None` if the operator gave none.
+    pub(crate) fn reason_text(&self) -> Option<String> {
+        Some(self.reason.as_str().to_owned()).filter(|reason| !reason.is_empty())
     }
 }
 
@@ -78,6 +103,8 @@ pub(crate) struct Keys {
     pub mtu: Option<usize>,
     pub author: Option<MacAddr>,
     pub job: Option<JobName>,
+    /// The member's pause. In the log, only the sentence describes it.
+    pub pause: Option<PauseNews>,
 }
 
 pub(crate) struct Description<'a> {
@@ -462,6 +489,21 @@ pub(crate) fn describe(
         }
         // The log and the clients add the host name to each address of the member.
         Event::MemberNamed { .. } => tell(Line::new_unlogged("member_named")),
+        Event::MemberPaused { mac, left, reason } => {
+            let news = PauseNews { left, reason };
+            let shown = PauseText(news);
+            tell(
+                news!(events::MEMBER_PAUSED, L::INFO, "member {mac} is paused {shown}")
+                    .with_member(mac)
+                    .with(|keys| keys.pause = Some(news))
+                    .with_hooks(),
+            );
+        }
+        Event::MemberResumed { mac } => tell(
+            news!(events::MEMBER_RESUMED, L::INFO, "member {mac} is no longer paused")
+                .with_member(mac)
+                .with_hooks(),
+        ),
         Event::MemberLeft { mac } => {
             tell(news!(events::MEMBER_LEFT, L::INFO, "member {mac} is leaving").with_member(mac));
         }

@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{DATA_LEN_MAX, Token};
+use ring_control::escape_control_characters;
 use ring_proto::lab2::{DataLimit, Difference, SilentMembers};
+use ring_text::format_duration;
+
+use super::describe::PauseNews;
 
 /// Shows a token: `token 17-02:00:00:00:00:01-3`, or `no token known`.
 pub(crate) struct KnownToken(pub Option<Token>);
@@ -154,6 +158,21 @@ impl fmt::Display for QuorumHint {
             }
         }
         write!(f, "; start the missing members: --ring-size is {expected}")
+    }
+}
+
+/// Shows the end and the reason of a pause: `for 2h, or until ringctl resume; reason: new disk`.
+pub(crate) struct PauseText(pub PauseNews);
+
+impl fmt::Display for PauseText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(left) = self.0.left {
+            write!(f, "for {}, or ", format_duration(left))?;
+        }
+        f.write_str("until ringctl resume")?;
+        self.0.reason_text().map_or(Ok(()), |reason| {
+            write!(f, "; reason: {}", escape_control_characters(&reason))
+        })
     }
 }
 

@@ -12,8 +12,8 @@ mod trouble;
 
 #[cfg(test)]
 pub(crate) use captured::captured;
-pub(crate) use describe::{Audience, Description, RingState, describe};
-pub(crate) use display::{DifferenceText, Ip, KnownToken, Limit, QuorumHint};
+pub(crate) use describe::{Audience, Description, PauseNews, RingState, describe};
+pub(crate) use display::{DifferenceText, Ip, KnownToken, Limit, PauseText, QuorumHint};
 pub use log::Log;
 use ring_proto::lab2::Event;
 use ring_proto::time::Now;

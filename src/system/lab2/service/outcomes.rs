@@ -17,6 +17,7 @@ use super::super::pausing::PauseStep;
 use super::super::runs::{describe_run, log_end};
 use super::{RequestEffect, Service, fencing, refusal, token_json};
 use crate::system::lab2::events;
+use crate::system::lab2::observe::{PauseNews, PauseText};
 
 impl Service {
     /// Serves all clients. Returns the next command for the machine. The caller executes the command, and calls this
@@ -38,6 +39,7 @@ impl Service {
             self.watchers.forget(client);
             self.pausing.forget(client);
         }
+        self.end_pause_in_time(now);
         for (label, lock) in self.released_labels.drain(..) {
             let label = &label;
             history.add_lock_release(now, LockLabel { label, lock });
@@ -184,7 +186,9 @@ impl Service {
         let own = || machine.members().find(|member| machine.is_own(member.mac));
         for effect in self.effects.drain(..) {
             match effect {
-                RequestEffect::Resumed => history.add_pause_event(now, "resumed", None),
+                RequestEffect::Resumed => {
+                    history.add_pause_event(now, "resumed", None, None);
+                }
                 RequestEffect::Ran(name, end) => {
                     let event = log_end(name, end);
                     let runner = own().map_or(MacAddr::default(), |own| own.mac);
@@ -200,16 +204,18 @@ impl Service {
                     event = events::PAUSING,
                     pid, uid, reason, "pause requested by {by}; pending: {text}"
                 );
-                history.add_pause_event(now, "pausing", Some(reason));
+                history.add_pause_event(now, "pausing", Some(reason), pausing.pause());
             }
             Some(PauseStep::Complete(by)) => {
                 let (pid, uid) = by.map_or((None, None), |by| (by.pid, by.uid));
                 let by = by.map_or_else(String::new, |by| format!(" by {by}"));
+                let pause = pausing.pause().copied().unwrap_or_default();
+                let end = PauseText(PauseNews::new(&pause, now.monotonic));
                 info!(
                     event = events::PAUSED,
-                    pid, uid, "paused{by}: owns nothing until ringctl resume"
+                    pid, uid, "paused{by}: owns nothing {end}"
                 );
-                history.add_pause_event(now, "paused", None);
+                history.add_pause_event(now, "paused", None, pausing.pause());
             }
             None => {}
         }

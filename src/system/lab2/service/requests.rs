@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_control::lab2::{LockRequest, OnceRequest, PauseRequest, RefusalReason, RingRequest};
+use ring_control::lab2::{LockRequest, OnceRequest, RefusalReason, RingRequest};
 use ring_control::{LABEL_LEN_MAX, Reply, Request, TokenData};
 use ring_host::Reaction;
 use ring_process::{Client, ClientId};
@@ -13,13 +13,11 @@ use ring_proto::lab2::{Command, JobName, Lab2, Presence, RunEnd};
 use ring_proto::time::Now;
 use ring_text::format_duration;
 use ring_text::hex;
-use tracing::info;
 
 use super::super::history::History;
 use super::super::locks::Job;
 use super::named::locks_reply;
 use super::{RequestEffect, Service, refusal, token_json};
-use crate::system::lab2::events;
 use crate::system::lab2::observe::Limit;
 
 impl Service {
@@ -206,58 +204,6 @@ impl Service {
             return Reaction::error("there is no other member to hand the token over to");
         }
         self.locks.yield_to(member);
-        Reaction::Reply(Reply::Done {})
-    }
-
-    fn pause(
-        &mut self,
-        now: Now,
-        peer: Client,
-        request: &PauseRequest,
-        machine: &Lab2,
-    ) -> Reaction<Command> {
-        let id = peer.id;
-        if self.pausing.involves(id) {
-            return Reaction::error("this connection already waits for a pause");
-        }
-        let under = request.under.as_deref();
-        let is_named = under.is_some_and(|under| self.named.name_of(under).is_some());
-        if is_named || self.is_held_under(under) {
-            let why = RefusalReason::AlreadyHeld;
-            let text = self
-                .text_inputs(now, machine)
-                .refusal(why, &LockRequest::default());
-            return Reaction::Reply(refusal(why, text));
-        }
-        if request.persist
-            && let Err(why) = self.stored_pause.store()
-        {
-            return Reaction::Reply(Reply::Error(why));
-        }
-        let is_new = if request.drain {
-            self.locks.drain()
-        } else {
-            self.locks.pause(true)
-        };
-        if is_new {
-            self.pausing.begin(peer);
-        }
-        let patience = Duration::from_millis(request.wait_ms.unwrap_or(0));
-        self.pausing.wait(id, now.monotonic + patience);
-        self.changed_clients.push((id, true));
-        Reaction::Later
-    }
-
-    fn resume(&mut self, peer: Client) -> Reaction<Command> {
-        if let Err(why) = self.stored_pause.forget() {
-            return Reaction::Reply(Reply::Error(why));
-        }
-        if self.locks.pause(false) {
-            let Client { pid, uid, .. } = peer;
-            info!(event = events::RESUMED, pid, uid, "resumed by {peer}");
-            self.pausing.end();
-            self.effects.push(RequestEffect::Resumed);
-        }
         Reaction::Reply(Reply::Done {})
     }
 

@@ -218,6 +218,11 @@ fn put_card(fields: &mut Fields, card: &Card<'_>) {
         fields.put("lab2.hostNameLen", name.len());
         fields.put("lab2.hostName", name);
     }
+    if let Some(pause) = card.pause {
+        fields.put("lab2.pause.left", pause.left.unwrap_or(u64::MAX));
+        fields.put("lab2.pause.reasonLen", pause.reason.len());
+        fields.put_text("lab2.pause.reason", pause.reason.as_bytes());
+    }
 }
 
 fn put_standing(fields: &mut Fields, standing: LocksStanding) {

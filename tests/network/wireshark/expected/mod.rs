@@ -6,13 +6,14 @@ pub(super) mod jitterbug;
 pub(super) mod lab2;
 
 /// Fields that only group other fields, or that the codec does not return.
-pub(super) const LABELS: [&str; 10] = [
+pub(super) const LABELS: [&str; 11] = [
     "ftn.terms",
     "jitterbug.node",
     "jitterbug.terms",
     "lab2.lock",
     "lab2.mark",
     "lab2.member",
+    "lab2.pause",
     "lab2.profile",
     "lab2.stamp",
     "lab2.standing",

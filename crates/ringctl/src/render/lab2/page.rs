@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use comfy_table::Table;
 use ring_control::lab2::{
-    ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus, QuorumStatus, Status,
+    ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus, PauseStatus,
+    QuorumStatus, Status,
 };
 use ring_control::{ConfigStatus, OptionSource, Percentiles, escape_control_characters};
 
@@ -60,13 +61,17 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         ),
         ("Health", status.health.name().to_owned()),
         ("State", status.state_text()),
+    ];
+    let pause = status.pause.as_ref().and_then(pause_text);
+    lines.extend(pause.map(|text| ("Pause", text)));
+    lines.extend([
         (
             "Quorum",
             quorum_text(status.quorum, status.constants.expect),
         ),
         ("Token", token),
         ("Owner", owner),
-    ];
+    ]);
     lines.extend(
         status
             .holder
@@ -108,6 +113,16 @@ fn quorum_text(quorum: QuorumStatus, expect: Option<usize>) -> String {
         |expected| format!("--ring-size {expected}"),
     );
     format!("{needed} of {ring} members needed, {present} present ({source})")
+}
+
+/// Returns the end and the reason of a pause; `None` if the pause has neither.
+fn pause_text(pause: &PauseStatus) -> Option<String> {
+    let end = pause
+        .left_ns
+        .map(|left| format!("ends in {}", short_duration(left)));
+    let reason = pause.reason.as_deref().map(escape_control_characters);
+    let parts: Vec<String> = end.into_iter().chain(reason).collect();
+    (!parts.is_empty()).then(|| parts.join(": "))
 }
 
 fn holder_text(holder: &HolderStatus) -> String {
@@ -211,6 +226,7 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 7] {
         is_self.then(|| "this node".to_owned()),
         is_owner.then(|| "owner".to_owned()),
         other.map(|version| format!("ringd {}", escape_control_characters(version))),
+        member.pause.as_ref().and_then(pause_text),
     ];
     let remarks: Vec<String> = remarks.into_iter().flatten().collect();
     let penalty = match member.penalty {

@@ -1,6 +1,6 @@
 use ring_control::lab2::{
     ClientStatus, ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus,
-    PendingReason, QuorumStatus, Status, TokenStatus,
+    PauseStatus, PendingReason, QuorumStatus, Status, TokenStatus,
 };
 use ring_control::{ConfigStatus, Health, OptionSource, OptionStatus};
 
@@ -14,6 +14,7 @@ fn member(last: u8) -> MemberStatus {
         state: if last == 3 { "silent" } else { "alive" }.to_owned(),
         penalty: u32::from(last) - 1,
         paused: false,
+        pause: None,
         last_seen_ns: (last != 3).then_some(1_250_000),
         differs: (last == 3).then(|| "expects 5 members, this node 3".to_owned()),
         version: Some(if last == 3 { "0.2.0" } else { "0.1.0" }.to_owned()),
@@ -56,6 +57,7 @@ pub(crate) fn example() -> Status {
         troubles: vec!["this node does not hear the owner".to_owned()],
         stored: true,
         pausing: None,
+        pause: None,
         owner: Some("02:00:00:00:00:02".to_owned()),
         owner_name: None,
         holder: None,
@@ -145,6 +147,32 @@ fn text(shown: &Status) -> String {
     let mut out = Vec::new();
     write_status(shown, &mut out).unwrap();
     String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn the_end_and_the_reason_of_a_pause_are_shown_for_this_node_and_for_members() {
+    let mut paused = example();
+    assert!(!text(&paused).contains("Pause"));
+    let pause = |left_ns, reason: Option<&str>| {
+        Some(PauseStatus {
+            left_ns,
+            reason: reason.map(str::to_owned),
+        })
+    };
+    let two_hours = Some(7_200_000_000_000);
+    paused.pause = pause(two_hours, Some("new\u{1b}disk"));
+    paused.members[1].pause = pause(None, Some("cable"));
+    paused.members[2].pause = pause(two_hours, None);
+    let shown = text(&paused);
+    for expected in [
+        "Pause        ends in 2h: new\\u{1b}disk\n",
+        "owner, cable\n",
+        "ringd 0.2.0, ends in 2h\n",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    paused.pause = pause(None, None);
+    assert!(!text(&paused).contains("Pause"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use ring_control::lab2::{RingEvent, Status, TokenStatus};
 use ring_control::{EventMessage, NodeStatus, Verdict, escape_control_characters};
 use ring_text::{name_macs, parse_mac};
 
+use super::super::text::short_duration;
 use super::super::view::{Obstacle, View};
 use super::members::{self, append_names};
 use super::obstacle::obstacle;
@@ -83,8 +84,11 @@ pub(crate) fn event_text(
     );
     // Writing to a String cannot fail.
     let _ = write!(text, " token {token} owner {owner} grade {}", ring.grade);
+    let left = ring.pause_left_ns.map(short_duration);
     let details = [
         ("reason", &ring.reason),
+        ("pause_left", &left),
+        ("pause_reason", &ring.pause_reason),
         ("member", &ring.member),
         ("lock", &ring.name),
         ("mode", &ring.mode),

@@ -127,7 +127,7 @@ impl Rig {
                 return notices;
             };
             let leaves = match command {
-                Command::Yield(_) | Command::Pause(true) => true,
+                Command::Yield(_) | Command::Pause(Some(_)) => true,
                 Command::WorkDone => self.machine.others_may_want(),
                 _ => false,
             };

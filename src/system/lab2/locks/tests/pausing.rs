@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use ring_control::lab2::{LossReason, RefusalReason};
-use ring_proto::lab2::Command;
+use ring_proto::lab2::{Command, Pause, PauseReason};
 
 use super::super::Notice;
 use super::{HEARTBEAT, LEASE, Rig, waiting};
 
 /// The time within which a holder must end its work.
 const ENDING_NOTICE: Duration = Duration::from_secs(1);
+const PAUSE: Command = Command::Pause(Some(Pause::PLAIN));
+const RESUME: Command = Command::Pause(None);
 
 fn lost(rig: &Rig, after: Duration) -> Vec<(u64, Notice)> {
     let (why, until) = (LossReason::Paused, rig.now + after);
@@ -22,13 +24,9 @@ fn a_holder_ends_its_work_and_then_the_machine_is_paused() {
     rig.want(1);
     rig.locks.pause(true);
     assert_eq!(rig.update(), lost(&rig, LEASE));
-    assert_eq!(
-        rig.count(&Command::Pause(true)),
-        0,
-        "not before the holder has ended"
-    );
+    assert_eq!(rig.count(&PAUSE), 0, "not before the holder has ended");
     assert_eq!(rig.release(1), []);
-    let notices = [Command::WantToken, Command::Pause(true), Command::WorkDone];
+    let notices = [Command::WantToken, PAUSE, Command::WorkDone];
     assert_eq!(rig.commands, notices);
     assert!(rig.locks.is_idle());
 }
@@ -41,13 +39,9 @@ fn a_holder_gets_a_second_and_is_awaited_until_its_lease_ends() {
     rig.locks.pause(true);
     assert_eq!(rig.update(), lost(&rig, ENDING_NOTICE));
     rig.advance(10 * ENDING_NOTICE - Duration::from_millis(1));
-    assert_eq!(
-        rig.count(&Command::Pause(true)),
-        0,
-        "it may not have read the notice"
-    );
+    assert_eq!(rig.count(&PAUSE), 0, "it may not have read the notice");
     rig.advance(Duration::from_millis(1));
-    assert_eq!(rig.count(&Command::Pause(true)), 1);
+    assert_eq!(rig.count(&PAUSE), 1);
 }
 
 #[test]
@@ -60,9 +54,9 @@ fn a_drained_holder_finishes_its_work_and_no_client_follows() {
     rig.machine.lease_until = rig.now + 10 * LEASE;
     let until = rig.machine.lease_until;
     assert_eq!(rig.update(), [(1, Notice::Renewed { until })], "it goes on");
-    assert_eq!(rig.count(&Command::Pause(true)), 0);
+    assert_eq!(rig.count(&PAUSE), 0);
     assert_eq!(rig.release(1), [], "the next is not granted it");
-    assert_eq!(rig.count(&Command::Pause(true)), 1);
+    assert_eq!(rig.count(&PAUSE), 1);
     rig.locks.pause(false);
     rig.update();
     rig.take_token(9);
@@ -84,7 +78,7 @@ fn a_pause_ends_a_drained_holder_and_a_drain_does_not_save_a_paused_one() {
         }
         assert_eq!(rig.update(), lost(&rig, LEASE));
         rig.release(1);
-        assert_eq!(rig.count(&Command::Pause(true)), 1);
+        assert_eq!(rig.count(&PAUSE), 1);
     }
 }
 
@@ -101,7 +95,7 @@ fn clients_wait_until_the_pause_ends() {
     rig.commands.clear();
     rig.locks.pause(false);
     assert_eq!(rig.update(), []);
-    assert_eq!(rig.commands, [Command::Pause(false), Command::WantToken]);
+    assert_eq!(rig.commands, [RESUME, Command::WantToken]);
     rig.take_token(9);
     assert_eq!(rig.update(), rig.grant_notices(2), "in order");
 }
@@ -148,11 +142,11 @@ fn the_machine_is_told_of_a_pause_and_of_its_end_once() {
     rig.update();
     rig.locks.pause(true);
     rig.update();
-    assert_eq!(rig.commands, [Command::Pause(true)]);
+    assert_eq!(rig.commands, [PAUSE]);
     rig.locks.pause(false);
     rig.locks.pause(false);
     rig.update();
-    assert_eq!(rig.commands, [Command::Pause(true), Command::Pause(false)]);
+    assert_eq!(rig.commands, [PAUSE, RESUME]);
 }
 
 #[test]
@@ -166,4 +160,21 @@ fn a_shutdown_ends_a_pause() {
     rig.locks.pause(false);
     let refused = Notice::Refused(RefusalReason::Leaving);
     assert_eq!(rig.want(2), [(2, refused)]);
+}
+
+#[test]
+fn the_machine_gets_the_end_and_the_reason_of_a_pause_and_their_changes() {
+    let mut rig = Rig::has_token(5);
+    let terms = |text| Pause {
+        until: Some(rig.now + HEARTBEAT),
+        reason: PauseReason::new(text).expect("a legal reason"),
+    };
+    let (disk, cable) = (terms("disk"), terms("cable"));
+    rig.locks.pause(true);
+    rig.locks.set_pause_terms(disk);
+    rig.update();
+    rig.locks.set_pause_terms(cable);
+    rig.update();
+    let expected = [disk, cable].map(|pause| Command::Pause(Some(pause)));
+    assert_eq!(rig.commands, expected);
 }
