@@ -57,9 +57,13 @@ impl SystemCommand {
     /// Whether nodes of a system can serve the command; `None` is Lab2.
     pub(super) fn is_served_by(&self, system: Option<&str>) -> bool {
         match (self, system) {
-            (Self::Ring(RingCommand::Wait { target, .. }), system) => {
-                has_waitable_state(system, &target.name())
-            }
+            (
+                Self::Ring(RingCommand::Wait {
+                    target: Some(target),
+                    ..
+                }),
+                system,
+            ) => has_waitable_state(system, &target.name()),
             (Self::Ring(_), None) => true,
             (Self::Ring(command), Some(JITTERBUG)) => !command.is_lab2_only(),
             (Self::Ring(_), Some(_)) | (Self::Token(_) | Self::GrantToken, _) => false,

@@ -1,15 +1,18 @@
 //! Checks that at most one holder at a time has a quorum during splits, stalls and deaths.
 
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Case, Layout, SLACK, Segment, Test, Timing, WAIT, side_by_side, tests};
+use ring_segment::{
+    Case, Layout, SLACK, Segment, Test, Timing, WAIT, binaries, side_by_side, tests,
+};
 
 use super::holder::boottime;
 use super::{
     Holder, LOST_CODE, QUORUM_OPTIONS, WAIT_LIMIT, bridge, check_disjoint, check_no_quorum,
-    exclusive_timing, form, form_exclusive, output_of, timing,
+    exclusive_timing, form, form_exclusive, form_with, output_of, ringctl, timing,
 };
 
 pub(super) fn tests() -> Vec<Test> {
@@ -18,6 +21,7 @@ pub(super) fn tests() -> Vec<Test> {
         exclusive each_half_of_a_ring_has_a_view_and_no_half_has_a_quorum,
         three_of_five_members_are_a_quorum_and_two_are_not,
         a_stopped_member_does_not_prevent_a_quorum,
+        ringctl_waits_for_a_quorum,
         a_holder_continues_when_an_isolated_machine_comes_back,
         // The member that hears both sides must object to an election before the election ends.
         exclusive a_member_that_was_started_again_does_not_help_two_holders,
@@ -113,6 +117,29 @@ fn each_half_of_a_ring_has_a_view_and_no_half_has_a_quorum() -> Result<()> {
     let after = Holder::start_working(&ring.daemons[2], QUORUM_OPTIONS)?;
     check_short_wait(healed, &after)?;
     after.finish()
+}
+
+fn ringctl_waits_for_a_quorum() -> Result<()> {
+    let mut ring = form_with(bridge(3)?, 1, |ringd| ringd.option("--ring-size", "3"))?;
+    let wait = ["wait", "--quorum", "--timeout", "1"];
+    let early = ringctl(&ring.daemons[0], &wait)?;
+    let errors = String::from_utf8_lossy(&early.stderr);
+    ensure!(early.status.code() == Some(1), "{early:?}");
+    ensure!(
+        errors.contains("timed out after 1 s: 1 of 3 members are present, 2 are needed"),
+        "{errors}"
+    );
+    let mut command = Command::new(binaries().ringctl);
+    command.arg("--socket").arg(ring.daemons[0].control());
+    let waits = command.args(["wait", "--quorum"]).spawn()?;
+    ring.join()?;
+    let output = waits.wait_with_output()?;
+    ensure!(output.status.success(), "{output:?}");
+    for daemon in &ring.daemons {
+        let output = ringctl(daemon, &["wait", "--quorum", "-w", WAIT])?;
+        ensure!(output.status.success(), "{output:?}");
+    }
+    Ok(())
 }
 
 /// The returning machine elected itself, and its token is stronger than the holder's token.

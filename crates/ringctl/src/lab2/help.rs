@@ -179,7 +179,7 @@ pub(crate) const PAUSE: &str = concat!(
 
 pub(crate) const WAIT: &str = concat!(
     "Exit codes:\n",
-    "  0  the node is in that state\n",
-    "  1  the node did not reach that state within the time of -w\n",
+    "  0  the node is in that state, or has a quorum\n",
+    "  1  this did not happen within the time of -w\n",
     "  3  no ringd runs here, or it has ended"
 );

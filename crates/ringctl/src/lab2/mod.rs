@@ -12,6 +12,7 @@ mod pause;
 mod requests;
 mod run;
 mod wait;
+mod wait_quorum;
 
 use std::io::Write;
 use std::path::{self, Path};
@@ -46,7 +47,12 @@ pub(super) fn execute(
             request_done(socket, RingRequest::Forget { member })?;
         }
         RingCommand::Data { command } => data::data(socket, command, output)?,
-        RingCommand::Wait { target, timeout } => wait::wait(socket, *target, *timeout)?,
+        RingCommand::Wait {
+            target, timeout, ..
+        } => match target {
+            Some(target) => wait::wait(socket, *target, *timeout)?,
+            None => wait_quorum::wait(socket, *timeout)?,
+        },
     }
     Ok(0)
 }

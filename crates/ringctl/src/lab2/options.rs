@@ -99,15 +99,26 @@ pub(crate) enum RingCommand {
         #[command(subcommand)]
         command: DataCommand,
     },
-    /// Wait until this node is in a state.
+    /// Wait until this node is in a state or has a quorum.
     #[command(after_long_help = help::WAIT)]
     Wait {
         /// Wait for this state.
         ///
         /// The state held means that a program of this machine holds the token. A node of Jitterbug has the states
         /// leader, waiter and orphan.
-        #[arg(value_name = "STATE", ignore_case = true)]
-        target: Target,
+        #[arg(
+            value_name = "STATE",
+            ignore_case = true,
+            required_unless_present = "quorum"
+        )]
+        target: Option<Target>,
+        /// Wait until enough members for a quorum are present.
+        ///
+        /// The members that this node has heard in the last sign-of-life periods (12.8 s) are present. If this node
+        /// owns the token, the grade of the token must also be quorum. This command takes no lock, so the quorum may
+        /// be lost at any time: use run --require quorum for work.
+        #[arg(long, conflicts_with = "target")]
+        quorum: bool,
         /// Give up after DURATION (30s, 5m, or 30 for 30s).
         #[arg(
             short = 'w',
@@ -136,7 +147,7 @@ impl RingCommand {
             Self::Run(run) => run.lock.name.is_some(),
             Self::Lock(options) => options.lock.name.is_some(),
             Self::Unlock { name, .. } => name.is_some(),
-            Self::Wait { .. } => false,
+            Self::Wait { target, .. } => target.is_none(),
         }
     }
 

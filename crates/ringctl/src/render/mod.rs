@@ -15,7 +15,7 @@ use ring_control::{EventHead, EventMessage, NodeStatus, escape_control_character
 use ftn::ServerView;
 use jitterbug::NodeView;
 use lab2::RingView;
-pub(crate) use lab2::{locks, members};
+pub(crate) use lab2::{locks, members, quorum_obstacle};
 pub(crate) use text::write_json;
 pub(crate) use view::{Obstacle, View};
 

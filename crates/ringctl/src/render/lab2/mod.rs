@@ -8,4 +8,5 @@ mod page;
 mod tests;
 mod view;
 
+pub(crate) use obstacle::quorum_obstacle;
 pub(crate) use view::{RingView, event_text};

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use ring_control::escape_control_characters;
-use ring_control::lab2::Status;
+use ring_control::lab2::{Grade, Status};
+use ring_proto::lab2::State;
 use ring_text::format_duration;
 
 use super::super::view::Obstacle;
@@ -42,9 +43,36 @@ pub(super) fn obstacle(status: &Status, requires_quorum: bool) -> Obstacle {
     }
 }
 
+/// Returns the reason why the node is not in a ring with a quorum; `None` if it is.
+pub(crate) fn quorum_obstacle(status: &Status) -> Option<String> {
+    if !status.is_in_ring() {
+        Some(format!("this node is {}, and is in no ring", status.state))
+    } else if let Some(missing) = missing_members(status) {
+        Some(missing)
+    } else if status.state == State::Owner.name() && status.grade != Grade::Quorum.name() {
+        // Members count as present for a while after their last frame. The owner's grade changes at once.
+        Some(format!(
+            "the grade of this node's token is {}",
+            status.grade
+        ))
+    } else {
+        None
+    }
+}
+
+/// Returns a text with the numbers of members if too few members are present for a quorum.
+fn missing_members(status: &Status) -> Option<String> {
+    let quorum = &status.quorum;
+    (quorum.present < quorum.needed).then(|| {
+        format!(
+            "{} of {} members are present, {} are needed",
+            quorum.present, quorum.ring, quorum.needed
+        )
+    })
+}
+
 /// Returns the reason why this node cannot own the token until a person acts.
 fn lasting_obstacle(status: &Status, requires_quorum: bool) -> Option<String> {
-    let quorum = &status.quorum;
     Some(if status.link != "up" {
         format!("{} has no link", status.interface)
     } else if !status.stored {
@@ -57,11 +85,8 @@ fn lasting_obstacle(status: &Status, requires_quorum: bool) -> Option<String> {
         "this node must not own the token: its times differ from the ring's by a factor of more than 10; start ringd \
          with the options of the other members"
             .to_owned()
-    } else if requires_quorum && quorum.present < quorum.needed {
-        format!(
-            "no quorum is possible: {} of {} members are present, {} are needed",
-            quorum.present, quorum.ring, quorum.needed
-        )
+    } else if requires_quorum && let Some(missing) = missing_members(status) {
+        format!("no quorum is possible: {missing}")
     } else {
         return None;
     })
@@ -70,10 +95,41 @@ fn lasting_obstacle(status: &Status, requires_quorum: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::example;
-    use super::{Obstacle, obstacle};
+    use super::{Obstacle, obstacle, quorum_obstacle};
     use ring_control::lab2::{HolderStatus, Status};
 
     type Change = fn(&mut Status);
+
+    /// A change of the status, and a part of the reason why there is no quorum.
+    type Case = (fn(&mut Status), Option<&'static str>);
+
+    #[test]
+    fn a_node_has_a_quorum_if_it_is_in_a_ring_and_enough_members_are_present() {
+        let cases: [Case; 6] = [
+            (|_| {}, None),
+            (
+                |it| it.quorum.present = 1,
+                Some("1 of 3 members are present, 2"),
+            ),
+            (|it| it.state = "LOOSER".to_owned(), Some("LOOSER")),
+            (|it| it.deaf = true, Some("no ring")),
+            (|it| it.state = "OWNER".to_owned(), Some("token is alone")),
+            (
+                |it| (it.state, it.grade) = ("OWNER".to_owned(), "quorum".to_owned()),
+                None,
+            ),
+        ];
+        for (change, expected) in cases {
+            let mut status = example();
+            change(&mut status);
+            let found = quorum_obstacle(&status);
+            let is_same = match (&found, expected) {
+                (Some(found), Some(expected)) => found.contains(expected),
+                (found, expected) => found.is_none() && expected.is_none(),
+            };
+            assert!(is_same, "{found:?}, expected {expected:?}");
+        }
+    }
 
     #[test]
     fn each_obstacle_is_named() {
