@@ -497,6 +497,13 @@ impl Locks {
         }
     }
 
+    /// Whether a record is a claim of a lock that this node's table already has. Such a claim needs no answer later.
+    pub(super) fn knows_held(&self, claim: &Record) -> bool {
+        let is_claim = claim.is_held() && Side::of(claim.request.grade) == Side::Others;
+        let known = self.others.get(claim.key());
+        is_claim && known.is_some_and(Record::is_held)
+    }
+
     /// Serves the requests that waited for this node's duty or grade.
     pub(super) fn serve_pending(&mut self, locks: &LocksContext<'_>) {
         let now = locks.now();
@@ -514,7 +521,7 @@ impl Locks {
         for it in ready {
             if it.record.state == LockState::Gone {
                 self.serve_release(locks, it.record);
-            } else {
+            } else if !self.knows_held(&it.record) {
                 self.serve(locks, it.record);
             }
         }

@@ -64,8 +64,8 @@ impl Renewals {
         self.next = Some(self.next.map_or(due, |next| next.min(due)));
     }
 
-    /// Makes a renewal due if the token has moved on before its owner answered the last renewal. That owner may be a
-    /// version without named locks. If the renewals always reached this owner, the leases would end.
+    /// Makes a renewal due if another tenure began before an owner answered the last renewal. An owner of a version
+    /// without named locks never answers. If all renewals came in its tenures, the leases would end.
     pub(super) fn follow_token(&mut self, known: Token, now: Instant, pause: Duration) {
         if self.missed.iter().flatten().any(|token| *token != known) {
             self.missed = [None, None];
@@ -124,6 +124,7 @@ impl Locks {
             return;
         }
         self.renewals.next = Some(now + locks.renewal_period());
+        self.repeat_claims(locks);
         for side in Side::ALL {
             let mut open = self.sessions.open.values();
             if open.any(|it| it.side() == side && it.is_known) {

@@ -309,10 +309,24 @@ impl Locks {
     /// locks, and it does not tell its table while it waits for claims.
     pub(super) fn claim_in_new_chain(&mut self, locks: &LocksContext<'_>, known: Token) {
         let is_new = |claimed: Token| !claimed.same_chain(&known);
-        if locks.tenure.held.is_some() || !self.sessions.claimed_in.is_none_or(is_new) {
-            return;
+        if locks.tenure.held.is_none() && self.sessions.claimed_in.is_none_or(is_new) {
+            self.sessions.claimed_in = Some(known);
+            self.send_claims(locks);
         }
-        self.sessions.claimed_in = Some(known);
+    }
+
+    /// Repeats the claims while an owner may wait for them, because a frame may be lost.
+    pub(super) fn repeat_claims(&mut self, locks: &LocksContext<'_>) {
+        let longest = locks.members.longest_waiter_timeout(locks.context);
+        let is_young = self
+            .chain
+            .is_some_and(|(_, since)| locks.now().since(since) < longest);
+        if is_young && locks.tenure.held.is_none() {
+            self.send_claims(locks);
+        }
+    }
+
+    fn send_claims(&mut self, locks: &LocksContext<'_>) {
         let open = self.sessions.open.values();
         let held = open.filter(|it| it.granted.is_some() && !it.is_lost);
         let held = held.filter(|it| it.side() == Side::Others);
@@ -414,7 +428,7 @@ impl Locks {
         }
     }
 
-    /// Grants the lock of a session to its program, if the lease has not ended.
+    /// Grants the lock of a session to its program, if at least half of the lease is left.
     fn try_grant(&mut self, locks: &LocksContext<'_>, id: u64, fence: Token) {
         let Some(session) = self.sessions.open.get_mut(&id) else {
             return;
@@ -424,8 +438,8 @@ impl Locks {
         if session.granted.is_some() || !is_confirmed {
             return;
         }
-        if session.lease_from + locks.lease_lasts() <= locks.now() {
-            // The session waited for long, and its lease begins with its next renewal.
+        if session.lease_from + locks.lease_lasts() / 2 <= locks.now() {
+            // The session waited for long. With a short lease, the program would lose the lock before the next renewal.
             self.renewals.hasten(locks.now(), locks.take_timeout());
             return;
         }

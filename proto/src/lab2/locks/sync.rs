@@ -101,7 +101,7 @@ impl Locks {
     fn on_request(&mut self, locks: &LocksContext<'_>, record: Record) {
         if locks.tenure.held.is_some() {
             self.serve(locks, record);
-        } else {
+        } else if !self.knows_held(&record) {
             // The next owner can serve the request at once.
             self.keep_request(locks, record);
             self.release_kept(locks, record.request.name);

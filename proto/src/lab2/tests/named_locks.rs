@@ -417,6 +417,22 @@ fn a_second_copy_of_a_part_causes_no_second_question() {
 }
 
 #[test]
+fn a_lock_that_waited_long_begins_with_at_least_half_of_its_lease() {
+    let constants = Constants {
+        expect: Some(3),
+        ..constants()
+    };
+    let mut ring = Network::new(3, constants, 1);
+    ring.run(ms(900));
+    ring.command(0, exclusive(7, "backup", Grade::Quorum));
+    let waited = wait_for(&mut ring, 0, 7, SETTLED);
+    let end = machine(&ring, 0).lock_lease_end(7).expect("a lease");
+    let left = end.since(ring.now.monotonic);
+    assert!(waited > LEASE / 2, "the members agreed after {waited:?}");
+    assert!(left > LEASE / 32 * 31 / 2, "{left:?} are left");
+}
+
+#[test]
 fn a_renewal_that_an_owner_did_not_answer_is_sent_to_the_next_owner() {
     let mut node = Rig::owner_with(Constants {
         idle_hold: FOREVER,
