@@ -11,7 +11,7 @@ use std::time::Duration;
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::socket::{UnixCredentials, getsockopt};
 use ring_control::{FramingError, LineBuffer, Reply, Request, Right, SystemRequest, to_line};
-use ring_process::passed_descriptors::{self, ClientStream};
+use ring_process::passed_descriptors::{self, ClientKind, ClientStream};
 use ring_proto::time::Instant;
 use ring_runtime::net::ancillary;
 use ring_runtime::wait::Interest;
@@ -59,7 +59,7 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(stream: UnixStream, right: Right, now: Instant) -> io::Result<Self> {
         let credentials = getsockopt(&stream, PeerCredentials).ok();
-        let stream = ClientStream::new(stream, user_id(credentials));
+        let stream = ClientStream::new(stream, user_id(credentials), client_kind(right));
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
@@ -245,6 +245,14 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         passed_descriptors::close(user_id(self.credentials), mem::take(&mut self.descriptors));
+    }
+}
+
+/// Returns the kind of the clients that have this right.
+pub(crate) const fn client_kind(right: Right) -> ClientKind {
+    match right {
+        Right::Read => ClientKind::Monitor,
+        Right::Act => ClientKind::User,
     }
 }
 

@@ -131,7 +131,7 @@ impl DirectoryEntry {
         }
     }
 
-    /// Opens the file only as a place: neither its contents nor its listener are used.
+    /// Opens the file only as a path (O_PATH), because neither its contents nor its listener are used.
     fn open_file(&self) -> io::Result<OwnedFd> {
         let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let name = self.name.as_os_str();

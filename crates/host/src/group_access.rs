@@ -1,5 +1,6 @@
 //! Lets a group use a file, with an access control list of POSIX. The owner of the file need not be a member of the
-//! group. So the users of the daemons are no monitors, and no daemon can use the monitor socket of another daemon.
+//! group. So the users of the daemons are not in this group, and no daemon can use the monitor socket of another
+//! daemon.
 //!
 //! The list is written here because the crates for such lists link a C library.
 

@@ -3,7 +3,8 @@
 //! waits for another user's descriptors.
 //!
 //! A connection with unread bytes is closed in the same way. Descriptors may have arrived together with the bytes. The
-//! kernel closes these descriptors together with the connection.
+//! kernel closes these descriptors together with the connection. A separate thread closes
+//! the connections of monitors. So monitors cannot keep out other clients.
 
 use std::net::Shutdown;
 use std::ops::Deref;
@@ -28,16 +29,39 @@ const WAITING_MAX: usize = PER_USER_MAX * USERS_MAX;
 static CLOSERS: Mutex<Vec<Closer>> = Mutex::new(Vec::new());
 /// The number of descriptors that are not closed yet.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
+/// The closing thread for connections of monitors.
+static MONITOR_CLOSER: Mutex<Option<Closer>> = Mutex::new(None);
+/// The number of connections of monitors that are not closed yet.
+static MONITORS_WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// The kind of a client whose connection is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientKind {
+    /// A client that may pass descriptors to this process.
+    User,
+    /// A client that may only read.
+    Monitor,
+}
+
+impl ClientKind {
+    const fn waiting(self) -> &'static AtomicUsize {
+        match self {
+            Self::User => &WAITING,
+            Self::Monitor => &MONITORS_WAITING,
+        }
+    }
+}
 
 struct Closer {
     uid: u32,
+    kind: ClientKind,
     waiting: Arc<AtomicUsize>,
     queue: Sender<OwnedFd>,
 }
 
 impl Closer {
     /// Starts the thread; `None` if the system cannot start a thread.
-    fn start(uid: u32) -> Option<Self> {
+    fn start(uid: u32, kind: ClientKind) -> Option<Self> {
         let waiting = Arc::new(AtomicUsize::new(0));
         let (queue, handed_over) = mpsc::channel::<OwnedFd>();
         let done = Arc::clone(&waiting);
@@ -51,12 +75,13 @@ impl Closer {
                 let _ = setsockopt(&descriptor, sockopt::Linger, &at_once);
                 drop(descriptor);
                 done.fetch_sub(1, Ordering::Relaxed);
-                WAITING.fetch_sub(1, Ordering::Relaxed);
+                kind.waiting().fetch_sub(1, Ordering::Relaxed);
             }
         };
         let thread = thread::Builder::new().name("close".to_owned()).spawn(close);
         thread.ok().map(|_| Self {
             uid,
+            kind,
             waiting,
             queue,
         })
@@ -68,7 +93,7 @@ impl Closer {
 
     fn close(&self, descriptor: OwnedFd) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        WAITING.fetch_add(1, Ordering::Relaxed);
+        self.kind.waiting().fetch_add(1, Ordering::Relaxed);
         // The thread lives as long as the sender, so this cannot fail.
         let _ = self.queue.send(descriptor);
     }
@@ -85,7 +110,7 @@ fn closer_of(closers: &mut Vec<Closer>, uid: u32) -> Option<&Closer> {
             // When the sender is dropped, the idle thread ends.
             closers.swap_remove(idle);
         }
-        closers.push(Closer::start(uid)?);
+        closers.push(Closer::start(uid, ClientKind::User)?);
         closers.len() - 1
     };
     closers.get(at)
@@ -109,10 +134,27 @@ pub fn has_room(uid: u32) -> bool {
     closer_of(&mut closers, uid).is_some_and(|closer| closer.waiting() < PER_USER_MAX)
 }
 
-/// Whether the number of unclosed descriptors has reached the maximum. At the maximum, this process must accept no
-/// connections.
-pub fn is_full() -> bool {
-    WAITING.load(Ordering::Relaxed) >= WAITING_MAX
+/// Starts to close the connection of a monitor, and returns before it is closed.
+fn close_monitor(stream: UnixStream) {
+    let mut closer = MONITOR_CLOSER
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if closer.is_none() {
+        *closer = Closer::start(u32::MAX, ClientKind::Monitor);
+    }
+    if let Some(closer) = closer.as_ref() {
+        closer.close(stream.into());
+    }
+}
+
+/// Whether the number of unclosed descriptors of these clients has reached the maximum. At the maximum, this process
+/// must accept no more such clients.
+pub fn is_full(kind: ClientKind) -> bool {
+    let max = match kind {
+        ClientKind::User => WAITING_MAX,
+        ClientKind::Monitor => PER_USER_MAX,
+    };
+    kind.waiting().load(Ordering::Relaxed) >= max
 }
 
 /// A connection from a user's process. Dropping the connection does not wait until its unread descriptors are closed.
@@ -120,14 +162,16 @@ pub fn is_full() -> bool {
 pub struct ClientStream {
     stream: Option<UnixStream>,
     uid: u32,
+    kind: ClientKind,
 }
 
 impl ClientStream {
     /// Creates a connection of the user `uid`.
-    pub const fn new(stream: UnixStream, uid: u32) -> Self {
+    pub const fn new(stream: UnixStream, uid: u32, kind: ClientKind) -> Self {
         Self {
             stream: Some(stream),
             uid,
+            kind,
         }
     }
 }
@@ -150,8 +194,12 @@ impl Drop for ClientStream {
         // The other end notices the shutdown at once, and can send no more.
         let _ = stream.shutdown(Shutdown::Both);
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-        if recv(stream.as_raw_fd(), &mut [0], flags) != Ok(0) {
-            close(self.uid, [stream.into()]);
+        if recv(stream.as_raw_fd(), &mut [0], flags) == Ok(0) {
+            return;
+        }
+        match self.kind {
+            ClientKind::User => close(self.uid, [stream.into()]),
+            ClientKind::Monitor => close_monitor(stream),
         }
     }
 }
@@ -167,7 +215,7 @@ mod tests {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg, setsockopt, sockopt};
 
-    use super::{ClientStream, PER_USER_MAX, close, has_room};
+    use super::{ClientKind, ClientStream, PER_USER_MAX, close, has_room, is_full};
 
     const LINGER: Duration = Duration::from_secs(2);
 
@@ -256,7 +304,24 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (slow, _other) = slow_inside(&listener);
         let start = Instant::now();
-        drop(ClientStream::new(slow, 1004));
+        drop(ClientStream::new(slow, 1004, ClientKind::User));
         assert!(start.elapsed() < LINGER / 2, "the close has waited");
+    }
+
+    #[test]
+    fn connections_of_monitors_do_not_keep_out_users() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let user = 1005;
+        let (slow, _other) = slow_inside(&listener);
+        drop(ClientStream::new(slow, user, ClientKind::Monitor));
+        let mut ends = Vec::new();
+        for _ in 0..PER_USER_MAX {
+            let (near, mut far) = UnixStream::pair().unwrap();
+            far.write_all(b"unread").unwrap();
+            drop(ClientStream::new(near, user, ClientKind::Monitor));
+            ends.push(far);
+        }
+        assert!(is_full(ClientKind::Monitor));
+        assert!(!is_full(ClientKind::User) && has_room(user));
     }
 }

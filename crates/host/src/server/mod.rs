@@ -1,8 +1,8 @@
 //! The server of the control socket and of the monitor socket. Clients can neither delay the loop nor use unlimited
 //! memory.
 //!
-//! Clients of the monitor socket may only read. The kernel decides who may use which socket. Each socket has separate
-//! places, so clients that only read cannot take the places of programs that hold locks.
+//! Clients of the monitor socket may only read. The kernel decides who may use which socket. Each socket has its
+//! own limit of clients, so monitors cannot keep out programs that use locks.
 //!
 //! The server's descriptors have a separate poller. For the loop, this poller is a single descriptor. If clients have
 //! used up their share of the time, the loop stops waiting for the poller. Start with [`Server::serve`].
@@ -26,7 +26,7 @@ use ring_proto::time::Instant;
 use ring_runtime::wait::{Interest, Poller, ReadyDescriptor};
 use tracing::warn;
 
-use super::connection::{Connection, NextAction};
+use super::connection::{Connection, NextAction, client_kind};
 use super::{Error, Program, WorkBudget};
 use crate::observe::RateLimit;
 use crate::observe::events;
@@ -64,8 +64,6 @@ pub struct Server {
     no_right: Rc<[u8]>,
     poller: Poller,
     clients: Vec<Option<(ClientId, Connection)>>,
-    /// End of the server's pause; `None` if the server accepts clients now.
-    accepts_at: Option<Instant>,
     last_failure: RateLimit,
     /// Number of all clients since the server's start.
     clients_total: u64,
@@ -93,7 +91,7 @@ impl Server {
         ];
         let poller = Poller::new().map_err(Error::system("make a poller"))?;
         for socket in &sockets {
-            socket.add_to(&poller, Interest::Read)?;
+            socket.add_to(&poller)?;
         }
         Ok(Self {
             program,
@@ -104,7 +102,6 @@ impl Server {
             ))),
             poller,
             clients: Vec::new(),
-            accepts_at: None,
             last_failure: RateLimit::new(1, WARNING_INTERVAL),
             clients_total: 0,
             gone: Vec::new(),
@@ -123,13 +120,8 @@ impl Server {
     /// Checks that clients can find the sockets. Makes a removed or replaced socket again. Connected clients stay
     /// connected.
     pub fn check_sockets(&mut self) {
-        let interest = if self.accepts_at.is_some() {
-            Interest::Nothing
-        } else {
-            Interest::Read
-        };
         for socket in &mut self.sockets {
-            socket.check(&self.poller, interest);
+            socket.check(&self.poller);
         }
     }
 
@@ -140,7 +132,7 @@ impl Server {
 
     /// Returns the latest time for the next call of [`serve`](Self::serve).
     pub fn deadline(&self) -> Option<Instant> {
-        let accepts_at = self.accepts_at.into_iter();
+        let accepts_at = self.sockets.iter().filter_map(Socket::accepts_at);
         self.budget
             .resume()
             .or_else(|| accepts_at.chain(self.expiry).min())
@@ -161,13 +153,13 @@ impl Server {
         mut answer: impl FnMut(Client, Request<O>, &mut Vec<OwnedFd>) -> Option<Reply>,
     ) {
         let is_over = |at: Option<Instant>| at.is_some_and(|at| at <= now);
-        let (expired, accepts) = (is_over(self.expiry), is_over(self.accepts_at));
+        let expired = is_over(self.expiry);
+        let accepts = self.sockets.iter().any(|it| is_over(it.accepts_at()));
         if !self.budget.end_pause(now) || !(ready || expired || accepts) {
             return;
         }
-        if accepts {
-            self.accepts_at = None;
-            self.set_listener_interest(Interest::Read);
+        for socket in &mut self.sockets {
+            socket.resume(&self.poller, now);
         }
         let start = clock();
         let no_right = Rc::clone(&self.no_right);
@@ -271,20 +263,20 @@ impl Server {
     }
 
     /// Accepts waiting clients of a socket, up to a maximum.
-    fn accept(&mut self, socket: usize, now: Instant) {
+    fn accept(&mut self, at: usize, now: Instant) {
         for _ in 0..ACCEPTS_PER_ROUND {
-            if passed_descriptors::is_full() {
+            let socket = &self.sockets[at];
+            if passed_descriptors::is_full(client_kind(socket.right())) {
                 let why = "too many descriptors are still being closed";
-                return self.pause_accepting(now, &io::Error::other(why));
+                return self.pause_accepting(at, now, &io::Error::other(why));
             }
-            let socket = &self.sockets[socket];
             let stream = match socket.endpoint().listener().accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // The client has already disconnected.
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return self.pause_accepting(now, &error),
+                Err(error) => return self.pause_accepting(at, now, &error),
             };
             let free = self.clients.iter().position(Option::is_none);
             let slot = free.unwrap_or(self.clients.len());
@@ -312,22 +304,14 @@ impl Server {
         }
     }
 
-    /// Stops accepting for a while, because the system has no descriptor for a client. Without the pause, the listener
-    /// would stay ready and the loop would spin.
-    fn pause_accepting(&mut self, now: Instant, error: &io::Error) {
-        self.set_listener_interest(Interest::Nothing);
-        self.accepts_at = Some(now + ACCEPT_PAUSE);
+    /// Stops accepting clients of a socket for a while, because there is no descriptor for a client.
+    fn pause_accepting(&mut self, socket: usize, now: Instant, error: &io::Error) {
+        self.sockets[socket].pause(&self.poller, now + ACCEPT_PAUSE);
         if self.last_failure.allow(now) {
             warn!(
                 event = events::ACCEPT_FAILED,
                 "clients have to wait: {error}; the daemon retries every {ACCEPT_PAUSE:?}"
             );
-        }
-    }
-
-    fn set_listener_interest(&self, interest: Interest) {
-        for socket in &self.sockets {
-            socket.set_interest(&self.poller, interest);
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use nix::unistd::{Gid, Group};
 use ring_control::{MONITOR_GROUP, Right};
+use ring_proto::time::Instant;
 use ring_runtime::wait::{Interest, Poller};
 use tracing::warn;
 
@@ -26,6 +27,8 @@ pub(super) struct Socket {
     group: Option<Gid>,
     /// The reason why the group may not use the socket. The reason is not logged yet.
     group_failure: Option<String>,
+    /// End of the pause in which the server accepts no clients of this socket; `None` if it accepts them now.
+    accepts_at: Option<Instant>,
     /// Last logged reason why the socket cannot be made again.
     missing: LastFailure,
 }
@@ -39,6 +42,7 @@ impl Socket {
             clients_max,
             group: None,
             group_failure: None,
+            accepts_at: None,
             missing: LastFailure::default(),
         })
     }
@@ -78,30 +82,57 @@ impl Socket {
         }
     }
 
-    pub(super) fn add_to(&self, poller: &Poller, interest: Interest) -> Result<(), Error> {
+    pub(super) fn add_to(&self, poller: &Poller) -> Result<(), Error> {
         poller
-            .add(self.endpoint.listener(), self.key, interest)
+            .add(self.endpoint.listener(), self.key, self.interest())
             .map_err(Error::system("wait for clients"))
     }
 
-    pub(super) fn set_interest(&self, poller: &Poller, interest: Interest) {
+    /// Returns the end of the pause in which the server accepts no clients of this socket.
+    pub(super) const fn accepts_at(&self) -> Option<Instant> {
+        self.accepts_at
+    }
+
+    /// Accepts no clients of this socket before the time `until`. Without the pause, the listener would stay ready and
+    /// the loop would spin.
+    pub(super) fn pause(&mut self, poller: &Poller, until: Instant) {
+        self.accepts_at = Some(until);
+        self.update_interest(poller);
+    }
+
+    /// Accepts clients again if the pause is over.
+    pub(super) fn resume(&mut self, poller: &Poller, now: Instant) {
+        if self.accepts_at.take_if(|at| *at <= now).is_some() {
+            self.update_interest(poller);
+        }
+    }
+
+    const fn interest(&self) -> Interest {
+        if self.accepts_at.is_some() {
+            Interest::Nothing
+        } else {
+            Interest::Read
+        }
+    }
+
+    fn update_interest(&self, poller: &Poller) {
         // The listener was added to the poller, so this cannot fail.
-        let _ = poller.modify(self.endpoint.listener(), self.key, interest);
+        let _ = poller.modify(self.endpoint.listener(), self.key, self.interest());
     }
 
     /// Checks that clients can find the socket. If the socket was removed or replaced, makes it again.
-    pub(super) fn check(&mut self, poller: &Poller, interest: Interest) {
+    pub(super) fn check(&mut self, poller: &Poller) {
         if let Some(reason) = self.group_failure.take() {
             warn!(
                 event = events::MONITOR_GROUP_DENIED,
-                "cannot let the group {MONITOR_GROUP} use {self}: {reason}; install the unit of this version, or put \
-                 the socket on a file system with access control lists"
+                "cannot let the group {MONITOR_GROUP} use {self}: {reason}; install the unit of this ringd version \
+                 (PrivateUsers=yes hides the group), or put the socket on a file system with access control lists"
             );
         }
         if self.endpoint.is_in_place() {
             return;
         }
-        match self.listen_again(poller, interest) {
+        match self.listen_again(poller) {
             Ok(()) => {
                 self.missing.clear();
                 warn!(
@@ -121,10 +152,10 @@ impl Socket {
         }
     }
 
-    fn listen_again(&mut self, poller: &Poller, interest: Interest) -> Result<(), Error> {
+    fn listen_again(&mut self, poller: &Poller) -> Result<(), Error> {
         let endpoint = Endpoint::bind(self.endpoint.path())?;
         poller
-            .add(endpoint.listener(), self.key, interest)
+            .add(endpoint.listener(), self.key, self.interest())
             .map_err(Error::system("wait for clients"))?;
         // The listener was added before. An explicit removal is necessary, because other copies of the descriptor may
         // be open.
