@@ -75,6 +75,11 @@ impl Pausing {
         true
     }
 
+    /// Returns the end and the reason of the present pause.
+    pub(super) fn terms(&self) -> Option<&PauseTerms> {
+        self.present.as_ref().map(|(terms, _)| terms)
+    }
+
     /// Returns the present pause.
     pub(super) fn pause(&self) -> Option<&Pause> {
         self.present.as_ref().map(|(_, pause)| pause)

@@ -114,6 +114,13 @@ pub struct PauseRequest {
     pub under: Option<String>,
 }
 
+impl PauseRequest {
+    /// Whether the request sets an end or a reason.
+    pub const fn has_terms(&self) -> bool {
+        self.until_ms.is_some() || self.reason.is_some()
+    }
+}
+
 /// The reason why a pause is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]

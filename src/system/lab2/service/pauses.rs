@@ -43,7 +43,13 @@ impl Service {
                 .refusal(why, &LockRequest::default());
             return Reaction::Reply(refusal(why, text));
         }
-        let Some(terms) = PauseTerms::of_request(request, now) else {
+        // A further request without terms keeps the end and the reason. A package sends such a request before it
+        // restarts the daemon.
+        let kept = self.pausing.terms().filter(|_| !request.has_terms());
+        let terms = kept
+            .cloned()
+            .or_else(|| PauseTerms::of_request(request, now));
+        let Some(terms) = terms else {
             return Reaction::error(
                 "the reason of a pause has at most 64 bytes and no control characters",
             );
