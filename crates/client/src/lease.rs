@@ -85,6 +85,13 @@ impl Lease {
         self.margins
     }
 
+    /// Returns the time in the middle between the latest kill of the work and the end of the lease. If nothing has
+    /// killed the work before this time, other processes still have the second half of the margin.
+    pub fn middle_of_kill_margin(&self) -> Instant {
+        self.until
+            .before(self.margins.kill.before_end(self.length) / 2)
+    }
+
     /// Returns the end.
     pub const fn until(&self) -> Instant {
         self.until

@@ -1,6 +1,7 @@
 //! The processes of a command: how to find them, and how to end them.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -30,7 +31,7 @@ impl Tree {
     }
 
     /// Creates a tree for a command that has not started, and for the units in a control group of systemd. Only the
-    /// command gets SIGTERM, because systemd stops its units itself. SIGKILL ends the command and the units.
+    /// command gets SIGTERM, because systemd stops its units itself.
     pub fn with_units(cgroup: PathBuf) -> Self {
         Self {
             cgroup: Some(Cgroup::of_systemd(cgroup)),
@@ -80,8 +81,21 @@ impl Tree {
         }
     }
 
-    /// Kills all processes that this process may signal.
+    /// Kills only the command's process group.
+    pub fn kill_command(&self) {
+        self.signal_group(Signal::SIGKILL);
+    }
+
+    /// Kills all processes that this process may signal. If the tree has units, kills only their processes. The command
+    /// continues to stop the units, because systemd may start a killed unit again.
     pub fn kill(&self) -> Killed {
+        if let Some(units) = self.cgroup.as_ref().filter(|cgroup| !cgroup.is_own()) {
+            return match units.kill() {
+                Ok(()) => Killed::All,
+                Err(error) if error.kind() == ErrorKind::NotFound => Killed::All,
+                Err(_) => Killed::AllBut(Survivor(None)),
+            };
+        }
         // Killed processes stay in their process group for a moment. So read their numbers before the kill.
         let killed = self.cgroup.as_ref().and_then(|cgroup| {
             let processes = cgroup.processes();

@@ -145,6 +145,13 @@ fn socket_path(options: &Options) -> Result<PathBuf, Error> {
     let control = match (&options.socket, &options.interface) {
         (Some(path), _) => path.clone(),
         (None, Some(name)) => discover::socket_path(base, name),
+        // A ring that is added later must not change the ring of a lock.
+        (None, None) if options.command.must_name_ring() => {
+            return Err(Error::Usage(
+                "name the ring with -i IFACE; in a unit: Environment=\"RINGCTL_OPTIONS=-i IFACE\""
+                    .to_owned(),
+            ));
+        }
         (None, None) => discover::only_socket(base, |system| options.command.is_served_by(system))?,
     };
     Ok(match options.command.right() {

@@ -11,6 +11,7 @@ use ring_control::{NodeName, Right};
 
 use super::completion::node_candidates;
 use super::fence::GuardOptions;
+use super::lab2::RingCommand;
 use super::metrics::{ExporterOptions, METRICS};
 use super::nodes::parse_name;
 use super::systemd::Target;
@@ -198,6 +199,14 @@ impl Command {
                 Right::Act
             }
         }
+    }
+
+    /// Whether the command line must choose the ring, even if the machine has only one ring.
+    pub(super) const fn must_name_ring(&self) -> bool {
+        matches!(
+            self,
+            Self::System(SystemCommand::Ring(RingCommand::RunTarget(_)))
+        )
     }
 
     /// Whether nodes of `system` can serve the command. For Lab2, `system` is `None`.

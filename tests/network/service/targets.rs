@@ -30,14 +30,14 @@ pub(super) fn tests() -> Vec<Test> {
     tests.into_iter().map(Test::without_stalls).collect()
 }
 
-/// Two machines with systemd, and a third member, so that two members are a majority.
-struct Machines {
+/// A ring of two machines with systemd, and a third member, so that two members are a majority.
+struct Scene {
     machines: [Container; 2],
     _third: Daemon,
     _segment: Segment,
 }
 
-impl Machines {
+impl Scene {
     /// Starts the ring, and installs the units of the leader and the named locks.
     fn new() -> Result<Self> {
         let segment = Segment::bridge(3)?;
@@ -55,6 +55,7 @@ impl Machines {
 
     /// Binds the unit of the program to a target, and starts a service on both machines. Each test uses another file.
     fn start(&self, file: &str, service: &str, target: &str, slice: &str) -> Result<()> {
+        let options = if service == LEADER { "" } else { "-i eth0 " };
         for machine in &self.machines {
             let program = PROGRAM.replace("FILE", file);
             machine.write("/usr/local/bin/worker", 0o755, &program)?;
@@ -69,7 +70,7 @@ impl Machines {
             )?;
             machine.edit(
                 service,
-                "[Service]\nEnvironment=\"RINGCTL_OPTIONS=--require quorum\"\n",
+                &format!("[Service]\nEnvironment=\"RINGCTL_OPTIONS={options}--require quorum\"\n"),
             )?;
             machine.run(&["systemctl", "enable", "--quiet", WORKER])?;
             machine.run(&["systemctl", "enable", "--quiet", "--now", service])?;
@@ -184,7 +185,7 @@ const FAULTS: &[Fault] = &[
 ];
 
 fn a_unit_of_the_leader_moves_to_another_machine_after_each_fault() -> Result<()> {
-    let ring = Machines::new()?;
+    let ring = Scene::new()?;
     let settings = "Slice=ringd-leader-eth0.slice\nEnvironmentFile=/run/ringd-leader-eth0/held\n";
     ring.start("LICENSE-MIT", LEADER, "ringd-leader@eth0.target", settings)?;
     let mut leader = ring.wait_for_worker(&[0, 1])?;
@@ -247,7 +248,7 @@ fn status(machine: &Container) -> Result<Value> {
 }
 
 fn a_bound_unit_without_its_slice_is_refused() -> Result<()> {
-    let ring = Machines::new()?;
+    let ring = Scene::new()?;
     ring.start("README.md", LEADER, "ringd-leader@eth0.target", "")?;
     let machine = &ring.machines[0];
     machine.wait_for(LEADER, "ActiveState", WAIT_LIMIT, |state| state == "failed")?;
@@ -262,7 +263,7 @@ fn a_bound_unit_without_its_slice_is_refused() -> Result<()> {
 }
 
 fn a_unit_of_a_named_lock_runs_on_one_machine() -> Result<()> {
-    let ring = Machines::new()?;
+    let ring = Scene::new()?;
     // systemd escapes the '-' of the name.
     let (service, target) = (r"ringd-lock@a\x2db.service", r"ringd-lock@a\x2db.target");
     ring.start(

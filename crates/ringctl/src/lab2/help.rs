@@ -73,7 +73,7 @@ instead of @:
     "
 When the lock is lost, systemd stops the target and its units. All processes that \
 are left in the slice are killed before another machine can get the lock. The \
-command refuses a target if a unit is bound to it and lacks one of these lines.
+command refuses a target if one of its units lacks BindsTo=, After= or Slice=.
 
 ",
     "Exit codes:\n",
@@ -85,8 +85,8 @@ command refuses a target if a unit is bound to it and lacks one of these lines.
     "      the units\n",
     "  3   no ringd runs here, it has ended, or it does not answer\n",
     "  75  the lock was lost\n",
-    "\nExample:\n",
-    "  ringctl -i eth0 run-target ringd-leader@eth0.target"
+    "\nThe service runs this command on every machine:\n",
+    "  systemctl enable --now ringd-leader@eth0"
 );
 
 pub(crate) const ONCE: &str = concat!(
@@ -180,6 +180,6 @@ pub(crate) const PAUSE: &str = concat!(
 pub(crate) const WAIT: &str = concat!(
     "Exit codes:\n",
     "  0  the node is in that state, or has a quorum\n",
-    "  1  this did not happen within the time of -w\n",
+    "  1  the node did not reach the state or the quorum within the time of -w\n",
     "  3  no ringd runs here, or it has ended"
 );

@@ -76,7 +76,7 @@ pub(crate) enum RingCommand {
     ///
     /// Programs that use the token on this machine lose the token, and end before the pause. The pause lasts until
     /// ringctl resume, or for the time of --for. Without --for and --persist, the pause also ends when the daemon ends.
-    /// If the node is already paused, this command replaces the end and the reason of the pause.
+    /// If the node is already paused, --for and --reason replace the end and the reason of the pause.
     #[command(after_long_help = help::PAUSE)]
     Pause(PauseOptions),
     /// End a pause.
@@ -114,9 +114,9 @@ pub(crate) enum RingCommand {
         target: Option<Target>,
         /// Wait until enough members for a quorum are present.
         ///
-        /// The members that this node has heard in the last sign-of-life periods (12.8 s) are present. If this node
-        /// owns the token, the grade of the token must also be quorum. This command takes no lock, so the quorum may
-        /// be lost at any time: use run --require quorum for work.
+        /// The node must be in a ring. A member is present if this node has heard it within two sign-of-life periods
+        /// (12.8 s). If this node owns the token, the grade of the token must also be quorum. This command takes no
+        /// lock, so the quorum may be lost at any time: use run --require quorum for work.
         #[arg(long, conflicts_with = "target")]
         quorum: bool,
         /// Give up after DURATION (30s, 5m, or 30 for 30s).
@@ -204,8 +204,8 @@ pub(crate) struct PauseOptions {
 
     /// End the pause after DURATION (2h, 30m, or 30 for 30s).
     ///
-    /// The pause also lasts during and after a restart of the daemon or the machine. It ends at the same time by the
-    /// machine's clock.
+    /// A restart of the daemon or the machine does not end the pause. The pause ends at the same time by the machine's
+    /// clock.
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_pause, allow_hyphen_values = true)]
     pub lasts: Option<Duration>,
 
@@ -435,7 +435,7 @@ pub(crate) struct TargetOptions {
     #[command(flatten)]
     pub acquire: AcquireOptions,
 
-    /// Kill units that have not stopped after DURATION (10s).
+    /// Kill units that have not stopped after DURATION (as 10s).
     ///
     /// The time begins when the lock is lost. If another node could get the lock during this time, SIGKILL comes
     /// earlier.

@@ -2,23 +2,30 @@
 
 use super::{Error, Target, systemctl};
 
-/// Checks that each bound unit stops before the target, and that its processes are in the target's slice.
+/// Checks that each unit of the target is a service that stops before the target, and that its processes are in the
+/// target's slice. The units of the target are the units that it starts, and the units that are bound to it.
 ///
 /// # Errors
-/// Fails at the first unit without these properties. The error names the lines that the unit needs.
+/// Fails at the first unit without these properties. The error names the remedy.
 pub(super) fn check(target: &Target) -> Result<(), Error> {
     let name = target.to_string();
-    let shown = systemctl::run(&["show", "--property=LoadState,BoundBy", &name])?;
+    let properties = "--property=LoadState,BoundBy,Wants,Requires";
+    let shown = systemctl::run(&["show", properties, &name])?;
     if property(&shown, "LoadState") != Some("loaded") {
         return Err(Error::Usage(format!(
             "systemd has no unit {target}: install it in /etc/systemd/system, and run systemctl daemon-reload"
         )));
     }
-    let bound = names(property(&shown, "BoundBy").unwrap_or_default());
+    let list = |name| names(property(&shown, name).unwrap_or_default());
+    let bound = list("BoundBy");
+    let started = list("Wants").into_iter().chain(list("Requires"));
+    if let Some(unit) = started.into_iter().find(|unit| !bound.contains(unit)) {
+        return Err(lacks(&unit, target, &format!("BindsTo={target} in [Unit]")));
+    }
     if bound.is_empty() {
         return Ok(());
     }
-    let properties = ["show", "--property=Id,After,Slice", "--"];
+    let properties = ["show", "--property=Id,After,Slice,ControlGroup", "--"];
     let arguments = properties
         .into_iter()
         .chain(bound.iter().map(String::as_str));
@@ -30,19 +37,35 @@ pub(super) fn check(target: &Target) -> Result<(), Error> {
 }
 
 fn check_unit(shown: &str, target: &Target) -> Result<(), Error> {
-    let after = property(shown, "After").unwrap_or_default();
-    let missing = if !names(after).contains(&target.to_string()) {
-        format!("After={target} in [Unit]")
-    } else if property(shown, "Slice").is_some_and(|slice| !is_within(slice, &target.slice())) {
-        format!("Slice={} in [Service]", target.slice())
-    } else {
-        return Ok(());
-    };
     let unit = property(shown, "Id").unwrap_or_default();
-    Err(Error::Usage(format!(
-        "cannot stop {unit} in time: it is bound to {target}, but lacks the line {missing}; add it with: \
-         systemctl edit {unit}"
-    )))
+    if !unit.ends_with(".service") {
+        return Err(Error::Usage(format!(
+            "cannot stop all processes of {unit} in time, because it is not a service: bind only services to {target}"
+        )));
+    }
+    let slice = target.slice();
+    let after = property(shown, "After").unwrap_or_default();
+    if !names(after).contains(&target.to_string()) {
+        return Err(lacks(unit, target, &format!("After={target} in [Unit]")));
+    }
+    if !property(shown, "Slice").is_some_and(|it| is_within(it, &slice)) {
+        return Err(lacks(unit, target, &format!("Slice={slice} in [Service]")));
+    }
+    let group = property(shown, "ControlGroup").unwrap_or_default();
+    if !group.is_empty() && !group.split('/').any(|part| part == slice) {
+        return Err(Error::Usage(format!(
+            "the processes of {unit} are not in {slice}, because the unit has run since before the change: run \
+             systemctl stop {unit}"
+        )));
+    }
+    Ok(())
+}
+
+fn lacks(unit: &str, target: &Target, line: &str) -> Error {
+    Error::Usage(format!(
+        "cannot stop {unit} in time: it belongs to {target}, but lacks the line {line}; add it with: systemctl edit \
+         {unit}"
+    ))
 }
 
 /// Whether the slice `inner` is `outer`, or is in `outer`.
@@ -62,7 +85,7 @@ fn names(list: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the value of a property in the output of `systemctl show`. A unit without processes has no `Slice`.
+/// Returns the value of a property in the output of `systemctl show`.
 fn property<'a>(shown: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = shown.lines();
     lines.find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
@@ -78,15 +101,33 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_in_the_slice_is_accepted() {
-        for slice in [
-            "Slice=ringd-leader-eth0.slice",
-            "Slice=ringd-leader-eth0-web.slice",
-            "Description=a mount",
+    fn a_service_in_the_slice_is_accepted() {
+        for (slice, group) in [
+            ("ringd-leader-eth0.slice", ""),
+            (
+                "ringd-leader-eth0-web.slice",
+                "/ringd.slice/ringd-leader.slice/ringd-leader-eth0.slice/ringd-leader-eth0-web.slice/web.service",
+            ),
         ] {
-            let shown =
-                format!("{slice}\nId=web.service\nAfter=basic.target ringd-leader@eth0.target\n");
+            let shown = format!(
+                "Slice={slice}\nControlGroup={group}\nId=web.service\nAfter=basic.target ringd-leader@eth0.target\n"
+            );
             assert_eq!(check(&shown), Ok(()), "{slice}");
+        }
+    }
+
+    #[test]
+    fn other_units_and_other_groups_are_refused() {
+        let rest = "After=ringd-leader@eth0.target\nSlice=ringd-leader-eth0.slice";
+        for (shown, reason) in [
+            (format!("Id=web.timer\n{rest}"), "not a service"),
+            (
+                format!("Id=web.service\nControlGroup=/system.slice/web.service\n{rest}"),
+                "systemctl stop web.service",
+            ),
+        ] {
+            let error = check(&shown).expect_err(&shown);
+            assert!(error.contains(reason), "{error}");
         }
     }
 

@@ -40,6 +40,17 @@ impl Target {
                 "not the name of a target: give a name such as ringd-leader@eth0.target".to_owned(),
             );
         }
+        // In the name of a slice, '-' means that the slice is inside another slice.
+        if stem
+            .split_once('@')
+            .is_some_and(|(_, instance)| instance.contains('-'))
+        {
+            return Err(
+                "the part after @ contains '-', which stands for '/': use a lock or interface without '/' in its name, \
+                 and write '-' as \\x2d"
+                    .to_owned(),
+            );
+        }
         Ok(Self(text.to_owned()))
     }
 
@@ -98,6 +109,12 @@ mod tests {
             let target = Target::parse(target).expect(target);
             assert_eq!(target.slice(), slice);
         }
+    }
+
+    #[test]
+    fn a_slice_inside_another_slice_is_refused() {
+        let error = Target::parse("ringd-lock@a-b.target").expect_err("a slice of a");
+        assert!(error.contains(r"write '-' as \x2d"), "{error}");
     }
 
     #[test]

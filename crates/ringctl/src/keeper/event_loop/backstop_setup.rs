@@ -107,14 +107,18 @@ impl EventLoop {
     /// run yet.
     pub(super) fn kill_unstarted(&mut self) {
         self.note_after_backstop = None;
-        let _ = self.tree.kill();
+        self.tree.kill_command();
     }
 
     /// Arms the kernel timer that kills the keeper at the end of the lease. If the lease is already over, the keeper
     /// gets a moment to end the work itself.
     pub(super) fn arm_kill_timer(&mut self) {
         if let (Some(kill_timer), Some(lease)) = (&mut self.kill_timer, self.lock.lease()) {
-            kill_timer.set(lease.until().max(clock::now().monotonic + KILL_TIME_MIN));
+            let end = match self.tied_parent {
+                Some(_) => lease.middle_of_kill_margin(),
+                None => lease.until(),
+            };
+            kill_timer.set(end.max(clock::now().monotonic + KILL_TIME_MIN));
         }
     }
 }
