@@ -235,7 +235,8 @@ fn tests_run_in_parallel() -> Result<()> {
 }
 
 fn an_exclusive_test_runs_alone() -> Result<()> {
-    all_pass(&["passes", "meets", "finds"], "4", "5 passed")
+    // Tests that wait for each other may never meet: between their starts, the runner may start an exclusive test.
+    all_pass(&["passes", "marks", "finds"], "4", "4 passed")
 }
 
 fn one_thread_is_one_sandbox() -> Result<()> {
