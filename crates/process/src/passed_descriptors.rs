@@ -3,8 +3,8 @@
 //! waits for another user's descriptors.
 //!
 //! A connection with unread bytes is closed in the same way. Descriptors may have arrived together with the bytes. The
-//! kernel closes these descriptors together with the connection. A separate thread closes
-//! the connections of monitors. So monitors cannot keep out other clients.
+//! kernel closes these descriptors together with the connection. A separate thread closes the connections of
+//! monitors. So monitors cannot keep out other clients.
 
 use std::net::Shutdown;
 use std::ops::Deref;
