@@ -1,5 +1,6 @@
 //! Names of members, from the files of this machine or from the members' announcements.
 
+use ring_control::escape_control_characters;
 use ring_control::lab2::{MemberStatus, Status};
 use ring_text::{Names, name_macs, parse_mac};
 
@@ -20,9 +21,12 @@ pub(crate) fn add_names(status: &mut Status) {
     }
 }
 
-/// Returns a text with the member's name after each MAC address. The names come from `status`.
+/// Returns a text for people with the member's name after each MAC address. The names come from `status`.
 pub(crate) fn append_names(text: &str, status: &Status) -> String {
-    name_macs(text, |mac| name_of(&status.members, mac))
+    name_macs(text, |mac| {
+        let name = name_of(&status.members, mac)?;
+        Some(escape_control_characters(&name))
+    })
 }
 
 /// Returns the name of the member with this MAC address.

@@ -2,9 +2,13 @@ use ring_control::lab2::{
     ClientStatus, ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus,
     PauseStatus, PendingReason, QuorumStatus, Status, TokenStatus,
 };
-use ring_control::{ConfigStatus, Health, OptionSource, OptionStatus};
+use ring_control::{
+    ConfigStatus, EventHead, EventMessage, Health, NodeStatus, OptionSource, OptionStatus,
+};
 
+use super::super::view::View;
 use super::page::write_status;
+use super::{RingView, event_text};
 
 fn member(last: u8) -> MemberStatus {
     MemberStatus {
@@ -255,4 +259,31 @@ fn missing_values_are_left_out_or_named() {
         assert!(text.contains(words), "{words} in\n{text}");
     }
     assert!(!text.contains("Clients") && !text.contains("Warning: this"));
+}
+
+#[test]
+fn names_of_others_are_escaped_in_events_and_summaries() {
+    let mut status = example();
+    for member in &mut status.members {
+        member.name = Some("a\u{1b}[2J".to_owned());
+    }
+    status.owner = Some("02:00:00:00:00:02".to_owned());
+    let view = RingView::new(&NodeStatus::from(&status)).expect("a status");
+    let head = EventHead {
+        number: 1,
+        time_ms: 0,
+        event: "member_silent".to_owned(),
+        text: None,
+    };
+    let keys = serde_json::json!({
+        "state": "WAITER", "token": null, "owner": "02:00:00:00:00:02", "grade": "alone",
+    });
+    let event = EventMessage::new(&head, &keys);
+    let shown = [
+        event_text(&event, |mac| view.name_of(mac)).expect("a ring's event"),
+        view.summary(),
+    ];
+    for text in shown {
+        assert!(text.contains(r"(a\u{1b}[2J)"), "{text}");
+    }
 }

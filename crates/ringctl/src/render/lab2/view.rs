@@ -115,7 +115,8 @@ pub(crate) fn event_text(
         name.as_deref().map(escape_control_characters)
     };
     Some(name_macs(&text, |mac| {
-        name_of(mac).or_else(|| announced_name(mac))
+        let name = name_of(mac).as_deref().map(escape_control_characters);
+        name.or_else(|| announced_name(mac))
     }))
 }
 
