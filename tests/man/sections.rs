@@ -253,6 +253,21 @@ const COMMON: &[(&str, &str, Entries)] = &[
         ],
     ),
     (
+        "ringctl-top",
+        "ENVIRONMENT",
+        &[
+            ("NO_COLOR", "If it is not empty, no colors."),
+            (
+                "LC_ALL, LC_CTYPE, LANG",
+                "The first that is not empty is the locale. If it is not UTF-8, only ASCII characters.",
+            ),
+            (
+                "COLUMNS",
+                "Width of snapshots [default: that of the terminal; without a terminal 160].",
+            ),
+        ],
+    ),
+    (
         "ringctl",
         "ENVIRONMENT",
         &[
@@ -422,6 +437,20 @@ const EXAMPLES: &[(&str, Entries)] = &[
             "make list | ringctl token set list",
             "Set the data from standard input.",
         )],
+    ),
+    (
+        "ringctl-top",
+        &[
+            (
+                "ringctl top --interval 5s",
+                "Show the ring; ask ringd every 5 s.",
+            ),
+            ("ringctl top -n 1", "Print one snapshot."),
+            (
+                "ringctl top -n 60 > ring.log",
+                "Record the ring for a minute.",
+            ),
+        ],
     ),
     (
         "ringctl-unlock",

@@ -107,6 +107,8 @@ pub(crate) enum Error {
     NotYet { after: String, last: String },
     #[error("data too long: {0}")]
     TooMuch(String),
+    #[error("cannot use the terminal: {0}; print text with ringctl top -n 1")]
+    Terminal(io::Error),
     #[error("cannot read standard input: {0}")]
     Input(io::Error),
     #[error("the token is lost, and the work under it was ended: {0}")]
@@ -194,6 +196,7 @@ impl Error {
             | Self::NotYet { .. }
             | Self::TooMuch(_)
             | Self::Input(_)
+            | Self::Terminal(_)
             | Self::KeeperGone
             | Self::NoToken
             | Self::Token(_)

@@ -29,6 +29,7 @@ mod run;
 mod status;
 mod systemd;
 mod systems;
+mod top;
 mod usage;
 mod values;
 mod watch;
@@ -107,6 +108,10 @@ fn execute(options: &Options, output: &mut impl Write) -> anyhow::Result<u8> {
         Command::System(command) => command.execute(socket_path(options), options.quiet, output),
         Command::Watch { json, from, turns } => {
             watch::watch(&socket_path(options)?, *json, *from, *turns, output)?;
+            Ok(0)
+        }
+        Command::Top(top) => {
+            top::top(&socket_path(options)?, top, output)?;
             Ok(0)
         }
         Command::Metrics => {

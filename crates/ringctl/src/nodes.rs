@@ -5,6 +5,8 @@ use ring_control::ftn::SYSTEM as FTN;
 use ring_control::jitterbug::{LEADER, ORPHAN, SYSTEM as JITTERBUG, WAITER};
 use ring_control::lab2::parse_ring_name;
 
+/// The name of the board in its status. The library of `ring-board` is no dependency of `ringctl`.
+pub(super) const BOARD: &str = "board";
 /// The default list of servers of the token service.
 pub(super) const SERVERS: &str = "/etc/ringd/ftn.servers";
 
@@ -33,7 +35,7 @@ pub(super) fn start_command(name: Option<&NodeName>) -> String {
             format!("sudo ringd ftn --servers {SERVERS} --index {index}")
         }
         Some((JITTERBUG, interface)) => format!("sudo ringd jitterbug {interface}"),
-        Some(("board", id)) => format!("sudo ring-board -i {id} -f FILE"),
+        Some((BOARD, id)) => format!("sudo ring-board -i {id} -f FILE"),
         _ => match name.split_once(':') {
             Some((interface, ethertype)) => {
                 format!("sudo ringd {interface} --ethertype {ethertype}")

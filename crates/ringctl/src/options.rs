@@ -16,6 +16,7 @@ use super::metrics::{ExporterOptions, METRICS};
 use super::nodes::parse_name;
 use super::systemd::Target;
 use super::systems::SystemCommand;
+use super::top::{self, TopOptions};
 use super::usage;
 use super::values::parse_event_number;
 
@@ -32,6 +33,7 @@ give an option twice, the last one counts.
     "  ringctl status                     show the ring as the ringd here sees it\n",
     "  ringctl status -i eth0             show the ring of the ringd on eth0\n",
     "  ringctl status --json | jq .owner  print JSON; times are in nanoseconds\n",
+    "  ringctl top                        show the ring live, until you press q\n",
     "  ringctl status --check             print a line for a monitor; exit code 0 to 2\n",
     "  ringctl run -- backup /srv         run a command on one machine at a time\n",
     "  ringctl run -n -- backup /srv      the same, without waiting for the token\n",
@@ -158,6 +160,9 @@ pub(crate) enum Command {
         #[arg(long)]
         turns: bool,
     },
+    /// Show the ring live: members, locks, rates, troubles, events.
+    #[command(after_long_help = top::HELP)]
+    Top(TopOptions),
     /// Print metrics of the daemon as OpenMetrics text.
     #[command(after_long_help = METRICS)]
     Metrics,
@@ -192,9 +197,11 @@ impl Command {
     pub(super) fn right(&self) -> Right {
         match self {
             Self::System(command) => command.right(),
-            Self::Status { .. } | Self::Metrics | Self::Exporter(_) | Self::Watch { .. } => {
-                Right::Read
-            }
+            Self::Status { .. }
+            | Self::Metrics
+            | Self::Exporter(_)
+            | Self::Watch { .. }
+            | Self::Top(_) => Right::Read,
             Self::Guard(_) | Self::Keep | Self::HoldTarget { .. } | Self::Become { .. } => {
                 Right::Act
             }
@@ -213,7 +220,11 @@ impl Command {
     pub(super) fn is_served_by(&self, system: Option<&str>) -> bool {
         match self {
             Self::System(command) => command.is_served_by(system),
-            Self::Status { .. } | Self::Metrics | Self::Exporter(_) | Self::Watch { .. } => true,
+            Self::Status { .. }
+            | Self::Metrics
+            | Self::Exporter(_)
+            | Self::Watch { .. }
+            | Self::Top(_) => true,
             Self::Guard(_) | Self::Keep | Self::HoldTarget { .. } | Self::Become { .. } => false,
         }
     }

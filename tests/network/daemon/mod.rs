@@ -9,6 +9,7 @@ mod queries;
 mod reports;
 mod rings;
 mod signals;
+mod top;
 
 use ring_segment::Test;
 
@@ -22,6 +23,7 @@ pub(crate) fn tests() -> Vec<Test> {
         reports::tests(),
         rings::tests(),
         signals::tests(),
+        top::tests(),
         descriptors::tests(),
     ];
     parts.concat()

@@ -59,9 +59,15 @@ fn output(done: Output) -> String {
 
 fn check_commands(container: &Container, node: &str, reading: &[&str]) -> Result<()> {
     let run = |group, command| ringctl(container, group, node, command);
-    for command in ["status", "status --json", "status --check", "metrics"]
-        .iter()
-        .chain(reading)
+    for command in [
+        "status",
+        "status --json",
+        "status --check",
+        "metrics",
+        "top -n 1",
+    ]
+    .iter()
+    .chain(reading)
     {
         // A stalled daemon may be in trouble, which is no matter of rights.
         let seen = output(run(MONITOR_GROUP, command)?);

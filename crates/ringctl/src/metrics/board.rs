@@ -8,9 +8,6 @@ use serde::Deserialize;
 
 use super::metric::{Source, Writer, metrics};
 
-/// The system's name in its status.
-pub(super) const SYSTEM: &str = "board";
-
 metrics! {
     METRICS:
     STATE Gauge "ringd_board_state" ["state"]

@@ -14,7 +14,7 @@ use ring_proto::time::Instant;
 use ring_runtime::clock;
 use ring_text::format_duration;
 
-use super::board::{BoardNode, SYSTEM as BOARD};
+use super::board::BoardNode;
 use super::common::{Answer, Silence};
 use super::counters::CountersByName;
 use super::ftn::Server;
@@ -23,6 +23,7 @@ use super::lab2::RingNode;
 use super::metric::{Source, encode};
 use crate::Error;
 use crate::client::{CommonRequest, HUNG_UP_TEXT};
+use crate::nodes::BOARD;
 
 /// Maximum time in which a daemon must answer. A daemon in good health answers within milliseconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);

@@ -13,10 +13,11 @@ use ring_control::jitterbug::SYSTEM as JITTERBUG;
 use ring_control::{EventHead, EventMessage, NodeStatus, escape_control_characters};
 
 use ftn::ServerView;
+pub(crate) use ftn::{role as server_role, size as format_size, state as server_state};
 use jitterbug::NodeView;
 use lab2::RingView;
-pub(crate) use lab2::{locks, members, quorum_obstacle};
-pub(crate) use text::write_json;
+pub(crate) use lab2::{locks, mac_with_name, members, quorum_obstacle, quorum_text};
+pub(crate) use text::{short_duration, write_json};
 pub(crate) use view::{Obstacle, View};
 
 /// Returns the view of a status: the view of its system, or else the common view. A status without the name of a system

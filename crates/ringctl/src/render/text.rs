@@ -65,7 +65,7 @@ pub(super) fn write_counters(
 }
 
 /// Formats a time in the largest unit that fits, with at most three digits: `1.25ms`, `37.4us`, `3m 5s`.
-pub(super) fn short_duration(ns: u64) -> String {
+pub(crate) fn short_duration(ns: u64) -> String {
     let duration = Duration::from_nanos(ns);
     if duration >= Duration::from_secs(60) {
         return humantime::format_duration(Duration::from_secs(duration.as_secs())).to_string();

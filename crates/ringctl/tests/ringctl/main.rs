@@ -41,6 +41,7 @@ mod silence;
 mod stranger;
 mod sudo;
 mod terminal;
+mod top;
 
 use std::process::ExitCode;
 use std::thread;
@@ -95,6 +96,7 @@ fn main() -> ExitCode {
         stranger::tests(),
         sudo::tests(),
         terminal::tests(),
+        top::tests(),
     ];
     let mut tests: Vec<Test> = parts.into_iter().flatten().collect();
     tests.sort_by_key(|test| test.is_exclusive);

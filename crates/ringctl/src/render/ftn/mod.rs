@@ -116,7 +116,7 @@ fn write_head(status: &Status, health: Health, out: &mut dyn Write) -> io::Resul
     text::write_head(lines, out)
 }
 
-fn role(status: &Status) -> String {
+pub(crate) fn role(status: &Status) -> String {
     let authority = if status.authority {
         "with authority"
     } else {
@@ -132,7 +132,7 @@ fn role(status: &Status) -> String {
     )
 }
 
-fn state(status: &Status) -> String {
+pub(crate) fn state(status: &Status) -> String {
     let serves = if status.is_serving() {
         "serves its tokens"
     } else {
@@ -181,7 +181,7 @@ fn write_sessions(status: &Status, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Formats a number of bytes in the largest unit that fits: `600 B`, `1.2 MiB`.
-fn size(bytes: usize) -> String {
+pub(crate) fn size(bytes: usize) -> String {
     let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     let fitting = units.into_iter().find(|(_, shift)| bytes >> shift > 0);
     let Some((unit, shift)) = fitting else {

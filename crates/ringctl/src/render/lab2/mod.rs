@@ -9,4 +9,5 @@ mod tests;
 mod view;
 
 pub(crate) use obstacle::quorum_obstacle;
+pub(crate) use page::{mac_with_name, quorum_text};
 pub(crate) use view::{RingView, event_text};

@@ -85,7 +85,7 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     text::write_head(lines, out)
 }
 
-fn mac_with_name(status: &Status, mac: &str) -> String {
+pub(crate) fn mac_with_name(status: &Status, mac: &str) -> String {
     mac_with_remarks(status, mac, None)
 }
 
@@ -102,7 +102,7 @@ fn mac_with_remarks(status: &Status, mac: &str, remark: Option<&str>) -> String 
     }
 }
 
-fn quorum_text(quorum: QuorumStatus, expect: Option<usize>) -> String {
+pub(crate) fn quorum_text(quorum: QuorumStatus, expect: Option<usize>) -> String {
     let QuorumStatus {
         present,
         needed,

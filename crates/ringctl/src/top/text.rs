@@ -1,0 +1,118 @@
+//! Texts of values, and their division into lines.
+
+use std::collections::VecDeque;
+
+use super::super::render::short_duration;
+use super::columns::text_width;
+use super::page::Bars;
+
+/// Number of blanks between two facts in a line.
+pub(super) const FACT_GAP: u16 = 3;
+/// Maximum number of owners that a path shows.
+const PATH_MAX: usize = 12;
+
+/// Returns the height of a bar: a time in nanoseconds, or a rate in thousandths.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast limits the value to the range of the integer"
+)]
+pub(super) fn bar_value(bars: Bars, rate: f64) -> u64 {
+    match bars {
+        Bars::Time(_) if rate > 0.0 => (1e9 / rate) as u64,
+        Bars::Time(_) => 0,
+        Bars::Rate => (rate * 1e3) as u64,
+    }
+}
+
+/// Returns the text of the newest bar.
+pub(super) fn bar_text(bars: Bars, rate: f64) -> String {
+    match bars {
+        Bars::Time(_) if rate > 0.0 => short_duration(bar_value(bars, rate)),
+        Bars::Time(_) => "-".to_owned(),
+        Bars::Rate => rate_text(Some(rate)),
+    }
+}
+
+/// Returns the text of a rate. A rate is `None` if there is no earlier value to compare with.
+pub(super) fn rate_text(rate: Option<f64>) -> String {
+    rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}/s"))
+}
+
+/// Returns the newest owners, the latest at the end.
+pub(super) fn path(owners: &VecDeque<String>) -> String {
+    let first = owners.len().saturating_sub(PATH_MAX);
+    let owners: Vec<&str> = owners.iter().skip(first).map(String::as_str).collect();
+    owners.join(" > ")
+}
+
+/// Divides facts into lines that are at most as long as `width`.
+pub(super) fn flow<'a>(facts: &'a [(&'a str, String)], width: u16) -> Vec<Vec<(&'a str, &'a str)>> {
+    let mut lines: Vec<Vec<(&str, &str)>> = Vec::new();
+    let mut used = 0;
+    for (name, value) in facts {
+        let length = text_width(name) + 1 + text_width(value);
+        match lines.last_mut() {
+            Some(line) if used + FACT_GAP + length <= width => {
+                line.push((name, value));
+                used += FACT_GAP + length;
+            }
+            _ => {
+                lines.push(vec![(name, value)]);
+                used = length;
+            }
+        }
+    }
+    lines
+}
+
+/// Divides a text into lines between words. Cuts words that are longer than a line.
+pub(super) fn wrap(text: &str, width: u16) -> Vec<String> {
+    let width = usize::from(width.max(1));
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let mut word = word.to_owned();
+        let used = lines.last().map_or(0, |line| usize::from(text_width(line)));
+        if used > 0 && used + 1 + usize::from(text_width(&word)) <= width {
+            if let Some(line) = lines.last_mut() {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            continue;
+        }
+        if used > 0 {
+            lines.push(String::new());
+        }
+        while word.chars().count() > width {
+            let rest = word.chars().skip(width).collect();
+            let start = word.chars().take(width).collect();
+            if let Some(line) = lines.last_mut() {
+                *line = start;
+            }
+            lines.push(String::new());
+            word = rest;
+        }
+        if let Some(line) = lines.last_mut() {
+            *line = word;
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrap;
+
+    #[test]
+    fn a_text_is_wrapped_between_words() {
+        for (text, width, expected) in [
+            ("a member is silent", 9, &["a member", "is silent"][..]),
+            ("short", 80, &["short"]),
+            ("abcdefghij kl", 4, &["abcd", "efgh", "ij", "kl"]),
+            ("", 4, &[""]),
+            ("ab", 0, &["a", "b"]),
+        ] {
+            assert_eq!(wrap(text, width), expected, "{text:?} {width}");
+        }
+    }
+}
