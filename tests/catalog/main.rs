@@ -5,11 +5,14 @@
 
 mod code;
 mod manual;
+mod message_catalog;
 mod pages;
 mod tables;
 
 use std::collections::BTreeSet;
 
+use ring_control::MESSAGE_IDS;
+use ring_control::hold_history::HOLD_EVENTS;
 use ring_host::observe::Level;
 
 use tables::TABLES;
@@ -22,6 +25,26 @@ fn the_page_of_log_events_agrees_with_the_tables() {
 #[test]
 fn the_page_of_troubles_agrees_with_the_tables() {
     pages::check("docs/reference/troubles.md", &pages::troubles());
+}
+
+#[test]
+fn the_message_catalog_agrees_with_the_tables_and_the_entries_for_operators() {
+    pages::check("systemd/ringd.catalog", &message_catalog::catalog());
+}
+
+#[test]
+fn each_warning_and_each_event_of_the_history_has_a_message_id() {
+    let events = TABLES.iter().flat_map(|table| table.events);
+    let expected: BTreeSet<&str> = events
+        .filter(|event| {
+            let is_warning = event.levels.iter().any(|&level| level <= Level::WARN);
+            is_warning || HOLD_EVENTS.contains(&event.name)
+        })
+        .map(|event| event.name)
+        .collect();
+    let found: BTreeSet<&str> = MESSAGE_IDS.iter().map(|&(event, _)| event).collect();
+    assert_eq!(found, expected);
+    assert!(HOLD_EVENTS.iter().all(|event| expected.contains(event)));
 }
 
 #[test]
@@ -44,7 +67,8 @@ fn each_warning_and_each_trouble_has_an_entry_for_operators() {
         .collect();
     expected.extend(tables::troubles().map(|trouble| trouble.name));
     let entries = manual::entries();
-    let found: BTreeSet<&str> = entries.iter().map(String::as_str).collect();
+    let names = entries.iter().flat_map(|entry| &entry.names);
+    let found: BTreeSet<&str> = names.map(String::as_str).collect();
     let missing: Vec<_> = expected.difference(&found).collect();
     assert!(
         missing.is_empty(),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use ring_control::Trouble;
+use ring_control::{Trouble, message_id};
 
 use super::tables::TABLES;
 
@@ -24,6 +24,10 @@ prefix `RINGD_`:
 ```text
 journalctl -u ringd@eth0 RINGD_EVENT=member_silent
 ```
+
+In the journal, each line also has the field `RINGD_NODE`, the name of the node for `ringctl -i`. Events that programs
+or operators look for have a `MESSAGE_ID`. An id never changes. `journalctl -x` shows the remedy of these events if the
+file `ringd.catalog` is [installed](files.md#configuration).
 
 With `--log-format json`, each line is a JSON object with the same fields. A line may lack a field whose value is
 unknown. Lines of level DEBUG appear only with `-v`. An event with several levels has the lowest of them when it is
@@ -51,15 +55,16 @@ pub(super) fn log_events() -> String {
     let mut page = LOG_EVENTS_HEAD.to_owned();
     for table in TABLES {
         write(&mut page, format_args!("\n## {}\n\n", table.title));
-        page.push_str("| event | level | fields | meaning |\n|---|---|---|---|\n");
+        page.push_str("| event | level | fields | meaning | MESSAGE_ID |\n|---|---|---|---|---|\n");
         for event in table.events {
             let levels: Vec<_> = event.levels.iter().map(ToString::to_string).collect();
             let fields: Vec<_> = event.fields.iter().map(|it| format!("`{it}`")).collect();
             let (name, levels, fields) = (event.name, levels.join(", "), fields.join(", "));
             let meaning = event.meaning;
+            let id = message_id(name).map_or_else(String::new, |id| format!("`{id}`"));
             write(
                 &mut page,
-                format_args!("| `{name}` | {levels} | {fields} | {meaning} |\n"),
+                format_args!("| `{name}` | {levels} | {fields} | {meaning} | {id} |\n"),
             );
         }
     }

@@ -86,6 +86,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         &options.control_path(),
         options.log_format,
         options.verbose,
+        None,
     )?;
     log_start(options, &list, line.ring);
     warn_if_file_is_local(&options.database, &list);

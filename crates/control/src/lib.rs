@@ -15,10 +15,12 @@ mod event;
 mod framing;
 pub mod ftn;
 mod health;
+pub mod hold_history;
 pub mod jitterbug;
 pub mod lab2;
 mod lock;
 mod message;
+mod message_ids;
 mod name;
 mod raw_json;
 mod right;
@@ -35,7 +37,8 @@ pub use lock::{BootClock, Grant, LABEL_LEN_MAX, LockRequest, Loss, Refusal, Rene
 pub use message::{
     NoRequest, PROTOCOL_VERSION, Pending, Reply, Request, SystemRequest, TokenData, Version,
 };
-pub use name::{NodeName, monitor_socket_path};
+pub use message_ids::{MESSAGE_IDS, message_id};
+pub use name::{NodeName, monitor_socket_path, older_history_path};
 pub use raw_json::RawJson;
 pub use right::Right;
 pub use status::{NodeStatus, Percentiles};

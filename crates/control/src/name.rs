@@ -9,12 +9,23 @@ use std::path::{Path, PathBuf};
 const CONTROL_SUFFIX: &str = ".sock";
 /// The end of the name of each monitor socket. Programs that look for control sockets skip this name.
 const MONITOR_SUFFIX: &str = ".monitor";
+/// The end of the name of each newer file of holds.
+const HISTORY_SUFFIX: &str = ".history";
+/// The end that the older file of holds has in addition to the name of the newer file.
+const OLDER_SUFFIX: &str = ".1";
 
 /// Returns the path of the monitor socket of the daemon whose control socket has this path.
 pub fn monitor_socket_path(control: &Path) -> PathBuf {
     let path = control.as_os_str().as_bytes();
     let stem = path.strip_suffix(CONTROL_SUFFIX.as_bytes()).unwrap_or(path);
     OsString::from_vec([stem, MONITOR_SUFFIX.as_bytes()].concat()).into()
+}
+
+/// Returns the path of the older file of holds. The newer file has the path `newer`.
+pub fn older_history_path(newer: &Path) -> PathBuf {
+    let mut path = newer.as_os_str().to_owned();
+    path.push(OLDER_SUFFIX);
+    path.into()
 }
 
 /// The name of a node on this machine. The names of the node's files contain this text. A node of Lab2 has the name of
@@ -51,6 +62,18 @@ impl NodeName {
     /// Returns the path of the state file in `directory`.
     pub fn state_path(&self, directory: &Path) -> PathBuf {
         directory.join(format!("{}.state", self.0))
+    }
+
+    /// Returns the path of the newer file of holds in `directory`.
+    pub fn history_path(&self, directory: &Path) -> PathBuf {
+        directory.join(format!("{}{HISTORY_SUFFIX}", self.0))
+    }
+
+    /// Returns the name of the node whose newer file of holds has this path. Returns `None` if the path is not the path
+    /// of such a file.
+    pub fn from_history_path(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        Some(Self(name.strip_suffix(HISTORY_SUFFIX)?.to_owned()))
     }
 }
 

@@ -4,9 +4,10 @@
 //! bounded amount of work in the order of urgency. Messages and timeouts come first, and then changes of the network,
 //! signals, and answers of jobs. The control socket comes last.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
+use ring_control::NodeName;
 use ring_proto::time::{Instant, Now};
 use ring_proto::{JobRequest, Machine};
 use ring_runtime::clock;
@@ -24,8 +25,7 @@ use super::server::Server;
 use super::signals::{SignalAction, Signals};
 use super::system::{Answer, LateLimits, Reload, ShutDown, System};
 use super::{Error, LogFormat, Program};
-use crate::observe::LogOutput;
-use crate::observe::events;
+use crate::observe::{LogOutput, LogSettings, events};
 use ring_runtime::EventLoop;
 use ring_runtime::wait::{Reactor, ReadyKeys};
 
@@ -53,7 +53,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Makes the control socket and the monitor socket, starts to catch signals and starts the log.
+    /// Makes the control socket and the monitor socket, starts to catch signals and starts the log. If the log does not
+    /// go to the journal, the file `hold_file` gets the holds of locks.
     ///
     /// # Errors
     /// Fails if a socket cannot be made. Also fails if a system call fails that always succeeds on a healthy system.
@@ -62,6 +63,7 @@ impl Host {
         control: &Path,
         log_format: LogFormat,
         verbose: bool,
+        hold_file: Option<PathBuf>,
     ) -> Result<Self, Error> {
         let descriptors = DescriptorBudget::raise_limit_for_clients();
         let server = Server::listen(program, control, descriptors.clients())?;
@@ -73,7 +75,13 @@ impl Host {
         let started = clock::now();
         let mut machines = MachineNames::default();
         let named = move |text: &str| machines.add_names(text);
-        let log = LogOutput::start(log_format == LogFormat::Json, verbose, named);
+        let settings = LogSettings {
+            json: log_format == LogFormat::Json,
+            verbose,
+            node: NodeName::from_socket_path(control),
+            hold_file,
+        };
+        let log = LogOutput::start(settings, named);
         let log = log
             .map_err(std::io::Error::other)
             .map_err(Error::system("start the log"))?;

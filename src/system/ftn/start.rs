@@ -78,6 +78,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         &options.control_path(),
         options.log_format,
         options.verbose,
+        None,
     )?;
     let mut option_findings = option_warnings(&own, count);
     let names = Names::new(names, index);

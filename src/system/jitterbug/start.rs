@@ -53,6 +53,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         &options.control_path(),
         options.log_format,
         options.verbose,
+        None,
     )?;
     log_start(options);
     let observers = Observers {

@@ -67,6 +67,10 @@ log_events! {
         "a member was removed from the member table";
     MEMBER_HEARS "member_hears" [INFO] ["mac"]
         "the deaf member hears other members again";
+    MEMBER_HELD "member_held" [INFO] ["name" "mac" "host" "label" "token" "held_ns"]
+        "a program on another member no longer holds the token or the named lock; its exit code is unknown";
+    MEMBER_HOLDS "member_holds" [INFO] ["name" "mac" "host" "label" "token" "held_ns"]
+        "for at least a second, a program on another member has held the token or the named lock";
     MEMBER_LEFT "member_left" [INFO] ["mac"]
         "a member announced that it is leaving";
     MEMBER_MOVED "member_moved" [INFO] ["mac" "ip"]

@@ -18,6 +18,7 @@ mod node;
 mod node_environment;
 pub mod observe;
 mod options;
+mod other_holds;
 mod pausing;
 mod reload;
 mod report;

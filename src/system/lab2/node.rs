@@ -22,6 +22,7 @@ use super::attachment::LinkChange;
 use super::condition::Condition;
 use super::hook_change::Change;
 use super::node_environment::{AllObservers, NodeEnvironment};
+use super::other_holds::OtherHolds;
 use super::service::Service;
 use super::start::constant_changes;
 use super::state_file::StateFile;
@@ -34,12 +35,13 @@ pub(super) struct Node {
     environment: NodeEnvironment,
     service: Service,
     hooks: Hooks<Change>,
+    other_holds: OtherHolds,
     _lock: RingLock,
 }
 
 impl Node {
     /// Creates a node that owns the `lock` file of the ring.
-    pub(super) const fn new(
+    pub(super) fn new(
         environment: NodeEnvironment,
         service: Service,
         hooks: Hooks<Change>,
@@ -49,6 +51,7 @@ impl Node {
             environment,
             service,
             hooks,
+            other_holds: OtherHolds::default(),
             _lock: lock,
         }
     }
@@ -159,6 +162,7 @@ impl System for Node {
     }
 
     fn on_iteration_end(&mut self, now: Now, machine: &Lab2) {
+        self.other_holds.update(now.monotonic, machine);
         let addresses = &mut self.environment.all_observers.member_addresses;
         addresses.update_log(now.monotonic, machine);
         self.hooks

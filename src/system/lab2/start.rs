@@ -63,6 +63,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         &options.control_path(),
         options.log_format,
         options.verbose,
+        Some(ring.history_path(&options.state_dir)),
     )?;
     let all_observers = AllObservers {
         observers: Observers {

@@ -142,6 +142,7 @@ fn check_files(machine: &Container) -> Result<()> {
     machine.sh(
         "test -s /usr/share/man/man8/ringd-check-config.8.gz && test -s /usr/share/man/man1/ringctl-run.1.gz
          test -s /usr/share/ringd/wireshark/lab2.lua
+         grep -q '^Subject: ringd event lock_lost$' /usr/lib/systemd/catalog/ringd.catalog
          getent passwd ringd-ftn ringd-jitterbug
          ringd check-config
          for program in ringd ringctl; do

@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::os::unix::net::UnixDatagram;
 
+use ring_control::{NodeName, message_id};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
@@ -27,22 +28,35 @@ pub(super) const fn priority(level: Level) -> u8 {
 }
 
 /// The journal's socket. Each write is one entry.
-pub(super) struct Journal(UnixDatagram);
+pub(super) struct Journal {
+    socket: UnixDatagram,
+    /// The field that each entry has in addition: the name of the node.
+    node_field: String,
+}
 
 impl Journal {
-    pub(super) fn open() -> io::Result<Self> {
-        let socket = UnixDatagram::unbound()?;
-        socket.connect(JOURNAL_SOCKET)?;
-        Ok(Self(socket))
+    pub(super) fn open(node: Option<&NodeName>) -> io::Result<Self> {
+        let node_field = node.map(|node| format!("RINGD_NODE={node}\n"));
+        Ok(Self {
+            socket: connect()?,
+            node_field: node_field.unwrap_or_default(),
+        })
     }
+}
+
+fn connect() -> io::Result<UnixDatagram> {
+    let socket = UnixDatagram::unbound()?;
+    socket.connect(JOURNAL_SOCKET)?;
+    Ok(socket)
 }
 
 impl Write for Journal {
     fn write(&mut self, entry: &[u8]) -> io::Result<usize> {
-        if self.0.send(entry).is_err() {
+        let whole = [entry, self.node_field.as_bytes()].concat();
+        if self.socket.send(&whole).is_err() {
             // The journal was restarted, perhaps with a different socket.
-            *self = Self::open()?;
-            self.0.send(entry)?;
+            self.socket = connect()?;
+            self.socket.send(&whole)?;
         }
         Ok(entry.len())
     }
@@ -103,6 +117,10 @@ impl Visit for JournalEntry<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         let written = self.field(field.name(), format_args!("{value}"));
         self.written = self.written.and(written);
+        if let ("event", Some(id)) = (field.name(), message_id(value)) {
+            let written = writeln!(self.writer, "MESSAGE_ID={id}");
+            self.written = self.written.and(written);
+        }
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {

@@ -2,6 +2,8 @@
 //! moves without problems, observers allocate no memory. Start with `subscriber.rs`.
 
 pub mod events;
+mod hold_file;
+mod hold_layer;
 mod journal;
 mod latency;
 mod line;
@@ -15,6 +17,6 @@ pub use latency::Latency;
 pub use line::{HiddenLines, Line};
 pub use rate_limit::RateLimit;
 pub use subscriber::{
-    LogOutput, LogTarget, Style, Verbosity, goes_to_journal, log_early, subscriber,
+    LogOutput, LogSettings, LogTarget, Style, Verbosity, goes_to_journal, log_early, subscriber,
 };
 pub use tracing::Level;

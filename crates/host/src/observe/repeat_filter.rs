@@ -28,12 +28,14 @@ const KIND_FIELDS: [&str; 8] = [
     "event", "from", "to", "mac", "node", "server", "job", "grade",
 ];
 /// Events that this filter does not limit, because they have their own limit or were requested.
-const UNLIMITED_EVENTS: [&str; 11] = [
+const UNLIMITED_EVENTS: [&str; 13] = [
     "command_output",
     "hook_output",
     "lock_granted",
     "lock_lost",
     "lock_released",
+    "member_held",
+    "member_holds",
     "session_introduced",
     "status",
     "status_detail",

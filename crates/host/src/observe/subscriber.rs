@@ -5,12 +5,14 @@ use std::env;
 use std::fmt;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use nix::sys::stat::fstat;
+use ring_control::NodeName;
 use tracing::field::Field;
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::SetGlobalDefaultError;
@@ -23,6 +25,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::HiddenLines;
+use super::hold_file::HoldFile;
+use super::hold_layer::HoldLayer;
 use super::journal::{EntryFormat, Journal, priority};
 use super::name_writer::NameWriter;
 use super::repeat_filter::{RepeatFilter, hidden_lines};
@@ -87,10 +91,24 @@ pub fn goes_to_journal(stream: impl AsFd) -> bool {
     journal == format!("{}:{}", stat.st_dev, stat.st_ino)
 }
 
-/// The log's thread. When this value is dropped, the thread writes the queued lines, unless the output is stalled.
+/// The receivers of a daemon's log.
+#[derive(Debug)]
+pub struct LogSettings {
+    /// Whether each line is a JSON object instead of a sentence.
+    pub json: bool,
+    /// Whether the log includes debug lines at its start.
+    pub verbose: bool,
+    /// Name of the node, for the journal.
+    pub node: Option<NodeName>,
+    /// Path of the file of holds. If the journal gets the fields of all lines, the file stays unused.
+    pub hold_file: Option<PathBuf>,
+}
+
+/// The threads of the log. When this value is dropped, the threads write the queued lines, unless the output is
+/// stalled.
 #[derive(Debug)]
 pub struct LogOutput {
-    guard: Option<WorkerGuard>,
+    guards: Vec<WorkerGuard>,
     lost: ErrorCounter,
     verbosity: Verbosity,
 }
@@ -103,17 +121,20 @@ impl LogOutput {
     /// # Errors
     /// Fails if the log was already started.
     pub fn start(
-        json: bool,
-        verbose: bool,
+        settings: LogSettings,
         add_names: impl FnMut(&str) -> String + Send + 'static,
     ) -> Result<Self, SetGlobalDefaultError> {
-        let output = NonBlockingBuilder::default()
-            .buffered_lines_limit(QUEUED_LINES_MAX)
-            .lossy(true)
-            .thread_name("log");
+        let LogSettings {
+            json,
+            verbose,
+            node,
+            hold_file,
+        } = settings;
+        let output = thread_for_lines("log");
         let mut target = LogTarget::of_stdout();
         let has_fields = target == LogTarget::Journal && !json;
-        let journal = has_fields.then(Journal::open).and_then(Result::ok);
+        let journal = has_fields.then(|| Journal::open(node.as_ref()));
+        let journal = journal.and_then(Result::ok);
         let (writer, guard) = match journal {
             Some(journal) => {
                 target = LogTarget::Entries;
@@ -126,9 +147,18 @@ impl LogOutput {
         let lost = writer.error_counter();
         let verbosity = Verbosity::new(verbose);
         let lines = subscriber(Style { json, target }, verbosity.clone(), writer);
-        tracing::subscriber::set_global_default(lines)?;
+        let mut guards = vec![guard];
+        match hold_file.filter(|_| target != LogTarget::Entries) {
+            Some(path) => {
+                let output = thread_for_lines("history");
+                let (writer, guard) = output.finish(HoldFile::new(path));
+                guards.push(guard);
+                tracing::subscriber::set_global_default(lines.with(HoldLayer::new(writer)))?;
+            }
+            None => tracing::subscriber::set_global_default(lines)?,
+        }
         Ok(Self {
-            guard: Some(guard),
+            guards,
             lost,
             verbosity,
         })
@@ -147,17 +177,24 @@ impl LogOutput {
 
 impl Drop for LogOutput {
     fn drop(&mut self) {
-        let guard = self.guard.take();
+        let guards = std::mem::take(&mut self.guards);
         let (done, finished) = mpsc::channel();
-        // The guard may wait for a stalled output or write to it. But the process must be able to end.
+        // The guards may wait for a stalled output or write to it. But the process must be able to end.
         thread::spawn(move || {
-            drop(guard);
+            drop(guards);
             // After the timeout, the channel has no receiver.
             let _ = done.send(());
         });
         // The process ends even if the last lines are not written.
         let _ = finished.recv_timeout(FLUSH_TIMEOUT);
     }
+}
+
+fn thread_for_lines(name: &str) -> NonBlockingBuilder {
+    NonBlockingBuilder::default()
+        .buffered_lines_limit(QUEUED_LINES_MAX)
+        .lossy(true)
+        .thread_name(name)
 }
 
 /// Logs lines before the log's thread runs, directly to standard output.
