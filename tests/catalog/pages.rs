@@ -27,7 +27,8 @@ journalctl -u ringd@eth0 RINGD_EVENT=member_silent
 
 In the journal, each line also has the field `RINGD_NODE`, the name of the node for `ringctl -i`. Events that programs
 or operators look for have a `MESSAGE_ID`. An id never changes. `journalctl -x` shows the remedy of these events if the
-file `ringd.catalog` is [installed](files.md#configuration).
+file `ringd.catalog` is [installed](files.md#configuration). [`ringctl
+history`](../operations/monitor.md#the-holders-of-the-past) reads the events of locks.
 
 With `--log-format json`, each line is a JSON object with the same fields. A line may lack a field whose value is
 unknown. Lines of level DEBUG appear only with `-v`. An event with several levels has the lowest of them when it is

@@ -162,6 +162,10 @@ const COMMON: &[(&str, &str, Entries)] = &[
                 "/var/lib/ringd/IFACE.paused",
                 "A pause that lasts over a restart (ringctl pause --persist).",
             ),
+            (
+                "/var/lib/ringd/IFACE.history",
+                "The holds of locks, if the daemon does not log to the journal (ringctl history).",
+            ),
             ("/etc/ringd/hooks.d", "Programs that run at each change."),
             (
                 "/etc/ethers, /etc/hosts",
@@ -318,6 +322,26 @@ const COMMON: &[(&str, &str, Entries)] = &[
             "/etc/ringd/ftn.servers",
             "The list of servers, unless --servers or RINGD_SERVERS names another one.",
         )],
+    ),
+    (
+        "ringctl-history",
+        "FILES",
+        &[(
+            "/var/lib/ringd/IFACE.history",
+            "The newest holds, if ringd does not log to the journal. The older holds are in IFACE.history.1.",
+        )],
+    ),
+    (
+        "ringctl-history",
+        "EXIT STATUS",
+        &[
+            ("0", "Done. The list may be empty."),
+            (
+                "1",
+                "The journal or a file cannot be read, or a system call failed.",
+            ),
+            ("2", "Wrong usage."),
+        ],
     ),
     (
         "ringctl-guard",

@@ -12,6 +12,7 @@ mod fencing;
 mod ftn;
 mod grades;
 mod health;
+mod history;
 mod hooks;
 mod jitterbug;
 mod locks;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         faulty_machines::tests(),
         grades::tests(),
         health::tests(),
+        history::tests(),
         locks::tests(),
         metrics::tests(),
         named_locks::tests(),

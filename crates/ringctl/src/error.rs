@@ -41,6 +41,17 @@ pub(crate) enum Error {
     },
     #[error("cannot read {}: {}", .0.display(), .1)]
     Directory(PathBuf, io::Error),
+    #[error(
+        "cannot read {}: {}; run ringctl as root, or as the user of ringd", .0.display(), .1
+    )]
+    NoHistoryFile(PathBuf, io::Error),
+    #[error(
+        "cannot read the journal in {}: permission denied; run ringctl as root, or as a member of the group \
+         systemd-journal", .0.display()
+    )]
+    NoJournal(PathBuf),
+    #[error("cannot read the journal: journalctl failed: {0}")]
+    Journal(String),
     #[error("{}", connect_error_text(.0))]
     Connect(ConnectError),
     #[error("no answer from ringd at {}: {reason}", path.display())]
@@ -156,6 +167,15 @@ impl Error {
         }
     }
 
+    /// Whether the user has no permission to read a source of the history.
+    pub(crate) fn is_denied_source(&self) -> bool {
+        match self {
+            Self::NoJournal(_) => true,
+            Self::NoHistoryFile(_, error) => error.kind() == io::ErrorKind::PermissionDenied,
+            _ => false,
+        }
+    }
+
     /// Whether this is a negative answer and not a failure. With `--quiet`, negative answers are not printed.
     pub(crate) const fn is_answer(&self) -> bool {
         matches!(
@@ -188,6 +208,9 @@ impl Error {
             | Self::Unexpected(_)
             | Self::Refused(_)
             | Self::Listen { .. }
+            | Self::NoHistoryFile(..)
+            | Self::NoJournal(_)
+            | Self::Journal(_)
             | Self::NoMember(_)
             | Self::SeveralMembers(_)
             | Self::NoCaller

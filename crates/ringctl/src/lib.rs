@@ -15,6 +15,7 @@ mod fence;
 mod ftn;
 mod gate;
 mod help;
+mod history;
 mod jitterbug;
 mod keeper;
 mod kill_timer;
@@ -121,6 +122,10 @@ fn execute(options: &Options, output: &mut impl Write) -> anyhow::Result<u8> {
         Command::Exporter(exporter) => {
             let options = options.clone();
             metrics::serve(exporter.listen, Box::new(move || socket_path(&options)))?;
+            Ok(0)
+        }
+        Command::History(given) => {
+            history::print(options, given, output)?;
             Ok(0)
         }
         Command::Guard(guard) => Ok(fence::guard(guard)?),

@@ -11,6 +11,7 @@ use ring_control::{NodeName, Right};
 
 use super::completion::node_candidates;
 use super::fence::GuardOptions;
+use super::history::HistoryOptions;
 use super::lab2::RingCommand;
 use super::metrics::{ExporterOptions, METRICS};
 use super::nodes::parse_name;
@@ -168,6 +169,8 @@ pub(crate) enum Command {
     Metrics,
     /// Serve the metrics to Prometheus by HTTP.
     Exporter(ExporterOptions),
+    /// List the programs that held the token and named locks.
+    History(HistoryOptions),
     /// Run CMD unless FILE records a newer token than $RINGD_TOKEN.
     Guard(GuardOptions),
     /// The keeper process, which `ringctl` starts to hold a lock.
@@ -201,7 +204,8 @@ impl Command {
             | Self::Metrics
             | Self::Exporter(_)
             | Self::Watch { .. }
-            | Self::Top(_) => Right::Read,
+            | Self::Top(_)
+            | Self::History(_) => Right::Read,
             Self::Guard(_) | Self::Keep | Self::HoldTarget { .. } | Self::Become { .. } => {
                 Right::Act
             }
@@ -225,7 +229,11 @@ impl Command {
             | Self::Exporter(_)
             | Self::Watch { .. }
             | Self::Top(_) => true,
-            Self::Guard(_) | Self::Keep | Self::HoldTarget { .. } | Self::Become { .. } => false,
+            Self::History(_)
+            | Self::Guard(_)
+            | Self::Keep
+            | Self::HoldTarget { .. }
+            | Self::Become { .. } => false,
         }
     }
 }

@@ -30,6 +30,15 @@ fn the_unit_leads_without_capabilities_and_ends_when_it_is_stopped() -> Result<(
         "{status:#}"
     );
 
+    let node = "ringctl -i jitterbug-eth0";
+    container.sh(&format!("{node} run --label report -- true"))?;
+    container.wait_for_line(WAIT_LIMIT, |line| line.contains("exit code 0"))?;
+    let holds: Value = serde_json::from_str(&container.sh(&format!("{node} history --json"))?)?;
+    ensure!(
+        holds[0]["program"] == "report" && holds[0]["exit"] == 0,
+        "{holds:#}"
+    );
+
     let pid = container.show(UNIT, "MainPID")?;
     let status = container.run(&["cat", &format!("/proc/{pid}/status")])?;
     let field = |name: &str| {

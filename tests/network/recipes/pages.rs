@@ -95,7 +95,7 @@ pub(crate) enum TestedBy {
 
 /// Each recipe: its page, its beginning, and the test that runs it. If a test runs all recipes of a page, the beginning
 /// is empty.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 89] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 90] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -465,6 +465,11 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 89] = [
         "docs/operations/monitor.md",
         "journalctl -u ringd@eth0",
         TestedBy::Test("recipes::readme"),
+    ),
+    (
+        "docs/operations/monitor.md",
+        "$ ringctl history",
+        TestedBy::Test("history"),
     ),
     (
         "docs/operations/monitor.md",

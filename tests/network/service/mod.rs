@@ -5,7 +5,7 @@ mod targets;
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use ring_segment::{Container, Daemon, Segment, Test, Timing, WAIT_LIMIT, ask, binaries, tests};
 use serde_json::{Value, json};
 
@@ -28,6 +28,7 @@ pub(crate) fn tests() -> Vec<Test> {
         the_unit_ends_processes_outside_the_group_of_a_killed_holder,
         a_lost_link_is_a_warning_in_the_journal,
         the_journal_finds_a_lock_by_its_fields,
+        the_history_comes_from_the_journal_which_explains_its_lines,
         the_unit_waits_for_a_missing_interface,
     ];
     let others = rights::tests().into_iter().chain(targets::tests());
@@ -344,6 +345,68 @@ fn the_journal_finds_a_lock_by_its_fields() -> Result<()> {
         ensure!(line[field].is_string(), "{field}: {line:#}");
     }
     Ok(())
+}
+
+fn the_history_comes_from_the_journal_which_explains_its_lines() -> Result<()> {
+    let scene = UnitScene::new("")?;
+    let container = &scene.container;
+    let run = [
+        "ringctl", "run", "--label", "report", "--", "sh", "-c", "exit 3",
+    ];
+    ensure!(container.output(&run)?.status.code() == Some(3));
+    container.wait_for_line(WAIT_LIMIT, |line| line.contains("exit code 3"))?;
+    container.run(&["systemctl", "stop", UNIT])?;
+    ensure!(!container.path("/var/lib/ringd/eth0.history").exists());
+    // A user may write lines with the same id, but they do not count.
+    let forged = format!(
+        "printf 'MESSAGE=forged\\nMESSAGE_ID={}\\nRINGD_NODE=eth0\\n\
+         RINGD_EVENT=lock_released\\nRINGD_LABEL=forged\\n' \
+         | setpriv --reuid=nobody --regid=nogroup --clear-groups logger --journald",
+        id("lock_released")?
+    );
+    container.sh(&forged)?;
+    container.wait_for_line(WAIT_LIMIT, |line| line.contains("forged"))?;
+    // In the container, the journal belongs to the group root instead of systemd-journal.
+    for user in ["--reuid=root --regid=root", "--reuid=1 --regid=root"] {
+        let command = format!("setpriv {user} --clear-groups ringctl -i eth0 history --json");
+        let holds: Value = serde_json::from_str(&container.sh(&command)?)?;
+        let [hold] = &holds.as_array().context("a list")?[..] else {
+            bail!("{holds:#}");
+        };
+        for (key, value) in [
+            ("program", json!("report")),
+            ("exit", json!(3)),
+            ("node", json!("eth0")),
+            ("user", json!("root")),
+            ("outcome", json!("released")),
+        ] {
+            ensure!(hold[key] == value, "{key}: {hold:#}");
+        }
+        ensure!(hold["held_ns"].is_u64() && hold["fencing"].is_string());
+    }
+    let stranger = "setpriv --reuid=nobody --regid=nogroup --clear-groups ringctl history";
+    let denied = container.output(&["sh", "-c", stranger])?;
+    let errors = String::from_utf8(denied.stderr)?;
+    ensure!(
+        denied.status.code() == Some(1) && errors.contains("member of the group systemd-journal"),
+        "{errors}"
+    );
+
+    container.sh("mkdir -p /usr/local/lib/systemd/catalog
+         cp systemd/ringd.catalog /usr/local/lib/systemd/catalog/
+         journalctl --update-catalog")?;
+    let explained = container.run(&["journalctl", "-x", "RINGD_EVENT=lock_released"])?;
+    ensure!(
+        explained.contains("A program has released its lock."),
+        "{explained}"
+    );
+    let remedy = container.run(&["journalctl", "--dump-catalog", id("link_lost")?])?;
+    ensure!(remedy.contains("ringd event link_lost"), "{remedy}");
+    Ok(())
+}
+
+fn id(event: &str) -> Result<&'static str> {
+    ring_control::message_id(event).context("no id")
 }
 
 fn the_unit_waits_for_a_missing_interface() -> Result<()> {

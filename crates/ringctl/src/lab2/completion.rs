@@ -24,7 +24,7 @@ const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
 const PLAIN_CHARACTERS: &str = "%+,-./:=@^_";
 
 /// Returns the names of the ring's locks.
-pub(super) fn lock_candidates() -> Vec<CompletionCandidate> {
+pub(crate) fn lock_candidates() -> Vec<CompletionCandidate> {
     complete(|_, _| true)
 }
 

@@ -20,6 +20,8 @@ use std::path::{self, Path};
 use ring_control::lab2::RingRequest;
 
 use super::Error;
+pub(super) use completion::lock_candidates;
+pub(super) use named_lock::parse_lock_name;
 pub(super) use names::add_names;
 pub(super) use options::RingCommand;
 use requests::{fetch_status, request_done};

@@ -113,7 +113,7 @@ fn held_token(held: &str, name: LockName) -> Option<&str> {
         .map(|(_, token)| token)
 }
 
-pub(super) fn parse_lock_name(text: &str) -> Result<LockName, String> {
+pub(crate) fn parse_lock_name(text: &str) -> Result<LockName, String> {
     let wrong = "not a lock's name: give 1 to 64 printable ASCII characters without blanks";
     LockName::new(text).ok_or_else(|| wrong.to_owned())
 }

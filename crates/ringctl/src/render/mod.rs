@@ -17,7 +17,7 @@ pub(crate) use ftn::{role as server_role, size as format_size, state as server_s
 use jitterbug::NodeView;
 use lab2::RingView;
 pub(crate) use lab2::{locks, mac_with_name, members, quorum_obstacle, quorum_text};
-pub(crate) use text::{short_duration, write_json};
+pub(crate) use text::{new_table, short_duration, write_json};
 pub(crate) use view::{Obstacle, View};
 
 /// Returns the view of a status: the view of its system, or else the common view. A status without the name of a system

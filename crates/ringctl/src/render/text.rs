@@ -27,7 +27,7 @@ pub(super) fn write_head(lines: Vec<(&str, String)>, out: &mut dyn Write) -> io:
     Ok(())
 }
 
-pub(super) fn new_table(header: impl Into<Row>) -> Table {
+pub(crate) fn new_table(header: impl Into<Row>) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
