@@ -101,6 +101,7 @@ fn longest() -> [(&'static str, Vec<u8>); 2] {
             profile: None,
             card: None,
             locks: None,
+            preference: 0,
         };
         let mut buf = buffer();
         let len = frame

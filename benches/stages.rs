@@ -233,5 +233,6 @@ fn take_token(fabric: &Fabric) -> Frame<'static> {
         profile: None,
         card: None,
         locks: None,
+        preference: 0,
     }
 }

@@ -75,6 +75,7 @@ local rows = {
     { "pause.left", U64, "Nanoseconds until the pause ends by itself; 2^64-1 if it does not" },
     { "pause.reasonLen", U8, "Length of the reason in bytes" },
     { "pause.reason", TEXT, "Operator's reason for the pause" },
+    { "preference", U8, "How much an operator wants the idle token to rest with the author" },
     { "count", U16, "Number of members in the frame" },
     { "member", TEXT, "Member in the frame" },
     { "member.mac", MAC, "MAC address of a member" },

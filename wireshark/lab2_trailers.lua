@@ -12,6 +12,7 @@ return function(ringd, format, parts, experts)
     local STANDING = { { "change", 8 }, { "quorumHash", 8 }, { "othersHash", 8 }, { "settles", 8 } }
     local PAUSE = { { "left", 8 }, { "reasonLen", 1 } }
     local PAUSE_HEAD_LEN, REASON_LEN_MAX = 13, 64
+    local PREFERENCE_LEN = 5
     local MARK_LEN, PROFILE_LEN, CARD_LEN, STANDING_LEN, HOST_NAME_HEAD_LEN = 4, 43, 25, 54, 5
     local PROGRAM_LEN_MAX, HOST_NAME_LEN_MAX = 64, 64
     local MAY_HAVE_PROFILE = { [2] = true, [3] = true, [5] = true, [6] = true, [8] = true }
@@ -100,6 +101,13 @@ return function(ringd, format, parts, experts)
         end)
     end
 
+    local function read_preference(reader)
+        if not parts.has_trailer(reader, "RGD7", PREFERENCE_LEN) then return end
+        if reader:look(reader.at + MARK_LEN, 1):uint() == 0 then return end
+        reader:take("mark", MARK_LEN)
+        reader:take("preference", 1)
+    end
+
     local function read_padding(reader, root)
         local left = math.min(reader:left(), reader.tvb:captured_len() - reader.at)
         if left <= 0 then return end
@@ -123,6 +131,7 @@ return function(ringd, format, parts, experts)
             if MAY_HAVE_STANDING[kind] and has_standing(reader) then read_standing(reader) end
             if is_shown then read_host_name(reader, author) end
             if is_shown and has_pause(reader) then read_pause(reader) end
+            read_preference(reader)
         elseif MAY_HAVE_STANDING[kind] and has_standing(reader) then
             read_standing(reader)
         end

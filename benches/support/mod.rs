@@ -18,6 +18,7 @@ pub(crate) fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>
         profile: None,
         card: None,
         locks: None,
+        preference: 0,
     };
     let mut buf = [0; FRAME_LEN_MAX];
     let len = frame.encode(ETHERTYPE, &mut buf).expect("a legal message");

@@ -148,6 +148,7 @@ impl Station {
             profile: None,
             card: None,
             locks: None,
+            preference: 0,
         };
         let mut buf = [0; FRAME_LEN_MAX];
         let len = frame.encode(ethertype, &mut buf)?;

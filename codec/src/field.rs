@@ -109,6 +109,7 @@ fields! {
     Period "period"
     Policy "policy"
     Port "port"
+    Preference "preference"
     Profile "profile"
     Program "program"
     ProgramLen "programLen"

@@ -88,7 +88,7 @@ pub struct Card<'a> {
     /// Name of the author's machine, a legal [host name](super::host_name::is_host_name). Only some frames have it. The
     /// name is not next to the other fields in the frame: it is [a later trailer](super::host_name).
     pub host_name: Option<&'a str>,
-    /// End and reason of the author's pause. Only some frames of a paused author have them, in [the last
+    /// End and reason of the author's pause. Only some frames of a paused author have them, in [a later
     /// trailer](super::pause_notice).
     pub pause: Option<PauseNotice<'a>>,
 }

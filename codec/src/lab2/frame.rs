@@ -3,6 +3,7 @@
 use super::parts::{EthernetHeader, HeaderLayout, PreludeLayout};
 use super::{
     Card, ETHERNET_HEADER_LEN, Kind, LocksStanding, Message, PauseNotice, Profile, host_name,
+    preference,
 };
 use crate::reader::Reader;
 use crate::writer::{self, Writer};
@@ -23,6 +24,9 @@ pub struct Frame<'a> {
     pub card: Option<Card<'a>>,
     /// The author's standing.
     pub locks: Option<LocksStanding>,
+    /// The author's preference, or 0. It exists only together with a profile, in [the last
+    /// trailer](super::preference).
+    pub preference: u8,
 }
 
 impl PreludeLayout {
@@ -70,17 +74,19 @@ impl<'a> Frame<'a> {
         let profile = Profile::read(kind, &mut reader);
         let card = profile.and_then(|_| Card::read(&mut reader));
         let locks = LocksStanding::read(kind, &mut reader);
+        let card = card.map(|card| Card {
+            host_name: host_name::read(&mut reader),
+            pause: PauseNotice::read(&mut reader),
+            ..card
+        });
         Ok(Self {
             destination: prelude.ethernet.destination,
             author: prelude.header.author,
             message,
             profile,
-            card: card.map(|card| Card {
-                host_name: host_name::read(&mut reader),
-                pause: PauseNotice::read(&mut reader),
-                ..card
-            }),
+            card,
             locks,
+            preference: profile.map_or(0, |_| preference::read(&mut reader)),
         })
     }
 
@@ -129,6 +135,10 @@ impl<'a> Frame<'a> {
         }
         if let Some(pause) = self.card.and_then(|card| card.pause) {
             pause.write(writer);
+        }
+        if self.preference > 0 {
+            writer.require(self.profile.is_some(), Field::Preference);
+            preference::write(self.preference, writer);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The host name of the author's machine, for people.
 //!
 //! A host name may follow the [`card`](super::card). If the frame has a [standing](super::locks_standing), the host
-//! name comes after the standing. Only a [pause notice](super::pause_notice) may follow the host name. A receiver that
-//! does not know host names ignores a host name as padding. A receiver that knows host names ignores illegal host names
-//! as padding. So control characters never reach the terminal of a reader.
+//! name comes after the standing. A [pause notice](super::pause_notice) and a [preference](super::preference) may
+//! follow the host name. A receiver that does not know host names ignores a host name as padding. A receiver that knows
+//! host names ignores illegal host names as padding. So control characters never reach the terminal of a reader.
 //!
 //! ```text
 //!   at  bytes  field

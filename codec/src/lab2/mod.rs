@@ -3,8 +3,8 @@
 //! A frame consists of an Ethernet II header, the message's header of 8 bytes, and the fields of its kind. Integers are
 //! big-endian. Ethernet pads short payloads, so the decoder ignores bytes after the message. Each kind has a module
 //! with its layout and a worked example. A [`profile`] and a [`card`] may follow the kinds that are mostly broadcast.
-//! The author's [standing](locks_standing) may follow TAKE_TOKEN, TOKEN_IS_HERE and PING. A [`host_name`] and a
-//! [`pause_notice`] may follow a card.
+//! The author's [standing](locks_standing) may follow TAKE_TOKEN, TOKEN_IS_HERE and PING. A [`host_name`], a
+//! [`pause_notice`] and a [`preference`] may follow a card.
 //!
 //! # Refused frames
 //! The decoder makes the checks in this order, and reports the first check that fails. The field and the problem
@@ -52,6 +52,7 @@ pub mod locks_question;
 pub mod locks_standing;
 pub mod pause_notice;
 pub mod ping;
+pub mod preference;
 pub mod profile;
 pub mod ring_members;
 pub mod stamps;

@@ -1,9 +1,9 @@
 //! The pause of the author's node, for people.
 //!
-//! A pause notice may follow the [card](super::card), as the last trailer. If the frame has a
-//! [standing](super::locks_standing) or a [host name](super::host_name), the pause notice comes after them. A receiver
-//! that does not know pause notices ignores a pause notice as padding. A receiver that knows pause notices ignores
-//! illegal pause notices as padding. So control characters never reach the terminal of a reader.
+//! A pause notice may follow the [card](super::card). If the frame has a [standing](super::locks_standing) or a [host
+//! name](super::host_name), the pause notice comes after them. A receiver that does not know pause notices ignores a
+//! pause notice as padding. A receiver that knows pause notices ignores illegal pause notices as padding. So control
+//! characters never reach the terminal of a reader.
 //!
 //! ```text
 //!   at  bytes  field
@@ -85,11 +85,14 @@ impl<'a> PauseNotice<'a> {
 
     #[inline]
     pub(super) fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        let layout = reader.trailer(|layout: &PauseNoticeLayout| layout.mark == MARK)?;
-        let reason = reader.bytes(Field::Reason, layout.reason_len.into()).ok()?;
+        // An illegal pause notice is padding, so the reader must not move behind a part of it.
+        let mut ahead = reader.clone();
+        let layout = ahead.trailer(|layout: &PauseNoticeLayout| layout.mark == MARK)?;
+        let reason = ahead.bytes(Field::Reason, layout.reason_len.into()).ok()?;
         let reason = core::str::from_utf8(reason)
             .ok()
             .filter(|reason| is_pause_reason(reason))?;
+        *reader = ahead;
         let left = layout.left.get();
         Some(Self {
             left: (left != NO_END).then_some(left),

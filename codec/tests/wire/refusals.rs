@@ -278,6 +278,7 @@ fn lab2_refusal(author: MacAddr, message: lab2::Message<'_>) -> EncodeError {
         profile: None,
         card: None,
         locks: None,
+        preference: 0,
     };
     let mut buf = [0xa5; 4096];
     let error = frame.encode(lab2::ETHERTYPE, &mut buf).unwrap_err();
@@ -334,6 +335,7 @@ fn lab2_encoder_refuses_what_the_decoder_refuses() {
         profile: Some(PROFILE),
         card: None,
         locks: None,
+        preference: 0,
     };
     let refusal = |frame: lab2::Frame<'_>| frame.encode(lab2::ETHERTYPE, &mut [0; 200]);
     assert_eq!(refusal(frame), Err(illegal(Field::Profile)));
@@ -593,6 +595,7 @@ fn lab2_frames_with_all_parts_have_at_most_the_maximum_length() {
             ..CARD
         }),
         locks: Some(STANDING),
+        preference: 0,
     };
     let mut buf = [0xa5; lab2::FRAME_LEN_MAX];
     let len = longest.encode(lab2::ETHERTYPE, &mut buf).unwrap();

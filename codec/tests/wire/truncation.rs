@@ -52,6 +52,7 @@ fn lab2() -> Vec<Fields> {
         ("where_is_token_with_card", ""),
         ("where_is_token_with_host_name", ""),
         ("where_is_token_with_pause_notice", ""),
+        ("where_is_token_with_preference", ""),
         ("generating_token", token),
         ("ring_members", &members),
         ("want_token", ""),
@@ -226,10 +227,12 @@ fn the_error_for_a_cut_message_names_the_incomplete_field() {
         };
         for have in 0..trailer {
             let cut = lab2::Frame::decode(&bytes[..offset + have]).unwrap();
-            // A card is a separate trailer after a whole profile, and a host name or a pause notice after a whole card.
+            // A card is a separate trailer after a whole profile, and a host name, pause notice or preference after it.
             let parts: &[usize] = match table.seed.split_once("_with_") {
                 Some((_, "card")) => &[lab2::Profile::LEN],
-                Some((_, "host_name" | "pause_notice")) => &[lab2::Profile::LEN, CARD_LEN],
+                Some((_, "host_name" | "pause_notice" | "preference")) => {
+                    &[lab2::Profile::LEN, CARD_LEN]
+                }
                 _ => &[],
             };
             let ends = parts.iter().scan(0, |end, len| {

@@ -44,6 +44,8 @@ pub struct Adjustment {
     pub expect: Option<usize>,
     /// The new value of [`Constants::forget`].
     pub forget: Option<Duration>,
+    /// The new preference ([`with_preference`](super::Lab2::with_preference)).
+    pub preference: u8,
 }
 
 /// The reason why constants cannot work together.

@@ -25,6 +25,10 @@ pub trait Inspect:
 {
     /// Creates a state machine from the stored state of an earlier process. Its link is down.
     fn start(constants: Constants, durable: StoredState) -> Self;
+    /// Sets the preference that the machine announces.
+    fn with_preference(self, _preference: u8) -> Self {
+        self
+    }
     /// Adds the stored stamps of an earlier process.
     fn with_stamps(self, _stamps: Vec<StoredStamp>) -> Self {
         self

@@ -18,7 +18,7 @@ use crate::system::values::{parse_count, parse_hook_timeout};
 const EXAMPLES: &str = concat!(
     "\
 Durations are a number and a unit: ns, us, ms, s, m or h. Give all members of a ring the same \
-constants; only --idle-hold may differ. If an option is given twice, the last value counts.
+constants; only --idle-hold and --prefer may differ. If an option is given twice, the last value counts.
 
 ",
     "Examples:\n",
@@ -33,7 +33,7 @@ constants; only --idle-hold may differ. If an option is given twice, the last va
     "  SIGTERM, SIGINT  hand the token over, then exit; a second signal exits at once\n",
     "  SIGHUP           read the configuration file again; without a restart, these options\n",
     "                   change: forget-after, hook-timeout, hooks-dir, idle-hold, on-change,\n",
-    "                   require, ring-size, verbose\n",
+    "                   prefer, require, ring-size, verbose\n",
     "  SIGHUP, SIGQUIT  with a terminal: hand the token over, then exit\n",
     "  SIGUSR1          log the status\n",
     "\nEnvironment of a hook (unknown values are empty):\n",
@@ -168,6 +168,19 @@ pub struct Options {
     /// the token until it stops or dies, or until another member requests the token.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_idle_hold)]
     pub idle_hold: Option<Duration>,
+
+    /// Set how much the idle token prefers this machine, 0 to 255
+    ///
+    /// An idle token rests with the present member that has the highest preference. When this member comes back, it
+    /// gets the idle token. Work on another member is not interrupted. A member with the preference 0 has none.
+    #[arg(
+        long,
+        value_name = "PREFERENCE",
+        default_value_t = 0,
+        allow_negative_numbers = true,
+        value_parser = parse_preference
+    )]
+    pub prefer: u8,
 
     /// Set the EtherType of the frames: 0x and hex, or decimal
     ///
@@ -308,6 +321,7 @@ impl Options {
     pub(super) fn adjust(&mut self, new: &Self) {
         self.forget_after = new.forget_after;
         self.idle_hold = new.idle_hold;
+        self.prefer = new.prefer;
         self.require = new.require;
         self.ring_size = new.ring_size;
         self.verbose = new.verbose;
@@ -384,6 +398,11 @@ fn parse_grade(text: &str) -> Result<Grade, String> {
         .map_err(|_| "not a grade; give quorum or all-heard".to_owned())
 }
 
+fn parse_preference(text: &str) -> Result<u8, String> {
+    text.parse()
+        .map_err(|_| "not a preference: give a whole number from 0 to 255".to_owned())
+}
+
 fn parse_idle_hold(text: &str) -> Result<Duration, String> {
     match text {
         "forever" => Ok(FOREVER),
@@ -435,7 +454,8 @@ mod tests {
     fn all_options_are_read() {
         let given = concat!(
             "br0 --heartbeat 20ms --waiter-intervals 6 --answer-intervals 2 --take-timeout 3ms --take-attempts 5 ",
-            "--idle-hold 0ms --ethertype 0x88B6 --max-members 16 --ring-size 5 --forget-after never --state-dir /s ",
+            "--idle-hold 0ms --prefer 7 --ethertype 0x88B6 --max-members 16 --ring-size 5 --forget-after never ",
+            "--state-dir /s ",
             "--control /c.sock --hooks-dir /h --hook-timeout 3s --log-format json -v",
         );
         let mut arguments: Vec<_> = given.split_whitespace().collect();
@@ -455,6 +475,7 @@ mod tests {
         };
         assert_eq!(options.constants(), expected);
         assert_eq!(options.constants().check(), Ok(()));
+        assert_eq!(options.prefer, 7);
         assert_eq!(options.state_dir, Path::new("/s"));
         assert_eq!(options.control_path(), Path::new("/c.sock"));
         assert_eq!(
@@ -506,6 +527,7 @@ mod tests {
             ("--heartbeat", "-1", "cannot be negative"),
             ("--heartbeat", "-1s", "cannot be negative"),
             ("--idle-hold", "-1ms", "cannot be negative"),
+            ("--prefer", "256", "from 0 to 255"),
             ("--ethertype", "-1", "not an EtherType"),
         ] {
             let error = parse(&["eth0", option, value]).unwrap_err();

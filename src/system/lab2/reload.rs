@@ -8,9 +8,10 @@ use super::{Options, events};
 use crate::system::events as shared_events;
 
 /// The options that change without a restart.
-const ADJUSTABLE: [&str; 5] = [
+const ADJUSTABLE: [&str; 6] = [
     "forget-after",
     "idle-hold",
+    "prefer",
     "require",
     "ring-size",
     "verbose",
@@ -29,6 +30,7 @@ pub(super) fn reload(configured: &mut Configured<Options>, reloads_hooks: bool) 
                 idle_hold: constants.idle_hold,
                 expect: constants.expect,
                 forget: constants.forget,
+                preference: configured.options().prefer,
             }))
         }
         Err(error) => {

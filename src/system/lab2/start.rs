@@ -89,7 +89,8 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     let machine = Lab2::new(constants, found.or(INITIAL_DURABLE))
         .with_stamps(store.take_stamps())
         .with_version(version())
-        .with_host_name(host_name);
+        .with_host_name(host_name)
+        .with_preference(options.prefer);
     let stored_pause = StoredPause::next_to(store.path());
     let number = random().map_err(ring_host::Error::system("draw a random number"))?;
     let mut service = Service::new(&options.interface, heartbeat, stored_pause, number);

@@ -134,6 +134,7 @@ fn member(now: Instant, own: MacAddr, view: &MemberView) -> MemberStatus {
         state: view.presence.name().to_owned(),
         paused: view.paused,
         pause: view.pause.map(|pause| pause_status(now, &pause)),
+        preference: view.preference,
         last_seen_ns: seen.map(|seen| nanos(now.since(seen))),
         differs: view
             .differs
@@ -185,6 +186,7 @@ mod tests {
                 penalty: 0,
                 paused: false,
                 pause: None,
+                preference: 0,
                 presence: Presence::Alive,
                 last_seen,
                 differs: None,

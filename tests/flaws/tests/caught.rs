@@ -312,6 +312,7 @@ caught! {
         "have a quorum");
     penalty_for_ever caught_by_simulator(
         simulated_ring(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
+    preferred_moves_on caught_by_simulator(simulated_ring(&[]), sim::Rule::Rested);
     progress_not_stored caught_by_checker(two_cold(), "before it is stored");
     promises_lost_with_the_token caught_by_checker(
         quorums_of_three().bounds(3, 4, 18), "for which it has a quorum");

@@ -403,6 +403,7 @@ impl Harness {
             profile: profile.filter(|_| Profile::may_follow(message.kind())),
             card: None,
             locks: standing.filter(|_| LocksStanding::may_follow(message.kind())),
+            preference: 0,
             message,
         };
         frame.encode(self.constants.ethertype, bytes).ok()

@@ -3,6 +3,7 @@
 mod display;
 mod holder;
 mod pausing;
+mod preference;
 mod quorum;
 
 use std::process::{Command, Output, Stdio};
@@ -28,6 +29,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let mut tests = display::tests();
     tests.extend(quorum::tests());
     tests.extend(pausing::tests());
+    tests.extend(preference::tests());
     tests
 }
 

@@ -113,6 +113,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
     let any_profile = profile(u)?;
     let card = card(u)?;
     let standing = standing(u)?;
+    let any_preference: u8 = u.arbitrary()?;
     let check = |message: Message<'_>| {
         let profile = any_profile.filter(|_| Profile::may_follow(message.kind()));
         let frame = Frame {
@@ -122,6 +123,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
             profile,
             card: card.filter(|_| profile.is_some()),
             locks: standing.filter(|_| LocksStanding::may_follow(message.kind())),
+            preference: profile.map_or(0, |_| any_preference),
         };
         let out = encode_checked(frame.encoded_len(), |buf| frame.encode(ethertype, buf));
         assert_eq!(out[12..14], ethertype.to_be_bytes());

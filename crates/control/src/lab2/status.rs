@@ -268,6 +268,9 @@ pub struct MemberStatus {
     /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<PauseStatus>,
+    /// The member's preference (`--prefer`); 0 if it has none, or did not announce it.
+    #[serde(default)]
+    pub preference: u8,
     /// Nanoseconds since the member's last frame; 0 for this node. The time is `null` if this node has never heard the
     /// member, and knows it only because other members named it.
     pub last_seen_ns: Option<u64>,

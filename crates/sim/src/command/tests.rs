@@ -143,6 +143,7 @@ fn an_invalid_schedule_is_refused_with_a_reason() {
         take_timeout_us: 5_000,
         take_attempts: 3,
         forget_us: 86_400_000_000,
+        preferences: vec![],
         latency_us: (1, 1),
         stay_dead: vec![],
         lasting: None,

@@ -33,6 +33,9 @@ impl<M: Inspect> World<M> {
     /// Creates the simulation of a schedule; its nodes are not started.
     pub fn of(schedule: &Schedule) -> Self {
         let mut sim = Self::new(schedule.nodes, schedule.constants(), schedule.seed);
+        for (node, &preference) in sim.nodes.iter_mut().zip(&schedule.preferences) {
+            node.own.preference = preference;
+        }
         let (least, spread) = schedule.latency_us;
         sim.network = Network::new((least * NANOS_PER_MICRO, spread * NANOS_PER_MICRO));
         sim.system.orderly = is_orderly(&schedule.actions);

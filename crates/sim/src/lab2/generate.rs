@@ -62,6 +62,13 @@ impl Schedule {
         if rng.chance(250) {
             times.make_quick();
         }
+        let preferences = draw_preferences(&mut rng, generator.nodes);
+        // A resting owner never gets a request that it does not hear, so a lasting fault excludes preferences.
+        let preferences = if lasting.is_some() {
+            Vec::new()
+        } else {
+            preferences
+        };
         if kinds.contains(&FaultKind::Lock) {
             // The other faults of a seed do not change with the locks.
             generator.rng = Rng::new(settings.seed, Stream::Added);
@@ -80,6 +87,7 @@ impl Schedule {
             take_timeout_us: times.take_timeout_us,
             take_attempts,
             forget_us: times.forget_us,
+            preferences,
             latency_us: times.latency_us,
             stay_dead,
             lasting,
@@ -116,6 +124,14 @@ impl RingTimes {
         self.latency_us = (least / QUICK_FACTOR, most / QUICK_FACTOR);
         self.idle_hold_us = self.idle_hold_us.min(self.heartbeat_us);
     }
+}
+
+/// Draws the preferences of the nodes. In most runs, no node has a preference.
+fn draw_preferences(rng: &mut Rng, nodes: usize) -> Vec<u8> {
+    if rng.chance(750) {
+        return Vec::new();
+    }
+    (0..nodes).map(|_| rng.pick(&[0, 0, 1, 1, 200])).collect()
 }
 
 /// Draws TAKE_TIMEOUT and TAKE_ATTEMPTS. Most draws give the defaults. Some drawn times are so large that heartbeats

@@ -59,6 +59,8 @@ const REMOVED_TIMEOUTS: u32 = 16;
 /// If no member accepts a node's token, the node asks after this time whether it may be the owner again. The unit is
 /// WAITER_TIMEOUT.
 const PROBE_TIMEOUTS: u32 = 4;
+/// The sign-of-life period, in heartbeat periods.
+const SIGN_OF_LIFE_PERIODS: u32 = 64;
 
 /// The comparisons of all tables.
 #[derive(Debug, Default)]
@@ -137,6 +139,9 @@ impl<M: Inspect> World<M> {
             (Some(_), Some(Fault::Slow { .. })) => (None, 1, afflicted),
             _ => (afflicted, 1, None),
         };
+        if !self.system.has_unresponsive_station {
+            self.check_resting_place(&bounds);
+        }
         self.check_service(again, rounds, late, false);
         if afflicted.is_none() && self.may_have_quorum() {
             self.await_promises();
@@ -156,6 +161,38 @@ impl<M: Inspect> World<M> {
             self.await_one_owner(&self.bounds());
         }
         self.check_replacement();
+    }
+
+    /// Checks that the idle token comes to a live node with the highest preference, and rests there.
+    fn check_resting_place(&mut self, bounds: &Bounds) {
+        let preference = |sim: &Self, at: usize| sim.nodes[at].own.preference;
+        let highest = self.live().map(|at| preference(self, at)).max();
+        let Some(highest) = highest.filter(|&highest| highest > 0 && self.live().count() > 1)
+        else {
+            return;
+        };
+        self.begin_phase("the idle token rests with the highest preference");
+        let period = self.system.constants.heartbeat * SIGN_OF_LIFE_PERIODS;
+        let rests = |sim: &Self| match sim.system.owners[..] {
+            [owner] => preference(sim, owner) == highest,
+            _ => false,
+        };
+        // Programs that still want the token delay the rest, so the token may leave its place again.
+        let end = self.now() + bounds.round + 6 * period;
+        while !self.over {
+            let left = end.saturating_sub(self.now());
+            if self.run_until(left, rests).is_none() && !self.over {
+                // Work that waits for a quorum that never comes moves the token again and again.
+                if self.nodes.iter().any(|node| node.own.job.is_some()) {
+                    return;
+                }
+                let what = format!("not at a node with the preference {highest}, or not for long");
+                return self.report(Rule::Rested, what);
+            }
+            if self.run_until(2 * period, |sim| !rests(sim)).is_none() {
+                return;
+            }
+        }
     }
 
     /// Waits until restarted members may promise again. Before restarted members may promise again, a slow member may

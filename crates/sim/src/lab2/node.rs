@@ -91,6 +91,8 @@ pub struct NodeData {
     pub(super) unsynced: u32,
     pub(super) stamps: Vec<StoredStamp>,
     pub(super) constants: Rc<Constants>,
+    /// The preference with which the node is started.
+    pub(super) preference: u8,
     /// Whether the node is shutting down after a command.
     pub(super) leaving: bool,
     /// Whether the node was paused. The node may not know about the end of the pause, because a stalled process reads
@@ -144,6 +146,7 @@ impl NodeData {
             unsynced: 0,
             stamps: Vec::new(),
             constants,
+            preference: 0,
             leaving: false,
             held_off: false,
             held: None,

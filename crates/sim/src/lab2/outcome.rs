@@ -24,6 +24,7 @@ texts! {
         Panic "invariant 7: a node crashes",
         Storm "invariant 7: there is no end to the frames",
         Quorum "two nodes have a quorum at the same time",
+        Rested "the idle token does not rest with the highest preference",
         Kept "a node that has a quorum loses its token to another",
         Lease "two applications rely on a token at the same time",
         Once "a job is run twice in its period",

@@ -84,6 +84,7 @@ impl<M: Inspect> World<M> {
             return;
         }
         let machine = M::start(Constants::clone(&node.own.constants), node.own.durable);
+        let machine = machine.with_preference(node.own.preference);
         let mut stamps = node.own.stamps.clone();
         // The state file keeps the stamps by their places, not by the time of their writes.
         stamps.sort_unstable_by_key(|stored| stored.place);

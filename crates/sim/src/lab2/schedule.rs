@@ -50,6 +50,9 @@ declare_schedule! {
         /// The time after which the tables forget a silent member.
         #[serde(default = "default_forget_us")]
         pub forget_us: u64,
+        /// The preference of each node; empty if no node has a preference.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub preferences: Vec<u8>,
     }
     last {
         /// A fault that continues after the other faults end. While members request the token, one node misses frames
@@ -332,6 +335,7 @@ mod tests {
             seed: 7,
             nodes: 2,
             time_us: 1_000_000,
+            preferences: vec![],
             idle_hold_us: 0,
             heartbeat_us: 100_000,
             take_timeout_us: 30_000,

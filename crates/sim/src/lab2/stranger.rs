@@ -148,6 +148,7 @@ fn encode(ethertype: u16, author: MacAddr, destination: MacAddr, message: Messag
         profile: None,
         card: None,
         locks: None,
+        preference: 0,
     };
     let mut buf = [0; FRAME_LEN_MAX];
     let len = frame.encode(ethertype, &mut buf).unwrap_or(0);

@@ -244,6 +244,7 @@ fn room_after(locks: &LocksContext<'_>, message: lab2::Message<'_>) -> Option<us
         profile: None,
         card: None,
         locks: None,
+        preference: 0,
     };
     let (mtu, _) = locks.members.smallest_mtu(locks.context);
     (mtu + ETHERNET_HEADER_LEN).checked_sub(frame.encoded_len())

@@ -2,14 +2,14 @@
 
 use super::outbox::Content;
 use crate::lab2::{Adjustment, Lab2};
-use crate::time::Instant;
 
 impl Lab2 {
     /// Replaces constants of this node, and announces a new expected number of members at once.
     pub(super) fn adjust(&mut self, adjustment: Adjustment) {
         let earlier = self.context.clone();
         self.context.adjust(adjustment);
-        if earlier.profile() != self.context.profile() {
+        let is_preference_new = earlier.preference() != self.context.preference();
+        if earlier.profile() != self.context.profile() || is_preference_new {
             self.members
                 .adjust_profiles(&earlier, &self.context, &mut self.out);
             self.review_constants();
@@ -19,20 +19,5 @@ impl Lab2 {
                 self.broadcast(Content::Ping);
             }
         }
-        let idle_hold = self.context.constants().idle_hold;
-        if idle_hold != earlier.constants().idle_hold {
-            self.restart_hold(self.context.now() + idle_hold);
-        }
-    }
-
-    /// Sets the time until which an idle OWNER keeps its token.
-    fn restart_hold(&mut self, until: Instant) {
-        if self.role.unoffered_tenure().is_none() {
-            return;
-        }
-        if let Some(tenure) = self.role.tenure_mut() {
-            tenure.set_hold_until(until);
-        }
-        self.schedule_handover();
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Context {
     clock: Now,
     /// The time of the first input. If the address changed later, this is the time of the last change.
     started: Option<Instant>,
+    /// The preference that this node announces.
+    preference: u8,
     pub(super) link: Link,
 }
 
@@ -53,6 +55,7 @@ impl Context {
                 wall: 0,
             },
             started: None,
+            preference: 0,
             link: Link::NeverUp,
         }
     }
@@ -92,13 +95,24 @@ impl Context {
             idle_hold,
             expect,
             forget,
+            preference,
         } = adjustment;
+        self.preference = preference;
         for constants in [&mut self.configured, &mut self.constants] {
             constants.idle_hold = idle_hold;
             constants.expect = expect;
             constants.forget = forget;
         }
         self.profile.expect = announced_number(&self.configured);
+    }
+
+    pub(super) fn set_preference(&mut self, preference: u8) {
+        self.preference = preference;
+    }
+
+    /// Returns this node's preference: how much an operator wants the idle token to rest with this node.
+    pub(crate) const fn preference(&self) -> u8 {
+        self.preference
     }
 
     pub(crate) const fn now(&self) -> Instant {

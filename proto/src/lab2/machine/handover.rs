@@ -114,7 +114,9 @@ impl Lab2 {
         let giver = giver.filter(|_| last == context.me());
         let passed_over = giver.and_then(|giver| self.members.find_passed_over(context, giver));
         tenure.set_passed_over(passed_over);
-        let next = self.members.next_successor(context, last, passed_over);
+        let preferred = Some(self.preferred_member()).filter(|_| last == self.me());
+        let first = (passed_over, preferred.flatten());
+        let next = self.members.next_successor(&self.context, last, first);
         if next.is_some_and(|to| self.offer_to(to)) {
             return true;
         }
@@ -154,7 +156,7 @@ impl Lab2 {
         let rests = if self.must_hand_over() {
             constants.idle_hold.min(constants.heartbeat)
         } else {
-            constants.idle_hold
+            self.idle_hold()
         };
         rests.max(constants.take_timeout)
     }
@@ -260,6 +262,8 @@ impl Lab2 {
 
     /// Notes that a member did not take the token. Returns whether this node must offer the token to other members.
     fn give_member_up(&mut self, offer: &Offer, last: MacAddr, minted: Option<Token>) -> bool {
+        self.members
+            .note_preference_failure(&self.context, offer.to());
         let to = offer.to();
         let in_a_row = self.members.note_failure(to);
         if let Some(tenure) = self.role.tenure_mut()

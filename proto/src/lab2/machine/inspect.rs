@@ -22,6 +22,10 @@ impl Inspect for Lab2 {
         Self::new(constants, durable).with_version(VERSION)
     }
 
+    fn with_preference(self, preference: u8) -> Self {
+        self.with_preference(preference)
+    }
+
     fn with_stamps(self, stamps: Vec<StoredStamp>) -> Self {
         self.with_stamps(stamps)
     }

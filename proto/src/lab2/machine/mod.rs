@@ -36,6 +36,7 @@ mod membership;
 mod outbox;
 mod output;
 mod owner;
+mod preference;
 mod receive;
 mod requests;
 mod shutdown;
@@ -129,6 +130,13 @@ impl Lab2 {
         self
     }
 
+    /// Sets the preference that this node announces to the members. An idle token rests with the member that has the
+    /// highest preference.
+    pub fn with_preference(mut self, preference: u8) -> Self {
+        self.context.set_preference(preference);
+        self
+    }
+
     /// Returns this node's address, or zero bytes if the link was never up.
     fn me(&self) -> MacAddr {
         self.context.me()
@@ -201,6 +209,8 @@ impl Lab2 {
         self.review_ring_size();
         self.review_jobs();
         self.review_locks();
+        // The locks decide first whether this node may hand the token over.
+        self.review_idle_hold();
         // The input may have ended the tenure, and a node that shuts down waits only for the end of its tenure.
         self.leave_if_free();
         self.resume_request();

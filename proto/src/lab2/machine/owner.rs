@@ -59,7 +59,7 @@ impl Lab2 {
         };
         let hold_until = tenure.hold_until();
         let is_over = hold_until <= self.context.now();
-        if is_over || self.context.constants().idle_hold.is_zero() || self.is_handover_urgent() {
+        if is_over || self.idle_hold().is_zero() || self.is_handover_urgent() {
             self.hand_over();
         } else if self.can_hand_over() {
             // A hop at about the time of a heartbeat moves to that time, so that the members wake up only once.
@@ -111,7 +111,7 @@ impl Lab2 {
         // While a heartbeat is being sent, its timer is already set for the next attempt.
         let is_leaving = at == self.context.now() + constants.take_timeout;
         let apart = at.since(then).max(then.since(at));
-        let most = constants.idle_hold.min(constants.heartbeat) / 2;
+        let most = self.idle_hold().min(constants.heartbeat) / 2;
         (apart <= most && !is_leaving).then_some(at)
     }
 
@@ -136,7 +136,7 @@ impl Lab2 {
         let constants = self.context.constants();
         let take_timeout = constants.take_timeout;
         let goes_on_soon = !self.local_work.has_work()
-            && (self.is_handover_urgent() || constants.idle_hold <= take_timeout / 4);
+            && (self.is_handover_urgent() || self.idle_hold() <= take_timeout / 4);
         if goes_on_soon {
             // The acknowledgement is due after a quarter of TAKE_TIMEOUT at the latest. The difference is for a late
             // wake-up.
@@ -286,11 +286,12 @@ impl Lab2 {
     /// Continues the interrupted round. If no round was interrupted, schedules the next handover. Call this function
     /// when the announcement of an unsure token left.
     fn on_announcement_left(&mut self) {
+        let hold = self.idle_hold();
         let Some(tenure) = self.role.tenure_mut() else {
             return;
         };
         if self.local_work.has_work() {
-            tenure.extend_hold_for_work(&self.context);
+            tenure.extend_hold_for_work(&self.context, hold);
         }
         if tenure.is_round_interrupted() {
             self.hand_over();

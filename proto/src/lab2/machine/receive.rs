@@ -102,6 +102,7 @@ impl Lab2 {
         self.diagnostics
             .note_card(&self.context, &mut self.members, envelope, frame);
         self.note_pause(envelope, frame);
+        self.note_preference(envelope, frame);
         let asks = matches!(message, Message::TokenIsHere { .. } | Message::WhereIsToken);
         if ignored && asks {
             self.greet_deaf(from);

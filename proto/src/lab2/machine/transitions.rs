@@ -47,7 +47,7 @@ impl Lab2 {
         let period = self.members.heartbeat_period(&self.context);
         let waiter_timeout = self.members.shortest_waiter_timeout(&self.context);
         self.known.note_heard(now);
-        let tenure = tenure.begin(&self.context, self.local_work.has_work());
+        let tenure = tenure.begin(&self.context, self.idle_hold(), self.local_work.has_work());
         self.local_work.on_token_here();
         self.change_role(Role::Owner(tenure), reason, Some(tenure.token()));
         self.out.set(Timer::Heartbeat, trusted_since + period);

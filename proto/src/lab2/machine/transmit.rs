@@ -2,7 +2,7 @@
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{
-    self, Card, ETHERNET_HEADER_LEN, Frame, LocksStanding, Message, Profile, host_name,
+    self, Card, ETHERNET_HEADER_LEN, Frame, LocksStanding, Message, Profile, host_name, preference,
 };
 
 use super::outbox::{Content, Outgoing};
@@ -40,10 +40,11 @@ impl Lab2 {
                 profile: None,
                 card: None,
                 locks: None,
+                preference: 0,
             };
             let frame = self.add_profile_and_card(outgoing, &frame);
             let frame = self.add_standing(outgoing, &frame);
-            let frame = self.add_name_and_pause(outgoing, &frame);
+            let frame = self.add_announcements(outgoing, &frame);
             if self.is_too_long_for_locks(outgoing.content, &frame) {
                 continue;
             }
@@ -182,22 +183,32 @@ impl Lab2 {
         }
     }
 
-    /// Adds this node's host name and its pause to a frame with a card, if they are due and if they fit the MTU.
-    fn add_name_and_pause<'a>(&'a self, outgoing: Outgoing, frame: &Frame<'a>) -> Frame<'a> {
-        let Some(card) = frame.card.filter(|_| self.is_name_due(outgoing)) else {
+    /// Adds this node's host name and its pause to a frame with a card, if they are due and if they fit the MTU. Also
+    /// adds this node's preference to a frame with a profile.
+    fn add_announcements<'a>(&'a self, outgoing: Outgoing, frame: &Frame<'a>) -> Frame<'a> {
+        if !self.is_name_due(outgoing) {
             return *frame;
-        };
-        let (mtu, _) = self.members.smallest_mtu(&self.context);
-        let room = (ETHERNET_HEADER_LEN + mtu).saturating_sub(frame.encoded_len());
-        let name = self.diagnostics.own_host_name().map(HostName::as_str);
-        let name = name.filter(|name| host_name::encoded_len(name) <= room);
-        let room = room - name.map_or(0, host_name::encoded_len);
-        // Heartbeats and requests are frequent, so they have no notice.
-        let introduces = matches!(
+        }
+        let is_introduction = matches!(
             outgoing.content,
             Content::Ping | Content::HeartbeatAnswer(_) | Content::WhereIsToken
         );
-        let pause = self.diagnostics.own_pause().filter(|_| introduces);
+        let (mtu, _) = self.members.smallest_mtu(&self.context);
+        let len_max = ETHERNET_HEADER_LEN + mtu;
+        let preference = frame.profile.filter(|_| is_introduction);
+        let preference = preference.map_or(0, |_| self.context.preference());
+        // A rule depends on the preference, so it comes before the texts for people.
+        let fits = frame.encoded_len() + preference::LEN <= len_max;
+        let frame = Frame {
+            preference: Some(preference).filter(|_| fits).unwrap_or(0),
+            ..*frame
+        };
+        let Some(card) = frame.card else { return frame };
+        let room = len_max.saturating_sub(frame.encoded_len());
+        let name = self.diagnostics.own_host_name().map(HostName::as_str);
+        let name = name.filter(|name| host_name::encoded_len(name) <= room);
+        let room = room - name.map_or(0, host_name::encoded_len);
+        let pause = self.diagnostics.own_pause().filter(|_| is_introduction);
         let pause = pause.map(|pause| notice(pause, self.context.now()));
         Frame {
             card: Some(Card {
@@ -205,12 +216,12 @@ impl Lab2 {
                 pause: pause.filter(|pause| pause.encoded_len() <= room),
                 ..card
             }),
-            ..*frame
+            ..frame
         }
     }
 
-    /// Whether this frame announces the host name and the pause if it has a card. They make no frequent frame longer
-    /// (`docs/reference/lab2/membership.md E5`).
+    /// Whether this frame announces the host name, the pause and the preference if it has a card. They make no frequent
+    /// frame longer (`docs/reference/lab2/membership.md E5`).
     fn is_name_due(&self, outgoing: Outgoing) -> bool {
         let to_all = outgoing.to == MacAddr::BROADCAST;
         match outgoing.content {

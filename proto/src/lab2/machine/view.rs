@@ -51,6 +51,8 @@ pub struct MemberView {
     pub paused: bool,
     /// End and reason of the pause; `None` if no operator paused the member, or if the member did not announce them.
     pub pause: Option<Pause>,
+    /// Preference of the member; 0 if it has none, or did not announce it.
+    pub preference: u8,
     /// Presence of the member in the ring.
     pub presence: Presence,
     /// Time at which the member's last frame arrived; `None` if no frame has arrived. For this node itself, the time is
@@ -175,6 +177,11 @@ impl Lab2 {
                     self.diagnostics.own_pause().copied()
                 } else {
                     members.pause_of(mac).filter(|_| paused)
+                },
+                preference: if own {
+                    self.context.preference()
+                } else {
+                    members.preference_of(mac)
                 },
                 presence,
                 last_seen: if own {

@@ -6,6 +6,7 @@ mod deafness;
 mod large_ring;
 mod pause_notice;
 mod peer;
+mod preference;
 mod profile;
 mod ring_size;
 mod ring_times;

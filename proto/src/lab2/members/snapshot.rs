@@ -61,6 +61,7 @@ fn write_table(
     waiter_timeout: Duration,
     remembered: (Duration, Option<Duration>),
 ) {
+    let (quiet, _) = remembered;
     let Table {
         members,
         peers,
@@ -71,6 +72,7 @@ fn write_table(
         versions: _,
         host_names: _,
         pauses: _,
+        preferences,
         // The next values follow from the other fields. The tables of a model checker are small, so they are always
         // sorted.
         hash: _,
@@ -105,6 +107,10 @@ fn write_table(
         write_notes(writer, notes, heartbeat, waiter_timeout);
     }
     profiles.hash(writer);
+    for (mac, preference) in preferences {
+        (mac, preference.value).hash(writer);
+        writer.within(preference.failures.last(), quiet);
+    }
 }
 
 /// Writes a member's data. If a member was never heard, its age is written only if the ring forgets silent members.

@@ -13,16 +13,17 @@ use crate::time::Instant;
 
 impl Members {
     /// Returns the next member to which this node offers the token. If `passed_over` is given, the result is
-    /// `passed_over`. Otherwise the result is the next member after `last` that wants the token, or else the next
-    /// eligible member after `last`.
+    /// `passed_over`. Otherwise the result is the next member after `last` that wants the token, or else `preferred`,
+    /// or else the next eligible member after `last`.
     pub(crate) fn next_successor(
         &mut self,
         context: &Context,
         last: MacAddr,
-        passed_over: Option<MacAddr>,
+        (passed_over, preferred): (Option<MacAddr>, Option<MacAddr>),
     ) -> Option<MacAddr> {
         passed_over
             .or_else(|| self.next_wanting(context, last))
+            .or(preferred)
             .or_else(|| self.next_eligible(context, last))
     }
 

@@ -319,6 +319,7 @@ impl Members {
         // If the member comes back, it may have been restarted without the pause.
         self.set_paused(mac, false);
         self.set_pause(mac, None);
+        self.set_preference(mac, 0);
         self.table.set_profile(mac, None);
         if let Some(at) = self.table.find(mac) {
             self.table.peer_at(at).penalty.on_departure();

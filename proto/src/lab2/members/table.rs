@@ -9,6 +9,7 @@ use zerocopy::IntoBytes;
 
 use super::pause_notice::differ;
 use super::peer::{Notes, Peer};
+use super::preference::Preference;
 use super::tombstones::Tombstones;
 use crate::lab2::{HostName, Pause};
 use crate::time::Instant;
@@ -39,6 +40,8 @@ pub(super) struct Table {
     pub(super) host_names: BTreeMap<MacAddr, HostName>,
     /// The pauses that members announced, by MAC.
     pub(super) pauses: BTreeMap<MacAddr, Pause>,
+    /// The preferences that members announced, by MAC.
+    pub(super) preferences: BTreeMap<MacAddr, Preference>,
     /// The ringMembersHash; `None` if the table changed after the last computation of the hash.
     pub(super) hash: Option<u64>,
     pub(super) max: usize,
@@ -74,6 +77,7 @@ impl Table {
             versions: BTreeMap::new(),
             host_names: BTreeMap::new(),
             pauses: BTreeMap::new(),
+            preferences: BTreeMap::new(),
             hash: None,
             max,
             latest: 0,
@@ -447,6 +451,7 @@ impl Table {
         self.versions.retain(|mac, _| !goes(mac));
         self.host_names.retain(|mac, _| !goes(mac));
         self.pauses.retain(|mac, _| !goes(mac));
+        self.preferences.retain(|mac, _| !goes(mac));
         self.hash = None;
     }
 

@@ -170,10 +170,9 @@ impl Tenure {
 
     /// Extends this node's hold of the token, because work waits here. While the owner is unsure of its token, no
     /// program may rely on the token. So IDLE_HOLD is measured from the end of the unsure time.
-    pub(crate) fn extend_hold_for_work(&mut self, context: &Context) {
-        let constants = context.constants();
-        let sure_at = context.now() + constants.objection_period();
-        self.hold_until = self.hold_until.max(sure_at + constants.idle_hold);
+    pub(crate) fn extend_hold_for_work(&mut self, context: &Context, idle_hold: Duration) {
+        let sure_at = context.now() + context.constants().objection_period();
+        self.hold_until = self.hold_until.max(sure_at + idle_hold);
     }
 
     /// Returns the period during which members may object to the token. While members may object, the token must not be

@@ -9,6 +9,8 @@ mod local_work;
 mod role;
 mod snapshot;
 
+use std::time::Duration;
+
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
@@ -39,6 +41,8 @@ pub(crate) struct Tenure {
     /// work extended this time, an OWNER that hears no WANT_TOKEN would keep the token while its programs work again
     /// and again.
     hold_until: Instant,
+    /// The IDLE_HOLD that determined `hold_until`.
+    idle_hold: Duration,
     /// Whether a program may have worked with the token, on this node or on an earlier holder.
     is_used: bool,
     /// The progress of the token in the next offer. The progress is `None` if it is undecided.
@@ -68,6 +72,7 @@ impl Tenure {
             ack: Ack::Settled,
             unacknowledged: None,
             hold_until: Instant::from_nanos(0),
+            idle_hold: Duration::ZERO,
             is_used: false,
             next_progress: None,
             unsent_offer: None,
@@ -98,9 +103,10 @@ impl Tenure {
     }
 
     /// Starts the tenure and its IDLE_HOLD.
-    pub(crate) fn begin(self, context: &Context, wanted: bool) -> Self {
+    pub(crate) fn begin(self, context: &Context, idle_hold: Duration, wanted: bool) -> Self {
         Self {
-            hold_until: context.now() + context.constants().idle_hold,
+            hold_until: context.now() + idle_hold,
+            idle_hold,
             is_used: self.is_used || wanted,
             ..self
         }
@@ -117,6 +123,7 @@ impl Tenure {
             unacknowledged: self.unacknowledged,
             // A minted token gets no new IDLE_HOLD, because members may be waiting for the token.
             hold_until: self.hold_until,
+            idle_hold: self.idle_hold,
             is_used: self.is_used,
             // Each failed handover mints a token, so the counts of failures must survive it.
             failure_streak: self.failure_streak,
@@ -146,6 +153,16 @@ impl Tenure {
 
     pub(crate) const fn hold_until(&self) -> Instant {
         self.hold_until
+    }
+
+    /// Returns the IDLE_HOLD that determined the time until which this node keeps the token.
+    pub(crate) const fn idle_hold(&self) -> Duration {
+        self.idle_hold
+    }
+
+    /// Begins an IDLE_HOLD that lasts until this time.
+    pub(crate) fn restart_hold(&mut self, idle_hold: Duration, until: Instant) {
+        (self.idle_hold, self.hold_until) = (idle_hold, until);
     }
 
     /// Sets the time until which this node keeps the token.

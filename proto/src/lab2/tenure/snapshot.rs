@@ -35,6 +35,7 @@ impl Tenure {
             failure_streak,
             failed_offers,
             hold_until,
+            idle_hold,
             giver,
             passed_over,
             interrupted_round,
@@ -55,7 +56,14 @@ impl Tenure {
             Ack::Unsure(Announcement::Left(at)) => (5, at + objected),
         };
         (step, at.since(now)).hash(writer);
-        (hold_until.since(now), giver, passed_over, interrupted_round).hash(writer);
+        (
+            hold_until.since(now),
+            idle_hold,
+            giver,
+            passed_over,
+            interrupted_round,
+        )
+            .hash(writer);
         failure_streak
             .map(|failure_streak| failure_streak.count)
             .hash(writer);

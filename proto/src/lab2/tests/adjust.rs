@@ -19,6 +19,7 @@ fn adjust(rig: &mut Rig, adjustment: Adjustment) -> Vec<String> {
 fn expecting(rig: &Rig, members: usize) -> Adjustment {
     let constants = rig.machine.constants();
     Adjustment {
+        preference: 0,
         idle_hold: constants.idle_hold,
         expect: Some(members),
         forget: constants.forget,
@@ -45,6 +46,7 @@ fn hear_profile_and_card(rig: &mut Rig, constants: &Constants) {
             pause: None,
         }),
         locks: None,
+        preference: 0,
     };
     let mut bytes = [0; FRAME_LEN_MAX];
     let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");
@@ -104,6 +106,7 @@ fn a_shorter_idle_hold_ends_the_present_one() {
         idle_hold: ms(100),
         expect: None,
         forget: None,
+        preference: 0,
     };
     assert_eq!(adjust(&mut rig, adjustment), [""; 0]);
     assert_eq!(rig.state(), State::Owner);

@@ -37,6 +37,7 @@ pub(super) fn hear_owner(
         message: with_digest(here(token), rig.machine.digest()),
         card: None,
         locks: None,
+        preference: 0,
         profile: Some(Profile {
             flags,
             ..rig.machine.profile()

@@ -31,6 +31,7 @@ fn hear_owner<'a>(rig: &mut Rig, card: impl Into<Option<Card<'a>>>) {
         profile: Some(profile(1500)),
         card: card.into(),
         locks: None,
+        preference: 0,
     };
     let mut bytes = [0; FRAME_LEN_MAX];
     let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");

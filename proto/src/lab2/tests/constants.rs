@@ -256,6 +256,7 @@ fn a_majority_counts_from_the_largest_expected_number() {
             profile: Some(profile_of(&expect(theirs))),
             card: None,
             locks: None,
+            preference: 0,
         };
         let mut bytes = [0; FRAME_LEN_MAX];
         let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");

@@ -31,6 +31,7 @@ pub(super) fn frame_with_profile(from: u8, message: Message<'_>, profile: Profil
         profile: Some(profile),
         card: None,
         locks: None,
+        preference: 0,
     };
     let mut bytes = [0; FRAME_LEN_MAX];
     let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");

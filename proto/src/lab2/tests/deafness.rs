@@ -26,6 +26,7 @@ fn hear_deafness(rig: &mut Rig, from: u8, message: Message<'_>, deaf: bool) -> V
         message: with_digest(message, rig.machine.digest()),
         card: None,
         locks: None,
+        preference: 0,
         profile: Some(Profile {
             flags,
             ..rig.machine.profile()

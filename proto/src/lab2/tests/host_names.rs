@@ -46,6 +46,7 @@ fn hear_name<'a>(rig: &mut Rig, from: u8, host_name: impl Into<Option<&'a str>>)
             pause: None,
         }),
         locks: None,
+        preference: 0,
     };
     let mut bytes = [0; FRAME_LEN_MAX];
     let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");

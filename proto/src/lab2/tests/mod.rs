@@ -43,6 +43,7 @@ mod owner;
 mod pause;
 mod pause_notices;
 mod penalties;
+mod preference;
 mod problems;
 mod promises;
 mod reachability;

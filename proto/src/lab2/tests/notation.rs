@@ -179,6 +179,7 @@ pub(crate) fn frame(from: MacAddr, to: MacAddr, message: Message<'_>) -> Vec<u8>
         profile: None,
         card: None,
         locks: None,
+        preference: 0,
     };
     let mut buf = [0; FRAME_LEN_MAX];
     let len = frame

@@ -70,6 +70,7 @@ fn hear(rig: &mut Rig, to: MacAddr, message: Message<'_>, pause: Option<PauseNot
             pause,
         }),
         locks: None,
+        preference: 0,
     };
     let mut bytes = [0; FRAME_LEN_MAX];
     let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");

@@ -115,6 +115,7 @@ fn hear_of_silent(rig: &mut Rig, member: u8) {
         profile: Some(profile(1500)),
         card: Some(card),
         locks: None,
+        preference: 0,
     };
     let mut bytes = [0; FRAME_LEN_MAX];
     let len = sent.encode(0x88b5, &mut bytes).expect("a legal frame");

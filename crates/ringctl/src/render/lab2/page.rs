@@ -226,6 +226,7 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 7] {
         is_self.then(|| "this node".to_owned()),
         is_owner.then(|| "owner".to_owned()),
         other.map(|version| format!("ringd {}", escape_control_characters(version))),
+        (member.preference > 0).then(|| format!("prefer {}", member.preference)),
         member.pause.as_ref().and_then(pause_text),
     ];
     let remarks: Vec<String> = remarks.into_iter().flatten().collect();

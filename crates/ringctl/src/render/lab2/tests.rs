@@ -19,6 +19,7 @@ fn member(last: u8) -> MemberStatus {
         penalty: u32::from(last) - 1,
         paused: false,
         pause: None,
+        preference: 0,
         last_seen_ns: (last != 3).then_some(1_250_000),
         differs: (last == 3).then(|| "expects 5 members, this node 3".to_owned()),
         version: Some(if last == 3 { "0.2.0" } else { "0.1.0" }.to_owned()),

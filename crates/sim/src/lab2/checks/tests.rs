@@ -104,6 +104,7 @@ fn a_token_that_is_sent_before_it_is_stored_is_found() {
             profile: None,
             card: None,
             locks: None,
+            preference: 0,
         };
         checks.check_frame(1, 0, &frame, &durable);
         checks.findings.violations.first().map(|broken| broken.rule)

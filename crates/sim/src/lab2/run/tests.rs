@@ -20,6 +20,7 @@ fn schedule(actions: Vec<Action>) -> Schedule {
         take_timeout_us: 5_000,
         take_attempts: 3,
         forget_us: 86_400_000_000,
+        preferences: vec![],
         latency_us: (10, 10),
         stay_dead: vec![0, 5],
         lasting: None,
