@@ -197,6 +197,8 @@ pub enum Reply {
     Data(TokenData),
     /// The named locks of a ring. Each system has its own JSON for a lock.
     Locks(Vec<RawJson>),
+    /// The answer to a survey of a ring. The type of the JSON is [`SurveyReport`](crate::lab2::SurveyReport).
+    Survey(RawJson),
     /// The first answer to [`Request::Watch`].
     Snapshot(Box<Snapshot>),
     /// An event. After [`Request::Watch`], the daemon sends event messages without further requests.
@@ -316,7 +318,7 @@ mod tests {
 
     #[test]
     fn only_requests_that_change_nothing_need_no_right_to_act() {
-        let expected = ["version", "status", "data_get", "watch", "locks"];
+        let expected = ["version", "status", "data_get", "watch", "locks", "survey"];
         assert_eq!(reading::<RingRequest>(), expected);
         assert_eq!(reading::<JitterbugRequest>(), expected);
         let unknown = read::<NoRequest>(r#"{"request":"dance"}"#).expect("it is a request");

@@ -125,6 +125,9 @@ impl Service {
                 "there are no named locks: a Jitterbug ring has only one lock; use ringctl run without --name, or the \
                  ring (ringd IFACE)",
             ),
+            JitterbugRequest::Survey | JitterbugRequest::Measure {} => Reaction::error(
+                "cannot survey the ring: nodes of Jitterbug send no reports; run ringctl status on each machine",
+            ),
             JitterbugRequest::Once {} => Reaction::error(
                 "cannot run a job once: Jitterbug remembers no runs; use ringctl run, or the ring (ringd IFACE)",
             ),

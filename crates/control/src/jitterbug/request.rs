@@ -21,6 +21,10 @@ pub enum JitterbugRequest {
     NamedLock {},
     /// The request for all named locks. The node refuses this request, because a Jitterbug ring has no named locks.
     Locks,
+    /// The request for a report of all members. The node refuses this request, because a Jitterbug ring has no surveys.
+    Survey,
+    /// The request for a measurement. The node refuses this request, because a Jitterbug ring has no surveys.
+    Measure {},
     /// The request for a job that runs once in a period. The node refuses this request, because such jobs do not exist
     /// in Jitterbug.
     Once {},
@@ -42,10 +46,11 @@ impl SystemRequest for JitterbugRequest {
 
     fn right(&self) -> Right {
         match self {
-            Self::Locks => Right::Read,
+            Self::Locks | Self::Survey => Right::Read,
             Self::Yield { .. }
             | Self::NamedLock {}
             | Self::Once {}
+            | Self::Measure {}
             | Self::Pause {}
             | Self::Resume
             | Self::Forget {} => Right::Act,
@@ -57,7 +62,7 @@ impl SystemRequest for JitterbugRequest {
 mod tests {
     use super::JitterbugRequest;
     use crate::Request;
-    use crate::lab2::{NamedLockRequest, OnceRequest, PauseRequest, RingRequest};
+    use crate::lab2::{MeasureRequest, NamedLockRequest, OnceRequest, PauseRequest, RingRequest};
 
     #[test]
     fn requests_of_a_lab2_ring_are_parsed() {
@@ -79,6 +84,11 @@ mod tests {
                 JitterbugRequest::NamedLock {},
             ),
             (RingRequest::Locks, JitterbugRequest::Locks),
+            (RingRequest::Survey, JitterbugRequest::Survey),
+            (
+                RingRequest::Measure(MeasureRequest::default()),
+                JitterbugRequest::Measure {},
+            ),
             (RingRequest::Resume, JitterbugRequest::Resume),
             (
                 RingRequest::Forget {

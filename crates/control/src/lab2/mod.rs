@@ -6,6 +6,7 @@ mod named_lock;
 mod request;
 mod ring_name;
 mod status;
+mod survey;
 
 pub use event::RingEvent;
 pub use lock::{Grade, LossReason, RefusalReason};
@@ -15,6 +16,10 @@ pub use ring_name::{parse_ethertype, parse_ring_name, ring_name};
 pub use status::{
     ClientStatus, ConstantsStatus, Counters, HolderStatus, LockTotals, MemberStatus, PauseStatus,
     QuorumStatus, RunStatus, Status, TokenStatus,
+};
+pub use survey::{
+    MeasureRequest, MemberMeasurement, MemberReport, PairMeasurement, PairReceiver, PairSender,
+    RoundTrip, SurveyReport, SurveyedMember,
 };
 
 /// A request for a ring's lock.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumIter, IntoStaticStr};
 
-use super::{Grade, LockRequest, NamedLockRequest};
+use super::{Grade, LockRequest, MeasureRequest, NamedLockRequest};
 use crate::{Right, SystemRequest};
 
 /// A request to a node of a ring: `{"request":"resume"}`.
@@ -15,6 +15,10 @@ pub enum RingRequest {
     NamedLock(NamedLockRequest),
     /// Asks for all named locks of the ring.
     Locks,
+    /// Asks all members of the ring for a report.
+    Survey,
+    /// Has the members measure the frames between each other, and asks for a report.
+    Measure(MeasureRequest),
     /// Requests the token for a job, if the job has not yet run in the current period.
     Once(OnceRequest),
     /// Reports that the job has ended. The connection that sends this request holds the lock for the job.
@@ -52,15 +56,18 @@ impl SystemRequest for RingRequest {
             | Self::Yield { .. }
             | Self::Pause(_)
             | Self::Resume
-            | Self::Forget { .. } => true,
-            Self::Locks | Self::Ran { .. } | Self::NotRun => false,
+            | Self::Forget { .. }
+            | Self::Measure(_) => true,
+            Self::Locks | Self::Survey | Self::Ran { .. } | Self::NotRun => false,
         }
     }
 
     fn right(&self) -> Right {
         match self {
-            Self::Locks => Right::Read,
-            Self::NamedLock(_)
+            Self::Locks | Self::Survey => Right::Read,
+            // A measurement loads the segment.
+            Self::Measure(_)
+            | Self::NamedLock(_)
             | Self::Once(_)
             | Self::Ran { .. }
             | Self::NotRun
