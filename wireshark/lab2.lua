@@ -14,6 +14,7 @@ local protocol = ringd.protocol("Lab2", "Lab2, the protocol of ringd", format.ro
 })
 local proto, experts = protocol.proto, protocol.experts
 local bodies = dofile(folder .. "lab2_bodies.lua")(ringd, format, parts, experts.refused)
+for _, read in ipairs(dofile(folder .. "lab2_survey.lua")(ringd, format, parts)) do bodies[#bodies + 1] = read end
 local read_trailers = dofile(folder .. "lab2_trailers.lua")(ringd, format, parts, experts)
 
 local ETHERNET_HEADER_LEN = 14

@@ -3,7 +3,8 @@
 local KINDS = {
     [1] = "TAKE_TOKEN", [2] = "TOKEN_IS_HERE", [3] = "PING", [4] = "TOKEN_WAS_HERE_RECENTLY", [5] = "WHERE_IS_TOKEN",
     [6] = "GENERATING_TOKEN", [7] = "RING_MEMBERS", [8] = "WANT_TOKEN", [9] = "LEAVING", [10] = "STAMPS",
-    [11] = "FORGET", [12] = "LOCKS", [13] = "LOCKS_QUESTION",
+    [11] = "FORGET", [12] = "LOCKS", [13] = "LOCKS_QUESTION", [14] = "SURVEY", [15] = "REPORT", [16] = "PROBE",
+    [17] = "MEASURES",
 }
 local BACKINGS = { [0] = "not announced", "unused", "used", "confirmed", "quorum" }
 local PURPOSES = { [0] = "more follows", "tell", "ask", "agree", "differ" }
@@ -12,6 +13,9 @@ local GRADES = { [0] = "alone", "all-heard", "quorum" }
 local MODES = { [0] = "exclusive", "shared" }
 local STATES = { [0] = "waiting", "held", "gone", "refused" }
 local OUTCOMES = { [0] = "begun", "done", "failed", "void" }
+local SURVEY_PURPOSES = { [0] = "report", "measure" }
+local NODE_STATES = { [0] = "OWNER", "WAITER", "LOOSER", "GENERATING" }
+local HEALTHS = { [0] = "healthy", "degraded", "critical" }
 
 local U8, U16, U32, U64 = ftypes.UINT8, ftypes.UINT16, ftypes.UINT32, ftypes.UINT64
 local MAC, TEXT, FLAG, HEX = ftypes.ETHER, ftypes.STRING, ftypes.BOOLEAN, base.HEX
@@ -116,10 +120,56 @@ local rows = {
     { "lock.flag", U64, "Flag of the lock" },
     { "lock.age", U64, "Nanoseconds since the request; 2^64-1 if not known" },
     { "lock.program", TEXT, "Name of the program" },
+    { "survey.serial", U64, "Number of the survey" },
+    { "survey.surveyPurpose", U8, "Purpose of a SURVEY frame", SURVEY_PURPOSES },
+    { "survey.probes", U8, "Number of probes for each ordered pair of members" },
+    { "survey.span", U16, "Milliseconds over which a member spreads its probes" },
+    { "survey.count", U16, "Number of asked members in the frame" },
+    { "report.serial", U64, "Number of the survey" },
+    { "report.up", U64, "Nanoseconds since the author's start" },
+    { "report.wall", U64, "Wall clock of the author in nanoseconds since 1970" },
+    { "report.lateness", U64, "Longest delay of the author's event loop in nanoseconds" },
+    { "report.held", U64, "Nanoseconds for which a program holds the token; 2^64-1 if no program holds it" },
+    { "report.nodeState", U8, "State of the author", NODE_STATES },
+    { "report.nodeGrade", U8, "Grade of the author's token", GRADES },
+    { "report.health", U8, "Health of the author", HEALTHS },
+    { "report.busy", U8, "1 if the author refuses to measure" },
+    { "report.troubleCount", U8, "Number of the author's troubles" },
+    { "report.holderLen", U8, "Length of the program's name in bytes" },
+    { "report.troublesLen", U16, "Length of the troubles in bytes" },
+    { "report.holderName", TEXT, "Program that holds the author's token" },
+    { "report.troubles", TEXT, "Worst troubles of the author, one per line" },
+    { "probe.surveyorMAC", MAC, "Author of the SURVEY" },
+    { "probe.serial", U64, "Number of the survey" },
+    { "probe.number", U8, "Number of the probe to this receiver" },
+    { "probe.isAnswer", U8, "0 question, 1 answer" },
+    { "probe.sentAt", U64, "Time of the question by its author's clock in nanoseconds" },
+    { "probe.paddingLen", U16, "Length of the padding in bytes" },
+    { "probe.padding", ftypes.BYTES, "Padding of a large probe" },
+    { "measures.serial", U64, "Number of the survey" },
+    { "measures.lateness", U64, "Longest delay of the author's probes in nanoseconds" },
+    { "measures.largeLen", U16, "Length of the author's large probes in bytes" },
+    { "measures.broadcastsSent", U8, "Number of the author's broadcasts" },
+    { "measures.rows", U8, "Number of rows in all frames of the author" },
+    { "measures.rowCount", U16, "Number of rows in the frame" },
+    { "measure", TEXT, "Probes between the author and another member" },
+    { "measure.peerMAC", MAC, "The other member" },
+    { "measure.sent", U8, "Small probes to the other member" },
+    { "measure.answered", U8, "Answers to these probes" },
+    { "measure.arrived", U8, "Small probes from the other member" },
+    { "measure.largeSent", U8, "Large probes to the other member" },
+    { "measure.largeAnswered", U8, "Answers to these probes" },
+    { "measure.largeArrived", U8, "Large probes from the other member" },
+    { "measure.broadcastsArrived", U8, "Broadcasts from the other member" },
+    { "measure.shortest", U32, "Shortest round trip in nanoseconds" },
+    { "measure.mean", U32, "Mean round trip in nanoseconds" },
+    { "measure.longest", U32, "Longest round trip in nanoseconds" },
+    { "measure.jitter", U32, "Mean difference between successive round trips in nanoseconds" },
     { "padding", ftypes.BYTES, "Bytes after the message, which receivers ignore" },
 }
 
 return {
     rows = rows, kinds = KINDS, backings = BACKINGS, purposes = PURPOSES, locks_purposes = LOCKS_PURPOSES,
-    grades = GRADES, modes = MODES, states = STATES, outcomes = OUTCOMES,
+    grades = GRADES, modes = MODES, states = STATES, outcomes = OUTCOMES, survey_purposes = SURVEY_PURPOSES,
+    node_states = NODE_STATES, healths = HEALTHS,
 }

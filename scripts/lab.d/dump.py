@@ -15,6 +15,7 @@ KINDS = {
     1: "TAKE_TOKEN", 2: "TOKEN_IS_HERE", 3: "PING", 4: "TOKEN_WAS_HERE_RECENTLY",
     5: "WHERE_IS_TOKEN", 6: "GENERATING_TOKEN", 7: "RING_MEMBERS", 8: "WANT_TOKEN", 9: "LEAVING",
     10: "STAMPS", 11: "FORGET", 12: "LOCKS", 13: "LOCKS_QUESTION",
+    14: "SURVEY", 15: "REPORT", 16: "PROBE", 17: "MEASURES",
 }
 PURPOSES = ("more follows", "tell", "ask", "agree", "differ")
 LOCKS_PURPOSES = ("request", "release", "change", "agree", "renew", "renewed", "part")

@@ -24,7 +24,7 @@ const SYSTEMS: [Specification; 4] = [
     Specification {
         pages: "docs/reference/lab2/",
         decisions: "docs/appendix/decisions/lab2/",
-        counts: (330, 92),
+        counts: (346, 92),
     },
     Specification {
         pages: "docs/token-service/protocol/",
@@ -141,7 +141,7 @@ fn normalize(path: &Path) -> String {
 /// Returns the citations `page.md ID` of Rust comments. A citation may continue on the next line of the comment.
 fn citations(text: &str) -> impl Iterator<Item = (&str, &str)> {
     static CITATION: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(docs/[\w/-]+\.md)(?:\s|//[/!]?)+([A-Z][0-9]+)\b").expect("valid")
+        Regex::new(r"(docs/[\w/-]+\.md)(?:\s|//[/!]?)+([A-Z]{1,2}[0-9]+)\b").expect("valid")
     });
     CITATION.captures_iter(text).map(|found| {
         let (_, [path, id]) = found.extract();

@@ -167,7 +167,7 @@ impl System for Node {
         health.check_clock(|event, text| history.add_problem(now, event, text));
     }
 
-    fn count_late_wake_up(&mut self) {
+    fn count_late_wake_up(&mut self, _late: Duration) {
         self.sources.late_wake_ups += 1;
     }
 

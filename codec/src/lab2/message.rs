@@ -1,9 +1,9 @@
-//! The thirteen messages.
+//! The seventeen messages.
 
 use super::{
-    Digest, LockRecord, LocksPurpose, Member, Promise, Purpose, Stamp, Token, forget,
-    generating_token, locks, locks_question, ping, ring_members, stamps, take_token, token_is_here,
-    token_was_here_recently,
+    Digest, LockRecord, LocksPurpose, Measure, Member, NodeReport, Promise, Purpose, Stamp,
+    SurveyPurpose, Token, forget, generating_token, locks, locks_question, measures, ping, probe,
+    report, ring_members, stamps, survey, take_token, token_is_here, token_was_here_recently,
 };
 use crate::messages::messages;
 use crate::{MacAddr, U64};
@@ -130,4 +130,59 @@ messages! {
         /// [`LOCK_SUMS`](super::LOCK_SUMS).
         sums: &'a [U64],
     } in locks_question;
+
+    /// Question to the listed members for a report, or for a measurement.
+    14 "SURVEY" Survey {
+        /// The number of the survey.
+        serial: u64,
+        /// The purpose of the survey.
+        purpose: SurveyPurpose,
+        /// In a measurement: the number of probes for each ordered pair, at most [`PROBES_MAX`](super::PROBES_MAX).
+        probes: u8,
+        /// In a measurement: milliseconds over which a member spreads its probes, at most
+        /// [`SPAN_MAX`](super::SPAN_MAX).
+        span: u16,
+        /// The members that are asked, at most [`SURVEYED_PER_FRAME_MAX`](super::SURVEYED_PER_FRAME_MAX).
+        members: &'a [MacAddr],
+    } in survey;
+
+    /// The condition of the author's node, in answer to SURVEY.
+    15 "REPORT" Report {
+        /// The number of the survey.
+        serial: u64,
+        /// The condition of the node.
+        report: NodeReport<'a>,
+    } in report;
+
+    /// A frame of a measurement.
+    16 "PROBE" Probe {
+        /// The author of the SURVEY.
+        surveyor: MacAddr,
+        /// The number of the survey.
+        serial: u64,
+        /// The number of the probe to this receiver, less than [`PROBES_MAX`](super::PROBES_MAX).
+        number: u8,
+        /// Whether the frame is an answer.
+        is_answer: bool,
+        /// The time at which the question was sent, in nanoseconds by its author's clock.
+        sent_at: u64,
+        /// Any bytes, at most [`PADDING_LEN_MAX`](super::PADDING_LEN_MAX).
+        padding: &'a [u8],
+    } in probe;
+
+    /// Results of a measurement.
+    17 "MEASURES" Measures {
+        /// The number of the survey.
+        serial: u64,
+        /// The longest delay of the author's probes, in nanoseconds.
+        lateness: u64,
+        /// The length of the author's large probes, in bytes.
+        large_len: u16,
+        /// The number of the author's broadcasts.
+        broadcasts_sent: u8,
+        /// The number of rows in all frames of the author.
+        rows: u8,
+        /// The rows in this frame, at most [`MEASURES_PER_FRAME_MAX`](super::MEASURES_PER_FRAME_MAX).
+        measures: &'a [Measure],
+    } in measures;
 }

@@ -13,13 +13,13 @@
 //! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
 //! |---|---|---|
 //! | any | `Truncated` | the frame is shorter than its kind needs |
-//! | `kind` | `Unknown` | not a number from 1 to 13 |
+//! | `kind` | `Unknown` | not a number from 1 to 17 |
 //! | `reserved` | `Reserved` | a value other than 0 |
 //! | `messageAuthorMAC` | `NotUnicast` | all zero, or a group address (broadcast included) |
 //! | `messageAuthorMAC` | `NotTheSource` | an address other than the Ethernet source |
 //! | `progress` | `TooLarge` | a number of 2^63 or more |
 //! | `dataLen` | `TooLarge` | a length above [`DATA_LEN_MAX`] |
-//! | `count` | `TooLarge` | a number above [`MEMBERS_PER_FRAME_MAX`], or in FORGET above [`FORGOTTEN_PER_FRAME_MAX`] |
+//! | `count` | `TooLarge` | a number above [`MEMBERS_PER_FRAME_MAX`], or in FORGET and SURVEY above 64 |
 //! | `mac` | `NotUnicast` | a member's address is zero or a group address |
 //! | `purpose` | `Illegal` | a number above 4 |
 //! | `stampCount` | `TooLarge` | a number above [`STAMPS_PER_FRAME_MAX`] |
@@ -34,6 +34,17 @@
 //! | `mode` | `Illegal` | a number above 1 |
 //! | `state` | `Illegal` | a number above 3 |
 //! | `program` | `Illegal` | bytes that are not UTF-8 followed by zeros |
+//! | `surveyPurpose` | `Illegal` | a number above 1 |
+//! | `probes`, `span` | `TooLarge` | a number above [`PROBES_MAX`] or [`SPAN_MAX`] |
+//! | `nodeState`, `nodeGrade`, `health`, `busy` | `Illegal` | a number above 3, 2, 2 or 1 |
+//! | `holderLen`, `troublesLen` | `TooLarge` | a number above 64 or [`TROUBLES_LEN_MAX`] |
+//! | `holderLen` | `Illegal` | a label although no program holds the token |
+//! | `holderName` | `Illegal` | bytes that are not UTF-8 |
+//! | `troubles` | `Illegal` | bytes that are not UTF-8, or control characters except newlines |
+//! | `surveyorMAC`, `peerMAC` | `NotUnicast` | all zero, or a group address |
+//! | `number`, `isAnswer` | `Illegal` | a number above 63 or 1 |
+//! | `paddingLen` | `TooLarge` | a length above [`PADDING_LEN_MAX`] |
+//! | `rowCount` | `TooLarge` | a number above [`MEASURES_PER_FRAME_MAX`] |
 //!
 //! The encoder refuses the same values.
 
@@ -50,12 +61,16 @@ pub mod leaving;
 pub mod locks;
 pub mod locks_question;
 pub mod locks_standing;
+pub mod measures;
 pub mod pause_notice;
 pub mod ping;
 pub mod preference;
+pub mod probe;
 pub mod profile;
+pub mod report;
 pub mod ring_members;
 pub mod stamps;
+pub mod survey;
 pub mod take_token;
 pub mod token_is_here;
 pub mod token_was_here_recently;
@@ -69,13 +84,17 @@ pub use locks::{
     LockMode, LockRecord, LockState, LocksPurpose, MAX_LOCK_NAME_LEN, MAX_LOCK_PROGRAM_LEN,
 };
 pub use locks_standing::LocksStanding;
+pub use measures::Measure;
 pub use message::{Kind, Message};
 pub use parts::EthernetHeader;
 pub use pause_notice::{PAUSE_REASON_LEN_MAX, PauseNotice, is_pause_reason};
 pub use ping::Promise;
+pub use probe::PADDING_LEN_MAX;
 pub use profile::{Backing, Profile};
+pub use report::{NodeReport, REPORT_LEN_BESIDE_TEXTS, TROUBLES_LEN_MAX};
 pub use ring_members::Member;
 pub use stamps::{MAX_NAME_LEN, NO_AGE, Purpose, RunOutcome, Stamp};
+pub use survey::SurveyPurpose;
 pub use token::{Digest, Token};
 
 /// The default EtherType: the first EtherType that IEEE 802 reserves for local experiments.
@@ -94,6 +113,14 @@ pub const LOCKS_PER_FRAME_MAX: usize = 9;
 pub const LOCK_SUMS: usize = 64;
 /// Largest number of members in one FORGET frame.
 pub const FORGOTTEN_PER_FRAME_MAX: usize = 64;
+/// Largest number of members in one SURVEY frame. A measurement of 64 members causes a bounded number of frames.
+pub const SURVEYED_PER_FRAME_MAX: usize = 64;
+/// Largest number of probes for an ordered pair of members.
+pub const PROBES_MAX: u8 = 64;
+/// The longest time over which a member spreads its probes, in milliseconds.
+pub const SPAN_MAX: u16 = 8000;
+/// Largest number of rows in one MEASURES frame, so that the frame fits an MTU of 1500.
+pub const MEASURES_PER_FRAME_MAX: usize = 48;
 /// The largest legal progress. The codec refuses larger values.
 pub const PROGRESS_MAX: u64 = (1 << 63) - 1;
 /// Length of the payload of the longest heartbeat without its data, in bytes. Trailer and profile are included.

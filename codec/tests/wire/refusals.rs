@@ -40,7 +40,7 @@ fn check_refusals(format: &str, rows: &str, error: impl Fn(&[u8]) -> Option<Deco
 fn lab2() {
     let rows = "
         leaving 14 00 Kind 14 Unknown { value: 0 }
-        leaving 14 0e Kind 14 Unknown { value: 14 }
+        leaving 14 12 Kind 14 Unknown { value: 18 }
         leaving 15 01 Reserved 15 Reserved { value: 1 }
         ping 16 000000000000 MessageAuthorMAC 16 NotUnicast
         ping 16 ffffffffffff MessageAuthorMAC 16 NotUnicast
@@ -82,6 +82,27 @@ fn lab2() {
         locks 199 ff Program 199 Illegal { value: 255 }
         locks_question 22 03 Grade 22 Illegal { value: 3 }
         locks 222 01 Program 199 Illegal { value: 98 }
+        survey 30 02 SurveyPurpose 30 Illegal { value: 2 }
+        survey 31 41 Probes 31 TooLarge { value: 65, max: 64 }
+        survey 32 1f41 Span 32 TooLarge { value: 8001, max: 8000 }
+        survey 34 0041 Count 34 TooLarge { value: 65, max: 64 }
+        survey 42 01 Mac 42 NotUnicast
+        report 62 04 NodeState 62 Illegal { value: 4 }
+        report 63 03 NodeGrade 63 Illegal { value: 3 }
+        report 64 03 Health 64 Illegal { value: 3 }
+        report 65 02 Busy 65 Illegal { value: 2 }
+        report 67 41 HolderLen 67 TooLarge { value: 65, max: 64 }
+        report 68 02bd TroublesLen 68 TooLarge { value: 701, max: 700 }
+        report 54 ffffffffffffffff HolderLen 67 Illegal { value: 6 }
+        report 70 ff HolderName 70 Illegal { value: 255 }
+        report 76 1b Troubles 76 Illegal { value: 27 }
+        report 76 ff Troubles 76 Illegal { value: 255 }
+        probe 22 01 SurveyorMAC 22 NotUnicast
+        probe 36 40 Number 36 Illegal { value: 64 }
+        probe 37 02 IsAnswer 37 Illegal { value: 2 }
+        probe 46 05a1 PaddingLen 46 TooLarge { value: 1441, max: 1440 }
+        measures 42 0031 RowCount 42 TooLarge { value: 49, max: 48 }
+        measures 44 000000000000 PeerMAC 44 NotUnicast
     ";
     check_refusals("lab2", rows, |bytes| lab2::Frame::decode(bytes).err());
 }
@@ -391,6 +412,126 @@ fn lab2_encoder_refuses_what_the_decoder_refuses() {
 }
 
 #[test]
+fn lab2_encoder_refuses_illegal_surveys() {
+    let illegal = |field| EncodeError::Illegal { field };
+    let too_long = |field, len, max| EncodeError::TooLong { field, len, max };
+    let refused = |message| lab2_refusal(AUTHOR, message);
+    let survey = |probes, span, members| {
+        refused(lab2::Message::Survey {
+            serial: 1,
+            purpose: lab2::SurveyPurpose::Report,
+            probes,
+            span,
+            members,
+        })
+    };
+    assert_eq!(survey(65, 0, &[]), illegal(Field::Probes));
+    assert_eq!(survey(0, 8001, &[]), illegal(Field::Span));
+    let error = survey(0, 0, &[AUTHOR; 65]);
+    assert_eq!(error, too_long(Field::Members, 65, 64));
+    assert_eq!(survey(0, 0, &[MacAddr::BROADCAST]), illegal(Field::Mac));
+    let probe = |surveyor, number, padding| {
+        refused(lab2::Message::Probe {
+            surveyor,
+            serial: 1,
+            number,
+            is_answer: false,
+            sent_at: 0,
+            padding,
+        })
+    };
+    let error = probe(MacAddr::BROADCAST, 0, &[]);
+    assert_eq!(error, illegal(Field::SurveyorMAC));
+    assert_eq!(probe(AUTHOR, 64, &[]), illegal(Field::Number));
+    let error = probe(AUTHOR, 0, &[0; 1441]);
+    assert_eq!(error, too_long(Field::Padding, 1441, 1440));
+    let seed = corpus::seed("lab2", "measures");
+    let lab2::Message::Measures { measures, .. } = lab2::Frame::decode(&seed).unwrap().message
+    else {
+        panic!("measures");
+    };
+    let group = lab2::Measure {
+        peer: MacAddr::BROADCAST,
+        ..measures[0]
+    };
+    for (rows, error) in [
+        (&[group][..], illegal(Field::PeerMAC)),
+        (&[measures[0]; 49], too_long(Field::Measures, 49, 48)),
+    ] {
+        let message = lab2::Message::Measures {
+            serial: 1,
+            lateness: 0,
+            large_len: 0,
+            broadcasts_sent: 0,
+            rows: 0,
+            measures: rows,
+        };
+        assert_eq!(refused(message), error);
+    }
+}
+
+#[test]
+fn lab2_encoder_refuses_illegal_reports() {
+    let illegal = |field| EncodeError::Illegal { field };
+    let too_long = |field, len, max| EncodeError::TooLong { field, len, max };
+    let seed = corpus::seed("lab2", "report");
+    let lab2::Message::Report { serial, report } = lab2::Frame::decode(&seed).unwrap().message
+    else {
+        panic!("report");
+    };
+    let long = "x".repeat(701);
+    let work = |held, program| Some(lab2::Work { held, program });
+    for (report, error) in [
+        (
+            lab2::NodeReport { state: 4, ..report },
+            illegal(Field::NodeState),
+        ),
+        (
+            lab2::NodeReport { grade: 3, ..report },
+            illegal(Field::NodeGrade),
+        ),
+        (
+            lab2::NodeReport {
+                health: 3,
+                ..report
+            },
+            illegal(Field::Health),
+        ),
+        (
+            lab2::NodeReport {
+                holder: work(u64::MAX, ""),
+                ..report
+            },
+            illegal(Field::Held),
+        ),
+        (
+            lab2::NodeReport {
+                holder: work(1, &long[..65]),
+                ..report
+            },
+            too_long(Field::HolderName, 65, 64),
+        ),
+        (
+            lab2::NodeReport {
+                troubles: &long,
+                ..report
+            },
+            too_long(Field::Troubles, 701, 700),
+        ),
+        (
+            lab2::NodeReport {
+                troubles: "a\tb",
+                ..report
+            },
+            illegal(Field::Troubles),
+        ),
+    ] {
+        let message = lab2::Message::Report { serial, report };
+        assert_eq!(lab2_refusal(AUTHOR, message), error);
+    }
+}
+
+#[test]
 fn lab2_encoder_refuses_illegal_pause_notices() {
     let ping = corpus::seed("lab2", "ping");
     let refusal = |left, reason: &str| {
@@ -606,6 +747,15 @@ fn lab2_frames_with_all_parts_have_at_most_the_maximum_length() {
     assert!(lab2::Frame::decode(&full).is_ok());
     assert_eq!(full.len(), lab2::ETHERNET_HEADER_LEN + 1385);
     assert!(full.len() <= lab2::FRAME_LEN_MAX);
+    let mut full = change_bytes("lab2", "measures", 42, &[0, 48]);
+    let row = full[44..].to_vec();
+    full.extend(row.repeat(47));
+    assert!(lab2::Frame::decode(&full).is_ok());
+    assert!(full.len() <= lab2::FRAME_LEN_MAX);
+    let mut full = change_bytes("lab2", "probe", 46, &[5, 0xa0]);
+    full.resize(lab2::FRAME_LEN_MAX, 0);
+    let probe = lab2::Frame::decode(&full).unwrap();
+    assert_eq!(probe.encoded_len(), lab2::FRAME_LEN_MAX);
 }
 
 const CARD: lab2::Card<'_> = lab2::Card {

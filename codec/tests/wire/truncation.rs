@@ -39,6 +39,8 @@ fn lab2() -> Vec<Fields> {
     let locks = format!(
         "{token} serial:8 locksPurpose:1 grade:1 locksHash:8 from:8 to:8 lockCount:2 locks:147"
     );
+    let report = "serial:8 up:8 wall:8 lateness:8 held:8 nodeState:1 nodeGrade:1 health:1 busy:1 \
+                  troubleCount:1 holderLen:1 troublesLen:2 holderName:6 troubles:7";
     let rows = [
         ("take_token", with_data.as_str()),
         ("take_token_with_standing", &with_data),
@@ -61,6 +63,19 @@ fn lab2() -> Vec<Fields> {
         ("forget", "count:2 members:12"),
         ("locks", &locks),
         ("locks_question", "grade:1 from:8 sums:512"),
+        (
+            "survey",
+            "serial:8 surveyPurpose:1 probes:1 span:2 count:2 members:12",
+        ),
+        ("report", report),
+        (
+            "probe",
+            "surveyorMAC:6 serial:8 number:1 isAnswer:1 sentAt:8 paddingLen:2 padding:2",
+        ),
+        (
+            "measures",
+            "serial:8 lateness:8 largeLen:2 broadcastsSent:1 rows:1 rowCount:2 measures:29",
+        ),
     ];
     fields("lab2", head, &rows)
 }

@@ -289,7 +289,7 @@ impl<S: System> Daemon<S> {
             fail_after: harmful,
         } = S::late_limits(self.cycle.driver.machine());
         if late > noticed {
-            self.system.count_late_wake_up();
+            self.system.count_late_wake_up(late);
             self.loop_health.on_late_wake_up(now, late, harmful);
         }
     }

@@ -163,8 +163,8 @@ pub trait System: Sized {
     /// Does periodic work. The host calls this method about once per second.
     fn on_second(&mut self, now: Now);
 
-    /// Counts a wake-up that was later than [`LateLimits::log_after`].
-    fn count_late_wake_up(&mut self);
+    /// Counts a wake-up that was late by this time. The time is longer than [`LateLimits::log_after`].
+    fn count_late_wake_up(&mut self, late: Duration);
 
     /// Returns the limits for a late wake-up.
     fn late_limits(machine: &Self::Machine) -> LateLimits;

@@ -2,7 +2,9 @@
 
 use ring_codec::MacAddr;
 
-use super::{Adjustment, HolderProgram, LockRequest, OnceRequest, Pause, RunEnd};
+use super::{
+    Adjustment, HolderProgram, HostReport, LockRequest, OnceRequest, Pause, RunEnd, SurveyRequest,
+};
 
 /// A command to the state machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +44,12 @@ pub enum Command {
     /// Replaces constants while the node runs. The node keeps its token. Announces a new expected number of members at
     /// once. The caller checks the new constants.
     Adjust(Adjustment),
+    /// Begins a survey. Has no effect while a survey of this node runs. A measurement also has no effect until the end
+    /// of [`Lab2::measure_delay`](super::Lab2::measure_delay).
+    Survey(Box<SurveyRequest>),
+    /// Answers the members that wait for a report of this node
+    /// ([`Lab2::wants_report`](super::Lab2::wants_report)).
+    Report(Box<HostReport>),
     /// Shuts the node down. The node hands the token over, and then sends LEAVING.
     ShutDown,
     /// Ends a shutdown at once. The node sends LEAVING even if it still has the token. Has no effect if no shutdown has

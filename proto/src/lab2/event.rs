@@ -255,7 +255,7 @@ impl Diagnostic {
 pub enum DropReason {
     /// The frame is shorter than its kind requires.
     Truncated,
-    /// The kind of the frame is not a number from 1 to 13.
+    /// The kind of the frame is not a number from 1 to 17.
     UnknownKind,
     /// The reserved byte of the frame is not 0.
     Reserved,
@@ -278,6 +278,8 @@ pub enum DropReason {
     NotAStamp,
     /// The frame has an invalid lock record, or an invalid purpose of locks.
     NotALock,
+    /// The frame of a survey has an invalid value.
+    NotASurvey,
     /// The destination of the frame is neither this node nor broadcast.
     NotForUs,
     /// The frame is a TAKE_TOKEN to the broadcast address. An offer to the broadcast address would give one token

@@ -53,6 +53,14 @@ pub trait Inspect:
     fn quorum_locks_hash(&self) -> u64 {
         0
     }
+    /// Whether a member waits for a report of this node.
+    fn wants_report(&self) -> bool {
+        false
+    }
+    /// Returns the time by which the running survey of this node ends; `None` if no survey runs.
+    fn survey_deadline(&self) -> Option<Instant> {
+        None
+    }
     /// Returns the state.
     fn state(&self) -> State;
     /// Returns the token that the machine considers as held; `None` if the machine is not OWNER.

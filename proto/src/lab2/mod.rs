@@ -11,6 +11,7 @@
 //! | `jobs` | the state machine of jobs that run once in a period |
 //! | `locks` | the state machine of named locks |
 //! | `diagnostics` | reports for people, on which no rule depends |
+//! | `survey` | reports and measurements of all members, on which no other part depends |
 //!
 //! No part uses another part's fields. The files next to the folders define types that all parts share.
 
@@ -29,6 +30,7 @@ mod machine;
 mod members;
 mod pause;
 mod short_text;
+mod survey;
 mod tenure;
 mod work;
 
@@ -54,4 +56,8 @@ pub use locks::lock::{LockName, LockProgram, LockRequest, LockView};
 pub use machine::Lab2;
 pub use machine::view::{MemberView, Presence};
 pub use pause::{Pause, PauseReason};
+pub use survey::data::{
+    HostReport, MemberMeasures, NodeHealth, ReceivedReport, ReportData, SurveyRequest,
+    SurveyResult, SurveyedNode,
+};
 pub use work::HolderProgram;

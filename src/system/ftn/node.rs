@@ -192,7 +192,7 @@ impl System for Node {
         health.check_clock(|event, text| observers.history.add_problem(now, event, text));
     }
 
-    fn count_late_wake_up(&mut self) {
+    fn count_late_wake_up(&mut self, _late: Duration) {
         self.late_wake_ups += 1;
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use ring_control::jitterbug::{JitterbugRequest, Status};
 use ring_control::{NodeStatus, Request};
@@ -152,7 +153,7 @@ impl System for Node {
     }
 
     /// Does nothing: the host logs late wake-ups, and the machine counts a long delay as a stall.
-    fn count_late_wake_up(&mut self) {}
+    fn count_late_wake_up(&mut self, _late: Duration) {}
 
     fn late_limits(machine: &Jitterbug) -> LateLimits {
         let lease = machine.lease();

@@ -28,6 +28,7 @@ mod start;
 mod state_file;
 mod status;
 mod stored_pause;
+mod survey;
 mod troubles;
 
 pub use options::Options;

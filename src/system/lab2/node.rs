@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use ring_control::lab2::RingRequest;
 use ring_control::{NodeStatus, Request};
@@ -11,7 +12,7 @@ use ring_host::{Answer, Error, LateLimits, NETWORK, NoTask, Reload, Server, Shut
 use ring_process::Client;
 use ring_process::RingLock;
 use ring_proto::LinkState;
-use ring_proto::lab2::{Command, Lab2};
+use ring_proto::lab2::{Command, HostReport, Lab2, SurveyRequest};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Environment;
 use ring_runtime::net::PacketSocket;
@@ -26,6 +27,7 @@ use super::other_holds::OtherHolds;
 use super::service::Service;
 use super::start::constant_changes;
 use super::state_file::StateFile;
+use super::survey::host_report;
 use super::{reload, report};
 use crate::system::lab2::events;
 use crate::system::record_file::warn_unless_synced;
@@ -54,6 +56,13 @@ impl Node {
             other_holds: OtherHolds::default(),
             _lock: lock,
         }
+    }
+
+    /// Returns this node's report for members.
+    fn host_report(&mut self, now: Now, machine: &Lab2) -> HostReport {
+        let status = self.environment.status(now, machine, &self.service);
+        let tally = &self.environment.all_observers.observers.tally;
+        host_report(status, tally.longest_lateness())
     }
 }
 
@@ -134,6 +143,15 @@ impl System for Node {
     }
 
     fn poll_clients(&mut self, now: Now, server: &mut Server, machine: &Lab2) -> Option<Command> {
+        if machine.wants_report() {
+            let report = self.host_report(now, machine);
+            return Some(Command::Report(Box::new(report)));
+        }
+        if let Some(measurement) = self.service.take_wanted_survey() {
+            let own = self.host_report(now, machine);
+            let request = SurveyRequest { measurement, own };
+            return Some(Command::Survey(Box::new(request)));
+        }
         let AllObservers {
             history,
             session_events,
@@ -173,12 +191,12 @@ impl System for Node {
         self.environment.run_periodic_checks(now);
     }
 
-    fn count_late_wake_up(&mut self) {
+    fn count_late_wake_up(&mut self, late: Duration) {
         self.environment
             .all_observers
             .observers
             .tally
-            .count_late_wake_up();
+            .count_late_wake_up(late);
     }
 
     fn late_limits(machine: &Lab2) -> LateLimits {

@@ -6,6 +6,7 @@ mod named;
 mod outcomes;
 mod pauses;
 mod requests;
+mod surveys;
 
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use super::pausing::Pausing;
 use super::runs::LostRuns;
 use super::status::token_status;
 use super::stored_pause::StoredPause;
+use surveys::Surveys;
 
 /// A result of a request, for watchers.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +60,7 @@ pub(super) struct Service {
     pausing: Pausing,
     stored_pause: StoredPause,
     lost_runs: LostRuns,
+    surveys: Surveys,
     /// Results of requests that watchers do not know yet.
     effects: Vec<RequestEffect>,
     /// Labels of released locks that watchers do not know yet. The lock is `None` for the token.
@@ -93,6 +96,7 @@ impl Service {
             pausing: Pausing::default(),
             stored_pause,
             lost_runs: LostRuns::default(),
+            surveys: Surveys::default(),
             effects: Vec::new(),
             released_labels: Vec::new(),
             changed_clients: Vec::new(),

@@ -118,7 +118,7 @@ pub(super) const fn outcome_text(outcome: RunOutcome) -> &'static str {
     }
 }
 
-fn member(now: Instant, own: MacAddr, view: &MemberView) -> MemberStatus {
+pub(super) fn member(now: Instant, own: MacAddr, view: &MemberView) -> MemberStatus {
     // The machine's time is the time of its last call, but this node is alive now.
     let seen = if view.mac == own {
         Some(now)

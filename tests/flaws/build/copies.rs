@@ -66,6 +66,13 @@ pub(crate) const COPIES: [Copy; 9] = [
                 "diagnostics/silent_members.rs",
                 "ring_proto::lab2::SilentMembers",
             ),
+            (
+                "survey/data.rs",
+                concat!(
+                    "ring_proto::lab2::{HostReport, MemberMeasures, NodeHealth, ReceivedReport, ",
+                    "ReportData, SurveyRequest, SurveyResult, SurveyedNode}"
+                ),
+            ),
             ("inspect.rs", "ring_proto::lab2::Inspect"),
             ("work.rs", "ring_proto::lab2::HolderProgram"),
         ],

@@ -325,6 +325,8 @@ caught! {
     stands_unannounced caught_by_checker(
         two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
     stronger_ignored caught_by_checker(two_formed().bounds(4, 4, 10), "against the stronger");
+    survey_without_end caught_by_simulator(
+        simulated_ring(&[FaultKind::Survey]), sim::Rule::SurveyEnds);
     told_unstored caught_by_checker(two_that_may_not_store(), "before it is stored");
     unfit_for_ever caught_by_simulator(
         simulated_ring(&[FaultKind::Unicast, FaultKind::Work]), sim::Rule::Served);

@@ -13,11 +13,13 @@ use ring_codec::{StreamState, ftn, jitterbug, lab2};
 use ring_segment::{
     Daemon, Layout, Message, Ring, Segment, Test, Timing, WAIT_LIMIT, binaries, tests, write_pcap,
 };
+use serde_json::json;
 
 use super::corpora::{Decoded, check, decode_jitterbug};
 use super::expected::{self, LABELS};
 use super::page;
 use super::tshark::{Fields, Packet, Tshark};
+
 use crate::locks::program::Running;
 use crate::locks::ringctl;
 use crate::recipes::pages::{WIRESHARK, block};
@@ -62,6 +64,8 @@ fn use_ring() -> Result<Ring> {
     wait_for_frame(&ring.segment, |message| *message == Message::WantToken)?;
     release(&mut holder)?;
     waiter.expect_code(0)?;
+    let measure = json!({"request": "measure", "probes": 4, "span_ms": 20});
+    first.ask(&measure, "survey")?;
     run(second, &["pause"])?;
     run(second, &["resume"])?;
     third.kill()?;

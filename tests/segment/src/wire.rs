@@ -141,6 +141,11 @@ pub enum Message {
         /// First key that the author wants.
         from: u64,
     },
+    /// Kinds 14 to 17: SURVEY, REPORT, PROBE and MEASURES.
+    OfSurvey {
+        /// The kind.
+        kind: u8,
+    },
     /// An invalid message, and the reason.
     Invalid(&'static str),
 }
@@ -173,6 +178,7 @@ impl Message {
             Self::Stamps { .. }
             | Self::Locks { .. }
             | Self::LocksQuestion { .. }
+            | Self::OfSurvey { .. }
             | Self::Invalid(_) => return Vec::new(),
         };
         [&[kind, 0][..], &author.octets(), &body].concat()
@@ -433,8 +439,23 @@ fn read_body(kind: u8, body: &[u8]) -> Option<Message> {
         13 => Message::LocksQuestion {
             from: u64::from_be_bytes(array_at(body.get(..521)?, 1)?),
         },
+        14..=17 => Message::OfSurvey {
+            kind: survey_kind(kind, body)?,
+        },
         _ => Message::Invalid("unknown kind"),
     })
+}
+
+/// Returns the kind of a message of a survey. Returns `None` if its body is too short for the lists that it announces.
+fn survey_kind(kind: u8, body: &[u8]) -> Option<u8> {
+    let count = |at| Some(usize::from(u16::from_be_bytes(array_at(body, at)?)));
+    let needed = match kind {
+        14 => 14 + 6 * count(12)?,
+        15 => 48 + usize::from(*body.get(45)?) + count(46)?,
+        16 => 26 + count(24)?,
+        _ => 22 + 29 * count(20)?,
+    };
+    (body.len() >= needed).then_some(kind)
 }
 
 /// Returns the length of the body of a message that may have trailers, and the length of its first trailer.

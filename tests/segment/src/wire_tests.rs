@@ -180,6 +180,23 @@ fn the_records_of_locks_are_read() {
 }
 
 #[test]
+fn a_frame_of_a_survey_has_all_the_entries_that_it_announces() {
+    for (kind, head, at, entry) in [
+        (14, 14, 12, 6),
+        (15, 48, 46, 1),
+        (16, 26, 24, 1),
+        (17, 22, 20, 29),
+    ] {
+        let mut body = vec![0; head + entry];
+        body[at + 1] = 1;
+        assert_eq!(read(&payload(kind, &[&body])), Message::OfSurvey { kind });
+        body.pop();
+        let short = read(&payload(kind, &[&body]));
+        assert!(matches!(short, Message::Invalid(_)), "{kind}");
+    }
+}
+
+#[test]
 fn a_profile_is_found_after_the_body_or_the_trailer() {
     let deaf = |payload: Vec<u8>| {
         let bytes = frame(B.into(), A.into(), ETHERTYPE, &payload);

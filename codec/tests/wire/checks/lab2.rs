@@ -4,11 +4,12 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use ring_codec::lab2::card::{self, Card, Version, Work};
 use ring_codec::lab2::{
     DATA_LEN_MAX, Digest, FORGOTTEN_PER_FRAME_MAX, Frame, Kind, LOCK_SUMS, LOCKS_PER_FRAME_MAX,
-    LockRecord, LocksPurpose, LocksStanding, MEMBERS_PER_FRAME_MAX, Member, Message, PROGRESS_MAX,
-    PauseNotice, Profile, Promise, Purpose, STAMPS_PER_FRAME_MAX, Stamp, Token, is_host_name,
-    is_pause_reason, locks,
+    LockRecord, LocksPurpose, LocksStanding, MEASURES_PER_FRAME_MAX, MEMBERS_PER_FRAME_MAX,
+    Measure, Member, Message, NodeReport, PADDING_LEN_MAX, PROBES_MAX, PROGRESS_MAX, PauseNotice,
+    Profile, Promise, Purpose, SPAN_MAX, STAMPS_PER_FRAME_MAX, SURVEYED_PER_FRAME_MAX, Stamp,
+    SurveyPurpose, TROUBLES_LEN_MAX, Token, is_host_name, is_pause_reason, locks,
 };
-use ring_codec::{MacAddr, U64};
+use ring_codec::{MacAddr, U32, U64};
 
 use super::{check_error, encode_checked};
 
@@ -199,6 +200,9 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
             check(Message::Forget { members });
         }
         Kind::Locks | Kind::LocksQuestion => build_locks(u, kind, token, check)?,
+        Kind::Survey | Kind::Report | Kind::Probe | Kind::Measures => {
+            build_survey(u, kind, check)?;
+        }
     }
     Ok(())
 }
@@ -240,6 +244,100 @@ fn build_locks(
         locks: &locks,
     });
     Ok(())
+}
+
+fn build_survey(u: &mut Unstructured<'_>, kind: Kind, check: impl Fn(Message<'_>)) -> Result<()> {
+    let serial = u.arbitrary()?;
+    match kind {
+        Kind::Survey => {
+            let count = u.int_in_range(0..=SURVEYED_PER_FRAME_MAX)?;
+            let members = (0..count).map(|_| station(u)).collect::<Result<Vec<_>>>()?;
+            check(Message::Survey {
+                serial,
+                purpose: *u.choose(&[SurveyPurpose::Report, SurveyPurpose::Measure])?,
+                probes: u.int_in_range(0..=PROBES_MAX)?,
+                span: u.int_in_range(0..=SPAN_MAX)?,
+                members: &members,
+            });
+        }
+        Kind::Report => {
+            let report = report(u)?;
+            check(Message::Report { serial, report });
+        }
+        Kind::Probe => {
+            let (surveyor, len) = (station(u)?, u.int_in_range(0..=PADDING_LEN_MAX)?);
+            check(Message::Probe {
+                surveyor,
+                serial,
+                number: u.int_in_range(0..=PROBES_MAX - 1)?,
+                is_answer: u.arbitrary()?,
+                sent_at: u.arbitrary()?,
+                padding: u.bytes(len.min(u.len()))?,
+            });
+        }
+        _ => {
+            let count = u.int_in_range(0..=MEASURES_PER_FRAME_MAX)?;
+            let measures = (0..count).map(|_| measure(u)).collect::<Result<Vec<_>>>()?;
+            check(Message::Measures {
+                serial,
+                lateness: u.arbitrary()?,
+                large_len: u.arbitrary()?,
+                broadcasts_sent: u.arbitrary()?,
+                rows: u.arbitrary()?,
+                measures: &measures,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn report<'a>(u: &mut Unstructured<'a>) -> Result<NodeReport<'a>> {
+    let [up, wall, lateness] = u.arbitrary()?;
+    let work: Option<(u64, &str)> = u.arbitrary()?;
+    let troubles: &str = u.arbitrary()?;
+    let is_legal = troubles.len() <= TROUBLES_LEN_MAX
+        && !troubles.contains(|c: char| c.is_control() && c != '\n');
+    Ok(NodeReport {
+        up,
+        wall,
+        lateness,
+        holder: work.map(|(held, program)| Work {
+            held: held.min(u64::MAX - 1),
+            program: card::shorten(program),
+        }),
+        state: u.int_in_range(0..=3)?,
+        grade: u.int_in_range(0..=2)?,
+        health: u.int_in_range(0..=2)?,
+        busy: u.arbitrary()?,
+        trouble_count: u.arbitrary()?,
+        troubles: if is_legal { troubles } else { "" },
+    })
+}
+
+fn measure(u: &mut Unstructured<'_>) -> Result<Measure> {
+    let [
+        sent,
+        answered,
+        arrived,
+        large_sent,
+        large_answered,
+        large_arrived,
+    ] = u.arbitrary()?;
+    let [shortest, mean, longest, jitter] = <[u32; 4]>::arbitrary(u)?.map(U32::from);
+    Ok(Measure {
+        peer: station(u)?,
+        sent,
+        answered,
+        arrived,
+        large_sent,
+        large_answered,
+        large_arrived,
+        broadcasts_arrived: u.arbitrary()?,
+        shortest,
+        mean,
+        longest,
+        jitter,
+    })
 }
 
 fn member(u: &mut Unstructured<'_>) -> Result<Member> {

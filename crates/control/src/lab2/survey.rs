@@ -12,7 +12,7 @@ pub struct MeasureRequest {
     /// key is absent, the number is 40.
     #[serde(default = "default_probes")]
     pub probes: u8,
-    /// The time over which each member spreads its probes, in milliseconds, at most 10,000. A member sends at most one
+    /// The time over which each member spreads its probes, in milliseconds, at most 8,000. A member sends at most one
     /// probe per millisecond, so a large ring may need more time. If the key is absent, the time is 2,000 ms.
     #[serde(default = "default_span_ms")]
     pub span_ms: u16,
@@ -85,8 +85,8 @@ pub struct MemberReport {
     pub up_ns: u64,
     /// The state of the node: OWNER, WAITER, LOOSER or GENERATING.
     pub state: String,
-    /// The grade of the token that the member holds: `alone`, `all-heard` or `quorum`. If the member holds no token, the
-    /// grade is `alone`.
+    /// The grade of the token that the member holds: `alone`, `all-heard` or `quorum`. If the member holds no token,
+    /// the grade is `alone`.
     pub grade: String,
     /// The health of the node and its ring, as the member sees it.
     pub health: Health,
@@ -96,8 +96,8 @@ pub struct MemberReport {
     pub troubles: Vec<String>,
     /// The program that holds the token on this member's machine; `null` if there is none, or if it is unknown.
     pub holder: Option<HolderStatus>,
-    /// The longest delay of the daemon's event loop since its start, in nanoseconds: the time by which a timer fired too
-    /// late. If the loop was never late, the delay is 0.
+    /// The longest delay of the daemon's event loop since its start, in nanoseconds. The delay is 0 if the loop never
+    /// woke up later than TAKE_TIMEOUT after its deadline.
     pub lateness_ns: u64,
     /// Nanoseconds from the question to this report; 0 for the surveyor.
     pub answer_ns: u64,

@@ -186,6 +186,15 @@ impl<M: Inspect> World<M> {
                 };
                 self.take_lock(node, lock);
             }
+            Fault::Survey {
+                node,
+                probes,
+                span_us,
+            } => {
+                self.system.count_fault(FaultKind::Survey);
+                let span = Duration::from_micros(span_us);
+                self.survey(node, (probes > 0).then_some((probes, span)));
+            }
             Fault::Data { node, len } => {
                 self.system.count_fault(FaultKind::Work);
                 let byte = u8::try_from(len % 251).unwrap_or(0);

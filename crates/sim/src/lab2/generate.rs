@@ -34,7 +34,8 @@ impl Schedule {
         let latency = generator.draw_latency(hold);
         let kinds: Vec<_> = settings.faults.iter().collect();
         let mut met = Vec::new();
-        for &kind in kinds.iter().filter(|&&kind| kind != FaultKind::Lock) {
+        let is_first = |kind: &&FaultKind| !matches!(kind, FaultKind::Lock | FaultKind::Survey);
+        for &kind in kinds.iter().filter(is_first) {
             // Some runs have only half of the kinds, because all kinds together would hide some effects.
             if kinds.len() < 4 || generator.rng.chance(500) {
                 generator.add_episodes(kind);
@@ -75,6 +76,9 @@ impl Schedule {
             if kinds.len() < 4 || generator.rng.chance(500) {
                 generator.add_lock_episodes(&met);
             }
+        }
+        if kinds.contains(&FaultKind::Survey) && (kinds.len() < 4 || generator.rng.chance(500)) {
+            generator.add_episodes(FaultKind::Survey);
         }
         generator.actions.sort_by_key(|action| action.at_us);
         Self {
@@ -363,6 +367,7 @@ impl Generator {
             FaultKind::Deaf | FaultKind::Unicast | FaultKind::Broadcast | FaultKind::Drift => {
                 self.add_long_node_fault(kind, at);
             }
+            FaultKind::Survey => self.add_survey(at),
             FaultKind::Aside => self.add_aside(at),
             FaultKind::Dead => {
                 let first = self.draw_up_to(DEAD_ADDRESSES);
@@ -487,6 +492,21 @@ impl Generator {
             let by = i64::try_from(self.draw_duration(MS, 60 * year)).unwrap_or(0);
             let by_us = i64::from(sign) * by;
             self.add(at, Fault::Wall { node, by_us });
+        }
+    }
+
+    /// Makes some nodes survey the ring at nearly the same time.
+    fn add_survey(&mut self, at: u64) {
+        let probes = u8::try_from(self.rng.pick(&[0, 0, 4, 16])).unwrap_or(0);
+        let span_us = self.draw_duration(MS, 3 * SECOND);
+        for _ in 0..self.rng.between(1, 3) {
+            let (node, at) = (self.draw_node(), at + self.rng.below(100 * MS));
+            let fault = Fault::Survey {
+                node,
+                probes,
+                span_us,
+            };
+            self.add(at, fault);
         }
     }
 

@@ -27,6 +27,7 @@ mod run;
 mod schedule;
 mod settings;
 mod stranger;
+mod surveys;
 mod system;
 mod trace;
 mod unresponsive_station;

@@ -36,6 +36,7 @@ texts! {
         LockServed "a program does not get a named lock in time",
         LockTables "the tables of named locks do not become empty and equal",
         LockFrames "a ring without named locks sends frames about them",
+        SurveyEnds "a survey does not end by its deadline",
         Clock "a wrong clock moves the token too far",
         Trouble "a node reports a trouble that is over",
         Stored "a node reports a token that it has not stored",

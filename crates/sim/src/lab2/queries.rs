@@ -79,6 +79,7 @@ impl<M: Inspect> World<M> {
 
     /// Ends the run and returns its outcome.
     pub fn finish(mut self) -> Outcome {
+        self.check_surveys();
         for at in 0..self.nodes.len() {
             let members = self.machine(at).map(M::members_in_order);
             if let Some(members) = members {

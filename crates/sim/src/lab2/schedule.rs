@@ -261,6 +261,9 @@ declare_faults! {
             #[serde(default, skip_serializing_if = "is_zero")]
             repeats: u8,
         },
+        /// Makes the node ask all members for a report. If `probes` is not 0, the members also measure: each sends this
+        /// number of probes to each other member, over `span_us`.
+        Survey[node] { probes: u8, span_us: u64 },
         /// Gives the node the MAC address of one of its network cards. `card` is the number of this card. The node
         /// starts with card 0.
         Card[node] { card: u8 },
@@ -316,6 +319,7 @@ impl Fault {
             Self::Constants {
                 percent, expect, ..
             } => (1..=10_000).contains(&percent) && expect != Some(0) && expect <= Some(1 << 16),
+            Self::Survey { span_us, .. } => span_us <= MAX_SPAN_US,
             Self::Card { card, .. } => card < CARDS,
             Self::Mtu { mtu, .. } => (MIN_MTU..=MTU).contains(&mtu),
             Self::Narrow { mtu } => (NARROW_MTU_MIN..=MTU).contains(&mtu),

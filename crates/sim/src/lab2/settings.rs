@@ -60,4 +60,5 @@ kinds! {
     Rollback "rollback" "A process dies and starts again with an older state file: a power loss.",
     Aside "aside" "A node is cut off for about the time of an election, while another node works.",
     Lock "lock" "Programs take named locks, work with them and release them.",
+    Survey "survey" "Nodes ask all members for reports, and have them measure each other.",
 }

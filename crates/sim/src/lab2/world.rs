@@ -85,6 +85,7 @@ impl<M: Inspect> World<M> {
         if finished {
             self.kill(at);
         }
+        self.answer_survey(at);
     }
 
     /// Updates the token that a node holds.

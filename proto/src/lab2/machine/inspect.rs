@@ -50,6 +50,14 @@ impl Inspect for Lab2 {
         self.locks.quorum_hash()
     }
 
+    fn wants_report(&self) -> bool {
+        self.wants_report()
+    }
+
+    fn survey_deadline(&self) -> Option<Instant> {
+        self.survey.deadline()
+    }
+
     fn state(&self) -> State {
         self.state()
     }

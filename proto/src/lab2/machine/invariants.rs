@@ -86,6 +86,9 @@ const INVARIANTS: &[Invariant<Lab2>] = &[
     ("a grade has an end", |it| {
         it.grade() == Grade::Alone || it.out.is_set(Timer::Grade)
     }),
+    ("a survey goes on", |it| {
+        !it.is_active() || !it.is_surveying() || it.out.is_set(Timer::Survey)
+    }),
     ("a finished node has no timer", |it| {
         !it.is_finished() || it.out.next().is_none()
     }),
@@ -102,6 +105,7 @@ mod tests {
     use crate::invariants::{BrokenCase, assert_each_breaks};
     use ring_codec::MacAddr;
     use ring_codec::lab2::Token;
+    use std::time::Duration;
 
     use super::*;
     use crate::lab2::election::BestToken;
@@ -109,7 +113,7 @@ mod tests {
     use crate::lab2::members::Members;
     use crate::lab2::tenure::Role;
     use crate::lab2::tests::rig::{BLANK, ME, Rig, constants, mac, token, token_of};
-    use crate::lab2::{Command, Constants};
+    use crate::lab2::{Command, Constants, HostReport, NodeHealth, SurveyRequest};
 
     fn offer(it: &mut Lab2, to: MacAddr, token: Token) {
         let mut tenure = Tenure::from_minted(it.token().unwrap());
@@ -135,6 +139,20 @@ mod tests {
         rig
     }
 
+    fn surveying_rig() -> Rig {
+        let mut rig = Rig::waiter();
+        rig.command(Command::Survey(Box::new(SurveyRequest {
+            measurement: None,
+            own: HostReport {
+                up: Duration::ZERO,
+                lateness: Duration::ZERO,
+                health: NodeHealth::Healthy,
+                troubles: Vec::new(),
+            },
+        })));
+        rig
+    }
+
     /// One case for each invariant, in the order of the invariants. A case contains a function that creates a state
     /// machine, and a change that breaks the invariant.
     const SPOILT: &[BrokenCase<Rig, Lab2>] = &[
@@ -155,6 +173,7 @@ mod tests {
         (Rig::waiter, |it| _ = it.fitness.set_unstored(true)),
         (Rig::waiter, |it| it.fitness.mark_unfit()),
         (alone, |it| it.out.stop(Timer::Grade)),
+        (surveying_rig, |it| it.out.stop(Timer::Survey)),
         (finished_rig, |it| {
             it.out.set(Timer::Handover, it.context.now());
         }),

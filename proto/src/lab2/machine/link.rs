@@ -180,6 +180,7 @@ impl Lab2 {
         self.review_jobs();
         // The node can neither send nor hear, so no deadline has a meaning.
         self.out.stop_all();
+        self.survey.abort(&self.context);
         if self.is_shutting_down() {
             self.finish();
         } else {

@@ -16,6 +16,7 @@
 //! | `membership` | members that come, leave, pause or change |
 //! | `fitness`, `shutdown` | the times in which the node must not own the token; the shutdown |
 //! | `jobs`, `locks` | the connections of the jobs of `once`, and of named locks, with the other parts |
+//! | `survey` | the connections of the surveys with the other parts |
 //! | `transmit`, `output`, `outbox`, `timer` | outgoing frames, events and timers |
 //! | `view`, `inspect` | read access for status, tests and simulator |
 //! | `snapshot`, `invariants` | the state as bytes, and the invariants of the state machine |
@@ -41,6 +42,7 @@ mod receive;
 mod requests;
 mod shutdown;
 mod snapshot;
+mod survey;
 mod timer;
 mod token_messages;
 mod transitions;
@@ -66,6 +68,7 @@ use super::election::{BestToken, Rivals, Search};
 use super::jobs::{JobInput, Jobs};
 use super::locks::{Locks, LocksInput};
 use super::members::Members;
+use super::survey::Survey;
 use super::tenure::{Fitness, LocalWork, Role, Tenure};
 use super::{Command, Constants, Event, HostName, State, StoredStamp, StoredState};
 use crate::time::{Instant, Now};
@@ -88,6 +91,7 @@ pub struct Lab2 {
     jobs: Jobs,
     locks: Locks,
     diagnostics: Diagnostics,
+    survey: Survey,
     shutdown: Shutdown,
     out: Output,
 }
@@ -107,6 +111,7 @@ impl Lab2 {
             jobs: Jobs::default(),
             locks: Locks::default(),
             diagnostics: Diagnostics::default(),
+            survey: Survey::default(),
             shutdown: Shutdown::No,
             out: Output::new(),
         }
@@ -187,6 +192,7 @@ impl Lab2 {
             Timer::Locks => self.handle_locks_input(LocksInput::TimerFired),
             Timer::Probe => self.on_probe_due(),
             Timer::Members => self.review_members(),
+            Timer::Survey => self.on_survey_due(),
         }
     }
 
@@ -282,6 +288,8 @@ impl Machine for Lab2 {
             Command::Announce(work) => self.diagnostics.announce(work),
             Command::Forget(mac) => self.forget(mac),
             Command::Adjust(adjustment) => self.adjust(adjustment),
+            Command::Survey(request) => self.begin_survey(&request),
+            Command::Report(host) => self.report(&host),
             Command::ShutDown => self.shut_down(),
             Command::Leave => self.leave(),
         }

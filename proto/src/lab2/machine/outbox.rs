@@ -11,6 +11,7 @@ use crate::Ticket;
 use crate::lab2::Reason;
 use crate::lab2::jobs::StampsFrame;
 use crate::lab2::locks::{LocksFrame, QuestionFrame};
+use crate::lab2::survey::SurveyFrame;
 
 /// The maximum number of frames in answer to one received frame (`docs/reference/lab2/states.md R6`).
 pub(crate) const REPLIES_MAX: usize = 2;
@@ -52,6 +53,7 @@ pub(crate) enum Content {
     Stamps(StampsFrame),
     Locks(LocksFrame),
     LocksQuestion(QuestionFrame),
+    Survey(SurveyFrame),
     /// FORGET. When the node encodes FORGET, the frame names the members that [are
     /// listed](crate::lab2::members::Members::forget_list) at that time.
     Forget,
@@ -72,6 +74,7 @@ impl Content {
             Self::Stamps(_) => Kind::Stamps,
             Self::Locks(_) => Kind::Locks,
             Self::LocksQuestion(_) => Kind::LocksQuestion,
+            Self::Survey(frame) => frame.kind(),
             Self::Forget => Kind::Forget,
         }
     }
@@ -97,6 +100,7 @@ impl Content {
             | Self::Leaving
             | Self::LeavingOld(_)
             | Self::LocksQuestion(_)
+            | Self::Survey(_)
             | Self::Forget => false,
         }
     }

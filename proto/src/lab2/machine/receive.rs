@@ -6,6 +6,7 @@ use std::time::Duration;
 use ring_codec::lab2::{Frame, Message, Profile};
 use ring_codec::{DecodeError, Field, MacAddr, Problem};
 
+use super::survey::is_of_survey;
 use super::timer::Timer;
 use crate::lab2::envelope::Envelope;
 use crate::lab2::jobs::{JobInput, StampsFrame};
@@ -24,6 +25,9 @@ impl Lab2 {
                 return self.event(Event::Dropped { reason });
             }
         };
+        if is_of_survey(&frame.message) {
+            return self.on_survey_frame(&frame, age);
+        }
         let envelope = Envelope {
             from: frame.author,
             broadcast: frame.destination == MacAddr::BROADCAST,
@@ -216,6 +220,11 @@ impl Lab2 {
             Message::Locks { .. } | Message::LocksQuestion { .. } => {
                 self.on_locks(from, message);
             }
+            // `receive` handles them.
+            Message::Survey { .. }
+            | Message::Report { .. }
+            | Message::Probe { .. }
+            | Message::Measures { .. } => {}
         }
     }
 }
@@ -230,6 +239,29 @@ fn drop_reason(error: DecodeError) -> DropReason {
         | (Problem::Illegal { .. }, Field::Name | Field::Purpose | Field::Outcome) => {
             DropReason::NotAStamp
         }
+        (
+            Problem::TooLarge { .. },
+            Field::Probes
+            | Field::Span
+            | Field::HolderLen
+            | Field::TroublesLen
+            | Field::PaddingLen
+            | Field::RowCount,
+        )
+        | (
+            Problem::Illegal { .. },
+            Field::SurveyPurpose
+            | Field::NodeState
+            | Field::NodeGrade
+            | Field::Health
+            | Field::Busy
+            | Field::HolderLen
+            | Field::HolderName
+            | Field::Troubles
+            | Field::Number
+            | Field::IsAnswer,
+        )
+        | (Problem::NotUnicast, Field::SurveyorMAC | Field::PeerMAC) => DropReason::NotASurvey,
         (Problem::TooLarge { .. }, Field::LockCount) | (Problem::Illegal { .. }, _) => {
             DropReason::NotALock
         }

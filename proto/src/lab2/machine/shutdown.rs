@@ -77,6 +77,7 @@ impl Lab2 {
             // A timer could cause a frame after LEAVING, and the members would think that the node is alive.
             self.out.stop_all();
             self.locks.drop_actions();
+            self.survey.abort(&self.context);
             self.send(MacAddr::BROADCAST, Content::Leaving);
         }
     }

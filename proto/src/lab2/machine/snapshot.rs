@@ -32,6 +32,8 @@ impl Lab2 {
             locks,
             // Only people and applications see the reports, and no rule reads them.
             diagnostics: _,
+            // No rule of another part reads the surveys, and the model checker begins none.
+            survey: _,
             shutdown,
             out,
         } = self;

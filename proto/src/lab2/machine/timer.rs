@@ -41,6 +41,8 @@ pub(crate) enum Timer {
     Stamps,
     /// Time at which the named locks next have something to do.
     Locks,
+    /// Time at which a survey next has something to do.
+    Survey,
 }
 
 impl Timer {
@@ -53,7 +55,7 @@ impl Timer {
             // The token may move on before the acknowledgement or an announcement of stamps has left.
             Self::Acknowledge | Self::Stamps => matches!(entered, State::Owner | State::Waiter),
             // These duties do not depend on the state.
-            Self::Store | Self::Probe | Self::Members | Self::Locks => true,
+            Self::Store | Self::Probe | Self::Members | Self::Locks | Self::Survey => true,
             Self::Lease
             | Self::Grade
             | Self::Handover
@@ -67,7 +69,7 @@ impl Timer {
     }
 }
 
-pub(crate) const COUNT: usize = 16;
+pub(crate) const COUNT: usize = 17;
 
 impl TimerKind for Timer {
     const ALL: &'static [Self] = &[
@@ -87,6 +89,7 @@ impl TimerKind for Timer {
         Self::Store,
         Self::Stamps,
         Self::Locks,
+        Self::Survey,
     ];
 
     fn index(self) -> usize {

@@ -33,10 +33,13 @@ impl Lab2 {
                 Content::LocksQuestion(question) => self.locks.encode_sums(question),
                 _ => {}
             }
+            let Some(message) = self.message(outgoing.content, beat) else {
+                continue;
+            };
             let frame = Frame {
                 destination: outgoing.to,
                 author,
-                message: self.message(outgoing.content, beat),
+                message,
                 profile: None,
                 card: None,
                 locks: None,
@@ -87,11 +90,11 @@ impl Lab2 {
         }
     }
 
-    /// Returns the message of a frame with the present values.
-    fn message(&self, content: Content, beat: Option<u32>) -> Message<'_> {
+    /// Returns the message of a frame with the present values. Returns `None` if the survey of the frame has ended.
+    fn message(&self, content: Content, beat: Option<u32>) -> Option<Message<'_>> {
         let digest = self.members.digest();
         let data = self.known.data();
-        match content {
+        Some(match content {
             Content::TakeToken(token) => Message::TakeToken {
                 token,
                 digest,
@@ -121,10 +124,11 @@ impl Lab2 {
             Content::Stamps(stamps) => self.jobs.message(&stamps),
             Content::Locks(frame) => self.locks.message(&frame),
             Content::LocksQuestion(question) => self.locks.question(&question),
+            Content::Survey(frame) => return self.survey.message(frame),
             Content::Forget => Message::Forget {
                 members: self.members.forget_list(),
             },
-        }
+        })
     }
 
     fn ping(&self, promise: Option<lab2::Promise>) -> Message<'_> {
@@ -266,6 +270,10 @@ impl Lab2 {
         } else {
             Event::TransmitFailed { kind }
         });
+        // A frame of a survey influences nothing, even if the link refuses it.
+        if let Content::Survey(_) = content {
+            return;
+        }
         if sent == SendOutcome::TooLong {
             self.on_too_long(kind);
         }

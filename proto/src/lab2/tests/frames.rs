@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use ring_codec::lab2::{LOCK_SUMS, LocksPurpose, Message, NO_IP, Purpose, Token};
+use ring_codec::lab2::{
+    LOCK_SUMS, LocksPurpose, Message, NO_IP, NodeReport, Purpose, SurveyPurpose, Token,
+};
 use ring_codec::{MacAddr, U64};
 
 use super::rig::{
@@ -59,6 +61,44 @@ fn every_kind(to: MacAddr) -> Vec<Vec<u8>> {
             from: 0,
             sums: &[U64::ZERO; LOCK_SUMS],
         },
+        Message::Survey {
+            serial: 1,
+            purpose: SurveyPurpose::Measure,
+            probes: 4,
+            span: 0,
+            members: &[],
+        },
+        Message::Report {
+            serial: 1,
+            report: NodeReport {
+                up: 0,
+                wall: 0,
+                lateness: 0,
+                holder: None,
+                state: 0,
+                grade: 0,
+                health: 0,
+                busy: false,
+                trouble_count: 0,
+                troubles: "",
+            },
+        },
+        Message::Probe {
+            surveyor: mac(7),
+            serial: 1,
+            number: 0,
+            is_answer: false,
+            sent_at: 0,
+            padding: &[],
+        },
+        Message::Measures {
+            serial: 1,
+            lateness: 0,
+            large_len: 0,
+            broadcasts_sent: 0,
+            rows: 0,
+            measures: &[],
+        },
     ];
     messages.map(|message| frame(mac(7), to, message)).to_vec()
 }
@@ -100,7 +140,7 @@ fn bytes_after_the_messages_own_length_are_ignored() {
 
 #[test]
 fn a_frame_of_unknown_kind_is_dropped() {
-    for kind in (0..=u8::MAX).filter(|kind| !(1..=13).contains(kind)) {
+    for kind in (0..=u8::MAX).filter(|kind| !(1..=17).contains(kind)) {
         let mut bytes = every_kind(mac(ME)).remove(0);
         bytes[KIND] = kind;
         assert_dropped(&bytes, Duration::ZERO, DropReason::UnknownKind);

@@ -55,6 +55,7 @@ mod silence;
 mod silence_reports;
 mod stamps;
 mod storage;
+mod survey;
 mod sync;
 mod table_broadcast;
 mod transitions;

@@ -34,6 +34,8 @@ pub(super) struct Network {
     pub now: Now,
     pub nodes: Vec<Node>,
     pub conditions: NetworkConditions,
+    /// The indices of two nodes. The second one does not hear the first one.
+    pub unheard: Option<(usize, usize)>,
     constants: Constants,
     flights: BinaryHeap<Flight>,
     sent: u64,
@@ -41,7 +43,7 @@ pub(super) struct Network {
     /// Tokens of all tenures.
     tenures: BTreeSet<[u8; 18]>,
     /// Number of broadcasts of each kind.
-    pub broadcasts: [usize; 14],
+    pub broadcasts: [usize; 18],
     /// The number of frames with a standing.
     pub standings: usize,
     /// Reported grades, in the order of the reports.
@@ -65,12 +67,13 @@ impl Network {
                 .map(|number| Node::new(number, &constants))
                 .collect(),
             conditions: NetworkConditions::CLEAR,
+            unheard: None,
             constants,
             flights: BinaryHeap::new(),
             sent: 0,
             rng: TestRng::from_seed(RngAlgorithm::ChaCha, &bytes),
             tenures: BTreeSet::new(),
-            broadcasts: [0; 14],
+            broadcasts: [0; 18],
             standings: 0,
             grades: Vec::new(),
             log: VecDeque::new(),
@@ -328,7 +331,13 @@ impl Network {
         for to in 0..self.nodes.len() {
             let addressed = broadcast || frame.destination == mac(self.nodes[to].number);
             let connected = self.nodes[to].island == self.nodes[from].island;
-            if to == from || !addressed || !connected || self.chance(self.conditions.lost) {
+            let unheard = self.unheard == Some((from, to));
+            if to == from
+                || !addressed
+                || !connected
+                || unheard
+                || self.chance(self.conditions.lost)
+            {
                 continue;
             }
             let copies = 1 + u64::from(self.chance(self.conditions.doubled));

@@ -229,9 +229,21 @@ pub(crate) fn line(bytes: &[u8]) -> String {
         }
         Message::Locks { purpose, locks, .. } => format!("{purpose:?} {} ", locks.len()),
         Message::LocksQuestion { from, .. } => format!("from {from} "),
-        Message::Ping { .. } | Message::WhereIsToken | Message::WantToken | Message::Leaving => {
-            String::new()
-        }
+        Message::Survey {
+            purpose, members, ..
+        } => format!("{purpose:?} {} ", members.len()),
+        Message::Probe {
+            number, is_answer, ..
+        } => format!(
+            "{} {number} ",
+            if is_answer { "answer" } else { "question" }
+        ),
+        Message::Measures { measures, .. } => format!("{} ", measures.len()),
+        Message::Ping { .. }
+        | Message::WhereIsToken
+        | Message::WantToken
+        | Message::Leaving
+        | Message::Report { .. } => String::new(),
     };
     format!("{} {carries}to {}", message.kind(), name(destination))
 }

@@ -29,6 +29,7 @@ pub struct Tally {
     pub(super) hand_overs_failed: u64,
     pub(super) table_full: u64,
     late_wake_ups: u64,
+    longest_lateness: Duration,
     pub(super) latency: Latency,
 }
 
@@ -46,13 +47,21 @@ impl Tally {
             hand_overs_failed: 0,
             table_full: 0,
             late_wake_ups: 0,
+            longest_lateness: Duration::ZERO,
             latency: Latency::new(),
         }
     }
 
-    /// Counts a late wake-up of the loop.
-    pub fn count_late_wake_up(&mut self) {
+    /// Counts a wake-up of the loop that was late by this time.
+    pub fn count_late_wake_up(&mut self, late: Duration) {
         self.late_wake_ups += 1;
+        self.longest_lateness = self.longest_lateness.max(late);
+    }
+
+    /// Returns the longest time by which a wake-up of the loop was late; 0 if no wake-up was late.
+    #[must_use]
+    pub const fn longest_lateness(&self) -> Duration {
+        self.longest_lateness
     }
 
     /// Returns the counters for the status, with `kernel_drops` frames that were lost before they were received.
@@ -114,6 +123,8 @@ fn zip_counts<'a>(keys: impl Iterator<Item = &'a str>, counts: &[u64]) -> BTreeM
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use ring_proto::lab2::{DropReason, Event};
     use ring_proto::time::{Instant, Now};
 
@@ -187,11 +198,14 @@ mod tests {
             reason: DropReason::StaleOffer,
         };
         let mut tally = tally(&[dropped]);
-        tally.count_late_wake_up();
+        for late in [7, 9, 8] {
+            tally.count_late_wake_up(Duration::from_millis(late));
+        }
+        assert_eq!(tally.longest_lateness(), Duration::from_millis(9));
         let counters = tally.counters(5);
         assert_eq!(counters.dropped["stale_offer"], 1);
         assert_eq!(counters.dropped["kernel_queue_full"], 5);
         assert_eq!(counters.dropped.values().sum::<u64>(), 6);
-        assert_eq!(counters.late_wake_ups, 1);
+        assert_eq!(counters.late_wake_ups, 3);
     }
 }

@@ -58,6 +58,7 @@ texts! {
         OwnFrame => "own_frame", "its source is this node's MAC";
         NotAStamp => "not_a_stamp", "one of its stamps or its purpose is invalid";
         NotALock => "not_a_lock", "one of its lock records or its purpose is invalid";
+        NotASurvey => "not_a_survey", "one of its values about a survey is invalid";
         NotForUs => "not_for_us", "addressed to another node";
         BroadcastTakeToken => "broadcast_take_token", "a broadcast TAKE_TOKEN";
         StaleOffer => "stale_offer", "an offer older than TAKE_TIMEOUT";

@@ -38,6 +38,7 @@ impl Service {
             self.on_named_client_gone(now, client, machine, history);
             self.watchers.forget(client);
             self.pausing.forget(client);
+            self.forget_survey_of(client);
         }
         self.end_pause_in_time(now);
         for (label, lock) in self.released_labels.drain(..) {
@@ -116,6 +117,7 @@ impl Service {
         if command.is_none() {
             self.report_steps(now, machine, history);
             self.reply_to_pausing(now, server, machine);
+            self.reply_to_surveys(now, server, machine);
             let recent = history.recent();
             self.watchers
                 .send_events(now.monotonic, server, recent, |entry, number| {

@@ -79,9 +79,8 @@ impl Service {
         match request {
             RingRequest::NamedLock(request) => self.request_named_lock(now, peer, request, machine),
             RingRequest::Locks => Reaction::Reply(locks_reply(machine)),
-            RingRequest::Survey | RingRequest::Measure(_) => {
-                Reaction::error("cannot survey the ring: this daemon is too old; update it")
-            }
+            RingRequest::Survey => self.survey(peer),
+            RingRequest::Measure(request) => self.measure(peer, request, machine),
             RingRequest::Once(request) => self.request_job(now, peer, &request, machine),
             RingRequest::Ran { done } => self.end_run(peer.id, done),
             RingRequest::NotRun => self.cancel_run(peer.id),

@@ -224,6 +224,7 @@ impl Member {
             | Message::Forget { .. }
             | Message::Locks { .. }
             | Message::LocksQuestion { .. }
+            | Message::OfSurvey { .. }
             | Message::Invalid(_) => {}
         }
         let (owner, period) = (

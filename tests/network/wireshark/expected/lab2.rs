@@ -120,7 +120,104 @@ fn put_message(fields: &mut Fields, message: &Message<'_>) {
                 fields.put("lab2.locks.sums", sum);
             }
         }
+        Message::Survey { .. } | Message::Report { .. } => put_questions(fields, message),
+        Message::Probe { .. } | Message::Measures { .. } => put_measurement(fields, message),
         Message::WhereIsToken | Message::WantToken | Message::Leaving => {}
+    }
+}
+
+fn put_questions(fields: &mut Fields, message: &Message<'_>) {
+    match *message {
+        Message::Survey {
+            serial,
+            purpose,
+            probes,
+            span,
+            members,
+        } => {
+            fields.put("lab2.survey.serial", serial);
+            fields.put("lab2.survey.surveyPurpose", purpose as u8);
+            fields.put("lab2.survey.probes", probes);
+            fields.put("lab2.survey.span", span);
+            fields.put("lab2.survey.count", members.len());
+            for mac in members {
+                fields.put("lab2.member.mac", mac);
+            }
+        }
+        Message::Report { serial, report } => {
+            let work = report.holder.map(|work| (work.held, work.program));
+            let (held, holder) = work.unwrap_or((u64::MAX, ""));
+            fields.put("lab2.report.serial", serial);
+            fields.put("lab2.report.up", report.up);
+            fields.put("lab2.report.wall", report.wall);
+            fields.put("lab2.report.lateness", report.lateness);
+            fields.put("lab2.report.held", held);
+            fields.put("lab2.report.nodeState", report.state);
+            fields.put("lab2.report.nodeGrade", report.grade);
+            fields.put("lab2.report.health", report.health);
+            fields.put("lab2.report.busy", u8::from(report.busy));
+            fields.put("lab2.report.troubleCount", report.trouble_count);
+            fields.put("lab2.report.holderLen", holder.len());
+            fields.put("lab2.report.troublesLen", report.troubles.len());
+            if !holder.is_empty() {
+                fields.put_text("lab2.report.holderName", holder.as_bytes());
+            }
+            if !report.troubles.is_empty() {
+                fields.put_text("lab2.report.troubles", report.troubles.as_bytes());
+            }
+        }
+        _ => {}
+    }
+}
+
+fn put_measurement(fields: &mut Fields, message: &Message<'_>) {
+    match *message {
+        Message::Probe {
+            surveyor,
+            serial,
+            number,
+            is_answer,
+            sent_at,
+            padding,
+        } => {
+            fields.put("lab2.probe.surveyorMAC", surveyor);
+            fields.put("lab2.probe.serial", serial);
+            fields.put("lab2.probe.number", number);
+            fields.put("lab2.probe.isAnswer", u8::from(is_answer));
+            fields.put("lab2.probe.sentAt", sent_at);
+            fields.put("lab2.probe.paddingLen", padding.len());
+            fields.put_bytes("lab2.probe.padding", padding);
+        }
+        Message::Measures {
+            serial,
+            lateness,
+            large_len,
+            broadcasts_sent,
+            rows,
+            measures,
+        } => {
+            fields.put("lab2.measures.serial", serial);
+            fields.put("lab2.measures.lateness", lateness);
+            fields.put("lab2.measures.largeLen", large_len);
+            fields.put("lab2.measures.broadcastsSent", broadcasts_sent);
+            fields.put("lab2.measures.rows", rows);
+            fields.put("lab2.measures.rowCount", measures.len());
+            for row in measures {
+                fields.put("lab2.measure.peerMAC", row.peer);
+                fields.put("lab2.measure.sent", row.sent);
+                fields.put("lab2.measure.answered", row.answered);
+                fields.put("lab2.measure.arrived", row.arrived);
+                fields.put("lab2.measure.largeSent", row.large_sent);
+                fields.put("lab2.measure.largeAnswered", row.large_answered);
+                fields.put("lab2.measure.largeArrived", row.large_arrived);
+                fields.put("lab2.measure.broadcastsArrived", row.broadcasts_arrived);
+                fields.put("lab2.measure.shortest", row.shortest);
+                fields.put("lab2.measure.mean", row.mean);
+                fields.put("lab2.measure.longest", row.longest);
+                fields.put("lab2.measure.jitter", row.jitter);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -6,12 +6,13 @@ pub(super) mod jitterbug;
 pub(super) mod lab2;
 
 /// Fields that only group other fields, or that the codec does not return.
-pub(super) const LABELS: [&str; 11] = [
+pub(super) const LABELS: [&str; 12] = [
     "ftn.terms",
     "jitterbug.node",
     "jitterbug.terms",
     "lab2.lock",
     "lab2.mark",
+    "lab2.measure",
     "lab2.member",
     "lab2.pause",
     "lab2.profile",

@@ -1,0 +1,139 @@
+//! The answer to a survey, for clients, and the report of this node, for members.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Measure, SURVEYED_PER_FRAME_MAX};
+use ring_control::lab2::{
+    HolderStatus, MemberMeasurement, MemberReport, PairMeasurement, PairReceiver, PairSender,
+    RoundTrip, Status, SurveyReport, SurveyedMember,
+};
+use ring_control::{Health, RawJson, Reply};
+use ring_proto::lab2::{
+    HostReport, MemberView, NodeHealth, ReceivedReport, SurveyResult, SurveyedNode,
+};
+use ring_proto::time::{Instant, nanos};
+
+use super::status::member;
+
+/// Returns this node's report for members.
+pub(super) fn host_report(status: Status, lateness: Duration) -> HostReport {
+    HostReport {
+        up: Duration::from_nanos(status.up_ns),
+        lateness,
+        health: match status.health {
+            Health::Healthy => NodeHealth::Healthy,
+            Health::Degraded => NodeHealth::Degraded,
+            Health::Critical => NodeHealth::Critical,
+        },
+        troubles: status.troubles,
+    }
+}
+
+/// Returns the answer to a client. `members` is the member table.
+pub(super) fn survey_reply(
+    now: Instant,
+    result: &SurveyResult,
+    members: impl Iterator<Item = MemberView>,
+) -> Reply {
+    let nodes = &result.nodes;
+    let own = nodes.first().map_or(MacAddr::default(), |node| node.mac);
+    let by_mac: HashMap<MacAddr, &SurveyedNode> = nodes.iter().map(|it| (it.mac, it)).collect();
+    let surveyed = members.map(|view| {
+        let node = by_mac.get(&view.mac);
+        let member = member(now, own, &view);
+        SurveyedMember {
+            report: node.and_then(|node| node.report.as_ref()).map(report),
+            measured: node
+                .and_then(|node| node.measures.as_ref())
+                .map(|measures| MemberMeasurement {
+                    lateness_ns: nanos(measures.lateness),
+                    large_len: measures.large_len,
+                }),
+            mac: member.mac,
+            name: member.name,
+            ip: member.ip,
+            presence: member.state,
+            version: member.version,
+        }
+    });
+    Reply::Survey(RawJson::encode(&SurveyReport {
+        surveyor: own.to_string(),
+        took_ns: nanos(result.took),
+        members: surveyed.collect(),
+        pairs: pairs(&nodes[..nodes.len().min(SURVEYED_PER_FRAME_MAX)]),
+        limited: result.is_limited,
+    }))
+}
+
+fn report(received: &ReceivedReport) -> MemberReport {
+    let data = &received.data;
+    let after = nanos(received.after);
+    MemberReport {
+        up_ns: nanos(data.up),
+        state: data.state.name().to_owned(),
+        grade: data.grade.name().to_owned(),
+        health: match data.health {
+            NodeHealth::Healthy => Health::Healthy,
+            NodeHealth::Degraded => Health::Degraded,
+            NodeHealth::Critical => Health::Critical,
+        },
+        trouble_count: data.trouble_count,
+        troubles: data.troubles.lines().map(str::to_owned).collect(),
+        holder: data.holder.as_ref().map(|(program, since)| HolderStatus {
+            program: program.clone(),
+            since_ns: nanos(*since),
+        }),
+        lateness_ns: nanos(data.lateness),
+        answer_ns: after,
+        clock_offset_ns: received.clock_offset,
+        clock_error_ns: after.div_ceil(2),
+        busy: data.busy,
+    }
+}
+
+/// Returns all ordered pairs of these members of which at least one member has results about the other.
+fn pairs(nodes: &[SurveyedNode]) -> Vec<PairMeasurement> {
+    let row = |of: &SurveyedNode, other: &SurveyedNode| {
+        let measures = of.measures.as_ref()?;
+        let row = measures.rows.iter().find(|row| row.peer == other.mac)?;
+        Some((*row, measures.broadcasts_sent))
+    };
+    let mut pairs = Vec::new();
+    for from in nodes {
+        for to in nodes.iter().filter(|to| to.mac != from.mac) {
+            let sender = row(from, to).map(|(row, broadcasts_sent)| PairSender {
+                sent: row.sent,
+                answered: row.answered,
+                large_sent: row.large_sent,
+                large_answered: row.large_answered,
+                broadcasts_sent,
+                round_trip: round_trip(&row),
+            });
+            let receiver = row(to, from).map(|(row, _)| PairReceiver {
+                arrived: row.arrived,
+                large_arrived: row.large_arrived,
+                broadcasts_arrived: row.broadcasts_arrived,
+            });
+            if sender.is_some() || receiver.is_some() {
+                pairs.push(PairMeasurement {
+                    from: from.mac.to_string(),
+                    to: to.mac.to_string(),
+                    sender,
+                    receiver,
+                });
+            }
+        }
+    }
+    pairs
+}
+
+fn round_trip(row: &Measure) -> Option<RoundTrip> {
+    (row.answered > 0).then(|| RoundTrip {
+        min_ns: row.shortest.get().into(),
+        mean_ns: row.mean.get().into(),
+        max_ns: row.longest.get().into(),
+        jitter_ns: row.jitter.get().into(),
+    })
+}
