@@ -25,6 +25,7 @@ mod record;
 mod ring;
 mod runtime;
 mod service;
+mod survey;
 mod wireshark;
 
 use std::process::ExitCode;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         peer::tests(),
         daemon::tests(),
         service::tests(),
+        survey::tests(),
         hooks::tests(),
         runtime::tests(),
         chaos::tests(),

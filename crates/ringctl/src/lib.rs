@@ -98,13 +98,21 @@ fn is_closed_by_reader(error: &anyhow::Error) -> bool {
 fn execute(options: &Options, output: &mut impl Write) -> anyhow::Result<u8> {
     match &options.command {
         Command::Status { check: true, .. } => status::check(socket_path(options), output),
-        Command::Status { json, check: false } => {
+        Command::Status {
+            json,
+            all,
+            check: false,
+        } => {
             let shown = match json {
                 _ if options.quiet => Format::Nothing,
                 true => Format::Json,
                 false => Format::Page,
             };
-            status::status(&socket_path(options)?, shown, output)
+            let socket = socket_path(options)?;
+            if *all {
+                return lab2::status_of_all(&socket, shown, output);
+            }
+            status::status(&socket, shown, output)
         }
         Command::System(command) => command.execute(socket_path(options), options.quiet, output),
         Command::Watch { json, from, turns } => {

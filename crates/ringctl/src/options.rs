@@ -36,6 +36,7 @@ give an option twice, the last one counts.
     "  ringctl status --json | jq .owner  print JSON; times are in nanoseconds\n",
     "  ringctl top                        show the ring live, until you press q\n",
     "  ringctl status --check             print a line for a monitor; exit code 0 to 2\n",
+    "  ringctl status --all               show each member, asked over the ring\n",
     "  ringctl run -- backup /srv         run a command on one machine at a time\n",
     "  ringctl run -n -- backup /srv      the same, without waiting for the token\n",
     "  ringctl run -nq -- backup /srv     the same, without a message, for cron\n",
@@ -134,6 +135,13 @@ pub(crate) enum Command {
     ///
     /// The exit code is 5 while the node's health is critical, because the node or its ring does not work.
     Status {
+        /// Print one row for each member of the ring.
+        ///
+        /// The ringd of this machine asks all members over the ring. The exit code is 5 while a member reports that its
+        /// health is critical. A member that does not answer has a row, but no report. It is not heard, or its ringd
+        /// is too old.
+        #[arg(long, conflicts_with = "check")]
+        all: bool,
         /// Print one line for a monitoring system.
         ///
         /// The line has OK (exit code 0), WARNING (1) or CRITICAL (2), and the reason.
@@ -224,6 +232,7 @@ impl Command {
     pub(super) fn is_served_by(&self, system: Option<&str>) -> bool {
         match self {
             Self::System(command) => command.is_served_by(system),
+            Self::Status { all: true, .. } => system.is_none(),
             Self::Status { .. }
             | Self::Metrics
             | Self::Exporter(_)

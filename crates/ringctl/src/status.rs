@@ -10,7 +10,8 @@ use super::Error;
 use super::client::{self, CommonRequest};
 use super::render::{self, View};
 
-const CRITICAL: u8 = 5;
+/// The exit code while the health of a node is critical.
+pub(super) const CRITICAL: u8 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {

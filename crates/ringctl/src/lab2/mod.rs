@@ -11,6 +11,7 @@ mod options;
 mod pause;
 mod requests;
 mod run;
+mod survey;
 mod wait;
 mod wait_quorum;
 
@@ -25,6 +26,7 @@ pub(super) use named_lock::parse_lock_name;
 pub(super) use names::add_names;
 pub(super) use options::RingCommand;
 use requests::{fetch_status, request_done};
+pub(super) use survey::status_of_all;
 
 pub(super) fn execute(
     command: &RingCommand,

@@ -4,6 +4,7 @@ pub(crate) mod locks;
 pub(crate) mod members;
 mod obstacle;
 mod page;
+pub(crate) mod survey;
 #[cfg(test)]
 mod tests;
 mod view;

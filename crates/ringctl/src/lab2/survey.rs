@@ -1,0 +1,60 @@
+//! `ringctl status --all`: reports of all members.
+
+use std::io::Write;
+use std::path::Path;
+
+use ring_control::lab2::{RingRequest, SurveyReport};
+use ring_control::{Health, RawJson, Reply, Request};
+
+use super::super::render::{survey, write_json};
+use super::super::status::{CRITICAL, Format};
+use super::super::{Error, client};
+use super::requests::fetch_status;
+
+/// Prints one row for each member. Returns exit code 5 if the health of a member is critical.
+pub(in super::super) fn status_of_all(
+    socket: &Path,
+    format: Format,
+    output: &mut impl Write,
+) -> anyhow::Result<u8> {
+    let report = fetch(socket)?;
+    match format {
+        Format::Nothing => {}
+        Format::Page => survey::write_members(&report, output)?,
+        Format::Json => write_json(&RawJson::encode(&report), output)?,
+    }
+    output.flush()?;
+    let mut reports = report.members.iter().filter_map(|it| it.report.as_ref());
+    let is_critical = reports.any(|it| it.health == Health::Critical);
+    Ok(if is_critical { CRITICAL } else { 0 })
+}
+
+/// Asks the daemon for the reports of all members, and adds the names of the members.
+fn fetch(socket: &Path) -> Result<SurveyReport, Error> {
+    let status = fetch_status(socket)?;
+    let mut report: SurveyReport = match client::ask(socket, &Request::System(RingRequest::Survey))?
+    {
+        Reply::Survey(report) => report
+            .decode()
+            .map_err(|error| Error::Unexpected(error.to_string()))?,
+        other => return Err(explain_unknown(Error::from_unexpected_reply(other))),
+    };
+    for surveyed in &mut report.members {
+        let mut members = status.members.iter();
+        if let Some(member) = members.find(|member| member.mac == surveyed.mac) {
+            surveyed.name.clone_from(&member.name);
+        }
+    }
+    Ok(report)
+}
+
+/// Explains the error of a daemon that has no surveys.
+fn explain_unknown(error: Error) -> Error {
+    match error {
+        Error::Refused(text) if text.contains("unknown variant `survey`") => Error::Refused(
+            "this ringd cannot ask the other members; install the same version of ringd and ringctl, and restart ringd"
+                .to_owned(),
+        ),
+        other => other,
+    }
+}
