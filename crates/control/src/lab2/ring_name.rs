@@ -29,6 +29,17 @@ pub fn ring_name(interface: &str, ethertype: u16) -> NodeName {
     }
 }
 
+/// Returns the interface and the EtherType of a ring's name; `None` if the name is not a ring's name.
+pub fn split_ring_name(name: &NodeName) -> Option<(String, u16)> {
+    let name = name.to_string();
+    match name.split_once(':') {
+        None => Some((name, ETHERTYPE)),
+        Some((interface, ethertype)) => {
+            Some((interface.to_owned(), parse_ethertype(ethertype).ok()?))
+        }
+    }
+}
+
 /// Parses a ring's name. The EtherType may have any spelling that [`parse_ethertype`] accepts.
 ///
 /// # Errors
@@ -45,7 +56,7 @@ pub fn parse_ring_name(name: &str) -> Result<NodeName, String> {
 mod tests {
     use std::path::Path;
 
-    use super::{parse_ring_name, ring_name};
+    use super::{parse_ring_name, ring_name, split_ring_name};
     use crate::NodeName;
 
     #[test]
@@ -55,6 +66,9 @@ mod tests {
             (ring_name("eth0", 0x88b5), "eth0"),
             (ring_name("eth0.100", 0x88b6), "eth0.100:0x88b6"),
         ];
+        let [first, second] = cases.clone().map(|(ring, _)| split_ring_name(&ring));
+        assert_eq!(first, Some(("eth0".to_owned(), 0x88b5)));
+        assert_eq!(second, Some(("eth0.100".to_owned(), 0x88b6)));
         for (ring, name) in cases {
             assert_eq!(ring.to_string(), name);
             let socket = ring.socket_path(directory);
