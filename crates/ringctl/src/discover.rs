@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
-use ring_control::{NodeName, monitor_socket_path};
+use ring_control::{CONTROL_DIR, NodeName, monitor_socket_path};
 use ring_runtime::net::Interface;
 
 use super::Error;
@@ -50,6 +50,13 @@ pub(crate) fn socket_for_reading(control: PathBuf) -> PathBuf {
         Err(Errno::EACCES) if can_connect(&monitor).is_ok() => monitor,
         _ => control,
     }
+}
+
+/// Returns the name of the node whose control socket has this path. A socket outside of the usual directories does not
+/// show the node's name.
+pub(crate) fn node_at(socket: &Path) -> Option<NodeName> {
+    let place = socket.parent()?.to_str()?;
+    (place.starts_with(CONTROL_DIR)).then(|| NodeName::from_socket_path(socket))?
 }
 
 fn system_directory(base: &Path, system: &str) -> PathBuf {

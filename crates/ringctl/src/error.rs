@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use ring_client::daemon::ConnectError;
 use ring_client::fencing::{FencingError, ParseTokenError};
-use ring_control::{CONTROL_DIR, MONITOR_GROUP, NodeName, Reply};
+use ring_control::{CONTROL_DIR, MONITOR_GROUP, Reply};
 use thiserror::Error;
 
+use super::discover::node_at;
 use super::nodes;
 
 /// The exit code for wrong usage, which clap uses too.
@@ -255,11 +256,7 @@ fn advice(socket: &Path, error: &io::Error) -> String {
     }
 }
 
-/// Returns the command that starts the node of a control socket. Only a socket in the usual directory shows the
-/// node's name.
+/// Returns the command that starts the node of a control socket.
 fn start_command(socket: &Path) -> String {
-    let place = socket.parent().and_then(Path::to_str);
-    let is_usual_place = place.is_some_and(|place| place.starts_with(CONTROL_DIR));
-    let name = NodeName::from_socket_path(socket).filter(|_| is_usual_place);
-    nodes::start_command(name.as_ref())
+    nodes::start_command(node_at(socket).as_ref())
 }

@@ -62,6 +62,11 @@ pub fn metric_tables() -> String {
     metrics::reference_tables()
 }
 
+/// Returns the table of all kinds of findings as Markdown, from which the reference page is generated.
+pub fn finding_table() -> String {
+    lab2::finding_table()
+}
+
 /// Runs `ringctl` with the command line of this process, and returns the exit code.
 pub fn run_process() -> ExitCode {
     // If a shell requests completions, this call prints them and ends the process.
@@ -160,7 +165,8 @@ fn error_text(options: &Options, error: &anyhow::Error) -> String {
 
 fn socket_path(options: &Options) -> Result<PathBuf, Error> {
     let base = Path::new(CONTROL_DIR);
-    let control = match (&options.socket, &options.interface) {
+    let ring = options.command.ring().or(options.interface.as_ref());
+    let control = match (&options.socket, ring) {
         (Some(path), _) => path.clone(),
         (None, Some(name)) => discover::socket_path(base, name),
         // A ring that is added later must not change the ring of a lock.

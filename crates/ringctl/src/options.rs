@@ -220,6 +220,14 @@ impl Command {
         }
     }
 
+    /// Returns the ring that the command names without `-i`.
+    pub(super) const fn ring(&self) -> Option<&NodeName> {
+        match self {
+            Self::System(command) => command.ring(),
+            _ => None,
+        }
+    }
+
     /// Whether the command line must choose the ring, even if the machine has only one ring.
     pub(super) const fn must_name_ring(&self) -> bool {
         matches!(

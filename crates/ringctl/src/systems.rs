@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use ring_control::Right;
 use ring_control::jitterbug::SYSTEM as JITTERBUG;
+use ring_control::{NodeName, Right};
 
 use super::Error;
 use super::ftn::{self, TokenOptions};
-use super::lab2::{self, RingCommand};
+use super::lab2::{self, DoctorOptions, RingCommand};
 use super::nodes::has_waitable_state;
 
 /// A command that is specific to one system.
@@ -18,6 +18,8 @@ pub(crate) enum SystemCommand {
     /// A command for a node of a ring.
     #[command(flatten)]
     Ring(RingCommand),
+    /// Find the problems of a ring and of this machine.
+    Doctor(DoctorOptions),
     /// Hold tokens of the token service; get and set their data.
     Token(TokenOptions),
     /// Run the granter process, which a keeper starts.
@@ -36,6 +38,7 @@ impl SystemCommand {
     ) -> anyhow::Result<u8> {
         match self {
             Self::Ring(command) => lab2::execute(command, &socket?, quiet, output),
+            Self::Doctor(options) => lab2::examine(socket, options, quiet, output),
             Self::Token(token) => ftn::execute(token, output),
             Self::GrantToken => {
                 ftn::run_granter()?;
@@ -50,7 +53,15 @@ impl SystemCommand {
     pub(super) const fn right(&self) -> Right {
         match self {
             Self::Ring(command) => command.right(),
-            Self::Token(_) | Self::GrantToken => Right::Act,
+            Self::Doctor(_) | Self::Token(_) | Self::GrantToken => Right::Act,
+        }
+    }
+
+    /// Returns the ring that the command names without `-i`.
+    pub(super) const fn ring(&self) -> Option<&NodeName> {
+        match self {
+            Self::Doctor(options) => options.ring.as_ref(),
+            Self::Ring(_) | Self::Token(_) | Self::GrantToken => None,
         }
     }
 
@@ -64,16 +75,18 @@ impl SystemCommand {
                 }),
                 system,
             ) => has_waitable_state(system, &target.name()),
-            (Self::Ring(_), None) => true,
+            (Self::Ring(_) | Self::Doctor(_), None) => true,
             (Self::Ring(command), Some(JITTERBUG)) => !command.is_lab2_only(),
-            (Self::Ring(_), Some(_)) | (Self::Token(_) | Self::GrantToken, _) => false,
+            (Self::Ring(_) | Self::Doctor(_), Some(_)) | (Self::Token(_) | Self::GrantToken, _) => {
+                false
+            }
         }
     }
 
     /// Returns a text with the machine's name after each MAC address that the node at `socket` knows.
     pub(super) fn add_names(&self, socket: &Path, text: String) -> String {
         match self {
-            Self::Ring(_) => lab2::add_names(socket, text),
+            Self::Ring(_) | Self::Doctor(_) => lab2::add_names(socket, text),
             Self::Token(_) | Self::GrantToken => text,
         }
     }
@@ -81,7 +94,7 @@ impl SystemCommand {
     pub(super) const fn depends_on_caller(&self) -> bool {
         match self {
             Self::Ring(command) => command.depends_on_caller(),
-            Self::Token(_) | Self::GrantToken => false,
+            Self::Doctor(_) | Self::Token(_) | Self::GrantToken => false,
         }
     }
 }
@@ -114,6 +127,7 @@ mod tests {
             ("lock --name x --shared", &["lab2"]),
             ("unlock --name x", &["lab2"]),
             ("locks", &["lab2"]),
+            ("doctor", &["lab2"]),
             ("lock", &["lab2", "jitterbug"]),
             ("unlock", &["lab2", "jitterbug"]),
             ("yield", &["lab2", "jitterbug"]),
@@ -148,6 +162,7 @@ mod tests {
             ("run true", Right::Act),
             ("lock", Right::Act),
             ("pause", Right::Act),
+            ("doctor", Right::Act),
         ] {
             let given = ["ringctl"].into_iter().chain(words.split(' '));
             let command = Options::try_parse_from(given).expect("it is right").command;

@@ -28,10 +28,48 @@ Prometheus](../how-to/prometheus.md) shows how to collect the metrics.
   board](../board/status.md) list the values of `event`.
 ";
 
+const FINDINGS_HEAD: &str = "\
+# Findings
+
+This page lists the kinds of findings of `ringctl doctor`, for programs that read its JSON and for operators. This
+command writes the page: `RINGD_WRITE_DOCS=1 cargo test -p ringctl --test man`. [Examine a
+ring](../how-to/examine-a-ring.md) shows how to use the command.
+
+`ringctl doctor --json` prints one object with these keys. Times are in nanoseconds.
+
+| key | content |
+|---|---|
+| `findings` | a list of findings, the worst first |
+| `shortest_heartbeat` | `shortest_ns`, `current_ns` and `reason`; `null` if the members measured nothing |
+| `survey` | the measurement, as in [the control protocol](control.md); `null` if there is none |
+
+A finding is an object:
+
+| key | content |
+|---|---|
+| `severity` | `error`, `warning` or `note`. Only errors and warnings change the exit code |
+| `kind` | the kind, from the table below |
+| `text` | the problem |
+| `evidence` | the observation; `null` if the text contains it |
+| `remedy` | the remedy; `null` if the text contains it |
+
+Names of kinds do not change. New versions may add kinds. The table shows the usual severity of a kind.
+";
+
 #[test]
 fn the_reference_lists_all_metrics() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/metrics.md");
-    let page = METRICS_HEAD.to_owned() + &ringctl::metric_tables();
+    check_generated("metrics.md", METRICS_HEAD, &ringctl::metric_tables());
+}
+
+#[test]
+fn the_reference_lists_all_findings() {
+    check_generated("findings.md", FINDINGS_HEAD, &ringctl::finding_table());
+}
+
+/// Compares a page of the reference with the file. If `RINGD_WRITE_DOCS` is set, writes the file instead.
+fn check_generated(name: &str, head: &str, tables: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let (file, page) = (folder.join(name), head.to_owned() + tables);
     if env::var_os("RINGD_WRITE_DOCS").is_some() {
         fs::write(&file, &page).expect("a page can be written");
     }

@@ -177,6 +177,29 @@ pub(crate) const PAUSE: &str = concat!(
     "  ringctl pause --drain --wait && apt upgrade  let a running job end first"
 );
 
+pub(crate) const DOCTOR: &str = concat!(
+    "\
+The members measure each other for some seconds: lost frames, round trips, long \
+frames and broadcasts. The command also reads the status of the daemon. On this \
+machine, it checks the interface, the bridge and the filters. Each finding has its \
+evidence and a remedy. Without a running daemon, ringctl checks only this machine.
+
+The shortest heartbeat is the shortest value of ringd --heartbeat with which this \
+ring has no false alarm. It follows from the worst times of the measurement.
+
+A measurement needs the right to act, and the rules of nftables need root.
+
+",
+    "Exit codes:\n",
+    "  0  no finding, or only notes\n",
+    "  1  at least one error or warning, for example because no ringd runs\n",
+    "  4  several ringd run here: name one RING\n",
+    "\nExamples:\n",
+    "  sudo ringctl doctor                 examine the only ring of this machine\n",
+    "  sudo ringctl doctor eth0            examine the ring of eth0\n",
+    "  ringctl doctor --json | jq -r '.findings[].kind'"
+);
+
 pub(crate) const WAIT: &str = concat!(
     "Exit codes:\n",
     "  0  the node is in that state, or has a quorum\n",

@@ -2,6 +2,7 @@
 
 mod completion;
 mod data;
+mod doctor;
 pub(super) mod help;
 mod lock;
 mod locks;
@@ -22,6 +23,7 @@ use ring_control::lab2::RingRequest;
 
 use super::Error;
 pub(super) use completion::lock_candidates;
+pub(super) use doctor::{DoctorOptions, examine, finding_table};
 pub(super) use named_lock::parse_lock_name;
 pub(super) use names::add_names;
 pub(super) use options::RingCommand;

@@ -6,6 +6,7 @@ use std::path::Path;
 use ring_control::lab2::{RingRequest, SurveyReport};
 use ring_control::{Health, RawJson, Reply, Request};
 
+use super::super::render::members::name_surveyed;
 use super::super::render::{survey, write_json};
 use super::super::status::{CRITICAL, Format};
 use super::super::{Error, client};
@@ -39,12 +40,7 @@ fn fetch(socket: &Path) -> Result<SurveyReport, Error> {
             .map_err(|error| Error::Unexpected(error.to_string()))?,
         other => return Err(explain_unknown(Error::from_unexpected_reply(other))),
     };
-    for surveyed in &mut report.members {
-        let mut members = status.members.iter();
-        if let Some(member) = members.find(|member| member.mac == surveyed.mac) {
-            surveyed.name.clone_from(&member.name);
-        }
-    }
+    name_surveyed(&mut report, &status);
     Ok(report)
 }
 

@@ -16,7 +16,11 @@ use ftn::ServerView;
 pub(crate) use ftn::{role as server_role, size as format_size, state as server_state};
 use jitterbug::NodeView;
 use lab2::RingView;
-pub(crate) use lab2::{locks, mac_with_name, members, quorum_obstacle, quorum_text, survey};
+#[cfg(test)]
+pub(crate) use lab2::{example_status, survey_fixtures};
+pub(crate) use lab2::{
+    locks, mac_with_name, matrix, members, quorum_obstacle, quorum_text, survey,
+};
 pub(crate) use text::{new_table, short_duration, write_json};
 pub(crate) use view::{Obstacle, View};
 

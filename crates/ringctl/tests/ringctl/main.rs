@@ -25,6 +25,7 @@ macro_rules! tests {
     };
 }
 
+mod examining;
 mod fake;
 mod guarding;
 mod leases;
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
         thread::available_parallelism().map_or(1, usize::from) * TESTS_PER_CPU
     });
     let parts = [
+        examining::tests(),
         guarding::tests(),
         leases::tests(),
         leaving::tests(),

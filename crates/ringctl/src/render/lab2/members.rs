@@ -1,7 +1,7 @@
 //! Names of members, from the files of this machine or from the members' announcements.
 
 use ring_control::escape_control_characters;
-use ring_control::lab2::{MemberStatus, Status};
+use ring_control::lab2::{MemberStatus, Status, SurveyReport};
 use ring_text::{Names, name_macs, parse_mac};
 
 /// Replaces the announced host names of members that have a name in the files of this machine.
@@ -18,6 +18,16 @@ pub(crate) fn add_names(status: &mut Status) {
     status.owner_name = status.owner.as_deref().and_then(name_of);
     for run in &mut status.runs {
         run.runner_name = name_of(&run.runner);
+    }
+}
+
+/// Gives the members of a survey the names that the status has for them.
+pub(crate) fn name_surveyed(report: &mut SurveyReport, status: &Status) {
+    for surveyed in &mut report.members {
+        let mut members = status.members.iter();
+        if let Some(member) = members.find(|member| member.mac == surveyed.mac) {
+            surveyed.name.clone_from(&member.name);
+        }
     }
 }
 

@@ -1,0 +1,271 @@
+//! The shortest heartbeat that the segment carries without a false alarm.
+//!
+//! Two conditions hold for each heartbeat H. The worst values are those of the measurement.
+//!
+//! 1. A waiter must hear the next heartbeat of a living owner before WAITER_TIMEOUT. The heartbeat may come too late by
+//!    the owner's worst lateness and by the worst round trip. A measurement of some seconds misses the rare worst case,
+//!    so this delay D counts twice. If no frame was lost, one heartbeat in succession may still be lost; otherwise two:
+//!    `(1 + lost) × H + 2 × D ≤ WAITER_TIMEOUT`.
+//! 2. The answer to an offer of the token must arrive before the offer expires:
+//!    `worst round trip ≤ (TAKE_ATTEMPTS + ½) × TAKE_TIMEOUT`.
+//!
+//! WAITER_TIMEOUT and TAKE_TIMEOUT are proportional to H, as in the present options of the ring.
+
+use std::time::Duration;
+
+use ring_control::lab2::{ConstantsStatus, SurveyReport};
+use ring_proto::lab2::HEARTBEAT_MIN;
+use ring_text::format_duration;
+use serde::Serialize;
+
+use super::finding::Finding;
+use super::kinds::HEARTBEAT_SHORT;
+
+/// Lost heartbeats in succession that must cause no alarm, if no frame and if some frames were lost.
+const LOST_BEATS: [u64; 2] = [1, 2];
+/// Factor of the measured delay.
+const DELAY_MARGIN: u64 = 2;
+
+/// The shortest heartbeat, and the reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct ShortestHeartbeat {
+    shortest_ns: u64,
+    current_ns: u64,
+    reason: String,
+}
+
+/// The largest of several values, with the text about it.
+struct Worst {
+    ns: u64,
+    text: String,
+}
+
+impl ShortestHeartbeat {
+    /// Returns the shortest heartbeat. Returns `None` if the members measured no round trip, or if the options allow no
+    /// lost heartbeat.
+    pub(super) fn of(constants: &ConstantsStatus, report: &SurveyReport) -> Option<Self> {
+        let trip = worst_round_trip(report)?;
+        let late = worst_lateness(report);
+        let [no_loss, loss] = LOST_BEATS;
+        let has_loss = has_loss(report);
+        let lost = if has_loss { loss } else { no_loss };
+        let current = constants.heartbeat_ns.max(1);
+        let intervals = constants.waiter_timeout_ns / current;
+        let slack = intervals.checked_sub(1 + lost).filter(|&slack| slack > 0)?;
+        let delay = trip.ns + late.as_ref().map_or(0, |late| late.ns);
+        let for_waiters = (DELAY_MARGIN * delay).div_ceil(slack);
+        // (TAKE_ATTEMPTS + ½) × TAKE_TIMEOUT in units of half a TAKE_TIMEOUT.
+        let half_timeouts = u64::from(2 * constants.take_attempts + 1);
+        let timeouts_per_beat = current.div_ceil(constants.take_timeout_ns.max(1));
+        let for_offers = (2 * trip.ns * timeouts_per_beat).div_ceil(half_timeouts);
+        let floor = u64::try_from(HEARTBEAT_MIN.as_nanos()).unwrap_or(u64::MAX);
+        let (ns, reason) = if for_waiters.max(for_offers) <= floor {
+            (
+                floor,
+                "an owner cannot announce itself more often".to_owned(),
+            )
+        } else if for_offers > for_waiters {
+            let text = format!("{}, and an offer of the token expires before", trip.text);
+            (for_offers, text)
+        } else {
+            let worst = late.filter(|late| late.ns > trip.ns).unwrap_or(trip);
+            let remark = if has_loss {
+                ", and frames were lost"
+            } else {
+                ""
+            };
+            (for_waiters, worst.text + remark)
+        };
+        Some(Self {
+            shortest_ns: round_up(ns),
+            current_ns: constants.heartbeat_ns,
+            reason,
+        })
+    }
+
+    /// Returns the line of the page.
+    pub(super) fn line(&self) -> String {
+        format!(
+            "Shortest --heartbeat: {}, because {}. The ring has {}.",
+            format_ns(self.shortest_ns),
+            self.reason,
+            format_ns(self.current_ns)
+        )
+    }
+
+    /// Returns the finding if the heartbeat of the ring is too short.
+    pub(super) fn finding(&self) -> Option<Finding> {
+        let (shortest, current) = (format_ns(self.shortest_ns), format_ns(self.current_ns));
+        (self.current_ns < self.shortest_ns).then(|| {
+            Finding::new(
+                &HEARTBEAT_SHORT,
+                format!("the heartbeat of {current} is too short for this segment"),
+            )
+            .with_evidence(self.reason.clone())
+            .with_remedy(format!(
+                "find the cause of the delay, or start all members with --heartbeat {}",
+                shortest.replace(' ', "")
+            ))
+        })
+    }
+
+    pub(super) fn map_texts(self, edit: impl Fn(&str) -> String) -> Self {
+        Self {
+            reason: edit(&self.reason),
+            ..self
+        }
+    }
+}
+
+fn worst_round_trip(report: &SurveyReport) -> Option<Worst> {
+    let trips = report.pairs.iter().filter_map(|pair| {
+        let trip = pair.sender.as_ref()?.round_trip?;
+        Some((trip.max_ns, pair))
+    });
+    let (ns, pair) = trips.max_by_key(|(ns, _)| *ns)?;
+    let (from, to) = (&pair.from, &pair.to);
+    let text = format!("an answer of {to} to {from} took {}", format_ns(ns));
+    Some(Worst { ns, text })
+}
+
+/// Returns the worst lateness of all members. A member reports the worst lateness since the start of its daemon, and
+/// the worst lateness of its probes.
+fn worst_lateness(report: &SurveyReport) -> Option<Worst> {
+    let late = report.members.iter().filter_map(|member| {
+        let since_start = member.report.as_ref().map_or(0, |it| it.lateness_ns);
+        let measured = member.measured.as_ref().map_or(0, |it| it.lateness_ns);
+        let ns = since_start.max(measured);
+        (ns > 0).then_some((ns, ns > measured, &member.mac))
+    });
+    let (ns, is_old, mac) = late.max_by_key(|(ns, ..)| *ns)?;
+    let when = if is_old { " since its start" } else { "" };
+    let text = format!("{mac} woke up {} late{when}", format_ns(ns));
+    Some(Worst { ns, text })
+}
+
+fn has_loss(report: &SurveyReport) -> bool {
+    report.pairs.iter().any(|pair| {
+        let (Some(sender), Some(receiver)) = (&pair.sender, &pair.receiver) else {
+            return false;
+        };
+        receiver.arrived < sender.sent || receiver.broadcasts_arrived < sender.broadcasts_sent
+    })
+}
+
+/// Rounds a time up to two digits of a unit.
+fn round_up(ns: u64) -> u64 {
+    let mut step = 1_000_000;
+    while step * 100 < ns {
+        step *= 10;
+    }
+    ns.next_multiple_of(step)
+}
+
+fn format_ns(ns: u64) -> String {
+    format_duration(Duration::from_nanos(ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kinds::HEARTBEAT_SHORT;
+    use super::{ShortestHeartbeat, SurveyReport};
+    use crate::render::example_status;
+    use crate::render::survey_fixtures::{pair, report};
+
+    fn shortest(report: &SurveyReport) -> ShortestHeartbeat {
+        let constants = example_status().constants;
+        ShortestHeartbeat::of(&constants, report).expect("the members measured")
+    }
+
+    fn trip(report: &mut SurveyReport, max_ns: u64) {
+        let sender = pair(report, 2, 3).sender.as_mut().expect("it reported");
+        sender.round_trip.as_mut().expect("it measured").max_ns = max_ns;
+    }
+
+    fn late(report: &mut SurveyReport, member: usize, ns: u64) {
+        let report = report.members[member].report.as_mut();
+        report.expect("it answered").lateness_ns = ns;
+    }
+
+    #[test]
+    fn the_worst_delay_determines_the_heartbeat_and_the_reason() {
+        let mut report = report(3);
+        let found = shortest(&report);
+        assert_eq!(
+            found.shortest_ns, 3_000_000,
+            "3.5 twentieths of it are 0.5 ms"
+        );
+        assert!(
+            found.reason.contains("an offer of the token expires"),
+            "{}",
+            found.reason
+        );
+        late(&mut report, 2, 41_000_000);
+        let found = shortest(&report);
+        assert_eq!(found.shortest_ns, 42_000_000);
+        assert_eq!(
+            found.line(),
+            "Shortest --heartbeat: 42 ms, because 02:00:00:00:00:03 woke up 41 ms late since its start. The ring has \
+             100 ms."
+        );
+        assert_eq!(found.finding(), None);
+        pair(&mut report, 1, 2)
+            .receiver
+            .as_mut()
+            .expect("it reported")
+            .arrived -= 1;
+        let found = shortest(&report);
+        assert_eq!(found.shortest_ns, 83_000_000, "two heartbeats may be lost");
+        assert!(
+            found.reason.ends_with(", and frames were lost"),
+            "{}",
+            found.reason
+        );
+        late(&mut report, 2, 51_000_000);
+        let found = shortest(&report);
+        assert_eq!(found.shortest_ns, 110_000_000);
+        let finding = found.finding().expect("100 ms are too short");
+        assert!(
+            finding.is(&HEARTBEAT_SHORT) && finding.page().contains("--heartbeat 110ms"),
+            "{}",
+            finding.page()
+        );
+    }
+
+    #[test]
+    fn a_slow_answer_needs_a_longer_timeout_of_an_offer() {
+        let mut report = report(3);
+        trip(&mut report, 7_000_000);
+        let found = shortest(&report);
+        assert_eq!(
+            found.shortest_ns, 40_000_000,
+            "3.5 twentieths of it are 7 ms"
+        );
+        assert!(
+            found
+                .reason
+                .contains("02:00:00:00:00:03 to 02:00:00:00:00:02 took 7 ms"),
+            "{}",
+            found.reason
+        );
+    }
+
+    #[test]
+    fn without_delays_the_protocol_gives_the_minimum() {
+        let mut report = report(2);
+        for pair in &mut report.pairs {
+            let sender = pair.sender.as_mut().expect("it reported");
+            sender.round_trip.as_mut().expect("it measured").max_ns = 50_000;
+        }
+        for member in &mut report.members {
+            member.report.as_mut().expect("it answered").lateness_ns = 0;
+            member.measured.as_mut().expect("it measured").lateness_ns = 0;
+        }
+        assert_eq!(shortest(&report).shortest_ns, 1_000_000);
+        report.pairs.clear();
+        assert_eq!(
+            ShortestHeartbeat::of(&example_status().constants, &report),
+            None
+        );
+    }
+}

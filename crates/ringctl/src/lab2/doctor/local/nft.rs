@@ -1,0 +1,325 @@
+//! The rules of nftables that drop frames of the ring, from the output of `nft -j list ruleset`.
+//!
+//! Only two families see frames of an EtherType other than IP and ARP: `netdev` and, on a bridge, `bridge`. A rule
+//! matches all frames of the ring, none of them, or some of them. If a condition cannot be evaluated here, it matches
+//! some of them.
+
+use serde_json::Value;
+
+use super::RingFrames;
+
+/// Maximum number of jumps in succession, as in the kernel.
+const JUMPS_MAX: u32 = 16;
+
+/// The part of the ring's frames that a condition matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    No,
+    Some,
+    All,
+}
+
+/// A rule or a policy that drops frames of the ring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FrameDrop {
+    /// Family, table and name of the chain at the hook.
+    pub hooked_chain: String,
+    pub hook: String,
+    /// Family, table and name of the chain that contains the rule.
+    pub chain: String,
+    /// Number of the rule; `None` for the policy of the chain.
+    pub handle: Option<u64>,
+    /// Comment of the rule.
+    pub comment: Option<String>,
+    /// Number of frames that the rule has dropped, if the rule counts them.
+    pub frames: Option<u64>,
+    /// Whether all frames of the ring are dropped.
+    pub drops_all: bool,
+}
+
+/// The way of the evaluation after a rule or a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Evaluate the next rule for all frames, or for the rest.
+    Continue(Part),
+    /// Leave the chain.
+    Leave,
+    /// No frame is left to evaluate.
+    Stop,
+}
+
+/// The rules, and the frames for which they are evaluated.
+pub(super) struct Evaluation<'a> {
+    objects: Vec<&'a Value>,
+    frames: RingFrames<'a>,
+    /// The ports of the interface if it is a bridge.
+    ports: &'a [String],
+    drops: Vec<FrameDrop>,
+}
+
+impl<'a> Evaluation<'a> {
+    /// Returns all rules and policies that drop frames. The JSON of an older `nft` does not contain the devices of a
+    /// chain. For such a chain, `has_device` returns whether it has a device.
+    pub(super) fn find_drops(
+        ruleset: &'a Value,
+        frames: RingFrames<'a>,
+        ports: &'a [String],
+        has_device: impl Fn(&str, &str) -> bool,
+    ) -> Vec<FrameDrop> {
+        let objects = ruleset["nftables"]
+            .as_array()
+            .map_or_else(Vec::new, |list| list.iter().collect());
+        let mut this = Self {
+            objects,
+            frames,
+            ports,
+            drops: Vec::new(),
+        };
+        let chains: Vec<&Value> = this.objects.iter().map(|object| &object["chain"]).collect();
+        for chain in chains {
+            if this.is_hooked(chain, &has_device) {
+                this.evaluate_hooked(chain);
+            }
+        }
+        this.drops
+    }
+
+    /// Whether frames of the ring pass the hook of a chain.
+    fn is_hooked(&self, chain: &Value, has_device: impl Fn(&str, &str) -> bool) -> bool {
+        let hook = chain["hook"].as_str().unwrap_or_default();
+        match chain["family"].as_str() {
+            Some("netdev") => match &chain["dev"] {
+                Value::String(device) => self.is_own(device),
+                Value::Array(devices) => devices
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .any(|it| self.is_own(it)),
+                _ => {
+                    let place = place(chain, "name");
+                    let mut own = self
+                        .ports
+                        .iter()
+                        .map(String::as_str)
+                        .chain([self.frames.interface]);
+                    own.any(|device| has_device(&place, device))
+                }
+            },
+            Some("bridge") => !self.ports.is_empty() && !hook.is_empty(),
+            _ => false,
+        }
+    }
+
+    fn is_own(&self, device: &str) -> bool {
+        device == self.frames.interface || self.ports.iter().any(|port| port == device)
+    }
+
+    fn evaluate_hooked(&mut self, chain: &Value) {
+        let hooked = Hooked {
+            place: place(chain, "name"),
+            hook: chain["hook"].as_str().unwrap_or_default().to_owned(),
+        };
+        let next = self.evaluate(&hooked, &hooked.place, Part::All, 0);
+        if let (Next::Continue(part), "drop") = (next, chain["policy"].as_str().unwrap_or_default())
+        {
+            self.drops.push(FrameDrop {
+                chain: hooked.place.clone(),
+                hooked_chain: hooked.place,
+                hook: hooked.hook,
+                handle: None,
+                comment: None,
+                frames: None,
+                drops_all: part == Part::All,
+            });
+        }
+    }
+
+    /// Evaluates the rules of a chain for a part of the frames.
+    fn evaluate(&mut self, hooked: &Hooked, chain: &str, part: Part, jumps: u32) -> Next {
+        let mut left = part;
+        let rules: Vec<&Value> = self.objects.iter().map(|object| &object["rule"]).collect();
+        for rule in rules
+            .into_iter()
+            .filter(|rule| place(rule, "chain") == chain)
+        {
+            match self.apply(hooked, rule, left, jumps) {
+                Next::Continue(part) => left = part,
+                Next::Leave => break,
+                Next::Stop => return Next::Stop,
+            }
+        }
+        Next::Continue(left)
+    }
+
+    fn apply(&mut self, hooked: &Hooked, rule: &Value, left: Part, jumps: u32) -> Next {
+        let statements = rule["expr"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut matched = left;
+        let mut frames = None;
+        for (name, value) in statements
+            .iter()
+            .filter_map(|it| it.as_object()?.iter().next())
+        {
+            match name.as_str() {
+                "match" => matched = matched.and(self.part(value)),
+                "counter" => frames = value["packets"].as_u64(),
+                "limit" | "quota" | "xt" | "vmap" | "fib" | "connlimit" => {
+                    matched = matched.and(Part::Some);
+                }
+                "drop" | "reject" | "fwd" | "queue" => {
+                    if matched != Part::No {
+                        self.drops.push(FrameDrop {
+                            hooked_chain: hooked.place.clone(),
+                            hook: hooked.hook.clone(),
+                            chain: place(rule, "chain"),
+                            handle: rule["handle"].as_u64(),
+                            comment: rule["comment"].as_str().map(str::to_owned),
+                            frames,
+                            drops_all: matched == Part::All,
+                        });
+                    }
+                    return matched.rest(left);
+                }
+                "accept" => return matched.rest(left),
+                "return" if matched == Part::All => return Next::Leave,
+                "return" => return Next::Continue(left),
+                "jump" | "goto" if matched != Part::No && jumps < JUMPS_MAX => {
+                    let target = value["target"].as_str().unwrap_or_default();
+                    let table = rule["table"].as_str().unwrap_or_default();
+                    let family = rule["family"].as_str().unwrap_or_default();
+                    let target = format!("{family} {table} {target}");
+                    return match self.evaluate(hooked, &target, matched, jumps + 1) {
+                        Next::Stop => matched.rest(left),
+                        _ if name == "goto" && matched == Part::All => Next::Leave,
+                        Next::Continue(part) if part != matched => Next::Continue(left.and(part)),
+                        Next::Continue(_) | Next::Leave => Next::Continue(left),
+                    };
+                }
+                _ => {}
+            }
+        }
+        Next::Continue(left)
+    }
+
+    /// Returns the part of the frames that a condition matches.
+    fn part(&self, condition: &Value) -> Part {
+        let is_equal = |found: Part| match condition["op"].as_str() {
+            Some("==" | "in") => found,
+            Some("!=") => found.not(),
+            _ => Part::Some,
+        };
+        let right = &condition["right"];
+        let left = &condition["left"];
+        if let Some(key) = left["meta"]["key"].as_str() {
+            return match key {
+                "protocol" => is_equal(self.ethertype_part(right)),
+                "iif" | "iifname" | "oif" | "oifname" | "ibrname" | "obrname" => {
+                    is_equal(self.device_part(right))
+                }
+                "l4proto" | "nfproto" => Part::No,
+                _ => Part::Some,
+            };
+        }
+        let payload = &left["payload"];
+        let is_ethertype =
+            payload["base"] == "ll" && payload["offset"] == 96 && payload["len"] == 16;
+        match payload["protocol"].as_str() {
+            Some("ether") if payload["field"] == "type" => is_equal(self.ethertype_part(right)),
+            Some("ether" | "vlan") => Part::Some,
+            // The header of another protocol implies a match of its EtherType.
+            Some(_) => Part::No,
+            None if is_ethertype => is_equal(self.ethertype_part(right)),
+            None => Part::Some,
+        }
+    }
+
+    fn ethertype_part(&self, right: &Value) -> Part {
+        let own = u64::from(self.frames.ethertype);
+        any_part(right, &|value| match value {
+            Value::Number(number) => Part::of(number.as_u64() == Some(own)),
+            Value::String(text) if text.starts_with('@') => Part::Some,
+            // A ring uses no EtherType that has a name.
+            Value::String(text) => Part::of(text.parse() == Ok(own)),
+            _ => Part::Some,
+        })
+    }
+
+    /// Returns the part of frames that pass a device. Frames of a bridge may pass any of its ports.
+    fn device_part(&self, right: &Value) -> Part {
+        any_part(right, &|value| {
+            let Some(pattern) = value.as_str().filter(|text| !text.starts_with('@')) else {
+                return Part::Some;
+            };
+            let is_match = |name: &str| match pattern.strip_suffix('*') {
+                Some(start) => name.starts_with(start),
+                None => name == pattern,
+            };
+            if is_match(self.frames.interface) {
+                Part::All
+            } else if self.ports.iter().any(|port| is_match(port)) {
+                Part::Some
+            } else {
+                Part::No
+            }
+        })
+    }
+}
+
+struct Hooked {
+    place: String,
+    hook: String,
+}
+
+impl Part {
+    const fn of(is_match: bool) -> Self {
+        if is_match { Self::All } else { Self::No }
+    }
+
+    const fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::No, _) | (_, Self::No) => Self::No,
+            (Self::All, Self::All) => Self::All,
+            _ => Self::Some,
+        }
+    }
+
+    const fn not(self) -> Self {
+        match self {
+            Self::No => Self::All,
+            Self::Some => Self::Some,
+            Self::All => Self::No,
+        }
+    }
+
+    /// Returns the way on after a final statement for this part of the frames that were `left`.
+    const fn rest(self, left: Self) -> Next {
+        match self {
+            Self::No => Next::Continue(left),
+            Self::Some => Next::Continue(Self::Some),
+            Self::All => Next::Stop,
+        }
+    }
+}
+
+/// Returns the part that any element of a set matches.
+fn any_part(right: &Value, part: &dyn Fn(&Value) -> Part) -> Part {
+    let Some(elements) = right["set"].as_array() else {
+        return part(right);
+    };
+    let parts: Vec<Part> = elements.iter().map(part).collect();
+    if parts.contains(&Part::All) {
+        Part::All
+    } else if parts.iter().all(|&part| part == Part::No) {
+        Part::No
+    } else {
+        Part::Some
+    }
+}
+
+/// Returns family, table and chain of an object. `key` contains the name of the chain.
+fn place(object: &Value, key: &str) -> String {
+    let text = |key: &str| object[key].as_str().unwrap_or_default();
+    format!("{} {} {}", text("family"), text("table"), text(key))
+}
+
+#[cfg(test)]
+#[path = "nft_tests.rs"]
+mod tests;
