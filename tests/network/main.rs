@@ -7,6 +7,7 @@
 mod chaos;
 mod conformance;
 mod daemon;
+mod doctor;
 mod faulty_machines;
 mod fencing;
 mod ftn;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         wireshark::tests(),
         peer::tests(),
         daemon::tests(),
+        doctor::tests(),
         service::tests(),
         survey::tests(),
         hooks::tests(),
