@@ -43,7 +43,7 @@ impl Lab2 {
         let is_round_begun = tenure.has_next_progress()
             || tenure.is_round_interrupted()
             || !matches!(tenure.objections(&self.context), ObjectionPeriod::Over);
-        if hold == tenure.idle_hold() || is_round_begun {
+        if tenure.has_idle_hold(hold) || is_round_begun {
             return;
         }
         let until = self.context.now() + hold;

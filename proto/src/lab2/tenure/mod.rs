@@ -21,7 +21,7 @@ pub(crate) use local_work::LocalWork;
 pub(crate) use role::Role;
 
 use super::machine::Context;
-use crate::time::Instant;
+use crate::time::{Instant, nanos};
 use ack::Ack;
 use handover::{FailedOffers, FailureStreak, UnsentOffer};
 
@@ -41,8 +41,8 @@ pub(crate) struct Tenure {
     /// work extended this time, an OWNER that hears no WANT_TOKEN would keep the token while its programs work again
     /// and again.
     hold_until: Instant,
-    /// The IDLE_HOLD that determined `hold_until`.
-    idle_hold: Duration,
+    /// The IDLE_HOLD that determined `hold_until`, in nanoseconds.
+    idle_hold: u64,
     /// Whether a program may have worked with the token, on this node or on an earlier holder.
     is_used: bool,
     /// The progress of the token in the next offer. The progress is `None` if it is undecided.
@@ -72,7 +72,7 @@ impl Tenure {
             ack: Ack::Settled,
             unacknowledged: None,
             hold_until: Instant::from_nanos(0),
-            idle_hold: Duration::ZERO,
+            idle_hold: 0,
             is_used: false,
             next_progress: None,
             unsent_offer: None,
@@ -106,7 +106,7 @@ impl Tenure {
     pub(crate) fn begin(self, context: &Context, idle_hold: Duration, wanted: bool) -> Self {
         Self {
             hold_until: context.now() + idle_hold,
-            idle_hold,
+            idle_hold: nanos(idle_hold),
             is_used: self.is_used || wanted,
             ..self
         }
@@ -155,14 +155,14 @@ impl Tenure {
         self.hold_until
     }
 
-    /// Returns the IDLE_HOLD that determined the time until which this node keeps the token.
-    pub(crate) const fn idle_hold(&self) -> Duration {
-        self.idle_hold
+    /// Whether this IDLE_HOLD determined the time until which this node keeps the token.
+    pub(crate) fn has_idle_hold(&self, idle_hold: Duration) -> bool {
+        self.idle_hold == nanos(idle_hold)
     }
 
     /// Begins an IDLE_HOLD that lasts until this time.
     pub(crate) fn restart_hold(&mut self, idle_hold: Duration, until: Instant) {
-        (self.idle_hold, self.hold_until) = (idle_hold, until);
+        (self.idle_hold, self.hold_until) = (nanos(idle_hold), until);
     }
 
     /// Sets the time until which this node keeps the token.

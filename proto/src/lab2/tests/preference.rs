@@ -209,7 +209,7 @@ fn the_idle_token_rests_with_the_highest_preference_and_returns_to_it() {
     }
     let owners = |network: &Network| -> Vec<MacAddr> {
         let owners = network.live().filter(|it| it.state() == State::Owner);
-        owners.filter_map(|it| it.owner()).collect()
+        owners.filter_map(Lab2::owner).collect()
     };
     let rests_at = |number: u8| move |network: &Network| owners(network) == [mac(number)];
     network.run_until(WAITER_TIMEOUT * 10, rests_at(3));
