@@ -142,9 +142,10 @@ impl Lab2 {
         } else {
             self.round_pause()
         };
+        let hold = self.idle_hold();
         if let Some(tenure) = self.role.tenure_mut() {
             // Without a new hold, each piece of work here would start another round at once.
-            tenure.set_hold_until(self.context.now() + pause);
+            tenure.restart_hold(hold, self.context.now() + pause);
         }
         self.timer_in(Timer::Handover, pause);
     }
@@ -211,7 +212,12 @@ impl Lab2 {
     fn on_offer_not_sent(&mut self, offer: Offer) {
         let last = self.resume_after(offer.to());
         // No TAKE_TOKEN has left, so no other node can hold this chain, and the token need not be minted again.
-        if self.give_member_up(&offer, last, None) {
+        if !self.give_member_up(&offer, last, None) {
+            return;
+        }
+        if self.rests_after_failure(offer.to()) {
+            self.keep_token(false);
+        } else {
             self.offer_to_next(last, false);
         }
     }
@@ -240,7 +246,11 @@ impl Lab2 {
         self.broadcast(Content::TokenWasHereRecently(offer.token(), self.me()));
         self.diagnostics.note_failed_offer(&self.members, offer);
         if self.give_member_up(&offer, last, Some(minted)) {
-            self.offer_to_next(last, true);
+            if self.rests_after_failure(offer.to()) {
+                self.keep_token(true);
+            } else {
+                self.offer_to_next(last, true);
+            }
         } else {
             // If the previous holder still waits, it must hear from this node before work begins here.
             self.acknowledge();
@@ -300,7 +310,7 @@ impl Lab2 {
         })
     }
 
-    fn is_in_doubt(&self) -> bool {
+    pub(super) fn is_in_doubt(&self) -> bool {
         // A node that shuts down gives the token up anyway, after at most one round.
         let (now, waiter_timeout) = (self.context.now(), self.context.waiter_timeout());
         let tenure = self.role.tenure();

@@ -140,6 +140,13 @@ impl Outbox {
         self.waiting.retain(|outgoing| !is_one(outgoing.content));
     }
 
+    /// Whether a TAKE_TOKEN waits, or its outcome is unknown.
+    pub(crate) fn has_offer(&self) -> bool {
+        let in_flight = self.in_flight.iter().map(|(_, outgoing)| outgoing);
+        let mut all = self.waiting.iter().chain(in_flight);
+        all.any(|outgoing| matches!(outgoing.content, Content::TakeToken(_)))
+    }
+
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();
     }

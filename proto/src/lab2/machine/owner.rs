@@ -108,6 +108,10 @@ impl Lab2 {
     fn heartbeat_close_to(&self, then: Instant) -> Option<Instant> {
         let constants = self.context.constants();
         let at = self.out.due(Timer::Heartbeat)?;
+        // The answers to the heartbeat show whether a preferred member is present, so the heartbeat comes first.
+        if self.is_preference_exceeded() {
+            return None;
+        }
         // While a heartbeat is being sent, its timer is already set for the next attempt.
         let is_leaving = at == self.context.now() + constants.take_timeout;
         let apart = at.since(then).max(then.since(at));

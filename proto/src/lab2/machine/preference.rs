@@ -14,11 +14,29 @@ use crate::lab2::{FOREVER, Lab2};
 impl Lab2 {
     /// Returns the member with which the idle token should rest instead of this node.
     pub(super) fn preferred_member(&self) -> Option<MacAddr> {
+        // In most rings no member has a preference.
+        if !self.is_preference_exceeded() {
+            return None;
+        }
         // A member that hears this node has answered a heartbeat within this time. So a dead member gets no offer.
-        let answered = promise_duration(&self.context, self.members.len());
+        let answered = promise_duration(&self.context, self.members.ring_size(&self.context));
         let heard = self.context.now().before(answered);
         self.members
             .preferred_above(&self.context, self.context.preference(), heard)
+    }
+
+    /// Whether a member has a higher preference than this node. The member may be dead.
+    pub(super) fn is_preference_exceeded(&self) -> bool {
+        self.members.has_preference_above(self.context.preference())
+    }
+
+    /// Whether the idle token stays here after `to` did not take it. Otherwise a member with a lower preference would
+    /// get it, and give it back.
+    pub(super) fn rests_after_failure(&self, to: MacAddr) -> bool {
+        self.members.preference_of(to) > self.context.preference()
+            && !self.is_wanted()
+            && !self.must_hand_over()
+            && !self.is_in_doubt()
     }
 
     /// Returns IDLE_HOLD, as the preferences of this node and the other members change it.
@@ -39,11 +57,15 @@ impl Lab2 {
             return;
         };
         let hold = self.idle_hold();
+        if tenure.has_idle_hold(hold) {
+            return;
+        }
         // A round that has begun continues. Then the timer of the handover has another purpose.
-        let is_round_begun = tenure.has_next_progress()
+        let is_round_begun = self.out.outbox.has_offer()
+            || tenure.unsent_offer(&self.context).is_some()
             || tenure.is_round_interrupted()
             || !matches!(tenure.objections(&self.context), ObjectionPeriod::Over);
-        if tenure.has_idle_hold(hold) || is_round_begun {
+        if is_round_begun {
             return;
         }
         let until = self.context.now() + hold;

@@ -4,15 +4,19 @@
 use ring_codec::MacAddr;
 
 use super::Members;
+use super::peer::Peer;
 use crate::lab2::machine::Context;
 use crate::throttle::Throttle;
 use crate::time::Instant;
+
+/// After this number of further failures, the waiting time of a preferred member no longer grows.
+const DOUBLINGS_MAX: u32 = 6;
 
 /// The preference of a member, which is more than 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Preference {
     pub value: u8,
-    /// Limits how often this node offers the token to a preferred member that does not take it.
+    /// The last time at which the member did not take the token.
     pub failures: Throttle,
 }
 
@@ -45,6 +49,14 @@ impl Members {
         }
     }
 
+    /// Whether a member that may own the token has a higher preference than `own`. It may be dead.
+    pub(crate) fn has_preference_above(&self, own: u8) -> bool {
+        let mut preferences = self.table.preferences.iter();
+        preferences.any(|(&mac, preference)| {
+            preference.value > own && self.peer(mac).is_some_and(Peer::may_own)
+        })
+    }
+
     /// Returns the member that should have the idle token instead of a node with the preference `own`. The member is
     /// eligible, was heard at `heard` or later, has not failed to take the token lately, and has the highest
     /// preference. Of several such members, returns the member with the smallest address.
@@ -54,21 +66,22 @@ impl Members {
         own: u8,
         heard: Instant,
     ) -> Option<MacAddr> {
-        if self.table.preferences.is_empty() {
-            return None;
-        }
-        let period = self.sign_of_life_period(context);
         let above = self.table.preferences.iter().rev();
         let above = above.filter(|&(&mac, preference)| {
+            let peer = self.peer(mac).filter(|peer| peer.was_heard_since(heard));
             preference.value > own
                 && !context.is_own(mac)
-                && preference.failures.is_allowed(context.now(), period)
                 && self.is_eligible(context, mac)
-                && self
-                    .peer(mac)
-                    .is_some_and(|peer| peer.was_heard_since(heard))
+                && peer.is_some_and(|peer| self.may_offer_again(context, preference, peer))
         });
         let best = above.max_by_key(|(_, preference)| preference.value);
         best.map(|(&mac, _)| mac)
+    }
+
+    /// Whether this node may again offer the idle token to a preferred member. Each failure doubles the waiting time.
+    fn may_offer_again(&self, context: &Context, preference: &Preference, peer: &Peer) -> bool {
+        let doublings = peer.penalty.failures().saturating_sub(1).min(DOUBLINGS_MAX);
+        let wait = self.sign_of_life_period(context) * (1 << doublings);
+        preference.failures.is_allowed(context.now(), wait)
     }
 }

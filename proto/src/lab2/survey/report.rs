@@ -132,6 +132,8 @@ fn lines(texts: &[String], room: usize) -> String {
         }
         format!("{}{CUT}", &text[..end])
     });
+    // A newline between two empty lines would need room, too.
+    let lines = lines.filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -164,9 +164,4 @@ impl Tenure {
     pub(crate) fn restart_hold(&mut self, idle_hold: Duration, until: Instant) {
         (self.idle_hold, self.hold_until) = (nanos(idle_hold), until);
     }
-
-    /// Sets the time until which this node keeps the token.
-    pub(crate) fn set_hold_until(&mut self, at: Instant) {
-        self.hold_until = at;
-    }
 }

@@ -147,17 +147,41 @@ fn a_preferred_member_that_is_paused_or_was_not_heard_gets_no_offer() {
 }
 
 #[test]
-fn a_preferred_member_that_takes_no_offer_gets_the_next_one_after_a_sign_of_life_period() {
+fn the_token_stays_if_the_preferred_member_does_not_take_it_and_each_failure_doubles_the_wait() {
+    // After n7 in ring order comes n3, after n3 no member.
+    for preferred in [3, 7] {
+        let mut rig = with_preference(Rig::owner_with(endless()), 1);
+        hear_preference(&mut rig, preferred, 9);
+        let receiver = format!("to n{preferred}");
+        let mut waits = Vec::new();
+        for _ in 0..3 {
+            let start = rig.now.monotonic;
+            let offer = offer_within(&mut rig, 500, &[3, 7]);
+            let offer = offer.expect("an offer");
+            assert!(offer.ends_with(&receiver), "{offer}");
+            waits.push(rig.now.monotonic.since(start) / HEARTBEAT.as_millis() as u32);
+            let failed = rig.pass_time(HAND_OVER);
+            let others = offers(&failed).into_iter();
+            assert_eq!(others.filter(|it| !it.ends_with(&receiver)).count(), 0);
+            assert_eq!(rig.state(), State::Owner);
+        }
+        let [first, second, third] = waits[..] else {
+            panic!("three waits")
+        };
+        assert!(first < ms(2), "{waits:?}");
+        assert!(second >= ms(63) && second <= ms(66), "{waits:?}");
+        assert!(third >= ms(127) && third <= ms(130), "{waits:?}");
+    }
+}
+
+#[test]
+fn a_member_that_wants_the_token_gets_it_after_the_preferred_member_did_not_take_it() {
     let mut rig = Rig::owner_with(endless());
-    hear_preference(&mut rig, 3, 9);
-    assert_eq!(
-        offer_within(&mut rig, 2, &[3, 7]).as_deref(),
-        Some("TAKE_TOKEN 12-n3-1 to n3")
-    );
-    rig.pass_time(HAND_OVER);
-    assert_eq!(rig.state(), State::Owner);
-    assert_eq!(offer_within(&mut rig, 50, &[3, 7]), None);
-    assert_ne!(offer_within(&mut rig, 20, &[3, 7]), None);
+    hear_preference(&mut rig, 7, 9);
+    assert_ne!(offer_within(&mut rig, 2, &[3, 7]), None);
+    rig.hear_all(3, Message::WantToken);
+    let failed = rig.pass_time(HAND_OVER);
+    assert_eq!(offers(&failed).last(), Some(&"TAKE_TOKEN 14-n5-1 to n3"));
 }
 
 #[test]
