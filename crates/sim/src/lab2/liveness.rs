@@ -59,6 +59,8 @@ const REMOVED_TIMEOUTS: u32 = 16;
 /// If no member accepts a node's token, the node asks after this time whether it may be the owner again. The unit is
 /// WAITER_TIMEOUT.
 const PROBE_TIMEOUTS: u32 = 4;
+/// With an MTU of this size, frames have room for a preference.
+const PREFERENCE_MTU: usize = 200;
 /// The sign-of-life period, in heartbeat periods.
 const SIGN_OF_LIFE_PERIODS: u32 = 64;
 
@@ -167,8 +169,9 @@ impl<M: Inspect> World<M> {
     fn check_resting_place(&mut self, bounds: &Bounds) {
         let preference = |sim: &Self, at: usize| sim.nodes[at].own.preference;
         let highest = self.live().map(|at| preference(self, at)).max();
-        let Some(highest) = highest.filter(|&highest| highest > 0 && self.live().count() > 1)
-        else {
+        let announced = self.live().all(|at| self.nodes[at].mtu >= PREFERENCE_MTU);
+        let matters = |&highest: &u8| highest > 0 && announced && self.live().count() > 1;
+        let Some(highest) = highest.filter(matters) else {
             return;
         };
         self.begin_phase("the idle token rests with the highest preference");
