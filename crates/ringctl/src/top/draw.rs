@@ -5,16 +5,17 @@ use ratatui::layout::{Constraint, Rect};
 use ratatui::style::Style as TextStyle;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Row as TableRow, Sparkline, Table as TableWidget, Widget};
+use ring_control::Health;
 
 use super::columns::{self, text_width};
 use super::model::Model;
 use super::page::{Bars, Table};
 use super::panes::{Panes, divide};
 use super::style::Style;
-use super::text::{FACT_GAP, bar_text, bar_value, flow, path, rate_text, wrap};
+use super::text::{FACT_GAP, bar_text, bar_value, cut, flow, joined_width, wrap};
 
 /// The beginning of lines that continue a text.
-const INDENT: &str = "  ";
+pub(super) const INDENT: &str = "  ";
 /// Minimum height with a last line about the keys.
 const WITH_KEYS: u16 = 14;
 /// Lines that each pane gets first: the title, the heads of the columns and two rows.
@@ -60,8 +61,9 @@ pub(super) fn draw(model: &Model, layout: &mut Layout, style: Style, buffer: &mu
     };
     canvas.title(model);
     if let Some(text) = model.loss_text() {
-        let style = style.of_health(ring_control::Health::Critical);
-        canvas.paragraph("! ", &text, 3, style);
+        let style = style.of_health(Health::Critical);
+        let lines_max = if layout.is_text { u16::MAX } else { 3 };
+        canvas.paragraph("! ", &text, lines_max, style);
     }
     if layout.shows_help {
         for (key, meaning) in KEYS {
@@ -77,25 +79,11 @@ pub(super) fn draw(model: &Model, layout: &mut Layout, style: Style, buffer: &mu
         }
     };
     canvas.troubles(model, part(3).max(2));
-    canvas.facts(model, part(3).max(2));
+    canvas.facts(model, part(3).max(2), layout.is_text);
     if !layout.is_text && height >= WITH_KEYS {
         canvas.keys();
     }
     canvas.panes(model, layout);
-}
-
-/// Returns a height that is sufficient for all rows.
-pub(super) fn text_height(model: &Model, width: u16) -> u16 {
-    let page = model.page();
-    let loss = model.loss_text();
-    let texts = page.troubles.iter().chain(&loss).chain(model.events());
-    // A line that is divided between words is at least half full, unless a word is longer than half of a line.
-    let lines_of = |text: &String| 2 + 2 * text.chars().count() / usize::from(width.max(1));
-    let texts: usize = texts.map(lines_of).sum();
-    let rows: usize = page.tables.iter().map(|table| table.rows.len() + 2).sum();
-    let facts = page.facts.len() + page.counters.len();
-    // The other lines are the title, the path, the bars and the title of the events.
-    height(texts + rows + facts + 4)
 }
 
 impl Canvas<'_> {
@@ -120,8 +108,12 @@ impl Canvas<'_> {
         let page = model.page();
         let area = self.take(1);
         self.buffer.set_style(area, Style::title());
-        let health = format!(" {} ", page.health.name());
-        let width = text_width(&health);
+        let (health, text) = if model.is_lost() {
+            (Health::Critical, " no answer ".to_owned())
+        } else {
+            (page.health, format!(" {} ", page.health.name()))
+        };
+        let width = text_width(&text);
         let title = self.style.shown(&page.title);
         let left = area.width.saturating_sub(width + 1);
         self.buffer.set_stringn(
@@ -131,10 +123,11 @@ impl Canvas<'_> {
             left.into(),
             TextStyle::new(),
         );
-        if !page.title.is_empty() && area.width > width {
-            let style = self.style.of_health(page.health);
+        let is_known = model.is_lost() || !page.title.is_empty();
+        if is_known && area.width > width {
+            let style = self.style.of_health(health);
             self.buffer
-                .set_stringn(area.right() - width, area.y, health, width.into(), style);
+                .set_stringn(area.right() - width, area.y, text, width.into(), style);
         }
     }
 
@@ -147,10 +140,12 @@ impl Canvas<'_> {
         for (at, line) in lines.iter().take(count).enumerate() {
             let mark = if at == 0 { mark } else { INDENT };
             let is_cut = at + 1 == count && count < lines.len();
-            let end = if is_cut { "..." } else { "" };
-            let room = usize::from(width).saturating_sub(end.len());
-            let line: String = line.chars().take(room.max(1)).collect();
-            self.line(Line::styled(format!("{mark}{line}{end}"), style));
+            let line = if is_cut {
+                cut(line, width)
+            } else {
+                line.clone()
+            };
+            self.line(Line::styled(format!("{mark}{line}"), style));
         }
     }
 
@@ -159,29 +154,32 @@ impl Canvas<'_> {
         let style = self.style.of_health(model.page().health);
         let end = self.free.y.saturating_add(lines_max);
         for (at, trouble) in troubles.iter().enumerate() {
-            let left = end.saturating_sub(self.free.y);
-            if left <= 1 && at + 1 < troubles.len() {
-                let more = troubles.len() - at;
+            let more = troubles.len() - at;
+            // While troubles remain, their number needs a line.
+            let kept = u16::from(more > 1);
+            let left = { end.saturating_sub(self.free.y) }.min(self.free.height);
+            if left <= kept {
                 let text = format!("! and {more} more: ringctl status");
                 return self.line(Line::styled(text, style));
             }
-            self.paragraph("! ", trouble, left, style);
+            self.paragraph("! ", trouble, left - kept, style);
         }
     }
 
     /// Draws facts, rates and the path, as many in a line as fit. Then draws the bars.
-    fn facts(&mut self, model: &Model, lines_max: u16) {
+    fn facts(&mut self, model: &Model, lines_max: u16, wraps: bool) {
         let page = model.page();
-        let mut facts: Vec<(&str, String)> = page.facts.clone();
-        if model.owners().len() > 1 {
-            facts.push(("Owners", path(model.owners())));
-        }
-        let rates = model.rates().latest().iter();
-        facts.extend(rates.map(|(name, rate)| (*name, rate_text(*rate))));
+        let facts = model.facts();
         let lines = flow(&facts, self.free.width);
         let lines_max = usize::from(lines_max);
         let has_bars = !page.counters.is_empty() && lines_max > 2;
         for line in lines.iter().take(lines_max - usize::from(has_bars)) {
+            if let [(name, value)] = line[..]
+                && joined_width(name, value) > self.free.width
+            {
+                self.long_fact(name, value, wraps);
+                continue;
+            }
             let mut spans = Vec::new();
             for (at, (name, value)) in line.iter().enumerate() {
                 let gap = if at == 0 { 0 } else { FACT_GAP.into() };
@@ -194,6 +192,25 @@ impl Canvas<'_> {
         if has_bars {
             self.bars(model);
         }
+    }
+
+    /// Draws a fact that is longer than a line.
+    fn long_fact(&mut self, name: &str, value: &str, wraps: bool) {
+        let name_area = Rect {
+            width: text_width(name).min(self.free.width),
+            height: self.free.height.min(1),
+            ..self.free
+        };
+        let text = format!("{name} {value}");
+        let lines = if wraps {
+            self.indented_lines(&text)
+        } else {
+            vec![cut(&self.style.shown(&text), self.free.width)]
+        };
+        for line in lines {
+            self.line(Line::raw(line));
+        }
+        self.buffer.set_style(name_area, self.style.label());
     }
 
     fn bars(&mut self, model: &Model) {
@@ -250,7 +267,8 @@ impl Canvas<'_> {
         let tables: Vec<&Table> = { model.page().tables.iter() }
             .filter(|table| !table.rows.is_empty())
             .collect();
-        let events = self.event_lines(model);
+        let events = { model.events().iter() }.flat_map(|event| self.indented_lines(event));
+        let events: Vec<String> = events.collect();
         let mut wanted: Vec<u16> = tables.iter().map(|it| height(it.rows.len() + 2)).collect();
         wanted.push(height(events.len() + 1));
         layout.panes.set_count(wanted.len());
@@ -268,21 +286,14 @@ impl Canvas<'_> {
         self.events(&title, &events, tables.len(), layout);
     }
 
-    /// Returns the events, divided into lines.
-    fn event_lines(&self, model: &Model) -> Vec<String> {
+    /// Divides a text into lines.
+    fn indented_lines(&self, text: &str) -> Vec<String> {
         let width = self.free.width.saturating_sub(text_width(INDENT));
-        let lines = |event: &String| {
-            let lines = wrap(&self.style.shown(event), width).into_iter();
-            let lines = lines.enumerate();
-            lines.map(|(at, line)| {
-                if at == 0 {
-                    line
-                } else {
-                    format!("{INDENT}{line}")
-                }
-            })
-        };
-        model.events().iter().flat_map(lines).collect()
+        let mut lines = wrap(&self.style.shown(text), width);
+        for line in lines.iter_mut().skip(1) {
+            line.insert_str(0, INDENT);
+        }
+        lines
     }
 
     /// Draws the title of a pane. If not all rows are visible, adds their numbers.

@@ -33,8 +33,8 @@ pub(super) enum Update {
         locks: Vec<NamedLockStatus>,
     },
     Event(EventMessage),
-    /// The daemon does not answer: the reason.
-    Lost(String),
+    /// The daemon does not answer.
+    Lost(Error),
 }
 
 /// A connection to the daemon.
@@ -90,11 +90,11 @@ impl Feed {
     fn run(self, send: &dyn Fn(Update) -> Result<(), Gone>) -> Result<(), Gone> {
         let mut lines = Ok(self.lines);
         loop {
-            let reason = match lines {
+            let error = match lines {
                 Ok(lines) => Exchange::new(lines, self.interval, send).run()?,
-                Err(error) => Error::from(error).to_string(),
+                Err(error) => Error::Connect(error),
             };
-            send(Update::Lost(reason))?;
+            send(Update::Lost(error))?;
             thread::sleep(RETRY_INTERVAL);
             lines = connect(&self.socket);
         }
@@ -115,7 +115,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Asks the daemon until the connection ends. Returns the reason for the end.
-    fn run(&mut self) -> Result<String, Gone> {
+    fn run(&mut self) -> Result<Error, Gone> {
         let watch = CommonRequest::Watch {
             from: None,
             turns: false,
@@ -132,7 +132,7 @@ impl<'a> Exchange<'a> {
                 }
             }
             if self.lines.has_ended() {
-                return Ok(HUNG_UP_TEXT.to_owned());
+                return Ok(Error::Gone(HUNG_UP_TEXT.to_owned()));
             }
             let now = clock::now().monotonic;
             if self.asked.is_none() && self.next <= now {
@@ -141,7 +141,7 @@ impl<'a> Exchange<'a> {
                 self.next = now + self.interval;
             }
             if let Err(error) = self.receive(now)? {
-                return Ok(error.to_string());
+                return Ok(Error::Gone(error.to_string()));
             }
         }
     }
@@ -163,13 +163,13 @@ impl<'a> Exchange<'a> {
             self.is_lost = true;
             let waited = format_duration(ANSWER_TIMEOUT);
             let text = format!("ringd sent nothing for {waited}: it is stopped, or hangs");
-            (self.send)(Update::Lost(text))?;
+            (self.send)(Update::Lost(Error::Gone(text)))?;
         }
         Ok(Ok(()))
     }
 
     /// Handles a reply. Returns the reason if the daemon refuses to answer.
-    fn on_reply(&mut self, reply: Reply) -> Result<Option<String>, Gone> {
+    fn on_reply(&mut self, reply: Reply) -> Result<Option<Error>, Gone> {
         match (reply, self.status.take()) {
             (Reply::Status(status), _) if status.system().is_none() => {
                 self.status = Some(status);
@@ -183,7 +183,7 @@ impl<'a> Exchange<'a> {
             (Reply::Status(status), _) | (Reply::Error(_), Some(status)) => {
                 self.on_answers(status, Vec::new())?;
             }
-            (Reply::Error(why), None) => return Ok(Some(Error::Refused(why).to_string())),
+            (Reply::Error(why), None) => return Ok(Some(Error::Refused(why))),
             (other, status) => {
                 self.status = status;
                 if let Reply::Event(event) = other {

@@ -84,12 +84,12 @@ fn member_table(status: &Status) -> Table {
         ("", 0),
         ("NAME", 0),
         ("MAC", 2),
-        ("IP", 3),
+        ("IP", 4),
         ("STATE", 0),
         ("HEARD", 1),
-        ("PENALTY", 5),
-        ("VERSION", 4),
-        ("NOTE", 6),
+        ("PENALTY", 6),
+        ("VERSION", 5),
+        ("NOTE", 3),
     ];
     let mut table = Table::new("Members", columns);
     let is_problem = |member: &&MemberStatus| matches!(member.state.as_str(), "silent" | "deaf");
@@ -121,6 +121,7 @@ fn member_cells(status: &Status, member: &MemberStatus, is_owner: bool) -> [Stri
     let pause = member.pause.as_ref();
     let left = pause.and_then(|pause| pause.left_ns).map(short_duration);
     let notes = [
+        (member.preference > 0).then(|| format!("prefer {}", member.preference)),
         left.map(|left| format!("ends in {left}")),
         pause.and_then(|pause| pause.reason.clone()),
         member.differs.clone(),

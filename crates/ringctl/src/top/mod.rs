@@ -57,9 +57,11 @@ NO_COLOR is set, top uses no colors. If the locale is not UTF-8, top uses only A
 characters.
 
 With -n, or if the output is no terminal, top prints snapshots with all rows as text: \
-one after each request, without an end unless -n limits them.
+one after each request, without an end unless -n limits them. A snapshot without an \
+answer of the daemon does not count.
 
-The exit code is 3 if no daemon answers at the start.";
+The exit code is 3 if no daemon answers at the start. It is 1 if the first answer \
+cannot be read, or refuses the request.";
 
 /// Options of `ringctl top`.
 #[derive(Debug, Clone, Args)]
@@ -90,7 +92,7 @@ pub(super) fn top(
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
     let feed = Feed::connect(socket, options.interval)?;
-    let model = Model::new();
+    let model = Model::new(socket);
     if options.count.is_some() || !io::stdout().is_terminal() {
         return plain::print(feed, model, options.count, Style::plain(), output);
     }

@@ -1,14 +1,18 @@
 //! The answers and events of the daemon, as they are shown.
 
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ring_client::daemon::ConnectError;
 use ring_control::escape_control_characters;
 
+use super::super::Error;
 use super::super::render::{self, View};
 use super::feed::Update;
 use super::page::Page;
 use super::rates::Rates;
+use super::text::{path, rate_text};
 
 /// Maximum number of events that are kept for scrolling.
 const EVENTS_MAX: usize = 500;
@@ -17,6 +21,8 @@ const OWNERS_MAX: usize = 32;
 
 /// Everything that is shown, except the state of the screen.
 pub(super) struct Model {
+    /// The daemon's socket, for errors.
+    socket: PathBuf,
     page: Page,
     view: Option<Box<dyn View>>,
     rates: Rates,
@@ -31,12 +37,15 @@ pub(super) struct Model {
 struct Loss {
     /// The time of day.
     since: String,
+    /// Whether no daemon can be reached.
+    is_unreachable: bool,
     reason: String,
 }
 
 impl Model {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(socket: &Path) -> Self {
         Self {
+            socket: socket.to_owned(),
             page: Page::default(),
             view: None,
             rates: Rates::default(),
@@ -46,23 +55,30 @@ impl Model {
         }
     }
 
-    /// Applies an update that arrived at `now`. Returns whether a round of requests has ended, with or without an
-    /// answer.
-    pub(super) fn apply(&mut self, update: Update, now: Instant, wall: SystemTime) -> bool {
-        match update {
+    /// Applies an update that arrived at `now`. If a round of requests has ended, returns whether the daemon gave an
+    /// answer that can be read.
+    pub(super) fn apply(
+        &mut self,
+        update: Update,
+        now: Instant,
+        wall: SystemTime,
+    ) -> Option<Result<(), Error>> {
+        let error = match update {
             Update::Answers { status, locks } => {
                 let built = render::view(status).and_then(|view| {
                     let page = Page::of(view.node(), &locks)?;
                     Ok((view, page))
                 });
                 match built {
-                    Ok((view, page)) => self.set_page(view, page, now),
-                    Err(reason) => {
-                        let text = format!("{reason}; run the same version of ringd and ringctl");
-                        self.set_loss(&text, wall);
+                    Ok((view, page)) => {
+                        self.set_page(view, page, now);
+                        return Some(Ok(()));
                     }
+                    Err(reason) => Error::Reply {
+                        path: self.socket.clone(),
+                        reason,
+                    },
                 }
-                true
             }
             Update::Event(event) => {
                 if let Ok(head) = event.head() {
@@ -73,13 +89,12 @@ impl Model {
                     self.events.truncate(EVENTS_MAX - 1);
                     self.events.push_front(format!("{time} {name} {text}"));
                 }
-                false
+                return None;
             }
-            Update::Lost(reason) => {
-                self.set_loss(&reason, wall);
-                true
-            }
-        }
+            Update::Lost(error) => error,
+        };
+        self.set_loss(&error, wall);
+        Some(Err(error))
     }
 
     fn set_page(&mut self, view: Box<dyn View>, page: Page, now: Instant) {
@@ -95,7 +110,7 @@ impl Model {
         (self.page, self.view, self.loss) = (page, Some(view), None);
     }
 
-    fn set_loss(&mut self, reason: &str, wall: SystemTime) {
+    fn set_loss(&mut self, error: &Error, wall: SystemTime) {
         let since = match self.loss.take() {
             Some(loss) => loss.since,
             None => time_of_day(wall),
@@ -103,7 +118,8 @@ impl Model {
         self.rates.pause();
         self.loss = Some(Loss {
             since,
-            reason: escape_control_characters(&one_line(reason)),
+            is_unreachable: matches!(error, Error::Connect(ConnectError::Unreachable { .. })),
+            reason: escape_control_characters(&one_line(&error.to_string())),
         });
     }
 
@@ -119,14 +135,31 @@ impl Model {
         &self.events
     }
 
-    pub(super) const fn owners(&self) -> &VecDeque<String> {
-        &self.owners
+    /// Returns the facts, the path of the token and the rates.
+    pub(super) fn facts(&self) -> Vec<(&str, String)> {
+        let mut facts: Vec<(&str, String)> = self.page.facts.clone();
+        if self.owners.len() > 1 {
+            facts.push(("Owners", path(&self.owners)));
+        }
+        let rates = self.rates.latest().iter();
+        facts.extend(rates.map(|(name, rate)| (*name, rate_text(*rate))));
+        facts
+    }
+
+    pub(super) const fn is_lost(&self) -> bool {
+        self.loss.is_some()
     }
 
     /// Returns the sentence about a lost daemon.
     pub(super) fn loss_text(&self) -> Option<String> {
-        let Loss { since, reason } = self.loss.as_ref()?;
-        Some(format!("no daemon, since {since}; tries again: {reason}"))
+        let loss = self.loss.as_ref()?;
+        let missing = if loss.is_unreachable {
+            "no daemon"
+        } else {
+            "no answer"
+        };
+        let Loss { since, reason, .. } = loss;
+        Some(format!("{missing}, since {since}; tries again: {reason}"))
     }
 }
 

@@ -8,20 +8,19 @@ use ratatui::buffer::Buffer;
 use ratatui::crossterm::terminal;
 use ratatui::layout::Rect;
 
-use super::super::Error;
 use super::columns::text_width;
-use super::draw::{Layout, draw, text_height};
-use super::feed::{self, Feed, Update};
+use super::draw::{INDENT, Layout, draw};
+use super::feed::{self, Feed};
 use super::model::Model;
 use super::style::Style;
 
 /// Width of a text that goes to no terminal. At this width, all tables have all columns.
 const TEXT_WIDTH: u16 = 160;
 
-/// Prints a snapshot after each answer of the daemon, `count` times or until the reader closes the output.
+/// Prints a snapshot after each round of requests, until `count` answers are printed or the reader closes the output.
 ///
 /// # Errors
-/// Fails if the daemon gives no first answer, or if `output` cannot be written.
+/// Fails if the daemon gives no first answer that can be read, or if `output` cannot be written.
 pub(super) fn print(
     feed: Feed,
     mut model: Model,
@@ -32,25 +31,25 @@ pub(super) fn print(
     let (sender, updates) = feed::channel();
     feed.start(sender, |update| update);
     let width = text_columns();
-    let mut printed = 0;
+    let mut answers = 0;
     for update in updates {
-        if let (Update::Lost(reason), 0) = (&update, printed) {
-            return Err(Error::Gone(reason.clone()).into());
-        }
         let wall = SystemTime::now();
-        if !model.apply(update, Instant::now(), wall) {
+        let Some(round) = model.apply(update, Instant::now(), wall) else {
             continue;
-        }
-        if printed > 0 {
+        };
+        if answers == 0 {
+            round?;
+            answers = 1;
+        } else {
             writeln!(output)?;
+            answers += u32::from(round.is_ok());
         }
         writeln!(output, "{}", humantime::format_rfc3339_seconds(wall))?;
         for line in lines(&model, style, width) {
             writeln!(output, "{line}")?;
         }
         output.flush()?;
-        printed += 1;
-        if count == Some(printed) {
+        if count == Some(answers) {
             break;
         }
     }
@@ -70,7 +69,7 @@ fn text_columns() -> u16 {
     columns.unwrap_or(TEXT_WIDTH)
 }
 
-fn lines(model: &Model, style: Style, width: u16) -> Vec<String> {
+pub(super) fn lines(model: &Model, style: Style, width: u16) -> Vec<String> {
     let area = Rect::new(0, 0, width, text_height(model, width));
     let mut buffer = Buffer::empty(area);
     let mut layout = Layout {
@@ -82,6 +81,27 @@ fn lines(model: &Model, style: Style, width: u16) -> Vec<String> {
     let used = lines.iter().rposition(|line| !line.is_empty());
     lines.truncate(used.map_or(0, |last| last + 1));
     lines
+}
+
+/// Returns a height that is sufficient for all rows.
+fn text_height(model: &Model, width: u16) -> u16 {
+    let page = model.page();
+    let loss = model.loss_text();
+    // A line that is divided between words is at least half full, unless a word is longer than half of a line.
+    let lines_of = |text: &String| {
+        let width = width.saturating_sub(text_width(INDENT)).max(1);
+        2 + 2 * usize::from(text_width(text)) / usize::from(width)
+    };
+    let texts = page.troubles.iter().chain(&loss).chain(model.events());
+    let texts: usize = texts.map(lines_of).sum();
+    let facts = model.facts();
+    let facts = facts
+        .iter()
+        .map(|(name, value)| lines_of(&format!("{name} {value}")));
+    let rows: usize = page.tables.iter().map(|table| table.rows.len() + 2).sum();
+    // The other lines are the title, the bars and the title of the events.
+    let height = texts + rows + facts.sum::<usize>() + 3;
+    u16::try_from(height).unwrap_or(u16::MAX)
 }
 
 /// Returns the lines of a buffer, without the blanks at their ends.

@@ -9,7 +9,7 @@ use std::process;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
-use nix::sys::signal::{Signal, raise};
+use nix::sys::signal::Signal;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
@@ -18,6 +18,7 @@ use ratatui::crossterm::style::force_color_output;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use ring_process::{IgnoredSignals, stop_group};
 use signal_hook::low_level::emulate_default_handler;
 
 use super::super::Error;
@@ -148,10 +149,14 @@ impl Screen {
         self.0.resize(size.into())
     }
 
-    /// Gives the terminal back to the shell, and stops this process until the shell continues it.
+    /// Gives the terminal back to the shell, and stops this process until the shell continues it. If no shell could
+    /// continue it, this process does not stop.
     fn stop(&mut self) -> io::Result<()> {
+        if IgnoredSignals::read()?.contains(Signal::SIGTSTP) {
+            return Ok(());
+        }
         restore();
-        raise(Signal::SIGSTOP)?;
+        stop_group()?;
         self.enter()
     }
 }

@@ -3,22 +3,27 @@
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::style::Color;
+use ring_client::daemon::ConnectError;
 use ring_control::{EventMessage, NodeStatus};
 use serde_json::{Value, json};
 
+use super::super::Error;
 use super::draw::{Layout, draw};
 use super::feed::Update;
 use super::model::Model;
 use super::panes::Scroll;
 use super::plain::text_lines;
 use super::style::Style;
+
+mod space;
 
 const COLORED: Style = Style::of(true, true);
 const SYSTEMS: [&str; 4] = ["lab2", "ftn", "jitterbug", "board"];
@@ -38,6 +43,14 @@ fn answers(status: &Value, locks: &Value) -> Update {
     Update::Answers { status, locks }
 }
 
+fn new_model() -> Model {
+    Model::new(Path::new("/run/ringd/eth0/control"))
+}
+
+fn lost(reason: &str) -> Update {
+    Update::Lost(Error::Gone(reason.to_owned()))
+}
+
 fn event(number: u64, more: &Value) -> Update {
     let mut event = json!({"number": number, "time_ms": 1_764_460_000_000_u64 + 1_000 * number});
     let fields = event.as_object_mut().expect("an object");
@@ -48,7 +61,7 @@ fn event(number: u64, more: &Value) -> Update {
 
 /// Returns the model after two answers, one second apart, and some events.
 fn model(system: &str, change: impl Fn(&mut Value)) -> Model {
-    let mut model = Model::new();
+    let mut model = new_model();
     let start = Instant::now();
     let mut status = read(&format!("{system}.json"));
     change(&mut status);
@@ -169,8 +182,7 @@ fn every_size_can_be_drawn() {
                     text(&model, (width, height));
                 }
             }
-            let lost = Update::Lost(". ".repeat(99));
-            model.apply(lost, Instant::now(), UNIX_EPOCH);
+            model.apply(lost(&". ".repeat(99)), Instant::now(), UNIX_EPOCH);
         }
     }
 }
@@ -230,8 +242,7 @@ fn texts_of_others_send_no_control_characters() {
     });
     let event = event(9, &json!({"event": evil, "text": evil}));
     model.apply(event, Instant::now(), UNIX_EPOCH);
-    let loss = Update::Lost(evil.to_owned());
-    model.apply(loss, Instant::now(), UNIX_EPOCH);
+    model.apply(lost(evil), Instant::now(), UNIX_EPOCH);
     let shown = text(&model, (160, 50));
     let bad = shown.chars().find(|it| it.is_control() && *it != '\n');
     assert_eq!((bad, shown.contains('\u{202e}')), (None, false), "{shown}");
@@ -274,17 +285,47 @@ fn a_thousand_members_scroll() {
 #[test]
 fn a_lost_daemon_leaves_its_last_answer() {
     let mut model = model("lab2", |_| ());
-    for second in [5, 9] {
+    let unreachable = ConnectError::Unreachable {
+        path: "/run/ringd/eth0/control".into(),
+        reason: io::ErrorKind::NotFound.into(),
+    };
+    let unreadable = answers(&json!({"system": "ftn"}), &json!([]));
+    let losses = [
+        (
+            lost("it is\n  gone"),
+            "no answer, since 00:00:05; tries again: it is gone",
+        ),
+        (
+            Update::Lost(Error::Connect(unreachable)),
+            "no daemon, since 00:00:05; tries again: cannot reach",
+        ),
+        (
+            unreadable,
+            "no answer, since 00:00:05; tries again: cannot read the answer",
+        ),
+    ];
+    for (second, (loss, expected)) in (5..).zip(losses) {
         let wall = UNIX_EPOCH + Duration::from_secs(second);
-        let lost = Update::Lost("it is\n  gone".to_owned());
-        model.apply(lost, Instant::now(), wall);
+        let round = model.apply(loss, Instant::now(), wall);
+        assert!(matches!(round, Some(Err(_))), "{expected}");
+        let buffer = screen(&model, &mut Layout::default(), COLORED, (80, 24));
+        let shown = text_lines(&buffer).join("\n");
+        assert!(
+            shown.contains(expected) && shown.contains("north"),
+            "{shown}"
+        );
+        let title = shown.lines().next().expect("a title");
+        assert!(title.ends_with(" no answer"), "{title}");
+        assert_eq!(buffer[(72, 0)].fg, Color::Red, "{title}");
     }
-    let shown = text(&model, (80, 24));
-    let line = "! no daemon, since 00:00:05; tries again: it is gone";
-    assert!(shown.contains(line) && shown.contains("north"), "{shown}");
     let answer = answers(&read("lab2.json"), &json!([]));
-    model.apply(answer, Instant::now(), UNIX_EPOCH);
-    assert!(!text(&model, (80, 24)).contains("no daemon"));
+    let round = model.apply(answer, Instant::now(), UNIX_EPOCH);
+    assert!(matches!(round, Some(Ok(()))), "the daemon is back");
+    let shown = text(&model, (80, 24));
+    assert!(
+        !shown.contains("no daemon") && !shown.contains("no answer"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -300,7 +341,7 @@ fn the_help_shows_the_keys() {
 
 #[test]
 fn a_system_without_a_page_shows_its_values() {
-    let mut model = Model::new();
+    let mut model = new_model();
     let status =
         json!({"system": "note", "health": "critical", "troubles": ["no room"], "role": "leader"});
     model.apply(answers(&status, &json!([])), Instant::now(), UNIX_EPOCH);

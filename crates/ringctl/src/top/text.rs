@@ -46,14 +46,19 @@ pub(super) fn path(owners: &VecDeque<String>) -> String {
     owners.join(" > ")
 }
 
+/// Returns the width of two texts with a blank between them.
+pub(super) fn joined_width(first: &str, second: &str) -> u16 {
+    { text_width(first).saturating_add(1) }.saturating_add(text_width(second))
+}
+
 /// Divides facts into lines that are at most as long as `width`.
 pub(super) fn flow<'a>(facts: &'a [(&'a str, String)], width: u16) -> Vec<Vec<(&'a str, &'a str)>> {
     let mut lines: Vec<Vec<(&str, &str)>> = Vec::new();
     let mut used = 0;
     for (name, value) in facts {
-        let length = text_width(name) + 1 + text_width(value);
+        let length = joined_width(name, value);
         match lines.last_mut() {
-            Some(line) if used + FACT_GAP + length <= width => {
+            Some(line) if { used + FACT_GAP }.saturating_add(length) <= width => {
                 line.push((name, value));
                 used += FACT_GAP + length;
             }
@@ -68,35 +73,41 @@ pub(super) fn flow<'a>(facts: &'a [(&'a str, String)], width: u16) -> Vec<Vec<(&
 
 /// Divides a text into lines between words. Cuts words that are longer than a line.
 pub(super) fn wrap(text: &str, width: u16) -> Vec<String> {
-    let width = usize::from(width.max(1));
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let mut word = word.to_owned();
-        let used = lines.last().map_or(0, |line| usize::from(text_width(line)));
-        if used > 0 && used + 1 + usize::from(text_width(&word)) <= width {
-            if let Some(line) = lines.last_mut() {
-                line.push(' ');
-                line.push_str(&word);
-            }
+    let mut lines: Vec<String> = Vec::new();
+    for mut word in text.split(' ') {
+        if let Some(line) = lines.last_mut()
+            && joined_width(line, word) <= width
+        {
+            line.push(' ');
+            line.push_str(word);
             continue;
         }
-        if used > 0 {
-            lines.push(String::new());
-        }
-        while word.chars().count() > width {
-            let rest = word.chars().skip(width).collect();
-            let start = word.chars().take(width).collect();
-            if let Some(line) = lines.last_mut() {
-                *line = start;
+        while text_width(word) > width {
+            let (start, rest) = split_at_width(word, width);
+            if rest.is_empty() {
+                break;
             }
-            lines.push(String::new());
+            lines.push(start.to_owned());
             word = rest;
         }
-        if let Some(line) = lines.last_mut() {
-            *line = word;
-        }
+        lines.push(word.to_owned());
     }
     lines
+}
+
+/// Returns the beginning of a text that is longer than `width`, with dots at its end.
+pub(super) fn cut(text: &str, width: u16) -> String {
+    let dots = "...";
+    let (start, _) = split_at_width(text, width.saturating_sub(text_width(dots)));
+    format!("{start}{dots}")
+}
+
+/// Divides a text after the characters that fit into `width` columns, or after the first character if none fits.
+fn split_at_width(text: &str, width: u16) -> (&str, &str) {
+    let ends = { text.char_indices() }.map(|(at, char)| at + char.len_utf8());
+    let fitting = ends.take_while(|end| text_width(&text[..*end]) <= width);
+    let first = text.chars().next().map_or(0, char::len_utf8);
+    text.split_at(fitting.last().unwrap_or(first))
 }
 
 #[cfg(test)]
@@ -111,6 +122,13 @@ mod tests {
             ("abcdefghij kl", 4, &["abcd", "efgh", "ij", "kl"]),
             ("", 4, &[""]),
             ("ab", 0, &["a", "b"]),
+            (
+                "東京の機械 が静か",
+                5,
+                &["東京", "の機", "械", "が静", "か"],
+            ),
+            ("東京", 1, &["東", "京"]),
+            ("ne\u{301}e\u{301}", 2, &["ne\u{301}", "e\u{301}"]),
         ] {
             assert_eq!(wrap(text, width), expected, "{text:?} {width}");
         }

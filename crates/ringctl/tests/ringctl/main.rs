@@ -39,6 +39,7 @@ mod requests;
 mod running;
 mod signals;
 mod silence;
+mod snapshots;
 mod stranger;
 mod sudo;
 mod terminal;
@@ -95,6 +96,7 @@ fn main() -> ExitCode {
         running::tests(),
         signals::tests(),
         silence::tests(),
+        snapshots::tests(),
         stranger::tests(),
         sudo::tests(),
         terminal::tests(),

@@ -1,11 +1,11 @@
-//! `ringctl top` on a terminal and into a pipe.
+//! `ringctl top` on a terminal.
 
 use std::fs;
 use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -14,30 +14,29 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::fake::FakeDaemon;
-use crate::program::{RINGCTL, Running, ringctl, unignore_signals};
+use crate::program::{RINGCTL, unignore_signals};
 use ring_segment::Pty;
 use ring_segment::limit::wait_until;
 
 tests! {
     it_shows_the_ring_and_q_restores_the_terminal,
     each_fatal_signal_restores_the_terminal,
-    ctrl_z_restores_the_terminal_and_sigcont_takes_it_again,
+    ctrl_z_gives_the_terminal_to_the_shell_until_it_continues_top,
+    ctrl_z_does_not_stop_it_without_a_shell_for_jobs,
+    ctrl_z_does_not_stop_it_if_sigtstp_is_ignored,
     it_follows_changes_events_and_sizes,
     a_lost_daemon_is_shown_until_it_is_back,
     a_silent_daemon_is_shown,
     without_color_no_color_is_sent,
     names_of_others_cannot_control_the_terminal,
-    into_a_pipe_it_prints_snapshots,
-    it_ends_with_the_reader_of_its_output,
-    without_a_daemon_it_fails_at_once,
 }
 
 /// The status of a ring. The test can change it while clients ask for it.
 #[derive(Clone)]
-struct Ring(Arc<Mutex<Value>>);
+pub(crate) struct Ring(Arc<Mutex<Value>>);
 
 impl Ring {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let status = include_str!("../../src/top/tests/lab2.json");
         let status = serde_json::from_str(status).expect("it is JSON");
         Self(Arc::new(Mutex::new(status)))
@@ -48,7 +47,7 @@ impl Ring {
     }
 
     /// Answers the requests of the next client until the client leaves.
-    fn serve(&self, fake: &FakeDaemon) -> Connection {
+    pub(crate) fn serve(&self, fake: &FakeDaemon) -> Connection {
         let mut client = fake.next_client();
         let connection = Connection(client.stream());
         let mut answers = Connection(client.stream());
@@ -71,7 +70,7 @@ impl Ring {
 }
 
 /// The daemon's end of a connection. Dropping it closes the connection.
-struct Connection(UnixStream);
+pub(crate) struct Connection(UnixStream);
 
 impl Connection {
     fn send(&mut self, reply: &Value) {
@@ -102,6 +101,38 @@ impl Top {
         adjust(&mut command);
         let child = command.spawn().expect("setsid is there");
         Self { pty, child }
+    }
+
+    /// Starts a shell that controls jobs, and waits until its job shows the ring. The job begins with `prefix`. When
+    /// the job has stopped, the shell continues it after a line of input.
+    fn in_shell(prefix: &str) -> (Self, FakeDaemon, Connection) {
+        unignore_signals();
+        let (fake, pty) = (FakeDaemon::new(), Pty::new(80, 24));
+        let job = r#"exec "$0" --socket "$1" top --interval 100ms"#;
+        let script = format!("({prefix} {job}); echo code:$?; read line; fg; echo code:$?");
+        let mut command = pty.command("bash");
+        command.args(["-mc", &script, RINGCTL]).arg(fake.path());
+        let child = command.spawn().expect("setsid and bash are there");
+        let top = Self { pty, child };
+        let client = Ring::new().serve(&fake);
+        top.pty.wait_for("north");
+        (top, fake, client)
+    }
+
+    /// Returns the process of the shell's job.
+    fn job(&self) -> Pid {
+        let path = format!("/proc/{0}/task/{0}/children", self.pid());
+        let children = fs::read_to_string(path).expect("it is there");
+        Pid::from_raw(children.trim().parse().expect("one job"))
+    }
+
+    /// Shows the keys and hides them again. A stopped process would do nothing.
+    fn assert_runs(&mut self) {
+        self.pty.type_keys("?");
+        self.pty.wait_for("q, Ctrl-C");
+        assert!(self.pty.is_taken());
+        self.pty.type_keys("?");
+        self.pty.wait_for("Members (4)");
     }
 
     /// Starts `ringctl top` at a fake daemon with this ring, and waits until it shows the ring.
@@ -170,26 +201,44 @@ fn each_fatal_signal_restores_the_terminal() {
     top.wait_until_restored();
 }
 
-fn ctrl_z_restores_the_terminal_and_sigcont_takes_it_again() {
-    let (mut top, _fake, _client) = Top::shown(&Ring::new());
-    let is_stopped = |top: &Top| {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", top.pid()));
-        stat.expect("it is there").contains(") T ")
-    };
-    for stop in [Some("\x1a"), None] {
-        match stop {
-            Some(key) => top.pty.type_keys(key),
-            None => kill(top.pid(), Signal::SIGTSTP).expect("it runs"),
+fn ctrl_z_gives_the_terminal_to_the_shell_until_it_continues_top() {
+    for is_key in [true, false] {
+        let (mut top, _fake, _client) = Top::in_shell("");
+        if is_key {
+            top.pty.type_keys("\x1a");
+        } else {
+            kill(top.job(), Signal::SIGTSTP).expect("it runs");
         }
-        wait_until("it stops", || is_stopped(&top));
+        let stopped = format!("code:{}", 128 + Signal::SIGTSTP as i32);
+        top.pty.wait_for(&stopped);
         top.wait_until_restored();
-        kill(top.pid(), Signal::SIGCONT).expect("it is stopped");
+        top.pty.type_keys("\n");
         wait_until("it takes the terminal", || top.pty.is_taken());
-        top.pty.wait_for("north");
+        top.assert_runs();
+        top.pty.type_keys("q");
+        top.pty.wait_for("code:0");
+        assert_eq!(top.end(), Ok(0));
+        top.wait_until_restored();
     }
+}
+
+fn ctrl_z_does_not_stop_it_without_a_shell_for_jobs() {
+    let (mut top, _fake, _client) = Top::shown(&Ring::new());
+    top.pty.type_keys("\x1a");
+    top.assert_runs();
+    kill(top.pid(), Signal::SIGTSTP).expect("it runs");
+    top.assert_runs();
     top.pty.type_keys("q");
     assert_eq!(top.end(), Ok(0));
     top.wait_until_restored();
+}
+
+fn ctrl_z_does_not_stop_it_if_sigtstp_is_ignored() {
+    let (mut top, _fake, _client) = Top::in_shell("trap '' TSTP;");
+    top.pty.type_keys("\x1a");
+    top.assert_runs();
+    top.pty.type_keys("q");
+    top.pty.wait_for("code:0");
 }
 
 fn it_follows_changes_events_and_sizes() {
@@ -221,23 +270,23 @@ fn a_lost_daemon_is_shown_until_it_is_back() {
     let ring = Ring::new();
     let (top, fake, client) = Top::shown(&ring);
     drop(client);
-    top.pty.wait_for("no daemon, since ");
+    top.pty.wait_for("no answer, since ");
     assert!(top.pty.screen().contains("north"), "{}", top.pty.screen());
     let _client = ring.serve(&fake);
     top.pty
-        .wait_until("the daemon", |screen| !screen.contains("no daemon"));
+        .wait_until("the daemon", |screen| !screen.contains("no answer"));
 }
 
 fn a_silent_daemon_is_shown() {
     let fake = FakeDaemon::new();
     let top = Top::start(&fake, |_| ());
     let mut client = fake.next_client();
-    top.pty.wait_for("no daemon, since ");
+    top.pty.wait_for("no answer, since ");
     let requests = ["watch", "status"].map(|_| client.request()["request"].clone());
     assert_eq!(requests, ["watch", "status"]);
     client.send(&json!({"status": {"system": "note", "health": "healthy", "role": "x"}}));
     top.pty
-        .wait_until("the daemon", |screen| !screen.contains("no daemon"));
+        .wait_until("the daemon", |screen| !screen.contains("no answer"));
     assert_eq!(
         client.request()["request"],
         "status",
@@ -290,40 +339,4 @@ fn names_of_others_cannot_control_the_terminal() {
     for bad in bad {
         assert!(!bytes.windows(bad.len()).any(|it| it == bad), "{bad:?}");
     }
-}
-
-fn into_a_pipe_it_prints_snapshots() {
-    let fake = FakeDaemon::new();
-    let mut command = ringctl(&fake);
-    command.args(["top", "--interval", "100ms", "-n", "2"]);
-    let mut top = Running::start(command.env("LANG", "C.UTF-8").stdin(Stdio::null()));
-    let _client = Ring::new().serve(&fake);
-    assert_eq!(top.code(), Some(0));
-    let text = top.rest();
-    assert_eq!(text.matches("Members (4)").count(), 2, "{text}");
-    assert_eq!(text.matches("Hops 0.0/s").count(), 1, "{text}");
-    assert!(!text.contains('\x1b'), "{text:?}");
-    assert!(text.lines().all(|line| line.trim_end() == line), "{text:?}");
-}
-
-fn it_ends_with_the_reader_of_its_output() {
-    let fake = FakeDaemon::new();
-    let mut command = ringctl(&fake);
-    command.args(["top", "--interval", "100ms"]);
-    let mut top = Running::start(command.stdin(Stdio::null()));
-    let _client = Ring::new().serve(&fake);
-    assert!(top.line().ends_with('Z'), "a time");
-    assert!(top.line().contains("on eth0"));
-    top.close_output();
-    assert_eq!(top.code(), Some(0));
-}
-
-fn without_a_daemon_it_fails_at_once() {
-    let fake = FakeDaemon::new();
-    let mut command = ringctl(&fake);
-    fs::remove_file(fake.path()).expect("it is there");
-    let mut top = Running::start(command.arg("top").stdin(Stdio::null()));
-    let (status, errors) = top.end();
-    assert_eq!(status.code(), Some(3), "{errors}");
-    assert!(errors.contains("cannot reach ringd"), "{errors}");
 }
