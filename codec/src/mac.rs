@@ -2,6 +2,9 @@
 
 use core::cmp::Ordering;
 use core::fmt;
+
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::{Serialize, Serializer};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// A MAC address. Addresses are ordered like their six bytes.
@@ -70,6 +73,52 @@ impl fmt::Display for MacAddr {
 impl fmt::Debug for MacAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+/// In a format for people, an address is a text, so that it can be a key of a map. In other formats it is six bytes.
+impl Serialize for MacAddr {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for MacAddr {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_str(TextVisitor)
+        } else {
+            Deserialize::deserialize(deserializer).map(Self)
+        }
+    }
+}
+
+struct TextVisitor;
+
+impl Visitor<'_> for TextVisitor {
+    type Value = MacAddr;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a MAC address")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<MacAddr, E> {
+        let mut mac = MacAddr::default();
+        let mut parts = text.split(':');
+        for byte in &mut mac.0 {
+            let part = parts
+                .next()
+                .and_then(|part| u8::from_str_radix(part, 16).ok());
+            *byte = part.ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))?;
+        }
+        match parts.next() {
+            None => Ok(mac),
+            Some(_) => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+        }
     }
 }
 

@@ -17,7 +17,9 @@ macro_rules! messages {
         )*
     ) => {
         $(#[$kind_meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+        )]
         #[repr(u8)]
         pub enum $kind {
             $($(#[$meta])* $variant = $number,)*

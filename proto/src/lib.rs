@@ -67,7 +67,7 @@ use ring_codec::MacAddr;
 pub use stream::{CloseReason, StreamEvent, StreamId, StreamOp};
 
 /// The state of the network interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum LinkState {
     /// The interface can neither send nor receive.
     Down,

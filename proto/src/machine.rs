@@ -39,7 +39,7 @@ impl Ticket {
 }
 
 /// The outcome of sending a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum SendOutcome {
     /// The link took the message.
     Accepted,
@@ -50,7 +50,7 @@ pub enum SendOutcome {
 }
 
 /// The outcome of storing a durable value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum StoreOutcome {
     /// The value is stored.
     Done,

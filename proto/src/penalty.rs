@@ -5,7 +5,9 @@
 const SKIPS_MAX: u16 = 1 << 10;
 
 /// A node's record of failed handovers to one member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
 pub struct Penalty {
     failures: u16,
     turns: u16,

@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::time::Instant;
 
 /// The time of an action's last execution. It limits the rate of the action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
 pub struct Throttle {
     last: Option<Instant>,
 }

@@ -4,7 +4,19 @@ use std::ops::Add;
 use std::time::Duration;
 
 /// A point in monotonic time, in nanoseconds since an epoch that the caller chooses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Instant(u64);
 
 impl Instant {
@@ -47,7 +59,7 @@ pub fn nanos(duration: Duration) -> u64 {
 }
 
 /// The present time of the two clocks that the protocols use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Now {
     /// The time of the monotonic clock, which never goes back. Timeouts use it.
     pub monotonic: Instant,

@@ -1,5 +1,8 @@
 //! A table of deadlines, with one deadline for each timer of a machine.
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::time::Instant;
 
 /// The timers of one state machine. The type is an enum without fields, whose variants are numbered from 0.
@@ -80,6 +83,22 @@ impl<const N: usize> Timers<N> {
 
 fn instant(due: u64) -> Option<Instant> {
     (due != NEVER).then(|| Instant::from_nanos(due))
+}
+
+impl<const N: usize> Serialize for Timers<N> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.due.as_slice().serialize(serializer)
+    }
+}
+
+impl<'de, const N: usize> Deserialize<'de> for Timers<N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let due: Vec<u64> = Deserialize::deserialize(deserializer)?;
+        let count = due.len();
+        let wrong = |_| D::Error::invalid_length(count, &format!("{N} timers").as_str());
+        let due = due.try_into().map_err(wrong)?;
+        Ok(Self { due })
+    }
 }
 
 impl<const N: usize> Default for Timers<N> {

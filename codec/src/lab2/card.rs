@@ -94,7 +94,9 @@ pub struct Card<'a> {
 }
 
 /// The version of a member's program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct Version {
     /// First part of the version. This part changes when older programs cannot understand the new version.
     pub major: u16,

@@ -148,7 +148,7 @@ layout! {
 }
 
 /// The purpose of a LOCKS frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum LocksPurpose {
     /// The author asks the owner of the token for these locks.
@@ -185,7 +185,9 @@ impl LocksPurpose {
 }
 
 /// The mode of a take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[repr(u8)]
 pub enum LockMode {
     /// No other session may hold the lock at the same time.
@@ -206,7 +208,9 @@ impl LockMode {
 }
 
 /// The state of a take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[repr(u8)]
 pub enum LockState {
     /// The session waits for the lock.

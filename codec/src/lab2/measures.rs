@@ -68,6 +68,7 @@ layout! {
 layout! {
     /// The probes between the author of the frame and one other member. The times are nanoseconds, and 0 if no probe
     /// was answered. A time that does not fit is the largest number.
+    #[derive(serde::Serialize, serde::Deserialize)]
     pub struct Measure {
         /// The other member, a unicast address.
         pub peer: MacAddr = PeerMAC,
@@ -86,13 +87,33 @@ layout! {
         /// The number of broadcasts of the other member that arrived.
         pub broadcasts_arrived: u8 = BroadcastsArrived,
         /// The shortest time from a small probe to its answer.
+        #[serde(with = "number")]
         pub shortest: U32 = Shortest,
         /// The mean of these times.
+        #[serde(with = "number")]
         pub mean: U32 = Mean,
         /// The longest of these times.
+        #[serde(with = "number")]
         pub longest: U32 = Longest,
         /// The mean difference between successive times.
+        #[serde(with = "number")]
         pub jitter: U32 = Jitter,
+    }
+}
+
+/// Serializes a number of a layout. The type of the number has no serde support.
+mod number {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::U32;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    pub(super) fn serialize<S: Serializer>(number: &U32, serializer: S) -> Result<S::Ok, S::Error> {
+        number.get().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<U32, D::Error> {
+        u32::deserialize(deserializer).map(U32::new)
     }
 }
 

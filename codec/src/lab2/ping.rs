@@ -123,7 +123,7 @@ impl Trailer {
 }
 
 /// A member's promise not to confirm any other tenure for some time (`docs/reference/lab2/grades.md G7`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Promise {
     /// The token of the promised tenure.
     pub token: Token,

@@ -74,7 +74,7 @@ layout! {
 }
 
 /// Properties of a member (`docs/reference/lab2/membership.md F1`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Profile {
     /// Flags: [`DEAF`](Self::DEAF), [`UNREACHED`](Self::UNREACHED) and [`BACKING`](Self::BACKING). Later versions may
     /// add other flags.
@@ -95,7 +95,9 @@ pub struct Profile {
 }
 
 /// The backing of an owner's tenure, as announced in broadcast TOKEN_IS_HERE frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[repr(u8)]
 pub enum Backing {
     /// No other member confirms the tenure, and no program has wanted the token since the owner's election.

@@ -56,6 +56,7 @@ use crate::{DecodeError, Field, MacAddr, Problem};
 
 layout! {
     /// One entry of the member table, 22 bytes.
+    #[derive(serde::Serialize, serde::Deserialize)]
     pub struct Member {
         /// The member's MAC address.
         pub mac: MacAddr = Mac,

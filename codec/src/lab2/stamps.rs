@@ -116,7 +116,9 @@ layout! {
 }
 
 /// Outcome of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[repr(u8)]
 pub enum RunOutcome {
     /// The run began, and no end was reported.
@@ -143,7 +145,7 @@ impl RunOutcome {
 }
 
 /// The purpose of a STAMPS frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum Purpose {
     /// A part of the author's table. Another frame follows.

@@ -6,7 +6,7 @@ use core::fmt;
 use crate::MacAddr;
 
 /// A token. It names one tenure: `(progress, authorMAC, authorTokenNum)` (`docs/reference/lab2/states.md T1`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Token {
     /// Number that grows with every handover, up to at most [`PROGRESS_MAX`](super::PROGRESS_MAX).
     pub progress: u64,
@@ -64,7 +64,7 @@ impl fmt::Display for Token {
 }
 
 /// Size and hash of a member table (`docs/reference/lab2/membership.md M1`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Digest {
     /// Number of members in the table.
     pub size: u32,

@@ -7,7 +7,7 @@ use super::{
 };
 
 /// A command to the state machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Command {
     /// Requests the token for work. The node keeps the token until [`Command::WorkDone`].
     WantToken,

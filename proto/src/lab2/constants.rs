@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::time::nanos;
 
 /// The constants of one ring (`docs/reference/lab2/README.md`). All members should have the same values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Constants {
     /// HEART_BEAT_PERIOD: the period of an OWNER's TOKEN_IS_HERE broadcasts.
     pub heartbeat: Duration,
@@ -36,7 +36,7 @@ pub struct Constants {
 }
 
 /// The constants that can change while a node runs. Members with different values can work together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Adjustment {
     /// The new value of [`Constants::idle_hold`].
     pub idle_hold: Duration,

@@ -8,7 +8,7 @@ use ring_codec::lab2::{Kind, Token};
 use super::{HostName, PauseReason, SilentMembers, Stamp, StoredStamp};
 
 /// The four states of `docs/reference/lab2/states.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum State {
     /// The node holds the token.
     Owner,
@@ -37,7 +37,9 @@ impl State {
 }
 
 /// The certainty with which an OWNER is the only holder of the token. The grades are in ascending order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub enum Grade {
     /// No member confirmed the tenure.
     Alone,
@@ -60,7 +62,7 @@ impl Grade {
 }
 
 /// The reason for a change of the state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Reason {
     /// The node accepted a TAKE_TOKEN.
     TokenTaken,
@@ -100,7 +102,7 @@ pub enum Reason {
 }
 
 /// The options that a member announces to other members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct MemberOptions {
     /// WAITER_TIMEOUT.
     pub waiter_timeout: Duration,
@@ -111,7 +113,7 @@ pub struct MemberOptions {
 }
 
 /// A difference between options that should be equal at a member and at this node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Difference {
     /// The member's options.
     pub theirs: MemberOptions,
@@ -120,7 +122,7 @@ pub struct Difference {
 }
 
 /// The present maximum number of bytes of a token's data, and the reason for this limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct DataLimit {
     /// The number of bytes.
     pub len: usize,
@@ -131,7 +133,7 @@ pub struct DataLimit {
 }
 
 /// A problem that people should know: an assumption of the protocol does not hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Diagnostic {
     /// A member announces that it hears no member, although this node hears it.
     MemberDeaf {
@@ -251,7 +253,7 @@ impl Diagnostic {
 }
 
 /// The reason why a received frame was dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum DropReason {
     /// The frame is shorter than its kind requires.
     Truncated,
@@ -295,7 +297,7 @@ pub enum DropReason {
 }
 
 /// An event. Log lines, counters and the status are made from events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Event {
     /// A valid frame was received.
     Received {
@@ -519,7 +521,7 @@ pub enum Event {
 }
 
 /// The state that survives a restart (`docs/reference/lab2/states.md D1`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct StoredState {
     /// currentMyTokenNumber: the number of the last chain that this node minted.
     pub my_token_number: u32,

@@ -9,7 +9,7 @@ use super::short_text::ShortText;
 const _: () = assert!(HOST_NAME_LEN_MAX == ShortText::LEN_MAX);
 
 /// A host name: 1 to 64 ASCII letters, digits, `-`, `.` and `_`. The first character is a letter or a digit.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HostName(ShortText);
 
 impl HostName {

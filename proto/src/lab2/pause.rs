@@ -11,7 +11,7 @@ use crate::time::Instant;
 const _: () = assert!(PAUSE_REASON_LEN_MAX == ShortText::LEN_MAX);
 
 /// An operator's reason for a pause: at most 64 bytes without control characters. The reason may be empty.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PauseReason(ShortText);
 
 impl PauseReason {
@@ -36,7 +36,7 @@ impl fmt::Debug for PauseReason {
 }
 
 /// The end and the reason of a pause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Pause {
     /// The time at which the pause ends by itself; `None` if it does not end by itself.
     pub until: Option<Instant>,

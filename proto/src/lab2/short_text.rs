@@ -1,5 +1,8 @@
 //! Short texts for people, in values that can be copied.
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A text of at most 64 bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct ShortText {
@@ -28,5 +31,18 @@ impl ShortText {
     pub(super) fn as_str(&self) -> &str {
         // The bytes come from a text.
         str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
+    }
+}
+
+impl Serialize for ShortText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ShortText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::new(&text).ok_or_else(|| D::Error::invalid_length(text.len(), &"at most 64 bytes"))
     }
 }

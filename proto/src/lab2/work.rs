@@ -3,7 +3,7 @@
 use crate::time::Instant;
 
 /// A program that holds the token.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HolderProgram {
     /// The name that the program gave itself.
     pub program: String,

@@ -26,7 +26,7 @@ const fn does_outrank(own: Backing, theirs: Option<Backing>) -> bool {
 
 /// Data about competing owners. Each field begins with the held token. The rest of the field is valid only while this
 /// node holds the same token.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Competition {
     /// The held token, and the first token of the present tenure. The pair is `None` if this node outbid no other owner
     /// in the present tenure.

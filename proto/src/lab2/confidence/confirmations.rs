@@ -19,14 +19,14 @@ use crate::time::Instant;
 const BEATS_KEPT: usize = 16;
 
 /// A member's promise. It ends at `until`.
-#[derive(Debug, Clone, Copy, Hash)]
+#[derive(Debug, Clone, Copy, Hash, serde::Serialize, serde::Deserialize)]
 struct Vote {
     mac: MacAddr,
     until: Instant,
 }
 
 /// The confirmations of the latest tenure in which this node sent a heartbeat.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(super) struct Confirmations {
     token: Option<Token>,
     /// Times at which the node encoded the latest heartbeats. The index is the heartbeat's number modulo

@@ -23,7 +23,7 @@ use promise::Promise;
 const ANSWERS_PER_HEARTBEAT_MAX: usize = 64;
 
 /// The grade and the promises of one node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Confidence {
     /// Members that confirm this node's tenure.
     confirmations: Confirmations,

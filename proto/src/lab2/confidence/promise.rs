@@ -16,7 +16,7 @@ use crate::time::{Instant, nanos};
 const KNOWN_SIZE_MIN: usize = 256;
 
 /// A promise to confirm only this holder's tenure until a given time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) struct Promise {
     pub(super) token: Token,
     pub(super) holder: MacAddr,

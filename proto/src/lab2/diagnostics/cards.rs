@@ -15,7 +15,7 @@ use crate::lab2::{HolderProgram, HostName, Pause};
 use crate::time::{Instant, nanos};
 
 /// Data for this node's card, and data from received cards.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Cards {
     /// Version of this node; `None` if this node sends no cards.
     version: Option<Version>,

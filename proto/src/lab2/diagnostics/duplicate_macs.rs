@@ -18,7 +18,7 @@ const UNRELATED_AFTER: u32 = 10;
 
 /// Recent changes of IP addresses, and the time of the last frame that another machine sent with this node's MAC
 /// address.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct DuplicateMacs {
     /// Time of the last frame that another machine sent with this node's MAC address.
     own_at: Option<Instant>,
@@ -27,7 +27,7 @@ pub(super) struct DuplicateMacs {
 }
 
 /// The latest changes of a member's IP address.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct IpChanges {
     at: Instant,
     /// IP address before the last change.

@@ -31,7 +31,7 @@ use silence_reports::SilenceReports;
 const RECENT_TIMEOUTS: u32 = 128;
 
 /// The observations of this node, each with a note whether it was reported.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Diagnostics {
     problems: ProblemLog,
     /// Observations about frames that do not reach this node or other members.
@@ -69,7 +69,7 @@ fn is_recent(context: &Context, at: Instant) -> bool {
 }
 
 /// A statement of a member about itself, for example that it is deaf.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct Statement {
     mac: MacAddr,
     since: Instant,

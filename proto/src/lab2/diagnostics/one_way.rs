@@ -17,13 +17,13 @@ const ONE_WAY_TIMEOUTS: u32 = 4;
 const REPEAT_FACTOR: u32 = 4;
 
 /// Members that report that they do not hear this node.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct OneWayReports {
     members: Vec<OneWayMember>,
     reported: Option<Diagnostic>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct OneWayMember {
     mac: MacAddr,
     since: Instant,

@@ -27,7 +27,7 @@ const FAILED_OFFERS_MAX: usize = 8;
 /// The maximum number of owners that this node remembers because other members hear them and this node does not.
 const UNHEARD_OWNERS_MAX: usize = 8;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct ProblemLog {
     /// Whether this node reported that it is deaf.
     reported_own_deafness: bool,
@@ -47,14 +47,14 @@ pub(super) struct ProblemLog {
     send_failures: Option<SendFailures>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct SendFailures {
     since: Instant,
     count: u32,
     reported: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct TableDifference {
     owner: MacAddr,
     since: Instant,

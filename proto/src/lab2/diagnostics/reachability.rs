@@ -20,7 +20,7 @@ const UNREACHED_TIMEOUTS: u32 = 4;
 const GAP_FACTOR: u32 = 2;
 
 /// Observations, each with a note whether it was reported.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Reachability {
     /// The unicast frames that arrived since the last broadcast frame.
     unicast_only: Option<UnicastOnly>,
@@ -38,7 +38,7 @@ pub(super) struct Reachability {
 }
 
 /// The unicast frames that arrived since the last broadcast frame.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct UnicastOnly {
     first: Instant,
     last: Instant,

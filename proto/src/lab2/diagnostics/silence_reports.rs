@@ -17,7 +17,7 @@ const STALL_DIVISOR: u32 = 8;
 const NAMED_MAX: usize = 4;
 
 /// The times of searches for silent members, and the results that were reported.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct SilenceReports {
     last: Option<Instant>,
     next: Option<Instant>,

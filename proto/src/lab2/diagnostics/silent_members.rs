@@ -6,7 +6,9 @@ use ring_codec::MacAddr;
 const NAMED_MAX: usize = 4;
 
 /// The addresses of the first four silent members, and the number of the other silent members.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct SilentMembers {
     // A ring may have thousands of silent members. An array keeps the report short and `Copy`.
     named: [Option<MacAddr>; NAMED_MAX],

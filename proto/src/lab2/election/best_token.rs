@@ -22,7 +22,7 @@ const CLOCK_PROGRESS_MAX: u64 = 1 << 62;
 
 /// Three values that a node keeps about tokens: `known` (the strongest token seen, with its holder and data),
 /// currentMyTokenNumber and heardAboutToken.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(crate) struct BestToken {
     token: Option<Token>,
     holder: MacAddr,

@@ -17,7 +17,7 @@ use crate::time::Instant;
 pub(crate) const RIVAL_LEAD: u64 = 1 << 10;
 
 /// The latest rival, and the limits on the rates of answers and objections.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Rivals {
     /// The token that must get ahead of a rival, and the time at which this node last heard of the rival.
     ahead_of_rival: Option<(Instant, Token)>,

@@ -9,7 +9,7 @@ use crate::lab2::machine::{Timer, Writer};
 use crate::timers::TimerKind;
 
 /// The state of a LOOSER's search for the token.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Search {
     /// The strongest candidate that beat this node's candidate since this node's last question.
     rival: Option<Token>,

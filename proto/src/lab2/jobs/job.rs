@@ -17,7 +17,9 @@ const EARLY_CALL_DIVISOR: u32 = 100;
 const EARLY_CALL_MAX: Duration = Duration::from_secs(60);
 
 /// A job's name: 1 to 32 printable ASCII characters without blanks.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct JobName([u8; MAX_NAME_LEN]);
 
 impl JobName {
@@ -53,7 +55,7 @@ impl fmt::Debug for JobName {
 }
 
 /// The last run of a job. A stamp contains only the properties of the run that are equal on all members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Stamp {
     /// The job's name.
     pub name: JobName,
@@ -70,7 +72,7 @@ pub struct Stamp {
 }
 
 /// A stamp in the form that this node stores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct StoredStamp {
     /// The place of the stamp in the file, a number below [`STAMPS_MAX`].
     pub place: u8,
@@ -83,7 +85,7 @@ pub struct StoredStamp {
 }
 
 /// A request to run a job once in a period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct OnceRequest {
     /// A number that identifies the request for the caller.
     pub id: u64,
@@ -158,7 +160,7 @@ pub enum OnceProgress {
 }
 
 /// The result of a job that was requested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum RunEnd {
     /// The job succeeded.
     Done,

@@ -24,7 +24,7 @@ use once::OnceJob;
 use stamps::Stamps;
 
 /// The known stamps, and the request of an application on this node.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Jobs {
     stamps: Stamps,
     once: Option<OnceJob>,
@@ -67,7 +67,7 @@ pub(crate) enum JobInput<'a> {
 }
 
 /// An action that the surrounding state machine carries out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum JobAction {
     Send(MacAddr, StampsFrame),
     /// Sets the timer to this time. If the timer is already set, the new time replaces the earlier time.

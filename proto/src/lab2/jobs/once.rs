@@ -10,7 +10,7 @@ use crate::lab2::members::Members;
 use crate::lab2::{Event, Grade, JobName, OnceProgress, OnceRequest, RunEnd, RunView, Stamp};
 use crate::time::Instant;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) enum OncePhase {
     /// The holder asks the members for their stamps.
     Reading,
@@ -23,7 +23,7 @@ pub(super) enum OncePhase {
 }
 
 /// The request of an application on this node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(super) struct OnceJob {
     pub(super) request: OnceRequest,
     /// The token under which the job runs.

@@ -93,7 +93,7 @@ impl ReceivedStamp {
 }
 
 /// The age of a run, measured by this node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) struct Age {
     /// The age at the time [`at`](Self::at).
     then: Duration,
@@ -145,7 +145,7 @@ impl Age {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) struct StampEntry {
     pub(super) stamp: Stamp,
     age: Age,
@@ -204,7 +204,7 @@ pub(super) struct MergeResult {
     pub(super) knows_more: bool,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Stamps {
     /// The entries of the table. An entry keeps its place until another entry replaces it.
     entries: Vec<StampEntry>,
@@ -217,6 +217,7 @@ pub(super) struct Stamps {
     /// The sum of the hashes of all stamps.
     digest: u64,
     /// The part of the table that was encoded for the next frame.
+    #[serde(skip)]
     wire: Vec<lab2::Stamp>,
 }
 

@@ -14,7 +14,7 @@ pub(super) const ANNOUNCEMENT_PERIODS: u32 = 64;
 /// The length of a STAMPS frame that contains no stamps, in bytes.
 const STAMPS_HEADER_LEN: usize = 41;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct StampsFrame {
     pub(super) token: Token,
     pub(super) serial: u32,

@@ -11,7 +11,7 @@ use crate::time::Instant;
 
 /// A member's copy of the table `Quorum`. A digest can occur again, so only the version tells old reports from new
 /// reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) struct TableCopy {
     /// The last change. It is `None` if the table never changed.
     pub(super) version: Option<Version>,
@@ -27,7 +27,7 @@ impl TableCopy {
 
 /// The copies that members announced under one token. The next token uses the same memory, so that a hop allocates
 /// none.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Agreements {
     token: Option<Token>,
     /// The last copy of each member, and the time of the report.

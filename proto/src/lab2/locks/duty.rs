@@ -13,7 +13,7 @@ use crate::lab2::machine::Writer;
 use crate::time::Instant;
 
 /// The data of an owner under one token.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(super) struct Duty {
     token: Token,
     since: Instant,

@@ -13,7 +13,7 @@ use crate::lab2::machine::Writer;
 use crate::time::Instant;
 
 /// A LOCKS frame to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct LocksFrame {
     pub(super) token: Token,
     pub(super) serial: u64,
@@ -53,7 +53,7 @@ impl ReceivedLocks<'_> {
 }
 
 /// A LOCKS_QUESTION frame to send. Its sums are computed when it is encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct QuestionFrame {
     pub(super) side: Side,
     /// The first key that this node wants.
@@ -72,13 +72,15 @@ pub(crate) struct ReceivedQuestion<'a> {
 }
 
 /// The records of the frames that wait for the link.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Payloads {
     waiting: BTreeMap<u32, Vec<Record>>,
     last: u32,
     /// The records of the frame that is being encoded.
+    #[serde(skip)]
     encoded: Vec<lab2::LockRecord>,
     /// The sums of the question that is being encoded.
+    #[serde(skip)]
     sums: Vec<U64>,
 }
 

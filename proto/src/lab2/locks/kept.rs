@@ -16,7 +16,7 @@ const SESSION_AGE_MAX: Duration = Duration::from_secs(1);
 pub(super) const REUSES_MAX: u32 = 100_000;
 
 /// The released locks that this node keeps.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct KeptLocks {
     /// The sessions of the kept locks, and the times at which the node releases them.
     names: BTreeMap<LockName, (u64, Instant)>,

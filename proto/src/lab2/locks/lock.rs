@@ -7,6 +7,8 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{
     LockMode, MAX_LOCK_NAME_LEN, MAX_LOCK_PROGRAM_LEN, Token, locks::pack_program, stamps::is_name,
 };
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::lab2::Grade;
 
@@ -46,8 +48,24 @@ impl fmt::Debug for LockName {
     }
 }
 
+impl Serialize for LockName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for LockName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || D::Error::invalid_value(Unexpected::Str(&text), &"the name of a lock");
+        Self::new(&text).ok_or_else(wrong)
+    }
+}
+
 /// The name of the program that takes a lock, for people. A longer name is shortened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
 pub struct LockProgram([u8; MAX_LOCK_PROGRAM_LEN]);
 
 impl LockProgram {
@@ -74,7 +92,7 @@ impl LockProgram {
 }
 
 /// The request of an application for a lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct LockRequest {
     /// A number that this node has not used for another request. It must not be used again after a restart either.
     pub session: u64,

@@ -56,7 +56,7 @@ use sessions::{Session, Sessions};
 use table::Table;
 
 /// The table to which a record belongs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Side {
     /// Locks that need the grade `quorum`. A majority of the ring must agree to this table.
     Quorum,
@@ -92,7 +92,7 @@ impl Side {
 }
 
 /// The tables, the sessions of this node, and the data of an owner.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Locks {
     quorum: Table,
     others: Table,
@@ -159,7 +159,7 @@ pub(crate) enum LocksInput<'a> {
 }
 
 /// An action that the surrounding state machine carries out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum LocksAction {
     Send(MacAddr, LocksFrame),
     Ask(MacAddr, QuestionFrame),

@@ -544,7 +544,7 @@ impl Locks {
 }
 
 /// A request that no owner has served yet.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) struct Pending {
     until: Instant,
     record: Record,

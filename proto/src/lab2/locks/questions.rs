@@ -9,7 +9,7 @@ use crate::throttle::Throttle;
 use crate::time::Instant;
 
 /// The last question about one table.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Questions {
     limit: Throttle,
     /// The first key for which this node asked last.

@@ -27,7 +27,7 @@ pub(super) const FLAG_CONFIRMED: u64 = 1;
 pub(super) type Key = u64;
 
 /// A lock that a session holds, or that it waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) struct Record {
     pub(super) member: MacAddr,
     pub(super) request: LockRequest,

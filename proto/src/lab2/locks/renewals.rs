@@ -20,7 +20,7 @@ const SENT_MAX: usize = 8;
 const SILENT_PERIODS: u32 = 2;
 
 /// The renewals of this node.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Renewals {
     next: Option<Instant>,
     serial: u64,
@@ -35,7 +35,7 @@ pub(super) struct Renewals {
 }
 
 /// A renewal of a member's leases in a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Renewal {
     member: MacAddr,
     side: Side,

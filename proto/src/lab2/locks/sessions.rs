@@ -16,7 +16,7 @@ use crate::lab2::{Event, LockRequest};
 use crate::time::Instant;
 
 /// The sessions of this node, and the records that it wants the owner to remove.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Sessions {
     pub(super) open: BTreeMap<u64, Session>,
     pub(super) releases: BTreeMap<Key, Release>,
@@ -31,7 +31,7 @@ pub(super) struct Sessions {
 }
 
 /// A lock that a program of this node holds or wants.
-#[derive(Debug, Clone, Copy, Hash)]
+#[derive(Debug, Clone, Copy, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) struct Session {
     pub(super) request: LockRequest,
     /// The number of the request of the program that uses the session now.
@@ -54,7 +54,7 @@ pub(super) struct Session {
 }
 
 /// A record that the owner should remove.
-#[derive(Debug, Clone, Copy, Hash)]
+#[derive(Debug, Clone, Copy, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) struct Release {
     pub(super) record: Record,
     began: Instant,
@@ -62,7 +62,7 @@ pub(super) struct Release {
 }
 
 /// The times at which this node repeats a request.
-#[derive(Debug, Clone, Copy, Hash)]
+#[derive(Debug, Clone, Copy, Hash, serde::Serialize, serde::Deserialize)]
 struct Repeats {
     count: u32,
     next: Instant,

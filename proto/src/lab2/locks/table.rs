@@ -21,7 +21,7 @@ const RECORDS_MAX: usize = 16_384;
 const NAMES_MAX: usize = 1_024;
 
 /// The last change of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) struct Version {
     /// The token under which the owner made the change.
     pub(super) token: Token,
@@ -43,7 +43,7 @@ impl Version {
 }
 
 /// A copy of a table, with indexes for the questions that each frame asks.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Table {
     records: BTreeMap<Key, Record>,
     names: BTreeMap<LockName, OfName>,
@@ -59,7 +59,7 @@ pub(super) struct Table {
 }
 
 /// The records of a name.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 struct OfName {
     held: BTreeSet<Key>,
     /// The tickets and keys of the waiting records.
@@ -73,7 +73,7 @@ impl OfName {
 }
 
 /// The records of a member.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 struct OfMember {
     keys: BTreeSet<Key>,
     /// The sum of the hashes of the records.

@@ -11,7 +11,7 @@ use crate::lab2::{Adjustment, Constants};
 use crate::time::{Instant, Now, nanos};
 
 /// Time, constants and interface of one node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Context {
     /// The constants from the options. The node uses these constants unless it is apart.
     configured: Constants,

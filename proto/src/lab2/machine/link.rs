@@ -17,7 +17,7 @@ use crate::lab2::{Event, Lab2, Reason, State};
 use crate::time::Instant;
 
 /// The interface at the time of the last link event.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) enum Link {
     /// The link was never up, so this node does not know its own address.
     NeverUp,
@@ -27,7 +27,7 @@ pub(super) enum Link {
 }
 
 /// Properties of an interface that is up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) struct Interface {
     mac: MacAddr,
     ip: [u8; 16],

@@ -77,7 +77,7 @@ use crate::{LinkState, Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
 use shutdown::Shutdown;
 
 /// The Lab2 state machine of one node. [The contract](crate#contract) describes how to call it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Lab2 {
     context: Context,
     role: Role,

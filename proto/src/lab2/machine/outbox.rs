@@ -17,7 +17,7 @@ use crate::lab2::survey::SurveyFrame;
 pub(crate) const REPLIES_MAX: usize = 2;
 
 /// A frame to send. The other fields of the frame get their values when the node encodes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Outgoing {
     /// A member, or [`MacAddr::BROADCAST`].
     pub(crate) to: MacAddr,
@@ -25,7 +25,7 @@ pub(crate) struct Outgoing {
 }
 
 /// The message of a frame to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Content {
     TakeToken(Token),
     TokenIsHere(Token),
@@ -111,7 +111,7 @@ impl Content {
 const QUEUE_CAPACITY: usize = 8;
 
 /// A queue of frames. The first frame that enters is the first frame that leaves.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Outbox {
     waiting: VecDeque<Outgoing>,
     in_flight: VecDeque<(u64, Outgoing)>,

@@ -17,7 +17,7 @@ use crate::timers::{TimerKind, Timers};
 const EVENT_CAPACITY: usize = 128;
 
 /// The timers, frames and events that inputs cause. The driver takes the outputs after every input.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Output {
     timers: Timers<{ timer::COUNT }>,
     pub(super) outbox: Outbox,

@@ -7,7 +7,7 @@ use super::timer::Timer;
 use crate::lab2::{Lab2, State};
 
 /// Progress of a shutdown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) enum Shutdown {
     No,
     /// The shutdown has begun. If this node has the token, it is handing the token over.

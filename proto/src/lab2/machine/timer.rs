@@ -4,7 +4,7 @@ use crate::lab2::State;
 use crate::timers::TimerKind;
 
 /// The timers. If several timers are due at the same time, they fire in the order of this list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Timer {
     /// End of the lease. Time at which other members may replace an OWNER that could send no heartbeat during its
     /// lease.

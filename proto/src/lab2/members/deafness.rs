@@ -9,7 +9,7 @@ use crate::lab2::machine::Context;
 use crate::time::Instant;
 
 /// Times at which this node received frames.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Hearing {
     pub(super) last: Option<Instant>,
     /// The later of two times: the last time at which this node was deaf, and the time at which its link came up.

@@ -37,7 +37,7 @@ use table::Table;
 use table_broadcast::TableBroadcast;
 
 /// All members, including this node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Members {
     table: Table,
     /// The timeouts of the ring. The timeouts are `None` if all members have this node's profile.

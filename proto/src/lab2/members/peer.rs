@@ -12,7 +12,7 @@ use crate::time::Instant;
     clippy::struct_excessive_bools,
     reason = "each property is independent of the others"
 )]
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Peer {
     /// Time of the member's last frame, in nanoseconds. If no frame of the member arrived, this is the time at which a
     /// table first named the member.
@@ -100,7 +100,7 @@ impl Peer {
 }
 
 /// Data about a member whose table or address differed from this node's values. Only few members have such data.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Notes {
     /// Limits how often this node sends PING to the member because their tables differ.
     pub(super) pings: Throttle,

@@ -13,7 +13,7 @@ use crate::time::Instant;
 const DOUBLINGS_MAX: u32 = 6;
 
 /// The preference of a member, which is more than 0.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) struct Preference {
     pub value: u8,
     /// The last time at which the member did not take the token.

@@ -18,7 +18,7 @@ pub(crate) const APART_FACTOR: u32 = 10;
 
 /// The WAITER_TIMEOUT and the TAKE_TIMEOUT of the ring, in nanoseconds. Each of the two values is the median over all
 /// present members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) struct RingTimes {
     waiter_timeout: u64,
     take_timeout: u64,

@@ -22,7 +22,7 @@ const TOMBSTONE_TIMEOUTS: u32 = 16;
 const FORGET_HEADER_LEN: usize = 10;
 
 /// Data about silence: which members this node has not heard, and when this node itself was silent.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Silence {
     /// Time of this node's last broadcast that shows that this node is alive.
     last_broadcast: Option<Instant>,

@@ -22,7 +22,7 @@ const SORTED_MEMBERS_MAX: usize = 512;
 const UNSORTED_MAX: usize = 128;
 
 /// All members, and a hash of their encodings.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(super) struct Table {
     /// The members in wire format. So the hash and RING_MEMBERS need no copy of the members.
     pub(super) members: Vec<Member>,

@@ -12,7 +12,7 @@ use crate::throttle::Throttle;
 
 /// State of the broadcast of a table. All members keep the state of the broadcast. So when the token moves on, the next
 /// holder can continue with the next part.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) struct TableBroadcast {
     /// Digest of the table in the latest broadcast part or TOKEN_IS_HERE.
     pub(super) digest: Digest,

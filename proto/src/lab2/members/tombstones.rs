@@ -13,7 +13,7 @@ use crate::time::Instant;
 const TOMBSTONES_MAX: usize = 4096;
 
 /// Record of a removed member.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) struct Tombstone {
     pub(super) mac: MacAddr,
     /// Time until which tables do not bring the member back.
@@ -23,7 +23,7 @@ pub(super) struct Tombstone {
 }
 
 /// Recent tombstones, sorted by MAC.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Tombstones {
     pub(super) entries: Vec<Tombstone>,
     /// Limit on FORGET broadcasts.

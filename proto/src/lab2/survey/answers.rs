@@ -14,7 +14,7 @@ const REPORT_GAP: Duration = Duration::from_millis(50);
 /// A member that waits for the report: its address, the serial of its survey, and whether this node refuses to measure.
 type Asker = (MacAddr, u64, bool);
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Answers {
     askers: Vec<Asker>,
     next: Instant,

@@ -8,7 +8,7 @@ use ring_codec::lab2::Measure;
 use crate::lab2::{Grade, State};
 
 /// The health of a node, from the best to the worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum NodeHealth {
     /// The node works.
     Healthy,
@@ -19,7 +19,7 @@ pub enum NodeHealth {
 }
 
 /// The part of a report that only the host knows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HostReport {
     /// Time since the start of the daemon.
     pub up: Duration,
@@ -32,7 +32,7 @@ pub struct HostReport {
 }
 
 /// A report of a node about itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ReportData {
     /// Time since the start of the daemon.
     pub up: Duration,
@@ -57,7 +57,7 @@ pub struct ReportData {
 }
 
 /// A report that arrived, or the report of the surveyor itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ReceivedReport {
     /// The report.
     pub data: ReportData,
@@ -69,7 +69,7 @@ pub struct ReceivedReport {
 }
 
 /// A survey to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SurveyRequest {
     /// The number of probes for each ordered pair of members, and the time over which a member spreads its probes. If
     /// the value is `None`, the members only report.
@@ -79,7 +79,7 @@ pub struct SurveyRequest {
 }
 
 /// The answers to a survey.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SurveyResult {
     /// The duration of the survey.
     pub took: Duration,
@@ -90,7 +90,7 @@ pub struct SurveyResult {
 }
 
 /// A member that was asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SurveyedNode {
     /// The member's address.
     pub mac: MacAddr,
@@ -101,7 +101,7 @@ pub struct SurveyedNode {
 }
 
 /// The results of one member.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct MemberMeasures {
     /// The longest delay of the member's probes.
     pub lateness: Duration,

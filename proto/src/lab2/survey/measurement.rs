@@ -29,7 +29,7 @@ const ANSWER_WINDOW: Duration = Duration::from_millis(10);
 const MEASURES_LEN: usize = 30;
 
 /// The parameters of a measurement.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) struct Plan {
     pub(super) surveyor: MacAddr,
     pub(super) serial: u64,
@@ -48,7 +48,7 @@ impl Plan {
 }
 
 /// A limit for the rate at which this node answers probes.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct AnswerBudget {
     window: Instant,
     used: u32,
@@ -68,7 +68,7 @@ impl AnswerBudget {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 enum Stage {
     /// The probe with this number, counted over all destinations, is due.
     Probing { next: usize, due: Instant },
@@ -81,7 +81,7 @@ enum Stage {
 }
 
 /// A measurement. In each round, the node sends one probe to each other member and one broadcast.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(super) struct Measurement {
     plan: Plan,
     began: Instant,

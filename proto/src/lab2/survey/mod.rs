@@ -40,7 +40,7 @@ pub(crate) const MEASURE_GAP: Duration = Duration::from_secs(10);
 const PADDING: [u8; PADDING_LEN_MAX] = [0; PADDING_LEN_MAX];
 
 /// A frame of a survey to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) enum SurveyFrame {
     /// SURVEY to a group of members.
     Question {
@@ -70,7 +70,7 @@ impl SurveyFrame {
 }
 
 /// A PROBE.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Probe {
     pub(super) surveyor: MacAddr,
     pub(super) serial: u64,
@@ -81,7 +81,7 @@ pub(crate) struct Probe {
 }
 
 /// The surveys of one node.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Survey {
     surveyor: Option<Surveyor>,
     result: Option<SurveyResult>,

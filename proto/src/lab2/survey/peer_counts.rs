@@ -18,7 +18,7 @@ pub(super) const fn is_large(number: u8) -> bool {
 
 /// The probes between this node and one other member. Each mask has one bit for each number of a probe, so a duplicated
 /// frame counts once.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(super) struct PeerCounts {
     mac: MacAddr,
     sent: u64,
@@ -90,7 +90,7 @@ impl PeerCounts {
     }
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 struct RoundTrips {
     number: u32,
     shortest: Option<Duration>,

@@ -22,7 +22,7 @@ const ATTEMPTS: u32 = 3;
 const ANSWER_TIME: Duration = Duration::from_millis(100);
 
 /// Results that arrive in several frames, and the number of all rows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 struct Arriving {
     measures: MemberMeasures,
     rows: usize,
@@ -34,14 +34,14 @@ impl Arriving {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 struct Asked {
     mac: MacAddr,
     report: Option<ReceivedReport>,
     measures: Option<Arriving>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 enum Stage {
     /// Members of the group with this number are asked for reports. `attempts` counts the questions to them.
     Reports {
@@ -58,7 +58,7 @@ enum Stage {
 }
 
 /// A survey. Members are asked in groups, so that not all members of a large ring answer at the same time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(super) struct Surveyor {
     serial: u64,
     plan: Option<Plan>,

@@ -14,7 +14,7 @@ use crate::lab2::machine::Context;
 use crate::time::Instant;
 
 /// The state of the first acknowledgement of a taken token.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) enum Ack {
     /// The acknowledgement left in time, or the token needs no acknowledgement.
     Settled,
@@ -29,7 +29,7 @@ pub(super) enum Ack {
 }
 
 /// The state of the broadcast in which an unsure owner announces its token. Members can object to this token.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) enum Announcement {
     Pending,
     /// The link accepted the broadcast. It is unknown when the broadcast left.
@@ -39,7 +39,7 @@ pub(super) enum Announcement {
 }
 
 /// An acknowledgement that this node still owes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(crate) struct PendingAck {
     to: MacAddr,
     /// The time by which the acknowledgement must leave. The time is `None` if it is already known whether an

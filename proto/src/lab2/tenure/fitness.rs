@@ -11,7 +11,7 @@ use crate::lab2::machine::Writer;
     clippy::struct_excessive_bools,
     reason = "the reasons are independent of each other"
 )]
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Fitness {
     /// Whether an operator paused the node (`docs/reference/lab2/faults.md Z1`).
     paused: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Fitness {
 }
 
 /// The state of the check whether unicast frames arrive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 enum Probe {
     /// No question is open.
     Idle,

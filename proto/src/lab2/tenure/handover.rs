@@ -16,7 +16,7 @@ const DOUBT_FAILURES: u32 = 3;
 const LET_GO_FAILURES: u32 = 4;
 
 /// An offer that the interface has not sent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) struct UnsentOffer {
     pub(super) to: MacAddr,
     /// The number of attempts in a row that failed, because the interface did not send the frame.
@@ -25,7 +25,7 @@ pub(super) struct UnsentOffer {
 }
 
 /// A handover in progress.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Offer {
     pub(super) to: MacAddr,
     pub(super) token: Token,
@@ -57,7 +57,7 @@ impl Offer {
 }
 
 /// Successive failed handovers of this tenure.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) struct FailureStreak {
     /// The time at which the first failed handover began.
     pub(super) since: Instant,
@@ -65,7 +65,7 @@ pub(super) struct FailureStreak {
 }
 
 /// Failed handovers since the last success.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) struct FailedOffers {
     /// The time at which the first failed handover began.
     pub(super) since: Instant,

@@ -7,7 +7,7 @@ use crate::lab2::machine::Writer;
 use crate::time::Instant;
 
 /// The work of an application on this node for which it needs the token.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) enum LocalWork {
     #[default]
     Nothing,

@@ -26,7 +26,7 @@ use ack::Ack;
 use handover::{FailedOffers, FailureStreak, UnsentOffer};
 
 /// The data of an OWNER.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Tenure {
     token: Token,
     /// The strongest token that this node knew before it took `token`. The known token is `None` if this node minted

@@ -6,7 +6,7 @@ use super::{Offer, PendingAck, Tenure};
 use crate::lab2::State;
 use crate::lab2::election::Search;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 #[expect(
     clippy::large_enum_variant,
     reason = "a machine has only one role, and a boxed tenure would need an allocation per hop"
