@@ -15,3 +15,4 @@ pub mod ftn;
 pub mod jitterbug;
 pub mod kernel;
 pub mod lab2;
+pub mod recording;

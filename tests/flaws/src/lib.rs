@@ -15,6 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ring_model::{Report, Scenario, Snapshot};
 use ring_sim::lab2::{Outcome, Settings};
+use ring_sim::recording::{self, Repetition};
 use ring_sim::{andrews as circle, ftn as world, jitterbug as segment, lab2};
 
 pub use machine::Lab2;
@@ -71,6 +72,12 @@ impl Flaw {
     /// Runs Lab2's simulator with this flaw.
     pub fn simulate(&self, settings: &Settings) -> Outcome {
         lab2::run::<Lab2>(settings)
+    }
+
+    /// Repeats a recording of a real daemon with this flaw. Returns `None` if the file is not a recording.
+    pub fn repeat(&self, file: &[u8]) -> Option<Repetition> {
+        let recording = recording::read::<Lab2>(file).ok()?;
+        Some(recording::repeat(&recording))
     }
 
     /// Runs the token service's simulator with this flaw.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use ring_recording::ReadError;
 use thiserror::Error;
 
 /// An error that ends `ring-sim`.
@@ -19,6 +20,9 @@ pub enum Error {
     /// A file is not a valid schedule.
     #[error("{} is not a schedule: {reason}", path.display())]
     Schedule { path: PathBuf, reason: String },
+    /// A file is not a recording.
+    #[error("cannot replay {}: {reason}", path.display())]
+    Recording { path: PathBuf, reason: ReadError },
     /// An option does not apply to the simulated system.
     #[error("{0}")]
     Usage(String),
@@ -34,7 +38,7 @@ impl Error {
     /// Returns the exit code of the process. `ring-sim --help` lists all exit codes.
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Schedule { .. } | Self::Usage(_) => 2,
+            Self::Schedule { .. } | Self::Recording { .. } | Self::Usage(_) => 2,
             Self::Write { .. } | Self::Read { .. } | Self::Print(_) | Self::Json(_) => 3,
         }
     }

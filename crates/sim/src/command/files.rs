@@ -8,13 +8,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use pcap_file::DataLink;
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
 use ring_proto::lab2::Event;
+use ring_recording::Capture;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -22,10 +17,6 @@ use super::Error;
 use crate::kernel::schedule as kernel;
 use crate::lab2::{Fault, Recorder, Schedule, Violation, line};
 
-/// The maximum length of a captured frame.
-const SNAP_LENGTH: u32 = 65_535;
-/// The option if_tsresol: times are in 10^-9 s.
-const NANOSECONDS: u8 = 9;
 /// The time at which the capture starts, since 1970. The nodes' wall clocks start at the same time.
 const WALL_START: Duration = Duration::from_secs(1_700_000_000);
 
@@ -82,7 +73,7 @@ pub(super) struct Files(Rc<RefCell<Open>>);
 
 struct Open {
     directory: PathBuf,
-    frames: PcapNgWriter<BufWriter<File>>,
+    frames: Capture<BufWriter<File>>,
     events: BufWriter<File>,
     /// Frames that are sent but not written to the file. Frames of slow nodes leave some time after they are created.
     waiting: BTreeMap<(Duration, u64), (Option<usize>, Vec<u8>)>,
@@ -106,18 +97,7 @@ impl Files {
         fs::write(directory.join("schedule.json"), text).map_err(failed)?;
         let create = |name: &str| File::create(directory.join(name)).map(BufWriter::new);
         let frames = create("frames.pcapng").map_err(failed)?;
-        let mut frames = PcapNgWriter::new(frames).map_err(|error| failed(other(error)))?;
-        let segment = InterfaceDescriptionBlock {
-            linktype: DataLink::ETHERNET,
-            snaplen: SNAP_LENGTH,
-            options: vec![
-                InterfaceDescriptionOption::IfName("segment".into()),
-                InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-            ],
-        };
-        frames
-            .write_pcapng_block(segment)
-            .map_err(|error| failed(other(error)))?;
+        let frames = Capture::new(frames, "segment").map_err(failed)?;
         let events = create("events.jsonl").map_err(failed)?;
         Ok(Self(Rc::new(RefCell::new(Open {
             directory: directory.into(),
@@ -138,10 +118,7 @@ impl Files {
         open.write_sent_by(Duration::MAX);
         let flushed = match open.failed.take() {
             Some(error) => Err(error),
-            None => open
-                .events
-                .flush()
-                .and_then(|()| open.frames.get_mut().flush()),
+            None => open.events.flush().and_then(|()| open.frames.flush()),
         };
         flushed.map_err(|source| Error::Write {
             path: open.directory.clone(),
@@ -180,24 +157,10 @@ impl Open {
             let ((at, _), (from, frame)) = first.remove_entry();
             self.log(at, from, "sent", json!({ "frame": line(&frame) }));
             self.write(|open| {
-                let packet = EnhancedPacketBlock {
-                    interface_id: 0,
-                    timestamp: WALL_START + at,
-                    original_len: u32::try_from(frame.len()).unwrap_or(u32::MAX),
-                    data: frame.into(),
-                    options: Vec::new(),
-                };
-                let written = open.frames.write_pcapng_block(packet);
-                written.map(|_| ()).map_err(other)
+                let at = WALL_START + at;
+                open.frames.write_frame(at, &frame, None, Vec::new())
             });
         }
-    }
-}
-
-fn other(error: pcap_file::PcapError) -> io::Error {
-    match error {
-        pcap_file::PcapError::IoError(error) => error,
-        error => io::Error::other(error),
     }
 }
 

@@ -15,13 +15,14 @@ mod lab2;
 mod many;
 mod options;
 mod progress;
+mod replay;
 mod system;
 
 use std::io;
 
 pub use error::Error;
 pub use options::Options;
-use options::SimulatedSystem;
+use options::{Command, SimulatedSystem};
 
 /// Runs the simulations of the options and prints their outcomes. Returns `true` if no rule is broken.
 ///
@@ -32,6 +33,9 @@ pub fn run(options: &Options) -> Result<bool, Error> {
     std::panic::set_hook(Box::new(|_| ()));
     options.check()?;
     let out = &mut io::stdout().lock();
+    if let Some(Command::Replay(options)) = &options.command {
+        return replay::run::<ring_proto::lab2::Lab2>(options, out);
+    }
     match options.system {
         SimulatedSystem::Lab2 => system::run::<lab2::Lab2<ring_proto::lab2::Lab2>>(options, out),
         SimulatedSystem::Ftn => system::run::<ftn::Ftn>(options, out),

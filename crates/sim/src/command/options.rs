@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Parser, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use ring_text::parse_duration;
 
 use super::Error;
@@ -30,11 +30,12 @@ Examples:
   ring-sim --system ftn --seeds 0..1000     simulate servers and clients of tokens
   ring-sim --system jitterbug --seed 7      simulate nodes of Jitterbug
   ring-sim --system andrews --seed 7        simulate a coordinated ring, and its database
+  ring-sim replay eth0.pcapng               repeat a recording of ringctl dump
 
 Exit codes:
-  0  no rule was broken
-  1  a rule was broken
-  2  wrong usage, or a file that is not a schedule
+  0  no rule was broken, or the outputs of a recording are the same
+  1  a rule was broken, or an output differs
+  2  wrong usage, or a file that is not a schedule or a recording
   3  a file cannot be read or written";
 
 /// Simulate rings and their faults, and check the rules.
@@ -47,10 +48,16 @@ Exit codes:
     name = "ring-sim",
     version,
     args_override_self = true,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
     after_long_help = after_help(),
     after_help = "--help says more."
 )]
 pub struct Options {
+    /// The command; without a command, ring-sim simulates.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
     /// Simulate this system.
     #[arg(long, value_name = "SYSTEM", value_enum, default_value = "lab2")]
     pub system: SimulatedSystem,
@@ -110,6 +117,32 @@ pub struct Options {
     /// Run a saved schedule instead of a seed.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "time", "faults"])]
     pub schedule: Option<PathBuf>,
+}
+
+/// A command of `ring-sim`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Repeat a recording of ringd, and compare the outputs.
+    ///
+    /// ringctl dump writes a recording. This command gives the recorded inputs to the state machine, and compares the
+    /// outputs. It prints the first difference.
+    Replay(ReplayOptions),
+}
+
+/// Options of `ring-sim replay`.
+#[derive(Debug, Clone, Args)]
+pub struct ReplayOptions {
+    /// The recording.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Keep the recording in DIR as a test.
+    ///
+    /// The tests of ring-sim repeat each recording in crates/sim/tests/sim/recordings, and fail at a difference. Use
+    /// such a test while you repair a fault. Commit no recording, because a new field of the state machine makes it
+    /// unreadable.
+    #[arg(long, value_name = "DIR")]
+    pub write_test: Option<PathBuf>,
 }
 
 /// A system that can be simulated.

@@ -1,0 +1,22 @@
+//! Records the inputs and outputs of a state machine, and writes a recording as a capture file that can be replayed.
+//!
+//! [`Recorded`] wraps a state machine. The caller of the state machine does not notice the wrapper. The recorder keeps
+//! the last records in buffers of a fixed size. A recording begins with a copy of the state machine. So a program can
+//! repeat the same inputs and compare the outputs: see `ring-sim replay`.
+//!
+//! Only state machines whose messages are frames can be recorded. Their sender is in the frame, and they have no
+//! connections and no jobs.
+
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod capture;
+mod file;
+mod record;
+mod recorded;
+
+pub use buffer::Recording;
+pub use capture::{Capture, Direction};
+pub use file::{About, ReadError, RecordingFile, read, write};
+pub use record::{Record, RecordOf};
+pub use recorded::Recorded;
