@@ -15,10 +15,11 @@ use ring_codec::lab2::{
     Digest, LockMode, LockRecord, LockState, LocksPurpose, MAX_LOCK_NAME_LEN, MAX_LOCK_PROGRAM_LEN,
     Message, Token,
 };
-use ring_proto::Machine;
-use ring_proto::lab2::{Constants, State};
+use ring_proto::lab2::{Constants, Lab2, State};
+use ring_proto::{LinkState, Machine};
+use ring_recording::Recorded;
 
-use support::{Node, OWN_MAC, encode};
+use support::{Node, OWN_MAC, encode, fresh_machine};
 
 /// Other members, in ring order after the measured node.
 const PEERS: [MacAddr; 7] = [
@@ -37,16 +38,27 @@ const PROGRESS_BYTES: std::ops::Range<usize> = 22..30;
 
 /// Returns a node that knows `peers`, and the digest of its table.
 fn node(idle_hold: Duration, peers: &[MacAddr]) -> (Node, Digest) {
-    let constants = Constants {
+    let node = node_of(machine(idle_hold), peers);
+    let digest = node.machine.digest();
+    (node, digest)
+}
+
+fn machine(idle_hold: Duration) -> Lab2 {
+    fresh_machine(Constants {
         idle_hold,
         ..Constants::default()
-    };
-    let mut node = Node::new(constants);
+    })
+}
+
+fn node_of<M>(machine: M, peers: &[MacAddr]) -> Node<M>
+where
+    M: Machine<Peer = (), Net = LinkState>,
+{
+    let mut node = Node::new(machine);
     for &peer in peers {
         node.frame(&encode(peer, OWN_MAC, Message::WhereIsToken));
     }
-    let digest = node.machine.digest();
-    (node, digest)
+    node
 }
 
 fn token(progress: u64) -> Token {
@@ -86,9 +98,19 @@ fn token_is_here(progress: u64, digest: Digest) -> Vec<u8> {
     encode(PEERS[0], MacAddr::BROADCAST, message)
 }
 
-/// Measures a step in which a token arrives and leaves.
+/// Measures a step in which a token arrives and leaves, without and with the recorder.
 fn pass_on(c: &mut Criterion) {
-    let (mut node, digest) = node(Duration::ZERO, &PEERS);
+    let (node, digest) = node(Duration::ZERO, &PEERS);
+    pass_on_at(c, "step/TAKE_TOKEN in, TAKE_TOKEN out", node, digest);
+    let node = node_of(Recorded::new(machine(Duration::ZERO)), &PEERS);
+    let name = "step/TAKE_TOKEN in, TAKE_TOKEN out, recorded";
+    pass_on_at(c, name, node, digest);
+}
+
+fn pass_on_at<M>(c: &mut Criterion, name: &str, mut node: Node<M>, digest: Digest)
+where
+    M: Machine<Peer = (), Net = LinkState>,
+{
     let mut frame = take_token(digest);
     let mut progress: u64 = 1 << 40;
     let rotation = HOP_TIME * u32::try_from(PEERS.len() + 1).expect("a small number");
@@ -100,7 +122,7 @@ fn pass_on(c: &mut Criterion) {
     };
     step();
     assert!(step() > 0, "the node hands the token over");
-    c.bench_function("step/TAKE_TOKEN in, TAKE_TOKEN out", |b| b.iter(&mut step));
+    c.bench_function(name, |b| b.iter(&mut step));
 }
 
 /// Measures a step in which a token arrives and stays. The node acknowledges the token, and IDLE_HOLD begins.

@@ -13,7 +13,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, MEMBERS_PER_FRAME_MAX, Member, Message, NO_IP};
 use ring_proto::lab2::Constants;
 
-use support::{Node, OWN_MAC, encode};
+use support::{Node, OWN_MAC, encode, fresh_machine};
 
 const SIZES: [usize; 4] = [10, 100, 1_000, 4_096];
 
@@ -34,7 +34,7 @@ fn node(members: usize) -> Node {
         max_members: members + 1,
         ..Constants::default()
     };
-    let mut node = Node::new(constants);
+    let mut node = Node::new(fresh_machine(constants));
     let all: Vec<Member> = (1..members)
         .map(|n| Member {
             mac: mac(n),

@@ -4,15 +4,17 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind};
-use ring_proto::lab2::{Constants, Lab2, StoredState};
+use ring_proto::lab2::{Constants, Event, Lab2, StoredState};
 use ring_proto::time::{Instant, Now};
-use ring_proto::{LinkState, StoreOutcome};
+use ring_proto::{LinkState, Machine, StoreOutcome};
+use ring_recording::Recorded;
 use ring_runtime::clock;
 use ring_runtime::driver::frames::MAX_FRAME;
 use ring_runtime::driver::{
@@ -141,19 +143,30 @@ impl Store<StoredState> for LastState {
     }
 }
 
-struct Node<'a> {
-    driver: Driver<Lab2>,
+/// A state machine of the ring, recorded or not.
+trait RingMachine:
+    Machine<Peer = (), Net = LinkState, Event = Event, Durable = StoredState, Job = Infallible>
+{
+}
+
+impl<M> RingMachine for M where
+    M: Machine<Peer = (), Net = LinkState, Event = Event, Durable = StoredState, Job = Infallible>
+{
+}
+
+struct Node<'a, M: RingMachine> {
+    driver: Driver<M>,
     port: Port<'a>,
     store: LastState,
     observers: Observers,
 }
 
-impl Node<'_> {
+impl<M: RingMachine> Node<'_, M> {
     /// Calls `act` with the driver and the node's environment.
     fn act<T>(
         &mut self,
         now: Now,
-        act: impl FnOnce(&mut Driver<Lab2>, &mut Environment<'_, Port<'_>, LastState, Observers>) -> T,
+        act: impl FnOnce(&mut Driver<M>, &mut Environment<'_, Port<'_>, LastState, Observers>) -> T,
     ) -> T {
         self.port.now = now.monotonic;
         // A stored port would borrow the segment for the life of the ring, so this call makes a new port.
@@ -181,14 +194,18 @@ fn mac(at: usize) -> MacAddr {
 }
 
 /// State machines behind drivers.
-struct Ring<'a> {
+struct Ring<'a, M: RingMachine> {
     now: Now,
     segment: &'a RefCell<Segment>,
-    nodes: Vec<Node<'a>>,
+    nodes: Vec<Node<'a, M>>,
 }
 
-impl<'a> Ring<'a> {
-    fn new(segment: &'a RefCell<Segment>, constants: &Constants) -> Self {
+impl<'a, M: RingMachine> Ring<'a, M> {
+    fn new(
+        segment: &'a RefCell<Segment>,
+        constants: &Constants,
+        machine: impl Fn(Lab2) -> M,
+    ) -> Self {
         let now = Now {
             monotonic: Instant::from_nanos(1_000_000_000),
             wall: 1_700_000_000_000_000_000,
@@ -200,7 +217,7 @@ impl<'a> Ring<'a> {
         };
         let count = segment.borrow().inboxes.len();
         let node = |at| Node {
-            driver: Driver::new(Lab2::new(constants.clone(), blank)),
+            driver: Driver::new(machine(Lab2::new(constants.clone(), blank))),
             port: Port {
                 segment,
                 at,
@@ -234,7 +251,7 @@ impl<'a> Ring<'a> {
     fn run(&mut self, time: Duration) {
         let end = self.now.monotonic + time;
         loop {
-            let due = |node: &Node| {
+            let due = |node: &Node<'_, M>| {
                 node.arrival()
                     .into_iter()
                     .chain(node.driver.deadline())
@@ -266,7 +283,7 @@ impl<'a> Ring<'a> {
     }
 
     fn hand_overs(&self) -> u64 {
-        let counters = |node: &Node| node.observers.tally.counters(0).hand_overs;
+        let counters = |node: &Node<'_, M>| node.observers.tally.counters(0).hand_overs;
         self.nodes.iter().map(counters).sum()
     }
 }
@@ -279,13 +296,18 @@ struct SteadyPath {
     broadcast: [u64; 14],
 }
 
-fn measure(nodes: usize, idle_hold: Duration, time: Duration) -> SteadyPath {
+fn measure<M: RingMachine>(
+    nodes: usize,
+    idle_hold: Duration,
+    time: Duration,
+    machine: impl Fn(Lab2) -> M,
+) -> SteadyPath {
     let constants = Constants {
         idle_hold,
         ..Constants::default()
     };
     let segment = RefCell::new(Segment::new(nodes));
-    let mut ring = Ring::new(&segment, &constants);
+    let mut ring = Ring::new(&segment, &constants, machine);
     // A node that has just started agrees to no table of locks.
     ring.run(Duration::from_millis(2_500));
 
@@ -318,7 +340,9 @@ fn take(counts: &mut [u64; 14], kind: Kind) -> u64 {
 #[test]
 fn no_memory_is_allocated_and_a_hop_costs_one_frame_if_the_token_never_rests() {
     for nodes in [2, 8] {
-        let mut steady = measure(nodes, Duration::ZERO, Duration::from_secs(1));
+        let mut steady = measure(nodes, Duration::ZERO, Duration::from_secs(1), |machine| {
+            machine
+        });
         assert!(steady.hops > 40_000, "{} hops", steady.hops);
         assert_eq!(steady.allocations, 0, "{nodes} nodes");
         let offers = take(&mut steady.unicast, Kind::TakeToken);
@@ -352,7 +376,7 @@ fn no_memory_is_allocated_and_a_hop_costs_one_frame_if_the_token_never_rests() {
 fn no_memory_is_allocated_and_a_hop_costs_an_offer_and_an_answer_if_the_token_rests() {
     for nodes in [2, 8] {
         let hold = Duration::from_millis(10);
-        let mut steady = measure(nodes, hold, Duration::from_secs(60));
+        let mut steady = measure(nodes, hold, Duration::from_secs(60), |machine| machine);
         assert!(steady.hops > 5_900, "{} hops", steady.hops);
         assert_eq!(steady.allocations, 0, "{nodes} nodes");
         let offers = take(&mut steady.unicast, Kind::TakeToken);
@@ -388,6 +412,15 @@ fn no_memory_is_allocated_and_a_hop_costs_an_offer_and_an_answer_if_the_token_re
             "{nodes} nodes: further frames, by kind"
         );
     }
+}
+
+/// The recorder allocates memory only when it copies the state machine, once per buffer of a mebibyte.
+#[test]
+fn no_memory_is_allocated_for_a_record() {
+    let hold = Duration::from_millis(10);
+    let steady = measure(2, hold, Duration::from_secs(2), Recorded::new);
+    assert!(steady.hops > 190, "{} hops", steady.hops);
+    assert_eq!(steady.allocations, 0);
 }
 
 /// Checks that datagrams need no allocation, even with a thousand simultaneous clients.

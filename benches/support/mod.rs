@@ -26,26 +26,31 @@ pub(crate) fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>
 }
 
 /// A state machine with its clock and its buffers.
-pub(crate) struct Node {
-    pub machine: Lab2,
+pub(crate) struct Node<M = Lab2> {
+    pub machine: M,
     pub now: Now,
     buf: Box<[u8; FRAME_LEN_MAX]>,
 }
 
-impl Node {
+/// Makes a state machine without a stored state.
+pub(crate) fn fresh_machine(constants: Constants) -> Lab2 {
+    let fresh = StoredState {
+        my_token_number: 0,
+        known: None,
+        stamp: None,
+    };
+    Lab2::new(constants, fresh)
+}
+
+impl<M: Machine<Peer = (), Net = LinkState>> Node<M> {
     /// Makes a node whose link has just come up.
-    pub(crate) fn new(constants: Constants) -> Self {
-        let fresh = StoredState {
-            my_token_number: 0,
-            known: None,
-            stamp: None,
-        };
+    pub(crate) fn new(machine: M) -> Self {
         let now = Now {
             monotonic: Instant::from_nanos(1_000_000_000),
             wall: 1_000_000_000,
         };
         let mut node = Self {
-            machine: Lab2::new(constants, fresh),
+            machine,
             now,
             buf: Box::new([0; FRAME_LEN_MAX]),
         };

@@ -2,6 +2,7 @@
 //! messages, and the messages that all systems share.
 
 use std::fmt::Debug;
+use std::path::PathBuf;
 
 use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
@@ -195,6 +196,11 @@ pub enum Reply {
     Pending(Pending),
     /// The answer to [`Request::DataGet`].
     Data(TokenData),
+    /// The recording of the node's last frames and events is written.
+    Dumped {
+        /// The file of the recording on the daemon's machine.
+        path: PathBuf,
+    },
     /// The named locks of a ring. Each system has its own JSON for a lock.
     Locks(Vec<RawJson>),
     /// The answer to a survey of a ring. The type of the JSON is [`SurveyReport`](crate::lab2::SurveyReport).

@@ -84,6 +84,7 @@ pub const MESSAGE_IDS: &[(&str, &str)] = &[
     ("pause_not_synced", "445a74b016f84996bbee26fb79e92e4b"),
     ("progress_exhausted", "2c6d1cedbbf246468e97a14968abe301"),
     ("receives_nothing", "ed0d595989ca43efb1ca14a4980757e0"),
+    ("recording_not_written", "d149386fc41140fe9e635a2c6f43e053"),
     ("removed", "756e0e36f1c64aef89ad07ecc859e776"),
     ("reset", "edf13dbfe97c41c597ae785e6be90ea6"),
     ("run_failed", "51886bba40604680991d85c96a1c971b"),

@@ -23,9 +23,9 @@ pub trait Task: Send + 'static {
     fn run_job(&mut self, job: Self::Job, bell: &WakeUp) -> Self::Answer;
 }
 
-/// The loop's side of a machine's jobs.
+/// The loop's side of a thread that does jobs.
 #[derive(Debug)]
-pub(crate) struct Jobs<T: Task> {
+pub struct Jobs<T: Task> {
     worker: Worker<VecDeque<(u64, T::Job)>>,
     next: u64,
     answers: Receiver<T::Answer>,
@@ -47,7 +47,7 @@ impl<T: Task> Jobs<T> {
     ///
     /// # Errors
     /// Fails if the process has too many files open, or too many threads.
-    pub(crate) fn start(mut task: T) -> io::Result<Self> {
+    pub fn start(mut task: T) -> io::Result<Self> {
         let answer_bell = Arc::new(WakeUp::new()?);
         let (sender, answers) = mpsc::channel();
         let ring_on_drop = RingOnDrop(Arc::clone(&answer_bell));
@@ -73,23 +73,23 @@ impl<T: Task> Jobs<T> {
     }
 
     /// Adds a job for the next [`post`](Self::post).
-    pub(crate) fn add(&mut self, job: T::Job) {
+    pub fn add(&mut self, job: T::Job) {
         self.worker.hold((self.next, job));
         self.next += 1;
     }
 
     /// Cancels all jobs that were added. Each canceled job still has an answer.
-    pub(crate) fn cancel(&self) {
+    pub fn cancel(&self) {
         self.worker.bell().cancel_before(self.next);
     }
 
     /// Passes the added jobs to the worker. Never waits.
-    pub(crate) fn post(&mut self, now: Instant) {
+    pub fn post(&mut self, now: Instant) {
         self.worker.post(now);
     }
 
     /// Returns the latest time for the next call of [`post`](Self::post).
-    pub(crate) const fn deadline(&self) -> Option<Instant> {
+    pub const fn deadline(&self) -> Option<Instant> {
         self.worker.deadline()
     }
 
@@ -97,7 +97,7 @@ impl<T: Task> Jobs<T> {
     ///
     /// # Errors
     /// Fails if the thread panicked, because then no more answers will arrive.
-    pub(crate) fn next_answer(&self) -> io::Result<Option<T::Answer>> {
+    pub fn next_answer(&self) -> io::Result<Option<T::Answer>> {
         match self.answers.try_recv() {
             Ok(next_answer) => Ok(Some(next_answer)),
             Err(TryRecvError::Empty) => Ok(None),
@@ -107,18 +107,19 @@ impl<T: Task> Jobs<T> {
         }
     }
 
-    pub(crate) fn drain(&self) {
+    /// Silences the bell, so that the descriptor is readable again at the next answer.
+    pub fn drain(&self) {
         self.answer_bell.silence();
     }
 
     /// Ends the current job and drops the remaining jobs. The dropped jobs get no answers. After this call, the caller
     /// must not add jobs.
-    pub(crate) fn cancel_all(&self) {
+    pub fn cancel_all(&self) {
         self.worker.cancel();
     }
 
     /// Waits a bounded time for the thread's end, or until `is_over` returns `true`.
-    pub(crate) fn join(&self, is_over: impl FnMut() -> bool) {
+    pub fn join(&self, is_over: impl FnMut() -> bool) {
         self.worker.join(is_over);
     }
 }

@@ -42,7 +42,7 @@ mod work_budget;
 use clock_rate::ClockRate;
 pub use error::{Error, SystemError};
 pub use history::{History, HistoryEntry};
-pub use jobs::{NoTask, Task};
+pub use jobs::{Jobs, NoTask, Task};
 pub use keys::{NETWORK, SYSTEM};
 pub use last_failure::LastFailure;
 pub use lease_clock::lease_clock;

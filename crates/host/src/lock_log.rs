@@ -42,6 +42,8 @@ pub struct LockLog {
     /// Limit of the lines about locks that are lost before they are [`LONG_LOCK_MIN`] old.
     losses: RateLimit,
     held: BTreeMap<ClientId, LoggedLock>,
+    /// Number of locks that ended although no user requested this.
+    wrong_losses: u64,
 }
 
 #[derive(Debug)]
@@ -71,6 +73,7 @@ impl Default for LockLog {
             grants: GRANTS_LIMIT,
             losses: GRANTS_LIMIT,
             held: BTreeMap::new(),
+            wrong_losses: 0,
         }
     }
 }
@@ -80,6 +83,11 @@ impl LockLog {
     pub fn held(&self) -> Option<&HeldLock> {
         let locks = self.held.values().map(|it| &it.lock);
         locks.max_by_key(|lock| lock.since)
+    }
+
+    /// Returns the number of locks that ended although no user requested this.
+    pub const fn wrong_losses(&self) -> u64 {
+        self.wrong_losses
     }
 
     /// Records a granted lock.
@@ -171,6 +179,7 @@ impl LockLog {
         let Some(LoggedLock { lock, is_logged }) = self.held.remove(&client) else {
             return;
         };
+        self.wrong_losses += u64::from(is_wrong);
         let text_of_lock = LockText(&lock);
         let HeldLock {
             client,

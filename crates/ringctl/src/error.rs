@@ -121,6 +121,15 @@ pub(crate) enum Error {
     TooMuch(String),
     #[error("cannot use the terminal: {0}; print text with ringctl top -n 1")]
     Terminal(io::Error),
+    #[error(
+        "cannot copy the recording {} to {}: {source}; read the recording as root or as a member of the group of ringd",
+        from.display(), to.display()
+    )]
+    Copy {
+        from: PathBuf,
+        to: PathBuf,
+        source: io::Error,
+    },
     #[error("cannot read standard input: {0}")]
     Input(io::Error),
     #[error("the token is lost, and the work under it was ended: {0}")]
@@ -219,6 +228,7 @@ impl Error {
             | Self::NoPipe
             | Self::NotYet { .. }
             | Self::TooMuch(_)
+            | Self::Copy { .. }
             | Self::Input(_)
             | Self::Terminal(_)
             | Self::KeeperGone

@@ -115,6 +115,10 @@ log_events! {
         "this node hears other members";
     RECEIVES_NOTHING "receives_nothing" [INFO WARN] []
         "this node hears no member; at level WARN, it heard members before";
+    RECORDING_NOT_WRITTEN "recording_not_written" [WARN] ["reason"]
+        "the daemon cannot write a recording of the last frames and events";
+    RECORDING_WRITTEN "recording_written" [INFO] ["path" "reason"]
+        "the daemon has written a recording of the last frames and events";
     RESUMED "resumed" [INFO] ["pid" "uid"]
         "the pause was ended";
     RUN_DONE "run_done" [INFO] ["job"]

@@ -20,6 +20,7 @@ pub mod observe;
 mod options;
 mod other_holds;
 mod pausing;
+mod recordings;
 mod reload;
 mod report;
 mod runs;

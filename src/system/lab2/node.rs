@@ -8,12 +8,15 @@ use ring_control::lab2::RingRequest;
 use ring_control::{NodeStatus, Request};
 use ring_host::hooks::Hooks;
 use ring_host::observe::LogOutput;
-use ring_host::{Answer, Error, LateLimits, NETWORK, NoTask, Reload, Server, ShutDown, System};
+use ring_host::{
+    Answer, Error, LateLimits, NETWORK, NoTask, Reload, SYSTEM, Server, ShutDown, System,
+};
 use ring_process::Client;
 use ring_process::RingLock;
 use ring_proto::LinkState;
 use ring_proto::lab2::{Command, HostReport, Lab2, SurveyRequest};
 use ring_proto::time::{Instant, Now};
+use ring_recording::Recorded;
 use ring_runtime::driver::Environment;
 use ring_runtime::net::PacketSocket;
 use ring_runtime::wait::{LINK, Reactor};
@@ -67,7 +70,7 @@ impl Node {
 }
 
 impl System for Node {
-    type Machine = Lab2;
+    type Machine = Recorded<Lab2>;
     type Link = PacketSocket;
     type Store = StateFile;
     type Observer = AllObservers;
@@ -83,14 +86,20 @@ impl System for Node {
         None
     }
 
-    /// Registers the interface watch. `poll_network` registers the socket.
+    /// Registers the interface watch and the thread for recordings. `poll_network` registers the socket.
     fn register(&mut self, waiting: &Reactor) -> Result<(), Error> {
+        waiting.add(self.service.recordings().bell(), SYSTEM)?;
         Ok(waiting.add(self.environment.attachment.watch(), NETWORK)?)
     }
 
     fn on_network_readable(&mut self) -> Result<(), Error> {
         let drain_watch = self.environment.attachment.drain_watch();
         drain_watch.map_err(Error::system("hear of changes to the interfaces"))
+    }
+
+    fn on_system_readable(&mut self, _: Now) -> Result<(), Error> {
+        self.service.recordings().on_bell();
+        Ok(())
     }
 
     fn poll_network(
@@ -127,7 +136,7 @@ impl System for Node {
         client: Client,
         request: Request<RingRequest>,
         descriptors: &mut Vec<OwnedFd>,
-        machine: &Lab2,
+        machine: &Recorded<Lab2>,
     ) -> Answer<Command> {
         let Self {
             environment,
@@ -142,7 +151,12 @@ impl System for Node {
         })
     }
 
-    fn poll_clients(&mut self, now: Now, server: &mut Server, machine: &Lab2) -> Option<Command> {
+    fn poll_clients(
+        &mut self,
+        now: Now,
+        server: &mut Server,
+        machine: &Recorded<Lab2>,
+    ) -> Option<Command> {
         if machine.wants_report() {
             let report = self.host_report(now, machine);
             return Some(Command::Report(Box::new(report)));
@@ -179,12 +193,15 @@ impl System for Node {
         Reload::Done(command)
     }
 
-    fn on_iteration_end(&mut self, now: Now, machine: &Lab2) {
+    fn on_iteration_end(&mut self, now: Now, machine: &Recorded<Lab2>) {
         self.other_holds.update(now.monotonic, machine);
         let addresses = &mut self.environment.all_observers.member_addresses;
         addresses.update_log(now.monotonic, machine);
         self.hooks
             .notify(now.monotonic, &self.environment.all_observers.history);
+        let problem = self.environment.all_observers.problem.take();
+        self.service
+            .write_recording(now.monotonic, problem, machine);
     }
 
     fn on_second(&mut self, now: Now) {
@@ -199,7 +216,7 @@ impl System for Node {
             .count_late_wake_up(late);
     }
 
-    fn late_limits(machine: &Lab2) -> LateLimits {
+    fn late_limits(machine: &Recorded<Lab2>) -> LateLimits {
         let constants = machine.constants();
         LateLimits {
             log_after: constants.take_timeout,
@@ -207,11 +224,11 @@ impl System for Node {
         }
     }
 
-    fn condition(&self, machine: &Lab2) -> Condition {
+    fn condition(&self, machine: &Recorded<Lab2>) -> Condition {
         Condition::of(machine, self.environment.attachment.loss().is_none())
     }
 
-    fn report(&mut self, now: Now, machine: &Lab2) {
+    fn report(&mut self, now: Now, machine: &Recorded<Lab2>) {
         let status = self.environment.status(now, machine, &self.service);
         report::log(&status, machine.token());
     }
@@ -229,7 +246,7 @@ impl System for Node {
         self.service.is_held()
     }
 
-    fn shut_down(machine: &Lab2) -> ShutDown<Command> {
+    fn shut_down(machine: &Recorded<Lab2>) -> ShutDown<Command> {
         ShutDown {
             command: Command::ShutDown,
             timeout: machine.constants().waiter_timeout(),
@@ -237,12 +254,13 @@ impl System for Node {
         }
     }
 
-    fn is_finished(machine: &Lab2) -> bool {
+    fn is_finished(machine: &Recorded<Lab2>) -> bool {
         machine.is_finished()
     }
 
     fn finish(&mut self, now: Now, is_over: &mut dyn FnMut() -> bool) {
         warn_unless_synced(self.environment.store.sync());
+        self.service.recordings().finish(is_over);
         self.hooks
             .finish(now, &self.environment.all_observers.history, is_over);
     }

@@ -16,6 +16,7 @@ use super::health::set_verdict;
 use super::history::History;
 use super::member_addresses::MemberAddresses;
 use super::named_locks::session_of;
+use super::recordings::Cause;
 use super::service::Service;
 use super::state_file::StateFile;
 use super::status::status;
@@ -94,6 +95,8 @@ pub(super) struct AllObservers {
     pub history: History,
     /// Events about the sessions of named locks that the service does not know yet.
     pub session_events: Vec<Event>,
+    /// A problem for which the node writes a recording.
+    pub problem: Option<Cause>,
 }
 
 impl Observe<Event> for AllObservers {
@@ -101,6 +104,7 @@ impl Observe<Event> for AllObservers {
         self.observers.observe(now, event);
         self.member_addresses.note_event(event);
         self.history.observe(now, event);
+        self.problem = self.problem.or_else(|| Cause::of_event(event));
         if session_of(event).is_some() {
             self.session_events.push(*event);
         }

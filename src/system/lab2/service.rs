@@ -19,12 +19,14 @@ use ring_process::Backstops;
 use ring_process::ClientId;
 use ring_proto::lab2::{JobName, Lab2, RunEnd, RunView};
 use ring_proto::time::{Instant, Now};
+use ring_recording::Recorded;
 
 use super::lock_texts::TextInputs;
 use super::lock_totals::LockCount;
 use super::locks::{Locks, Notice};
 use super::named_locks::{NamedLocks, NamedNotice, ProgramLock};
 use super::pausing::Pausing;
+use super::recordings::{Cause, Recordings};
 use super::runs::LostRuns;
 use super::status::token_status;
 use super::stored_pause::StoredPause;
@@ -61,6 +63,7 @@ pub(super) struct Service {
     stored_pause: StoredPause,
     lost_runs: LostRuns,
     surveys: Surveys,
+    recordings: Recordings,
     /// Results of requests that watchers do not know yet.
     effects: Vec<RequestEffect>,
     /// Labels of released locks that watchers do not know yet. The lock is `None` for the token.
@@ -78,6 +81,7 @@ impl Service {
         interface: &str,
         heartbeat: Duration,
         stored_pause: StoredPause,
+        recordings: Recordings,
         random: u64,
     ) -> Self {
         Self {
@@ -97,6 +101,7 @@ impl Service {
             stored_pause,
             lost_runs: LostRuns::default(),
             surveys: Surveys::default(),
+            recordings,
             effects: Vec::new(),
             released_labels: Vec::new(),
             changed_clients: Vec::new(),
@@ -131,6 +136,7 @@ impl Service {
             self.grants_from,
             self.named_deadline(),
             self.pausing.deadline(),
+            self.recordings.deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -153,6 +159,26 @@ impl Service {
     /// Returns the numbers of granted, refused and lost locks of this machine.
     pub(super) fn lock_totals(&self) -> LockTotals {
         self.count.totals()
+    }
+
+    /// Returns the recordings of the node.
+    pub(super) const fn recordings(&mut self) -> &mut Recordings {
+        &mut self.recordings
+    }
+
+    /// Writes a recording if a client requested one, or if there is a problem.
+    pub(super) fn write_recording(
+        &mut self,
+        now: Instant,
+        problem: Option<Cause>,
+        machine: &Recorded<Lab2>,
+    ) {
+        let losses = self.lock_log.wrong_losses() + self.named_log.wrong_losses();
+        // A lost lock is a consequence of the other problem, and says more about its effect.
+        if let Some(cause) = self.recordings.check_losses(losses).or(problem) {
+            self.recordings.on_problem(now, cause);
+        }
+        self.recordings.write_wanted(now, machine);
     }
 
     /// Whether a client holds the token or a named lock.

@@ -10,6 +10,7 @@ use ring_host::hooks::{self, Hooks};
 use ring_host::{Host, NodeHealth, note_host_name};
 use ring_process::{LockError, RingLock, capabilities};
 use ring_proto::lab2::{Constants, HostName, Lab2};
+use ring_recording::Recorded;
 use ring_runtime::driver::Driver;
 use ring_runtime::{clock, random};
 use ring_text::format_duration;
@@ -24,6 +25,7 @@ use super::member_addresses::MemberAddresses;
 use super::minimum_times::MinimumTimes;
 use super::node::Node;
 use super::node_environment::{AllObservers, NodeEnvironment};
+use super::recordings::{RecordingWriter, Recordings};
 use super::service::Service;
 use super::state_file::{INITIAL_DURABLE, StateFile};
 use super::stored_pause::StoredPause;
@@ -73,6 +75,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         member_addresses: MemberAddresses::default(),
         history: History::new(host.start_time()),
         session_events: Vec::new(),
+        problem: None,
     };
     let host_name = host_name();
     if let Some(name) = host_name {
@@ -91,9 +94,17 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         .with_version(version())
         .with_host_name(host_name)
         .with_preference(options.prefer);
+    let writer = RecordingWriter::next_to(store.path(), ring.to_string());
+    let recordings = Recordings::start(writer.clone());
+    let recordings = recordings.map_err(ring_host::Error::system(
+        "start the thread that writes recordings",
+    ))?;
+    let machine = Recorded::new(machine)
+        .with_panic_handler(move |recording| writer.write_after_panic(&recording));
     let stored_pause = StoredPause::next_to(store.path());
     let number = random().map_err(ring_host::Error::system("draw a random number"))?;
-    let mut service = Service::new(&options.interface, heartbeat, stored_pause, number);
+    let interface = &options.interface;
+    let mut service = Service::new(interface, heartbeat, stored_pause, recordings, number);
     service.set_rule(options.require);
     let now = clock::now();
     if let Some(pause) = service.restore_pause(now)? {

@@ -6,6 +6,7 @@ mod environment;
 mod files;
 mod interface;
 mod queries;
+mod recordings;
 mod reports;
 mod rings;
 mod signals;
@@ -19,6 +20,7 @@ pub(crate) fn tests() -> Vec<Test> {
         environment::tests(),
         files::tests(),
         queries::tests(),
+        recordings::tests(),
         interface::tests(),
         reports::tests(),
         rings::tests(),

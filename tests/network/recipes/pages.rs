@@ -95,7 +95,7 @@ pub(crate) enum TestedBy {
 
 /// Each recipe: its page, its beginning, and the test that runs it. If a test runs all recipes of a page, the beginning
 /// is empty.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 90] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 92] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -345,6 +345,16 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 90] = [
         "docs/how-to/quorum.md",
         "ringctl run --require quorum",
         TestedBy::Test("recipes::readme"),
+    ),
+    (
+        "docs/how-to/recording.md",
+        "sudo ringctl dump",
+        TestedBy::Other("network daemon::recordings, with other paths"),
+    ),
+    (
+        "docs/how-to/recording.md",
+        "ring-sim replay",
+        TestedBy::Other("network daemon::recordings, with other paths"),
     ),
     (
         "docs/how-to/service.md",

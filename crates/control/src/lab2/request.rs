@@ -44,6 +44,8 @@ pub enum RingRequest {
         /// The member's address.
         member: String,
     },
+    /// Writes the last frames and events of the node to a file of the daemon.
+    Dump,
 }
 
 impl SystemRequest for RingRequest {
@@ -57,7 +59,8 @@ impl SystemRequest for RingRequest {
             | Self::Pause(_)
             | Self::Resume
             | Self::Forget { .. }
-            | Self::Measure(_) => true,
+            | Self::Measure(_)
+            | Self::Dump => true,
             Self::Locks | Self::Survey | Self::Ran { .. } | Self::NotRun => false,
         }
     }
@@ -74,7 +77,8 @@ impl SystemRequest for RingRequest {
             | Self::Yield { .. }
             | Self::Pause(_)
             | Self::Resume
-            | Self::Forget { .. } => Right::Act,
+            | Self::Forget { .. }
+            | Self::Dump => Right::Act,
         }
     }
 }

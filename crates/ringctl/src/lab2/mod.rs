@@ -3,6 +3,7 @@
 mod completion;
 mod data;
 mod doctor;
+mod dump;
 pub(super) mod help;
 mod lock;
 mod locks;
@@ -52,6 +53,7 @@ pub(super) fn execute(
             let member = address(socket, member)?;
             request_done(socket, RingRequest::Forget { member })?;
         }
+        RingCommand::Dump { output: file } => dump::dump(socket, file.as_deref(), output)?,
         RingCommand::Data { command } => data::data(socket, command, output)?,
         RingCommand::Wait {
             target, timeout, ..

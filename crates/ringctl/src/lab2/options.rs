@@ -1,7 +1,7 @@
 //! The command line of `ringctl` for a node of a ring.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -93,6 +93,16 @@ pub(crate) enum RingCommand {
         #[arg(value_name = "MEMBER")]
         member: String,
     },
+    /// Write the last frames and events of this node to a file.
+    ///
+    /// The daemon writes the file, and the command prints the path. Wireshark shows the frames, and shows the events as
+    /// comments. ring-sim replay repeats the inputs and compares the outputs. A recording contains the data of the
+    /// token. It also contains the names of members, locks and programs.
+    Dump {
+        /// Copy the recording to FILE.
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
     /// Get or set up to 1,024 bytes that travel with the token.
     Data {
         /// The command.
@@ -141,7 +151,8 @@ impl RingCommand {
             | Self::Locks { .. }
             | Self::Pause(_)
             | Self::Resume
-            | Self::Forget { .. } => true,
+            | Self::Forget { .. }
+            | Self::Dump { .. } => true,
             Self::Yield { to } => to.is_some(),
             Self::Data { command } => matches!(command, DataCommand::Set { .. }),
             Self::Run(run) => run.lock.name.is_some(),
@@ -167,7 +178,8 @@ impl RingCommand {
             | Self::Yield { .. }
             | Self::Pause(_)
             | Self::Resume
-            | Self::Forget { .. } => Right::Act,
+            | Self::Forget { .. }
+            | Self::Dump { .. } => Right::Act,
         }
     }
 

@@ -41,6 +41,11 @@ impl Service {
             self.forget_survey_of(client);
         }
         self.end_pause_in_time(now);
+        if let Some((client, reply)) = self.recordings.take_reply() {
+            server.send(now.monotonic, client, &reply);
+            let lasting = self.watchers.contains(client) || self.involves(client);
+            self.changed_clients.push((client, lasting));
+        }
         for (label, lock) in self.released_labels.drain(..) {
             let label = &label;
             history.add_lock_release(now, LockLabel { label, lock });

@@ -88,6 +88,10 @@ impl Service {
             RingRequest::Forget { member } => forget(now, &member, machine),
             RingRequest::Pause(request) => self.pause(now, peer, &request, machine),
             RingRequest::Resume => self.resume(peer),
+            RingRequest::Dump => {
+                self.changed_clients.push((peer.id, true));
+                self.recordings.on_request(peer.id)
+            }
         }
     }
 

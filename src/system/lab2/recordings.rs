@@ -1,0 +1,335 @@
+//! Writes recordings of the last frames and events to files next to the state file.
+//!
+//! The loop takes a recording from the memory, and a thread writes the file. The thread deletes old recordings, so that
+//! they cannot fill the disk.
+
+use std::fmt;
+use std::fs::{self, Permissions};
+use std::io::{self, BufWriter};
+use std::mem;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ring_control::Reply;
+use ring_host::observe::RateLimit;
+use ring_host::{Jobs, Reaction, Task};
+use ring_process::{ClientId, private_files};
+use ring_proto::lab2::{Command, Event, Lab2, Reason, State};
+use ring_proto::time::Instant;
+use ring_recording::{About, Recorded, Recording};
+use ring_runtime::clock;
+use ring_runtime::worker::WakeUp;
+use tracing::{info, warn};
+
+use super::events;
+
+/// The number of recordings of a ring that the directory keeps.
+const FILES_MAX: usize = 4;
+/// The minimum time between two recordings that no operator requested.
+const AUTOMATIC_PERIOD: Duration = Duration::from_secs(60);
+/// The name of the protocol in recordings.
+const SYSTEM: &str = "lab2";
+const NANOS_PER_MS: u64 = 1_000_000;
+/// The ending of the names of recordings.
+const EXTENSION: &str = "pcapng";
+/// The permissions of a recording. The members of the daemon's group may also use its control socket.
+const MODE: u32 = 0o640;
+
+/// The reason for a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    LockLost,
+    LeaseExpired,
+    TwoOwners,
+    Panic,
+    /// An operator requested the recording.
+    Request(ClientId),
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LockLost => "a program lost its lock",
+            Self::LeaseExpired => "the lease of the token expired",
+            Self::TwoOwners => "this node met a second owner",
+            Self::Panic => "the daemon has a bug, and ends",
+            Self::Request(_) => "an operator requested it",
+        })
+    }
+}
+
+impl Cause {
+    /// Returns the cause if this event shows a problem of which a recording helps to find the origin.
+    pub(super) fn of_event(event: &Event) -> Option<Self> {
+        let Event::StateChanged {
+            from: State::Owner,
+            reason,
+            ..
+        } = event
+        else {
+            return None;
+        };
+        match reason {
+            Reason::StrongerToken | Reason::BetterBackedOwner => Some(Self::TwoOwners),
+            Reason::LeaseExpired => Some(Self::LeaseExpired),
+            _ => None,
+        }
+    }
+}
+
+/// The recordings of one node.
+#[derive(Debug)]
+pub(super) struct Recordings {
+    jobs: Jobs<RecordingWriter>,
+    rate: RateLimit,
+    wanted: Option<Cause>,
+    /// Whether the thread writes a recording.
+    is_writing: bool,
+    /// The number of lost locks at the last check.
+    losses: u64,
+}
+
+impl Recordings {
+    /// Starts the thread that writes recordings.
+    ///
+    /// # Errors
+    /// Fails if the process has too many files open, or too many threads.
+    pub(super) fn start(writer: RecordingWriter) -> io::Result<Self> {
+        Ok(Self {
+            jobs: Jobs::start(writer)?,
+            rate: RateLimit::new(1, AUTOMATIC_PERIOD),
+            wanted: None,
+            is_writing: false,
+            losses: 0,
+        })
+    }
+
+    /// Returns the descriptor that is readable when a recording is written.
+    pub(super) const fn bell(&self) -> &Jobs<RecordingWriter> {
+        &self.jobs
+    }
+
+    /// Silences the bell.
+    pub(super) fn on_bell(&self) {
+        self.jobs.drain();
+    }
+
+    pub(super) const fn deadline(&self) -> Option<Instant> {
+        self.jobs.deadline()
+    }
+
+    /// Handles the request of an operator.
+    pub(super) fn on_request(&mut self, client: ClientId) -> Reaction<Command> {
+        if self.is_writing || self.wanted.is_some() {
+            return Reaction::error("ringd is writing a recording; try again when it is written");
+        }
+        self.wanted = Some(Cause::Request(client));
+        Reaction::Later
+    }
+
+    /// Handles a problem that the node noticed.
+    pub(super) fn on_problem(&mut self, now: Instant, cause: Cause) {
+        // The first problem is nearer to the origin than the problems that follow from it.
+        if self.wanted.is_none() && self.rate.allow(now) {
+            self.wanted = Some(cause);
+        }
+    }
+
+    /// Returns the problem that locks were lost since the last call.
+    pub(super) fn check_losses(&mut self, losses: u64) -> Option<Cause> {
+        let before = mem::replace(&mut self.losses, losses);
+        (losses > before).then_some(Cause::LockLost)
+    }
+
+    /// If a recording is wanted, takes it and gives it to the thread.
+    pub(super) fn write_wanted(&mut self, now: Instant, machine: &Recorded<Lab2>) {
+        if !self.is_writing
+            && let Some(cause) = self.wanted
+            && let Some(recording) = machine.take_recording()
+        {
+            self.jobs.add(Job { recording, cause });
+            self.wanted = None;
+            self.is_writing = true;
+        }
+        self.jobs.post(now);
+    }
+
+    /// Takes the result of the thread, logs it, and returns the reply for the operator who requested the recording.
+    pub(super) fn take_reply(&mut self) -> Option<(ClientId, Reply)> {
+        if !self.is_writing {
+            return None;
+        }
+        // If the thread has panicked, the node works without recordings.
+        let Outcome { cause, written } = self.jobs.next_answer().ok()??;
+        self.is_writing = false;
+        let reply = log_outcome(cause, written);
+        match cause {
+            Cause::Request(client) => Some((client, reply)),
+            Cause::LockLost | Cause::LeaseExpired | Cause::TwoOwners | Cause::Panic => None,
+        }
+    }
+
+    /// Waits a bounded time for the end of a recording that is being written.
+    pub(super) fn finish(&mut self, is_over: &mut dyn FnMut() -> bool) {
+        self.jobs.cancel_all();
+        self.jobs.join(is_over);
+    }
+}
+
+/// Logs the outcome of a recording. Returns the outcome as a reply.
+fn log_outcome(cause: Cause, written: io::Result<PathBuf>) -> Reply {
+    let reason = cause.to_string();
+    match written {
+        Ok(path) => {
+            info!(
+                event = events::RECORDING_WRITTEN,
+                path = %path.display(),
+                reason,
+                "wrote the last frames and events to {}: {reason}",
+                path.display()
+            );
+            Reply::Dumped { path }
+        }
+        Err(error) => {
+            let text = format!("cannot write a recording of the last frames and events: {error}");
+            warn!(event = events::RECORDING_NOT_WRITTEN, reason, "{text}");
+            Reply::Error(text)
+        }
+    }
+}
+
+/// A recording that the thread writes.
+#[derive(Debug)]
+pub(super) struct Job {
+    recording: Recording<Lab2>,
+    cause: Cause,
+}
+
+#[derive(Debug)]
+pub(super) struct Outcome {
+    cause: Cause,
+    written: io::Result<PathBuf>,
+}
+
+/// Writes the files of one ring.
+#[derive(Debug, Clone)]
+pub(super) struct RecordingWriter {
+    ring: String,
+    directory: PathBuf,
+    /// The part of all names before the time.
+    prefix: String,
+}
+
+impl Task for RecordingWriter {
+    type Job = Job;
+    type Answer = Outcome;
+
+    fn run_job(&mut self, Job { recording, cause }: Job, _: &WakeUp) -> Outcome {
+        let written = self.write(&recording, cause);
+        Outcome { cause, written }
+    }
+}
+
+impl RecordingWriter {
+    /// Creates a writer of files next to the state file of a ring.
+    pub(super) fn next_to(state: &Path, ring: String) -> Self {
+        let name = state.file_stem().unwrap_or_default().to_string_lossy();
+        Self {
+            ring,
+            directory: state.parent().unwrap_or(Path::new(".")).to_owned(),
+            prefix: format!("{name}."),
+        }
+    }
+
+    /// Writes the recording of a daemon that panicked. The loop has ended, so this thread may wait.
+    pub(super) fn write_after_panic(&self, recording: &Recording<Lab2>) {
+        let _ = log_outcome(Cause::Panic, self.write(recording, Cause::Panic));
+    }
+
+    /// Writes a recording, and returns the path of its file.
+    fn write(&self, recording: &Recording<Lab2>, cause: Cause) -> io::Result<PathBuf> {
+        // The space of old recordings may be necessary for the new recording.
+        self.remove_all_but(FILES_MAX - 1)?;
+        let number = clock::now().wall / NANOS_PER_MS;
+        let name = format!("{}{number}.{EXTENSION}", self.prefix);
+        let path = self.directory.join(name);
+        let written = self.write_to(&path, recording, cause);
+        if written.is_err() {
+            // The error of the write is the one to report.
+            let _ = fs::remove_file(&path);
+        }
+        written.map(|()| path)
+    }
+
+    fn write_to(&self, path: &Path, recording: &Recording<Lab2>, cause: Cause) -> io::Result<()> {
+        let file = private_files::open(path)?;
+        file.set_permissions(Permissions::from_mode(MODE))?;
+        let about = About {
+            system: SYSTEM.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ring: self.ring.clone(),
+            reason: cause.to_string(),
+        };
+        ring_recording::write(BufWriter::new(file), &about, recording, describe)
+    }
+
+    /// Removes the oldest recordings, so that at most `count` recordings stay.
+    fn remove_all_but(&self, count: usize) -> io::Result<()> {
+        let mut times = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let name = entry?.file_name();
+            times.extend(name.to_str().and_then(|name| self.time(name)));
+        }
+        times.sort_unstable();
+        times.truncate(times.len().saturating_sub(count));
+        for time in times {
+            let name = format!("{}{time}.{EXTENSION}", self.prefix);
+            fs::remove_file(self.directory.join(name))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the time in the name of a recording; `None` if the name is not the name of a recording.
+    fn time(&self, name: &str) -> Option<u64> {
+        let time = name.strip_prefix(&self.prefix)?.strip_suffix(EXTENSION)?;
+        time.strip_suffix('.')?.parse().ok()
+    }
+}
+
+/// Returns the text of an event for people. The frames themselves show that they were sent and received.
+fn describe(event: &Event) -> Option<String> {
+    match event {
+        Event::Received { .. } | Event::Transmitted { .. } => None,
+        event => Some(format!("{event:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::RecordingWriter;
+
+    #[test]
+    fn only_the_newest_recordings_of_the_ring_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let kept = ["eth0.11.pcapng", "eth0.9.pcapng"];
+        let removed = ["eth0.2.pcapng", "eth0.8.pcapng"];
+        let others = [
+            "eth0.state",
+            "eth0.1.1.pcapng",
+            "eth1.1.pcapng",
+            "eth0.x.pcapng",
+        ];
+        for name in kept.iter().chain(&removed).chain(&others) {
+            fs::write(at(name), "").unwrap();
+        }
+        let writer = RecordingWriter::next_to(&at("eth0.state"), "eth0".to_owned());
+        writer.remove_all_but(2).unwrap();
+        let is_there = |name: &&str| at(name).exists();
+        assert!(kept.iter().chain(&others).all(is_there));
+        assert!(!removed.iter().any(is_there));
+    }
+}
