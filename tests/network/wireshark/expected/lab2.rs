@@ -24,6 +24,9 @@ pub(in super::super) fn fields(frame: &Frame<'_>, bytes: &[u8]) -> Fields {
     if let Some(standing) = frame.locks {
         put_standing(&mut fields, standing);
     }
+    if frame.preference != 0 {
+        fields.put("lab2.preference", frame.preference);
+    }
     fields.put_bytes("lab2.padding", &bytes[frame.encoded_len()..]);
     fields
 }
