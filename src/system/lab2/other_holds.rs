@@ -20,9 +20,12 @@ use super::events;
 
 /// The time between two looks. Shorter holds are not logged.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Maximum number of holds that this node follows at the same time.
+/// The time without a known owner after which a hold of the token counts as ended. A node often hears no owner for a
+/// moment, although the program goes on.
+const OWNER_GAP_MAX: Duration = Duration::from_secs(3);
+/// Maximum number of holds of named locks that this node follows at the same time.
 const FOLLOWED_MAX: usize = 1_000;
-/// Limit of the holds that are logged. The end of a logged hold is always logged.
+/// Limit of the holds of named locks that are logged. The end of a logged hold is always logged.
 const HOLDS_LIMIT: RateLimit = RateLimit::new(100, Duration::from_secs(1));
 
 /// The holds of other members' programs.
@@ -70,7 +73,8 @@ impl OtherHolds {
             return;
         }
         self.looked_at = now;
-        let owner = machine.owner().filter(|&owner| !machine.is_own(owner));
+        let known_owner = machine.owner();
+        let owner = known_owner.filter(|&owner| !machine.is_own(owner));
         if let (Some(mac), Some(work)) = (owner, machine.work()) {
             let key = HoldKey {
                 mac,
@@ -90,7 +94,7 @@ impl OtherHolds {
                 self.see(now, key, view.program.as_str(), Some(view.fence), now);
             }
         }
-        self.log_changes(now);
+        self.log_changes(now, known_owner.is_some());
     }
 
     /// Notes a hold that exists at `now`. For the token, `since` is the time of the grant.
@@ -112,7 +116,8 @@ impl OtherHolds {
         if let Some(ended) = self.followed.remove(&key) {
             log_end(&key, &ended);
         }
-        if self.followed.len() < FOLLOWED_MAX {
+        // Many named locks must not hide the token, which has only one hold.
+        if key.lock.is_none() || self.followed.len() < FOLLOWED_MAX {
             let hold = Hold {
                 program: program.to_owned(),
                 token: token.map(|token| FencingToken::from(token).to_string()),
@@ -124,15 +129,19 @@ impl OtherHolds {
         }
     }
 
-    fn log_changes(&mut self, now: Instant) {
+    fn log_changes(&mut self, now: Instant, has_owner: bool) {
         let limit = &mut self.limit;
         self.followed.retain(|key, hold| {
+            let is_token = key.lock.is_none();
             if hold.seen_at < now {
+                if is_token && !has_owner && now.since(hold.seen_at) <= OWNER_GAP_MAX {
+                    return true;
+                }
                 log_end(key, hold);
                 return false;
             }
             let is_long = now.since(hold.since) >= LOOK_INTERVAL;
-            if is_long && !hold.is_logged && limit.allow(now) {
+            if is_long && !hold.is_logged && (is_token || limit.allow(now)) {
                 hold.is_logged = true;
                 log_begin(now, key, hold);
             }
@@ -220,7 +229,8 @@ mod tests {
                 for (key, program, since) in *seen {
                     holds.see(at(*now), *key, program, Some(FENCE), at(*since));
                 }
-                holds.log_changes(at(*now));
+                // A look without any hold hears no owner.
+                holds.log_changes(at(*now), !seen.is_empty());
             }
         });
         let sentences = found.iter().map(|line| line.replace("<6>", ""));
@@ -265,6 +275,18 @@ mod tests {
     }
 
     #[test]
+    fn a_hold_of_the_token_goes_on_while_no_owner_is_known_for_a_moment() {
+        let held: &[_] = &[(TOKEN_KEY, "tar", 8)];
+        let made_by: &[_] = &[(lock("index", 7), "make", 15)];
+        let found = lines(&[(10, held), (11, &[]), (13, &[]), (14, held), (15, made_by)]);
+        assert_eq!(found.len(), 2, "{found:#?}");
+        assert!(found[1].contains("the token after 6 s"), "{found:#?}");
+        let found = lines(&[(10, held), (13, &[]), (14, &[]), (15, held)]);
+        assert_eq!(found.len(), 3, "{found:#?}");
+        assert!(found[1].contains("the token after 2 s"), "{found:#?}");
+    }
+
+    #[test]
     fn short_holds_leave_no_line() {
         let short: Vec<_> = (0..50).map(|session| lock("index", session)).collect();
         let looks: Vec<[_; 1]> = (0..)
@@ -290,11 +312,17 @@ mod tests {
                 for session in 0..2 * FOLLOWED_MAX as u64 {
                     holds.see(at(now), lock("index", session), "make", None, at(now));
                 }
-                holds.log_changes(at(now));
+                holds.see(at(now), TOKEN_KEY, "tar", Some(FENCE), at(9));
+                holds.log_changes(at(now), true);
             }
         });
-        assert_eq!(holds.followed.len(), FOLLOWED_MAX);
-        let expected = 100 + Duration::from_secs(29 - 11).as_secs();
+        assert_eq!(holds.followed.len(), FOLLOWED_MAX + 1);
+        // The limits do not apply to the token.
+        assert!(
+            found.iter().any(|line| line.contains("holds the token")),
+            "{found:#?}"
+        );
+        let expected = 1 + 100 + Duration::from_secs(29 - 11).as_secs();
         assert_eq!(found.len() as u64, expected);
     }
 }
