@@ -339,10 +339,13 @@ impl Options {
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
-            None => {
-                NodeName::of_system(SYSTEM, &self.id.to_string()).socket_path(&control_dir(SYSTEM))
-            }
+            None => self.name().socket_path(&control_dir(SYSTEM)),
         }
+    }
+
+    /// Returns the node's name on this machine.
+    pub fn name(&self) -> NodeName {
+        NodeName::of_system(SYSTEM, &self.id.to_string())
     }
 }
 

@@ -48,6 +48,32 @@ fn each_warning_and_each_event_of_the_history_has_a_message_id() {
 }
 
 #[test]
+fn the_name_of_the_node_in_the_journal_is_no_field_of_an_event() {
+    let mut fields = TABLES
+        .iter()
+        .flat_map(|table| table.events)
+        .flat_map(|event| event.fields);
+    assert!(fields.all(|&field| field != "instance"));
+}
+
+#[test]
+fn the_texts_of_the_message_catalog_stand_alone() {
+    let catalog = message_catalog::catalog();
+    let words: Vec<&str> = catalog.split_whitespace().collect();
+    let text = words.join(" ");
+    for words in [
+        " before it.",
+        " above",
+        " below",
+        "of the next ",
+        "this page",
+        "this table",
+    ] {
+        assert!(!text.contains(words), "the catalog has the words{words}");
+    }
+}
+
+#[test]
 fn the_code_logs_the_events_of_the_tables() {
     code::check();
 }

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use ring_control::hold_history::HOLD_EVENTS;
 use ring_control::{Trouble, message_id};
+use ring_host::observe::Level;
 
 use super::tables::TABLES;
 
@@ -25,10 +27,11 @@ prefix `RINGD_`:
 journalctl -u ringd@eth0 RINGD_EVENT=member_silent
 ```
 
-In the journal, each line also has the field `RINGD_NODE`, the name of the node for `ringctl -i`. Events that programs
-or operators look for have a `MESSAGE_ID`. An id never changes. `journalctl -x` shows the remedy of these events if the
-file `ringd.catalog` is [installed](files.md#configuration). [`ringctl
-history`](../operations/monitor.md#the-holders-of-the-past) reads the events of locks.
+In the journal, each line also has the field `RINGD_INSTANCE`, the name of the node for `ringctl -i`. Lines of level
+WARN or ERROR have a `MESSAGE_ID`, and the lines for [`ringctl
+history`](../operations/monitor.md#the-holders-of-the-past) too.
+An id never changes. `journalctl -x` explains these lines if the file `ringd.catalog` is
+[installed](files.md#configuration).
 
 With `--log-format json`, each line is a JSON object with the same fields. A line may lack a field whose value is
 unknown. Lines of level DEBUG appear only with `-v`. An event with several levels has the lowest of them when it is
@@ -62,7 +65,10 @@ pub(super) fn log_events() -> String {
             let fields: Vec<_> = event.fields.iter().map(|it| format!("`{it}`")).collect();
             let (name, levels, fields) = (event.name, levels.join(", "), fields.join(", "));
             let meaning = event.meaning;
-            let id = message_id(name).map_or_else(String::new, |id| format!("`{id}`"));
+            let has_id = event.levels.iter().any(|&level| level <= Level::WARN)
+                || HOLD_EVENTS.contains(&name);
+            let id = message_id(name).filter(|_| has_id);
+            let id = id.map_or_else(String::new, |id| format!("`{id}`"));
             write(
                 &mut page,
                 format_args!("| `{name}` | {levels} | {fields} | {meaning} | {id} |\n"),

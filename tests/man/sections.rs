@@ -163,8 +163,9 @@ const COMMON: &[(&str, &str, Entries)] = &[
                 "A pause that lasts over a restart (ringctl pause --persist).",
             ),
             (
-                "/var/lib/ringd/IFACE.history",
-                "The holds of locks, if the daemon does not log to the journal (ringctl history).",
+                "/var/lib/ringd/IFACE.history, /var/lib/ringd/IFACE.member-history",
+                "The holds of locks on this machine and on other machines, if the daemon does not log to the journal \
+                 (ringctl history).",
             ),
             ("/etc/ringd/hooks.d", "Programs that run at each change."),
             (
@@ -327,8 +328,9 @@ const COMMON: &[(&str, &str, Entries)] = &[
         "ringctl-history",
         "FILES",
         &[(
-            "/var/lib/ringd/IFACE.history",
-            "The newest holds, if ringd does not log to the journal. The older holds are in IFACE.history.1.",
+            "/var/lib/ringd/IFACE.history, /var/lib/ringd/IFACE.member-history",
+            "The newest holds of this machine and of other machines, if ringd does not log to the journal. The older \
+             holds are in files with the ending .1.",
         )],
     ),
     (

@@ -83,6 +83,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         .map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
+        options.name(),
         &options.control_path(),
         options.log_format,
         options.verbose,

@@ -1,7 +1,8 @@
 //! The MESSAGE_ID of each log event that programs or operators look for in systemd's journal.
 //!
 //! An id stays the same in all versions, because catalogs and queries of other programs contain it. If several systems
-//! log an event with the same name, the event has one id.
+//! log an event with the same name, the event has one id. Such an event may be a warning of one system, and routine
+//! for another system. So a line of level INFO has an id only if `ringctl history` reads it.
 
 /// The events with an id, in alphabetical order, and their ids.
 pub const MESSAGE_IDS: &[(&str, &str)] = &[

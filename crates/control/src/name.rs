@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 const CONTROL_SUFFIX: &str = ".sock";
 /// The end of the name of each monitor socket. Programs that look for control sockets skip this name.
 const MONITOR_SUFFIX: &str = ".monitor";
-/// The end of the name of each newer file of holds.
-const HISTORY_SUFFIX: &str = ".history";
+/// The ends of the names of a node's newer files of holds: for programs of this machine, and for other machines.
+const HISTORY_SUFFIXES: [&str; 2] = [".history", ".member-history"];
 /// The end that the older file of holds has in addition to the name of the newer file.
 const OLDER_SUFFIX: &str = ".1";
 
@@ -30,7 +30,7 @@ pub fn older_history_path(newer: &Path) -> PathBuf {
 
 /// The name of a node on this machine. The names of the node's files contain this text. A node of Lab2 has the name of
 /// its ring. For a node of any other system, [`of_system`](Self::of_system) returns the name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeName(String);
 
 impl NodeName {
@@ -64,16 +64,20 @@ impl NodeName {
         directory.join(format!("{}.state", self.0))
     }
 
-    /// Returns the path of the newer file of holds in `directory`.
-    pub fn history_path(&self, directory: &Path) -> PathBuf {
-        directory.join(format!("{}{HISTORY_SUFFIX}", self.0))
+    /// Returns the paths of the newer files of holds in `directory`. The first file is for programs of this machine,
+    /// and the second file is for other machines.
+    pub fn history_paths(&self, directory: &Path) -> [PathBuf; 2] {
+        HISTORY_SUFFIXES.map(|suffix| directory.join(format!("{}{suffix}", self.0)))
     }
 
-    /// Returns the name of the node whose newer file of holds has this path. Returns `None` if the path is not the path
+    /// Returns the name of the node that has a file of holds with this path. Returns `None` if the path is not the path
     /// of such a file.
     pub fn from_history_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
-        Some(Self(name.strip_suffix(HISTORY_SUFFIX)?.to_owned()))
+        let newer = name.strip_suffix(OLDER_SUFFIX).unwrap_or(name);
+        let mut suffixes = HISTORY_SUFFIXES.iter();
+        let name = suffixes.find_map(|suffix| newer.strip_suffix(suffix))?;
+        Some(Self(name.to_owned()))
     }
 }
 
@@ -87,7 +91,21 @@ impl fmt::Display for NodeName {
 mod tests {
     use std::path::Path;
 
-    use super::{NodeName, monitor_socket_path};
+    use super::{NodeName, monitor_socket_path, older_history_path};
+
+    #[test]
+    fn each_file_of_holds_has_the_name_of_its_node() {
+        let name = NodeName::new("eth0.5:0x88b6");
+        for path in name.history_paths(Path::new("/var/lib/ringd")) {
+            for path in [older_history_path(&path), path] {
+                assert_eq!(NodeName::from_history_path(&path), Some(name.clone()));
+            }
+        }
+        assert_eq!(
+            NodeName::from_history_path(Path::new("/x/eth0.state")),
+            None
+        );
+    }
 
     #[test]
     fn the_name_of_a_node_begins_with_its_system() {

@@ -19,6 +19,7 @@ const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) struct LoopHealth {
     last_check: Instant,
     lost_lines: usize,
+    lost_holds: usize,
     late_limit: RateLimit,
     slightly_late_limit: RateLimit,
     late_times: u64,
@@ -29,6 +30,7 @@ impl LoopHealth {
         Self {
             last_check: Instant::from_nanos(0),
             lost_lines: 0,
+            lost_holds: 0,
             late_limit: RateLimit::new(1, CHECK_INTERVAL),
             slightly_late_limit: RateLimit::new(1, CHECK_INTERVAL),
             late_times: 0,
@@ -78,6 +80,18 @@ impl LoopHealth {
             warn!(
                 event = events::LOG_LINES_LOST,
                 count, "{count} log lines were lost: standard output is too slow"
+            );
+        }
+    }
+
+    /// If the total number of lines that the files of holds lack grew, logs the loss.
+    pub(crate) fn report_lost_holds(&mut self, lost: usize) {
+        let count = lost.saturating_sub(self.lost_holds);
+        self.lost_holds = lost;
+        if count > 0 {
+            warn!(
+                event = events::HISTORY_NOT_WRITTEN,
+                "cannot write {count} lines of the history of locks: the disk is too slow; ringctl history lacks them"
             );
         }
     }

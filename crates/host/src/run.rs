@@ -60,10 +60,11 @@ impl Host {
     /// Fails if a socket cannot be made. Also fails if a system call fails that always succeeds on a healthy system.
     pub fn start(
         program: Program,
+        node: NodeName,
         control: &Path,
         log_format: LogFormat,
         verbose: bool,
-        hold_file: Option<PathBuf>,
+        hold_dir: Option<PathBuf>,
     ) -> Result<Self, Error> {
         let descriptors = DescriptorBudget::raise_limit_for_clients();
         let server = Server::listen(program, control, descriptors.clients())?;
@@ -78,8 +79,8 @@ impl Host {
         let settings = LogSettings {
             json: log_format == LogFormat::Json,
             verbose,
-            node: NodeName::from_socket_path(control),
-            hold_file,
+            node,
+            hold_dir,
         };
         let log = LogOutput::start(settings, named);
         let log = log
@@ -452,6 +453,7 @@ impl<S: System> Daemon<S> {
     fn do_housekeeping(&mut self, now: Now) {
         if self.loop_health.take_due_check(now.monotonic) {
             self.loop_health.report_lost_lines(self.log.lost_lines());
+            self.loop_health.report_lost_holds(self.log.lost_holds());
             self.server.check_sockets();
             self.system.on_second(now);
         }

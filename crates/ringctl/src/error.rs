@@ -177,15 +177,6 @@ impl Error {
         }
     }
 
-    /// Whether the user has no permission to read a source of the history.
-    pub(crate) fn is_denied_source(&self) -> bool {
-        match self {
-            Self::NoJournal(_) => true,
-            Self::NoHistoryFile(_, error) => error.kind() == io::ErrorKind::PermissionDenied,
-            _ => false,
-        }
-    }
-
     /// Whether this is a negative answer and not a failure. With `--quiet`, negative answers are not printed.
     pub(crate) const fn is_answer(&self) -> bool {
         matches!(

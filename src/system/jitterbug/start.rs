@@ -50,6 +50,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
     capabilities::keep_only(needed).map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
+        options.name(),
         &options.control_path(),
         options.log_format,
         options.verbose,

@@ -62,10 +62,11 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         .map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
+        ring.clone(),
         &options.control_path(),
         options.log_format,
         options.verbose,
-        Some(ring.history_path(&options.state_dir)),
+        Some(options.state_dir.clone()),
     )?;
     let all_observers = AllObservers {
         observers: Observers {

@@ -359,7 +359,7 @@ fn the_history_comes_from_the_journal_which_explains_its_lines() -> Result<()> {
     ensure!(!container.path("/var/lib/ringd/eth0.history").exists());
     // A user may write lines with the same id, but they do not count.
     let forged = format!(
-        "printf 'MESSAGE=forged\\nMESSAGE_ID={}\\nRINGD_NODE=eth0\\n\
+        "printf 'MESSAGE=forged\\nMESSAGE_ID={}\\nRINGD_INSTANCE=eth0\\n\
          RINGD_EVENT=lock_released\\nRINGD_LABEL=forged\\n' \
          | setpriv --reuid=nobody --regid=nogroup --clear-groups logger --journald",
         id("lock_released")?

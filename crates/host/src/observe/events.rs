@@ -61,7 +61,7 @@ log_events! {
     FD_LIMIT_LOW "fd_limit_low" [WARN] ["limit" "clients"]
         "the limit of open files permits only few clients";
     HISTORY_NOT_WRITTEN "history_not_written" [WARN] []
-        "the daemon cannot write the file from which ringctl history reads";
+        "the daemon cannot write the files from which ringctl history reads, or the disk is too slow";
     HOLDER_NOT_ENDED "holder_not_ended" [WARN] []
         "a program disappeared and did not release its lock, and the daemon cannot end its processes";
     HOOK_FAILED "hook_failed" [WARN] ["hook" "problem"]

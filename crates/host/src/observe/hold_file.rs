@@ -1,11 +1,13 @@
-//! The file of holds, on machines without systemd's journal. Two generations of the file have a bounded size together.
+//! The files of holds, on machines without systemd's journal. The two generations of each file have a bounded size.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
+use ring_control::hold_history::{MEMBER_HELD, MEMBER_HOLDS, STARTED};
 use ring_control::older_history_path;
 use ring_process::private_files;
+use serde::Deserialize;
 use tracing::warn;
 
 use crate::observe::events;
@@ -14,14 +16,14 @@ use crate::observe::events;
 const GENERATION_LEN_MAX: u64 = 1 << 20;
 
 /// The newer generation of the file. Each write is one line, on the thread of the history.
-pub(super) struct HoldFile {
+struct HoldFile {
     path: PathBuf,
     /// The open file and its length; `None` before the first line and after an error.
     open: Option<(File, u64)>,
 }
 
 impl HoldFile {
-    pub(super) const fn new(path: PathBuf) -> Self {
+    const fn new(path: PathBuf) -> Self {
         Self { path, open: None }
     }
 
@@ -45,6 +47,17 @@ impl HoldFile {
         Ok(())
     }
 
+    fn append_or_warn(&mut self, line: &[u8]) {
+        if let Err(error) = self.append(line) {
+            let path = self.path.display();
+            warn!(
+                event = events::HISTORY_NOT_WRITTEN,
+                "cannot write the history of locks to {path}: {error}; ringctl history lacks a line, ringd tries again \
+                 with the next line"
+            );
+        }
+    }
+
     /// Opens the file, and returns its length. A crash may have torn the last line, so this function ends that line.
     fn open_at_end(&self) -> io::Result<(File, u64)> {
         let mut file = private_files::open(&self.path)?;
@@ -63,15 +76,36 @@ impl HoldFile {
     }
 }
 
-impl Write for HoldFile {
+/// Both files of holds. Holds of other machines have their own file, so that a busy ring does not push out the holds of
+/// this machine.
+pub(super) struct HoldFiles {
+    own: HoldFile,
+    of_members: HoldFile,
+}
+
+impl HoldFiles {
+    pub(super) fn new(paths: [PathBuf; 2]) -> Self {
+        let [own, of_members] = paths.map(HoldFile::new);
+        Self { own, of_members }
+    }
+}
+
+/// The field of a line that selects the file.
+#[derive(Deserialize)]
+struct LineEvent<'a> {
+    event: &'a str,
+}
+
+impl Write for HoldFiles {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if let Err(error) = self.append(line) {
-            let path = self.path.display();
-            warn!(
-                event = events::HISTORY_NOT_WRITTEN,
-                "cannot write the history of locks to {path}: {error}; ringctl history lacks a line, ringd tries again \
-                 with the next line"
-            );
+        let event = serde_json::from_slice(line).map_or("", |line: LineEvent<'_>| line.event);
+        let is_of_member = matches!(event, MEMBER_HOLDS | MEMBER_HELD);
+        if !is_of_member {
+            self.own.append_or_warn(line);
+        }
+        // A start ends the holds in both files.
+        if is_of_member || event == STARTED {
+            self.of_members.append_or_warn(line);
         }
         Ok(line.len())
     }
@@ -86,8 +120,8 @@ mod tests {
     use std::fs;
     use std::io::Write;
 
-    use super::{GENERATION_LEN_MAX, HoldFile};
-    use ring_control::older_history_path;
+    use super::{GENERATION_LEN_MAX, HoldFile, HoldFiles};
+    use ring_control::{NodeName, older_history_path};
 
     #[test]
     fn a_torn_line_is_ended_and_a_removed_file_is_made_again() {
@@ -95,11 +129,11 @@ mod tests {
         let path = directory.path().join("eth0.history");
         fs::write(&path, "whole\ntor").unwrap();
         let mut file = HoldFile::new(path.clone());
-        file.write_all(b"next\n").unwrap();
-        file.write_all(b"last\n").unwrap();
+        file.append_or_warn(b"next\n");
+        file.append_or_warn(b"last\n");
         assert_eq!(fs::read(&path).unwrap(), b"whole\ntor\nnext\nlast\n");
         fs::remove_file(&path).unwrap();
-        file.write_all(b"new\n").unwrap();
+        file.append_or_warn(b"new\n");
         assert_eq!(fs::read(&path).unwrap(), b"new\n");
     }
 
@@ -110,8 +144,7 @@ mod tests {
         let mut file = HoldFile::new(path.clone());
         let lines = 5 * GENERATION_LEN_MAX / 1_000;
         for number in 0..lines {
-            file.write_all(format!("{number:0999}\n").as_bytes())
-                .unwrap();
+            file.append_or_warn(format!("{number:0999}\n").as_bytes());
         }
         let read = |path| fs::read_to_string(path).unwrap();
         let (older, newer) = (read(older_history_path(&path)), read(path));
@@ -132,9 +165,23 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("missing/eth0.history");
         let mut file = HoldFile::new(path.clone());
-        file.write_all(b"lost\n").unwrap();
+        file.append_or_warn(b"lost\n");
         fs::create_dir(path.parent().unwrap()).unwrap();
-        file.write_all(b"kept\n").unwrap();
+        file.append_or_warn(b"kept\n");
         assert_eq!(fs::read(&path).unwrap(), b"kept\n");
+    }
+
+    #[test]
+    fn holds_of_other_machines_have_their_own_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let paths = NodeName::new("eth0").history_paths(directory.path());
+        let mut files = HoldFiles::new(paths.clone());
+        let line = |event: &str| format!("{{\"event\":\"{event}\"}}\n");
+        let [started, granted, other] = ["started", "lock_granted", "member_holds"].map(line);
+        for line in [&started, &granted, &other] {
+            files.write_all(line.as_bytes()).unwrap();
+        }
+        let texts = paths.map(|path| fs::read_to_string(path).unwrap());
+        assert_eq!(texts, [started.clone() + &granted, started + &other]);
     }
 }

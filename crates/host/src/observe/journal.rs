@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::os::unix::net::UnixDatagram;
 
+use ring_control::hold_history::HOLD_EVENTS;
 use ring_control::{NodeName, message_id};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -35,11 +36,10 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn open(node: Option<&NodeName>) -> io::Result<Self> {
-        let node_field = node.map(|node| format!("RINGD_NODE={node}\n"));
+    pub(super) fn open(node: &NodeName) -> io::Result<Self> {
         Ok(Self {
             socket: connect()?,
-            node_field: node_field.unwrap_or_default(),
+            node_field: format!("RINGD_INSTANCE={node}\n"),
         })
     }
 }
@@ -82,6 +82,7 @@ where
         writeln!(writer, "PRIORITY={}", priority(*event.metadata().level()))?;
         let mut entry = JournalEntry {
             writer,
+            is_warning: *event.metadata().level() <= Level::WARN,
             written: Ok(()),
         };
         event.record(&mut entry);
@@ -91,6 +92,7 @@ where
 
 struct JournalEntry<'a> {
     writer: Writer<'a>,
+    is_warning: bool,
     written: fmt::Result,
 }
 
@@ -117,7 +119,9 @@ impl Visit for JournalEntry<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         let written = self.field(field.name(), format_args!("{value}"));
         self.written = self.written.and(written);
-        if let ("event", Some(id)) = (field.name(), message_id(value)) {
+        // The catalog explains warnings. An event of another system may have the same name, and be routine.
+        let has_id = self.is_warning || HOLD_EVENTS.contains(&value);
+        if let ("event", true, Some(id)) = (field.name(), has_id, message_id(value)) {
             let written = writeln!(self.writer, "MESSAGE_ID={id}");
             self.written = self.written.and(written);
         }
@@ -137,5 +141,39 @@ impl fmt::Write for EscapedLines<'_, '_> {
         let mut lines = text.split('\n');
         self.0.write_str(lines.next().unwrap_or_default())?;
         lines.try_for_each(|line| write!(self.0, "\\n{line}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::sync::Arc;
+
+    use tracing::{info, warn};
+
+    use super::super::{LogTarget, Style, Verbosity, subscriber};
+
+    #[test]
+    fn a_routine_line_has_an_id_only_if_the_history_reads_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("entries");
+        let written = Arc::new(File::create(&path).unwrap());
+        let style = Style {
+            json: false,
+            target: LogTarget::Entries,
+        };
+        let entries = subscriber(style, Verbosity::new(false), written);
+        tracing::subscriber::with_default(entries, || {
+            info!(
+                event = "token_returned",
+                "a routine line of the token service"
+            );
+            warn!(event = "token_returned", "a warning of the board");
+            info!(event = "lock_granted", "a line for the history");
+        });
+        let text = fs::read_to_string(path).unwrap();
+        let (routine, others) = text.split_at(text.find("PRIORITY=4").unwrap());
+        assert!(!routine.contains("MESSAGE_ID"), "{text}");
+        assert_eq!(others.matches("MESSAGE_ID").count(), 2, "{text}");
     }
 }

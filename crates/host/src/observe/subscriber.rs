@@ -25,7 +25,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::HiddenLines;
-use super::hold_file::HoldFile;
+use super::hold_file::HoldFiles;
 use super::hold_layer::HoldLayer;
 use super::journal::{EntryFormat, Journal, priority};
 use super::name_writer::NameWriter;
@@ -98,10 +98,10 @@ pub struct LogSettings {
     pub json: bool,
     /// Whether the log includes debug lines at its start.
     pub verbose: bool,
-    /// Name of the node, for the journal.
-    pub node: Option<NodeName>,
-    /// Path of the file of holds. If the journal gets the fields of all lines, the file stays unused.
-    pub hold_file: Option<PathBuf>,
+    /// Name of the node, for the journal and the files of holds.
+    pub node: NodeName,
+    /// Directory of the files of holds. If the journal gets the fields of all lines, the files stay unused.
+    pub hold_dir: Option<PathBuf>,
 }
 
 /// The threads of the log. When this value is dropped, the threads write the queued lines, unless the output is
@@ -110,6 +110,8 @@ pub struct LogSettings {
 pub struct LogOutput {
     guards: Vec<WorkerGuard>,
     lost: ErrorCounter,
+    /// The counter of the files of holds; `None` if they are unused.
+    lost_holds: Option<ErrorCounter>,
     verbosity: Verbosity,
 }
 
@@ -128,12 +130,12 @@ impl LogOutput {
             json,
             verbose,
             node,
-            hold_file,
+            hold_dir,
         } = settings;
         let output = thread_for_lines("log");
         let mut target = LogTarget::of_stdout();
         let has_fields = target == LogTarget::Journal && !json;
-        let journal = has_fields.then(|| Journal::open(node.as_ref()));
+        let journal = has_fields.then(|| Journal::open(&node));
         let journal = journal.and_then(Result::ok);
         let (writer, guard) = match journal {
             Some(journal) => {
@@ -148,10 +150,13 @@ impl LogOutput {
         let verbosity = Verbosity::new(verbose);
         let lines = subscriber(Style { json, target }, verbosity.clone(), writer);
         let mut guards = vec![guard];
-        match hold_file.filter(|_| target != LogTarget::Entries) {
-            Some(path) => {
+        let mut lost_holds = None;
+        match hold_dir.filter(|_| target != LogTarget::Entries) {
+            Some(directory) => {
                 let output = thread_for_lines("history");
-                let (writer, guard) = output.finish(HoldFile::new(path));
+                let files = HoldFiles::new(node.history_paths(&directory));
+                let (writer, guard) = output.finish(files);
+                lost_holds = Some(writer.error_counter());
                 guards.push(guard);
                 tracing::subscriber::set_global_default(lines.with(HoldLayer::new(writer)))?;
             }
@@ -160,6 +165,7 @@ impl LogOutput {
         Ok(Self {
             guards,
             lost,
+            lost_holds,
             verbosity,
         })
     }
@@ -172,6 +178,12 @@ impl LogOutput {
     /// Returns the number of lines that were lost since the start because the output was too slow.
     pub fn lost_lines(&self) -> usize {
         self.lost.dropped_lines()
+    }
+
+    /// Returns the number of lines that the files of holds lack because the disk was too slow.
+    pub fn lost_holds(&self) -> usize {
+        let lost = self.lost_holds.as_ref();
+        lost.map_or(0, ErrorCounter::dropped_lines)
     }
 }
 

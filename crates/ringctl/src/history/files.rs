@@ -1,7 +1,9 @@
 //! Reads the files of daemons that do not log to the journal.
 
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use ring_control::{NodeName, older_history_path};
@@ -9,47 +11,136 @@ use ring_control::{NodeName, older_history_path};
 use super::super::Error;
 use super::record::Record;
 
-/// Returns the records of one node or of all nodes. The newest record of each node comes first.
-///
-/// # Errors
-/// Fails if a file cannot be read.
-pub(super) fn read(directory: &Path, node: Option<&NodeName>) -> Result<Vec<Record>, Error> {
+/// The records of the files of holds.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The records of each file and of its older generation. The newest record of each file comes first.
+    pub records: Vec<Vec<Record>>,
+    /// The first error. This user may have no permission, and other files may be readable nevertheless.
+    pub error: Option<Error>,
+}
+
+/// Reads the files of one node or of all nodes.
+pub(super) fn read(directory: &Path, node: Option<&NodeName>) -> Found {
+    let mut found = Found::default();
     let nodes = match node {
-        Some(node) => vec![node.clone()],
-        None => find_nodes(directory)?,
+        Some(node) => BTreeSet::from([node.clone()]),
+        None => match if_exists(fs::read_dir(directory)) {
+            Ok(entries) => {
+                let entries = entries.into_iter().flatten();
+                let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+                paths
+                    .filter_map(|path| NodeName::from_history_path(&path))
+                    .collect()
+            }
+            Err(error) => {
+                found.error = Some(Error::NoHistoryFile(directory.to_owned(), error));
+                BTreeSet::new()
+            }
+        },
     };
-    let mut records = Vec::new();
     for node in nodes {
-        let newer = node.history_path(directory);
-        let name = node.to_string();
-        // The daemon may move the newer file between two reads, so the newer file is read first.
-        for path in [&newer, &older_history_path(&newer)] {
-            let Some(bytes) = found(path, fs::read(path))? else {
-                continue;
-            };
-            let text = String::from_utf8_lossy(&bytes);
-            let lines = text.lines().rev();
-            records.extend(lines.filter_map(|line| Record::from_file_line(&name, line)));
+        for path in node.history_paths(directory) {
+            match read_generations(&path) {
+                Ok(texts) => {
+                    let name = node.to_string();
+                    let lines = texts.iter().flat_map(|text| text.lines().rev());
+                    let records = lines.filter_map(|line| Record::from_file_line(&name, line));
+                    found.records.push(records.collect());
+                }
+                Err(error) => {
+                    let error = Error::NoHistoryFile(path, error);
+                    found.error.get_or_insert(error);
+                }
+            }
         }
     }
-    Ok(records)
+    found
 }
 
-fn find_nodes(directory: &Path) -> Result<Vec<NodeName>, Error> {
-    let Some(entries) = found(directory, fs::read_dir(directory))? else {
-        return Ok(Vec::new());
-    };
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    Ok(paths
-        .filter_map(|path| NodeName::from_history_path(&path))
-        .collect())
+/// Returns the text of the newer file and of the older file, as far as they exist.
+fn read_generations(newer: &Path) -> io::Result<Vec<String>> {
+    let files = open_generations(newer)?;
+    let texts = files.into_iter().map(|mut file| {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    });
+    texts.collect()
 }
 
-/// Returns a result that was read at `path`; `None` if there is no file.
-fn found<T>(path: &Path, result: io::Result<T>) -> Result<Option<T>, Error> {
+/// Opens both generations. The daemon may rename the newer file in between, so this function then opens them again.
+fn open_generations(newer: &Path) -> io::Result<Vec<File>> {
+    loop {
+        let new = if_exists(File::open(newer))?;
+        let old = if_exists(File::open(older_history_path(newer)))?;
+        let opened = new.as_ref().map(File::metadata).transpose()?;
+        let current = if_exists(fs::metadata(newer))?;
+        let [opened, current] = [opened, current].map(|it| it.map(|it| (it.dev(), it.ino())));
+        if opened == current {
+            return Ok([new, old].into_iter().flatten().collect());
+        }
+    }
+}
+
+/// Returns `None` if a file does not exist.
+fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::NoHistoryFile(path.to_owned(), error)),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::read;
+
+    fn line(label: &str) -> String {
+        format!("{{\"time_ms\":7,\"event\":\"lock_granted\",\"label\":\"{label}\"}}\n")
+    }
+
+    #[test]
+    fn all_generations_of_all_nodes_are_read_with_the_newest_line_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, labels: &[&str]| {
+            let lines: String = labels.iter().map(|it| line(it)).collect();
+            fs::write(directory.path().join(name), lines).unwrap();
+        };
+        write("eth0.history", &["c", "d"]);
+        write("eth0.history.1", &["a", "b"]);
+        write("eth0.member-history", &["m"]);
+        // The daemon has not yet made the newer file.
+        write("eth1.history.1", &["x"]);
+        write("eth2.state", &["s"]);
+        let found = read(directory.path(), None);
+        assert!(found.error.is_none(), "{:?}", found.error);
+        let labels: Vec<String> = found
+            .records
+            .iter()
+            .filter(|records| !records.is_empty())
+            .map(|records| {
+                let labels = records
+                    .iter()
+                    .map(|it| format!("{} {}", it.node, it.label.as_deref().unwrap()));
+                labels.collect::<Vec<_>>().join(", ")
+            })
+            .collect();
+        let expected = ["eth0 d, eth0 c, eth0 b, eth0 a", "eth0 m", "eth1 x"];
+        assert_eq!(labels, expected);
+    }
+
+    #[test]
+    fn an_unreadable_file_does_not_hide_other_files() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("eth0.history")).unwrap();
+        fs::write(directory.path().join("eth1.history"), line("x")).unwrap();
+        let found = read(directory.path(), None);
+        assert!(found.error.is_some());
+        assert_eq!(found.records.concat().len(), 1);
+        let missing = read(&directory.path().join("missing"), None);
+        assert!(missing.error.is_none() && missing.records.is_empty());
     }
 }

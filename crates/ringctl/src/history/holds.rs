@@ -11,6 +11,8 @@ use serde::Serialize;
 use super::record::Record;
 
 const NANOS_PER_MS: u64 = 1_000_000;
+/// Maximum difference between two lines' beginnings of the same hold.
+const SAME_BEGINNING_MS: u64 = 2_000;
 
 /// The locks whose holds are collected.
 #[derive(Debug)]
@@ -30,7 +32,7 @@ pub(super) enum Outcome {
     Lost,
     /// The hold of another machine ended, and this machine does not know how.
     Ended,
-    /// The daemon of this machine ended during the hold.
+    /// The daemon of this machine ended during the hold, or the line about the end is missing.
     Unknown,
 }
 
@@ -70,32 +72,57 @@ struct HoldKey {
     pid: Option<i32>,
 }
 
-/// Collects holds from records. The newest record comes first.
+/// A hold whose beginning may follow.
+#[derive(Debug)]
+struct OpenHold {
+    from_ms: u64,
+    /// Index of the hold in the list; `None` if the list lacks the hold.
+    at: Option<usize>,
+}
+
+/// Collects holds from records. The newest record of each node comes first.
 #[derive(Debug)]
 pub(super) struct Collector {
     choice: LockChoice,
+    since_ms: u64,
     limit: usize,
     holds: Vec<Hold>,
-    /// The index of each hold whose beginning may follow.
-    open: HashMap<HoldKey, usize>,
+    open: HashMap<HoldKey, OpenHold>,
+    /// The nodes whose programs may still have a lock.
+    nodes: HashSet<String>,
     /// The nodes that were started after the current record.
     restarted: HashSet<String>,
+    /// The nodes on which a program got the token after the current record.
+    granted_token: HashSet<String>,
 }
 
 impl Collector {
-    /// Makes a collector of at most `limit` holds.
-    pub(super) fn new(choice: LockChoice, limit: usize) -> Self {
+    /// Makes a collector of at most `limit` holds, which last or ended after `since_ms`. `nodes` are the nodes of this
+    /// machine. The collector learns other nodes from the records.
+    pub(super) fn new(
+        choice: LockChoice,
+        since_ms: u64,
+        limit: usize,
+        nodes: HashSet<String>,
+    ) -> Self {
         Self {
             choice,
+            since_ms,
             limit,
             holds: Vec::new(),
             open: HashMap::new(),
+            nodes,
             restarted: HashSet::new(),
+            granted_token: HashSet::new(),
         }
     }
 
     /// Adds a record. Returns whether older records can add something.
     pub(super) fn add(&mut self, record: Record) -> bool {
+        let has_all_ended = self.has_all_ended(record.time_ms);
+        if !self.nodes.contains(&record.node) {
+            self.nodes.insert(record.node.clone());
+        }
         let is_chosen = match &self.choice {
             LockChoice::All => true,
             LockChoice::Token => record.name.is_none(),
@@ -104,54 +131,89 @@ impl Collector {
         match record.event.as_str() {
             STARTED => {
                 self.restarted.insert(record.node);
-                true
             }
-            _ if !is_chosen => true,
+            _ if !is_chosen => {}
             LOCK_RELEASED => self.add_hold(record, Outcome::Released),
             LOCK_LOST => self.add_hold(record, Outcome::Lost),
-            MEMBER_HELD => self.add_hold(record, Outcome::Ended),
-            LOCK_GRANTED | MEMBER_HOLDS => self.add_beginning(record),
-            _ => true,
+            MEMBER_HELD => self.add_end_of_member(record),
+            LOCK_GRANTED => self.add_grant(record),
+            MEMBER_HOLDS => self.add_beginning_of_member(record),
+            _ => {}
         }
+        // A hold that still lasts may have begun long ago, but not before the start of its daemon.
+        !(has_all_ended && self.nodes.is_subset(&self.restarted))
     }
 
     /// Returns the holds, the oldest first.
     pub(super) fn into_holds(mut self) -> Vec<Hold> {
+        // The end of a hold that still lasts is the newest end.
+        self.holds.sort_by_key(|hold| hold.outcome != Outcome::Held);
+        self.holds.truncate(self.limit);
         self.holds.reverse();
         self.holds.sort_by_key(|hold| hold.from_ms);
         self.holds
     }
 
-    fn add_beginning(&mut self, record: Record) -> bool {
-        let key = key(&record);
-        if record.event == LOCK_GRANTED {
-            // The line of the end has the exact beginning.
-            if self.open.remove(&key).is_some() {
-                return true;
-            }
-        } else if let Some(&at) = self.open.get(&key) {
-            // A restarted daemon logs the beginning again.
-            let hold = &mut self.holds[at];
-            let end_ms = hold.held_ns.map(|held| hold.from_ms + held / NANOS_PER_MS);
-            hold.from_ms = hold.from_ms.min(beginning_ms(&record));
-            hold.held_ns = end_ms.map(|end| (end - hold.from_ms) * NANOS_PER_MS);
-            return true;
+    /// Whether the list has all holds that ended, if the current record has the time `time_ms`.
+    fn has_all_ended(&self, time_ms: u64) -> bool {
+        self.holds.len() >= self.limit || time_ms < self.since_ms
+    }
+
+    fn add_grant(&mut self, record: Record) {
+        // The line of the end has the exact beginning.
+        if self.open.remove(&key(&record)).is_none() {
+            // If the line of the end is missing, a later grant of the token shows the end.
+            let is_over = record.name.is_none() && self.granted_token.contains(&record.node);
+            self.add_beginning(record, is_over);
         }
-        let is_over = self.restarted.contains(&record.node);
-        let outcome = if is_over {
+    }
+
+    fn add_beginning_of_member(&mut self, record: Record) {
+        let Some(open) = self.open.get_mut(&key(&record)) else {
+            return self.add_beginning(record, false);
+        };
+        // A restarted daemon logs the beginning again.
+        open.from_ms = open.from_ms.min(beginning_ms(&record));
+        if let Some(at) = open.at {
+            let hold = &mut self.holds[at];
+            let earlier_ms = hold.from_ms - open.from_ms;
+            hold.from_ms = open.from_ms;
+            hold.held_ns = hold.held_ns.map(|held| held + earlier_ms * NANOS_PER_MS);
+        }
+    }
+
+    fn add_end_of_member(&mut self, record: Record) {
+        let from_ms = beginning_ms(&record);
+        let is_same = |open: &OpenHold| open.from_ms.abs_diff(from_ms) <= SAME_BEGINNING_MS;
+        // If a daemon did not hear the owner for a while, it logs an end, and later the same hold again.
+        if !self.open.get(&key(&record)).is_some_and(is_same) {
+            self.add_hold(record, Outcome::Ended);
+        }
+    }
+
+    /// Adds a hold without a line about its end. `is_over` is whether other lines show that the hold ended.
+    fn add_beginning(&mut self, record: Record, is_over: bool) {
+        let outcome = if is_over || self.restarted.contains(&record.node) {
             Outcome::Unknown
         } else {
             Outcome::Held
         };
-        self.add_hold(record, outcome)
+        self.add_hold(record, outcome);
     }
 
-    fn add_hold(&mut self, record: Record, outcome: Outcome) -> bool {
-        if self.holds.len() == self.limit {
-            return false;
-        }
-        self.open.insert(key(&record), self.holds.len());
+    fn add_hold(&mut self, record: Record, outcome: Outcome) {
+        let is_listed = outcome == Outcome::Held || !self.has_all_ended(record.time_ms);
         let from_ms = beginning_ms(&record);
+        if record.event != LOCK_GRANTED {
+            let at = is_listed.then_some(self.holds.len());
+            self.open.insert(key(&record), OpenHold { from_ms, at });
+        }
+        if record.mac.is_none() && record.name.is_none() {
+            self.granted_token.insert(record.node.clone());
+        }
+        if !is_listed {
+            return;
+        }
         let has_ended = !matches!(outcome, Outcome::Held | Outcome::Unknown);
         self.holds.push(Hold {
             from_ms,
@@ -170,7 +232,6 @@ impl Collector {
             exit: record.exit,
             reason: record.reason,
         });
-        true
     }
 }
 
@@ -192,159 +253,4 @@ fn key(record: &Record) -> HoldKey {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Collector, Hold, LockChoice, Outcome, Record};
-
-    fn record(time_ms: u64, event: &str, token: &str) -> Record {
-        Record {
-            time_ms,
-            node: "eth0".to_owned(),
-            event: event.to_owned(),
-            label: Some("tar".to_owned()),
-            token: Some(token.to_owned()),
-            ..Record::default()
-        }
-    }
-
-    fn ended(time_ms: u64, event: &str, token: &str, held_ms: u64) -> Record {
-        Record {
-            held_ns: Some(held_ms * 1_000_000),
-            ..record(time_ms, event, token)
-        }
-    }
-
-    fn of_member(record: Record) -> Record {
-        Record {
-            mac: Some("02:00:00:00:00:07".to_owned()),
-            ..record
-        }
-    }
-
-    /// Collects records, which are in the order of the log.
-    fn collect(limit: usize, records: &[Record]) -> Vec<Hold> {
-        let mut collector = Collector::new(LockChoice::All, limit);
-        for record in records.iter().rev() {
-            if !collector.add(record.clone()) {
-                break;
-            }
-        }
-        collector.into_holds()
-    }
-
-    fn summary(holds: &[Hold]) -> Vec<(u64, Outcome)> {
-        holds
-            .iter()
-            .map(|hold| (hold.from_ms, hold.outcome))
-            .collect()
-    }
-
-    #[test]
-    fn two_lines_are_one_hold() {
-        let found = collect(
-            9,
-            &[
-                record(100, "lock_granted", "1"),
-                ended(200, "lock_released", "1", 100),
-                record(300, "lock_granted", "2"),
-                ended(350, "lock_lost", "2", 51),
-                record(400, "lock_granted", "3"),
-            ],
-        );
-        let expected = [
-            (100, Outcome::Released),
-            (299, Outcome::Lost),
-            (400, Outcome::Held),
-        ];
-        assert_eq!(summary(&found), expected);
-    }
-
-    #[test]
-    fn a_program_may_hold_twice_under_one_token() {
-        let found = collect(
-            9,
-            &[
-                record(100, "lock_granted", "1"),
-                record(300, "lock_granted", "1"),
-                ended(400, "lock_released", "1", 100),
-            ],
-        );
-        assert_eq!(
-            summary(&found),
-            [(100, Outcome::Held), (300, Outcome::Released)]
-        );
-    }
-
-    #[test]
-    fn the_end_of_a_hold_during_a_restart_is_unknown() {
-        let other = Record {
-            node: "eth1".to_owned(),
-            ..record(110, "lock_granted", "1")
-        };
-        let found = collect(
-            9,
-            &[
-                record(100, "lock_granted", "1"),
-                other,
-                record(150, "started", ""),
-            ],
-        );
-        assert_eq!(
-            summary(&found),
-            [(100, Outcome::Unknown), (110, Outcome::Held)]
-        );
-    }
-
-    #[test]
-    fn a_restarted_daemon_continues_the_hold_of_another_machine() {
-        let begun = |at| of_member(ended(at, "member_holds", "1", 10));
-        let found = collect(
-            9,
-            &[
-                begun(110),
-                record(150, "started", ""),
-                begun(210),
-                of_member(ended(300, "member_held", "1", 100)),
-            ],
-        );
-        assert_eq!(summary(&found), [(100, Outcome::Ended)]);
-        assert_eq!(found[0].held_ns, Some(200_000_000));
-        assert_eq!(summary(&collect(9, &[begun(110)])), [(100, Outcome::Held)]);
-    }
-
-    #[test]
-    fn the_newest_holds_of_the_chosen_lock_count() {
-        let named = |at| Record {
-            name: Some("backup".to_owned()),
-            ..ended(at, "lock_released", "1", 1)
-        };
-        let records = [
-            named(100),
-            ended(150, "lock_released", "2", 1),
-            named(200),
-            named(300),
-        ];
-        let found = collect(2, &records);
-        assert_eq!(
-            found.iter().map(|it| it.from_ms).collect::<Vec<_>>(),
-            [199, 299]
-        );
-        for (choice, expected) in [
-            (LockChoice::Token, vec![149]),
-            (LockChoice::Named("backup".to_owned()), vec![99, 199, 299]),
-            (LockChoice::Named("token".to_owned()), vec![]),
-        ] {
-            let mut collector = Collector::new(choice, 9);
-            assert!(
-                records
-                    .iter()
-                    .rev()
-                    .all(|record| collector.add(record.clone()))
-            );
-            let found = collector.into_holds();
-            assert_eq!(
-                found.iter().map(|it| it.from_ms).collect::<Vec<_>>(),
-                expected
-            );
-        }
-    }
-}
+mod tests;

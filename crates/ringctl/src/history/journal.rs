@@ -1,19 +1,18 @@
 //! Reads systemd's journal with journalctl, the newest entry first.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::SystemTime;
 
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, User, access, getuid};
-use ring_control::hold_history::HOLD_EVENTS;
+use ring_control::hold_history::{HOLD_EVENTS, STARTED};
 use ring_control::{NodeName, message_id};
 
 use super::super::Error;
 use super::record::Record;
-use super::time_ms;
 
 /// The directories of the journal on the disk and in memory.
 const JOURNAL_DIRS: [&str; 2] = ["/var/log/journal", "/run/log/journal"];
@@ -27,14 +26,12 @@ pub(super) struct Journal {
     is_over: bool,
 }
 
-/// Starts to read the records of one node or of all nodes. Returns `None` if the machine has no journal.
+/// Starts to read the records of one node or of all nodes. Also returns the names of the nodes whose starts the journal
+/// contains. Returns `None` if the machine has no journal.
 ///
 /// # Errors
-/// Fails if this user may not read the journal, or if journalctl cannot be started.
-pub(super) fn read(
-    node: Option<&NodeName>,
-    since: Option<SystemTime>,
-) -> Result<Option<Journal>, Error> {
+/// Fails if this user may not read the journal, or if journalctl fails.
+pub(super) fn read(node: Option<&NodeName>) -> Result<Option<(Journal, HashSet<String>)>, Error> {
     let directories = JOURNAL_DIRS.map(Path::new);
     if !directories.iter().any(|directory| directory.is_dir()) {
         return Ok(None);
@@ -42,32 +39,14 @@ pub(super) fn read(
     if let Some(path) = directories.into_iter().find_map(unreadable_file) {
         return Err(Error::NoJournal(path));
     }
-    let mut command = Command::new("journalctl");
-    command.args(["--quiet", "--no-pager", "--reverse", "--output=json"]);
-    command.arg(format!("--output-fields={}", Record::journal_fields()));
-    command.args(since.map(|since| format!("--since=@{}", time_ms(since) / 1_000)));
-    let ids = HOLD_EVENTS.iter().filter_map(|event| message_id(event));
-    command.args(ids.map(|id| format!("MESSAGE_ID={id}")));
-    let users = SERVICE_USERS
-        .iter()
-        .filter_map(|name| User::from_name(name).ok()?);
-    let users = users
-        .map(|user| user.uid.as_raw())
-        .chain([0, getuid().as_raw()]);
-    command.args(users.map(|uid| format!("_UID={uid}")));
-    command.args(node.map(|node| format!("RINGD_NODE={node}")));
-    let streams = command.stdin(Stdio::null()).stdout(Stdio::piped());
-    let started = streams.stderr(Stdio::piped()).spawn();
-    let mut child = started.map_err(|error| Error::Journal(error.to_string()))?;
-    let output = child
-        .stdout
-        .take()
-        .ok_or_else(|| Error::Journal("it has no output".to_owned()))?;
-    Ok(Some(Journal {
-        child,
-        output: BufReader::new(output),
-        is_over: false,
-    }))
+    let Some(starts) = Journal::open(node, &[STARTED])? else {
+        return Ok(None);
+    };
+    let nodes = starts
+        .map(|record| Ok(record?.node))
+        .collect::<Result<_, Error>>()?;
+    let journal = Journal::open(node, &HOLD_EVENTS)?;
+    Ok(journal.map(|journal| (journal, nodes)))
 }
 
 /// Returns a file of the system's journal that this user may not read.
@@ -85,6 +64,38 @@ fn unreadable_file(directory: &Path) -> Option<PathBuf> {
 }
 
 impl Journal {
+    /// Starts journalctl for these events. Returns `None` if the machine has no journalctl.
+    fn open(node: Option<&NodeName>, events: &[&str]) -> Result<Option<Self>, Error> {
+        let mut command = Command::new("journalctl");
+        command.args(["--quiet", "--no-pager", "--reverse", "--output=json"]);
+        command.arg(format!("--output-fields={}", Record::journal_fields()));
+        let ids = events.iter().filter_map(|event| message_id(event));
+        command.args(ids.map(|id| format!("MESSAGE_ID={id}")));
+        let users = SERVICE_USERS
+            .iter()
+            .filter_map(|name| User::from_name(name).ok()?);
+        let users = users
+            .map(|user| user.uid.as_raw())
+            .chain([0, getuid().as_raw()]);
+        command.args(users.map(|uid| format!("_UID={uid}")));
+        command.args(node.map(|node| format!("RINGD_INSTANCE={node}")));
+        let streams = command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = match streams.stderr(Stdio::piped()).spawn() {
+            Ok(child) => child,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::Journal(error.to_string())),
+        };
+        let output = child
+            .stdout
+            .take()
+            .ok_or_else(|| Error::Journal("it has no output".to_owned()))?;
+        Ok(Some(Self {
+            child,
+            output: BufReader::new(output),
+            is_over: false,
+        }))
+    }
+
     /// Waits for the end of journalctl, and returns the reason of a failure.
     fn end(&mut self) -> Result<(), Error> {
         self.is_over = true;

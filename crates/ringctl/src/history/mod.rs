@@ -7,38 +7,40 @@ mod journal;
 mod page;
 mod record;
 
-use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, value_parser};
 use clap_complete::ArgValueCandidates;
+use ring_control::NodeName;
 use ring_proto::lab2::LockName;
 use ring_text::parse_duration_or_seconds;
 
 use super::lab2::{lock_candidates, parse_lock_name};
 use super::{Error, Options};
-use holds::{Collector, LockChoice};
+use holds::{Collector, Hold, LockChoice};
 use record::Record;
 
 const HISTORY_HELP: &str = "\
 Each row is one hold: a program that had the token or a named lock. The newest hold is \
 the last row. Times are in UTC.
 
-The last column has the exit code of the command, or the reason of a loss. It is \
-'still held' if no line about the end exists, and 'unknown' if ringd ended during the \
-hold. For a program on another machine, it is '-', because only that machine knows \
-the exit code.
+The last column has the code with which the command ended, or the reason of a loss. It \
+is 'still held' if no line about the end exists. It is 'unknown' if ringd ended during \
+the hold, or if only a later hold shows the end. For a program on another machine, it \
+is '-', because only that machine knows the code.
 
-The rows of this machine are complete, but short holds (below 1s) may be missing if \
-a machine grants more than 100 locks in a short time. For other machines, ringd looks \
-once per second, so holds below 1s are missing, and times differ by up to 2s.
+Of this machine, the history has all holds of at least 1s. If the machine grants more \
+than 100 locks in a short time, shorter holds may be missing. Of other machines, holds \
+below 1s are missing, because ringd looks once per second. Their times differ by up to \
+2s.
 
-The rows come from the journal, or from /var/lib/ringd/IFACE.history if ringd does not \
-log to the journal. For the journal, run the command as root or as a member of the \
-group systemd-journal. For the file, run it as root or as the user of ringd. ringd \
-need not run.
+The rows come from the journal, or from files in /var/lib/ringd if ringd does not log \
+to the journal. For the journal, run the command as root or as a member of the group \
+systemd-journal. For the files, run it as root or as the user of ringd. ringd \
+need not run, so the command refuses --socket.
 
 Examples:
   ringctl history --since 2h
@@ -49,7 +51,7 @@ Examples:
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = HISTORY_HELP)]
 pub(crate) struct HistoryOptions {
-    /// Show only holds that began or ended after TIME.
+    /// Show only holds that last or ended after TIME.
     ///
     /// TIME is a duration before now, such as 2h, or a time in UTC, such as '2026-11-30 03:00'.
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
@@ -116,63 +118,116 @@ pub(super) fn print(
         (None, false) => LockChoice::All,
     };
     let limit = usize::try_from(history.limit).unwrap_or(usize::MAX);
-    let mut collector = Collector::new(chosen, limit);
-    let (node, since) = (options.interface.as_ref(), history.since);
-    let (of_files, denied_file) = split_denied(files::read(&history.state_dir, node))?;
-    let (of_journal, denied_journal) = split_denied(journal::read(node, since))?;
-    let of_journal = of_journal.flatten().into_iter().flatten();
-    for record in merge(of_files.unwrap_or_default(), since, of_journal) {
-        if !collector.add(record?) {
-            break;
-        }
-    }
-    let holds = collector.into_holds();
-    if let (true, Some(denied)) = (holds.is_empty(), denied_journal.or(denied_file)) {
-        return Err(denied.into());
-    }
+    let since_ms = history.since.map_or(0, time_ms);
+    let (holds, errors) = find(options.interface.as_ref(), &history.state_dir, |nodes| {
+        Collector::new(chosen, since_ms, limit, nodes)
+    });
+    let skipped = errors.skipped(holds.is_empty())?;
     if history.json {
         page::write_json(&holds, output)?;
     } else {
         page::write_table(&holds, SystemTime::now(), output)?;
     }
     output.flush()?;
-    if holds.is_empty() && !history.json && !options.quiet {
-        // If standard error is closed, the empty output still reports the result.
+    if options.quiet {
+        return Ok(());
+    }
+    // If standard error is closed, the output is still correct.
+    for error in skipped {
+        let _ = writeln!(
+            io::stderr(),
+            "ringctl: warning: holds may be missing: {error}"
+        );
+    }
+    if holds.is_empty() && !history.json {
         let _ = writeln!(io::stderr(), "ringctl: no hold of a lock was found");
     }
     Ok(())
 }
 
-/// Separates the lack of a permission from other errors. A daemon uses only one of the two sources, and a user may have
-/// no permission for the other source.
-fn split_denied<T>(source: Result<T, Error>) -> Result<(Option<T>, Option<Error>), Error> {
-    match source {
-        Ok(records) => Ok((Some(records), None)),
-        Err(error) if error.is_denied_source() => Ok((None, Some(error))),
-        Err(error) => Err(error),
+/// The errors of the sources. A daemon uses only one of the two sources, and a user may have no permission for the
+/// other source.
+struct SourceErrors {
+    journal: Option<Error>,
+    file: Option<Error>,
+    /// Whether this user may read the journal, and a daemon logged its start there.
+    has_journal: bool,
+}
+
+impl SourceErrors {
+    /// Returns the errors of the skipped sources that matter. `found_none` is whether all sources have no hold.
+    ///
+    /// # Errors
+    /// Fails if the sources found no hold because this user cannot read the journal, or the file without a journal.
+    fn skipped(self, found_none: bool) -> Result<Vec<Error>, Error> {
+        // With a journal, the directory of the files is usually closed to this user and has no file.
+        let file = self.file.filter(|_| found_none || !self.has_journal);
+        match (self.journal, file) {
+            (Some(error), _) if found_none => Err(error),
+            (None, Some(error)) if found_none && !self.has_journal => Err(error),
+            (journal, file) => Ok(journal.into_iter().chain(file).collect()),
+        }
     }
 }
 
-/// Returns the records of the files and of the journal, the newest first.
+/// Returns the holds of both sources. `make_collector` gets the names of the nodes in the sources.
+fn find(
+    node: Option<&NodeName>,
+    state_dir: &Path,
+    make_collector: impl FnOnce(HashSet<String>) -> Collector,
+) -> (Vec<Hold>, SourceErrors) {
+    let of_files = files::read(state_dir, node);
+    let (journal, mut journal_error) = match journal::read(node) {
+        Ok(journal) => (journal, None),
+        Err(error) => (None, Some(error)),
+    };
+    let (journal, nodes) = journal.unzip();
+    let mut nodes: HashSet<String> = nodes.unwrap_or_default();
+    let has_journal = !nodes.is_empty();
+    let of_file = |records: &Vec<Record>| Some(records.first()?.node.clone());
+    nodes.extend(of_files.records.iter().filter_map(of_file));
+    let mut collector = make_collector(nodes);
+    for record in merge(of_files.records, journal.into_iter().flatten()) {
+        match record {
+            Ok(record) => {
+                if !collector.add(record) {
+                    break;
+                }
+            }
+            Err(error) => journal_error = Some(error),
+        }
+    }
+    let errors = SourceErrors {
+        journal: journal_error,
+        file: of_files.error,
+        has_journal,
+    };
+    (collector.into_holds(), errors)
+}
+
+/// Merges the records of the files and of the journal by their times. A source keeps its order, because the clock may
+/// have been set back between two of its records.
 fn merge(
-    mut of_files: Vec<Record>,
-    since: Option<SystemTime>,
+    of_files: Vec<Vec<Record>>,
     of_journal: impl Iterator<Item = Result<Record, Error>>,
 ) -> impl Iterator<Item = Result<Record, Error>> {
-    // The sort keeps the order of records with equal times.
-    of_files.sort_by_key(|record| Reverse(record.time_ms));
-    let since_ms = since.map_or(0, time_ms);
-    of_files.retain(|record| record.time_ms >= since_ms);
-    let mut of_files = of_files.into_iter().peekable();
+    let mut of_files: Vec<_> = of_files
+        .into_iter()
+        .map(|records| records.into_iter().peekable())
+        .collect();
     let mut of_journal = of_journal.peekable();
     std::iter::from_fn(move || {
-        let in_file = of_files.peek().map(|record| record.time_ms);
-        match of_journal.peek() {
-            Some(Ok(record)) if in_file.is_some_and(|at| at > record.time_ms) => {
-                of_files.next().map(Ok)
+        let in_files = of_files
+            .iter_mut()
+            .filter_map(|records| Some((records.peek()?.time_ms, records)));
+        let newest = in_files.max_by_key(|&(time_ms, _)| time_ms);
+        match (newest, of_journal.peek()) {
+            (Some((time_ms, records)), Some(Ok(record))) if time_ms > record.time_ms => {
+                records.next().map(Ok)
             }
-            Some(_) => of_journal.next(),
-            None => of_files.next().map(Ok),
+            (_, Some(_)) => of_journal.next(),
+            (Some((_, records)), None) => records.next().map(Ok),
+            (None, None) => None,
         }
     })
 }
@@ -194,7 +249,56 @@ fn time_of(ms: u64) -> SystemTime {
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use super::{parse_since, time_ms};
+    use super::{Error, Record, SourceErrors, merge, parse_since, time_ms};
+
+    fn record(time_ms: u64, node: &str) -> Record {
+        Record {
+            time_ms,
+            node: node.to_owned(),
+            ..Record::default()
+        }
+    }
+
+    #[test]
+    fn a_source_keeps_its_order_after_a_change_of_the_clock() {
+        let files = vec![
+            vec![record(40, "a"), record(90, "a"), record(10, "a")],
+            vec![record(30, "b")],
+        ];
+        let journal = [record(50, "j"), record(20, "j")].map(Ok);
+        let merged = merge(files, journal.into_iter());
+        let times: Vec<_> = merged.map(|it| it.expect("a record").time_ms).collect();
+        assert_eq!(times, [50, 40, 90, 30, 20, 10]);
+    }
+
+    #[test]
+    fn a_skipped_source_is_an_error_only_if_it_may_have_all_holds() {
+        let error = |name: &str, is_there: bool| is_there.then(|| Error::Journal(name.to_owned()));
+        for (journal, file, has_journal, found_none, expected) in [
+            (false, false, false, true, Ok(0)),
+            // Members of systemd-journal may not read the directory of the files.
+            (false, true, true, false, Ok(0)),
+            (false, true, true, true, Ok(1)),
+            (false, true, false, true, Err("file")),
+            (false, true, false, false, Ok(1)),
+            (true, false, false, false, Ok(1)),
+            (true, false, false, true, Err("journal")),
+            (true, true, false, true, Err("journal")),
+            (true, true, false, false, Ok(2)),
+        ] {
+            let errors = SourceErrors {
+                journal: error("journal", journal),
+                file: error("file", file),
+                has_journal,
+            };
+            let found = errors.skipped(found_none).map(|skipped| skipped.len());
+            let found = found.map_err(|error| match error {
+                Error::Journal(name) => name,
+                other => panic!("{other}"),
+            });
+            assert_eq!(found, expected.map_err(str::to_owned));
+        }
+    }
 
     #[test]
     fn the_beginning_is_a_duration_or_a_time() {

@@ -53,7 +53,9 @@ fn row(hold: &Hold, now: SystemTime) -> [String; 8] {
         held_ns.map_or_else(unknown, render::short_duration),
         escaped(&hold.lock).unwrap_or_else(|| "(token)".to_owned()),
         member(hold),
-        escape_control_characters(&hold.program),
+        Some(escape_control_characters(&hold.program))
+            .filter(|program| !program.is_empty())
+            .unwrap_or_else(unknown),
         hold.pid.map_or_else(unknown, |pid| pid.to_string()),
         escaped(&hold.user).unwrap_or_else(unknown),
         result(hold),
@@ -139,6 +141,7 @@ mod tests {
             ..hold(Outcome::Held)
         };
         let unknown = Hold {
+            program: String::new(),
             held_ns: None,
             ..hold(Outcome::Unknown)
         };
@@ -148,7 +151,7 @@ mod tests {
             "1970-01-01T00:00:01Z 2s (token) this machine rm\\u{1b} 42 root lost: lease",
             "1970-01-01T00:00:01Z 2s backup 02:00:00:00:00:07 (north) tar - - -",
             "1970-01-01T00:00:01Z 1m backup this machine tar 42 root still held",
-            "1970-01-01T00:00:01Z - backup this machine tar 42 root unknown",
+            "1970-01-01T00:00:01Z - backup this machine - 42 root unknown",
         ];
         assert_eq!(lines(&[released, lost, other, held, unknown]), expected);
     }

@@ -53,7 +53,7 @@ impl Record {
         let time_us: u64 = text("__REALTIME_TIMESTAMP")?.parse().ok()?;
         Some(Self {
             time_ms: time_us / 1_000,
-            node: own("NODE").unwrap_or_default(),
+            node: own("INSTANCE").unwrap_or_default(),
             event: own("EVENT")?,
             name: own("NAME"),
             label: own("LABEL"),
@@ -73,7 +73,7 @@ impl Record {
     /// Returns the names of the journal's fields that a record has.
     pub(super) fn journal_fields() -> String {
         let names = [
-            "NODE", "EVENT", "NAME", "LABEL", "JOB", "PID", "UID", "USER", "TOKEN", "HELD_NS",
+            "INSTANCE", "EVENT", "NAME", "LABEL", "JOB", "PID", "UID", "USER", "TOKEN", "HELD_NS",
             "EXIT", "REASON", "MAC", "HOST",
         ];
         names.map(|name| format!("{FIELD_PREFIX}{name}")).join(",")
@@ -105,7 +105,7 @@ mod tests {
             r#"{"time_ms":7,"event":"lock_released","label":"tar","pid":9,"held_ns":5,"exit":3}"#;
         let in_file = Record::from_file_line("eth0", line).expect("a record");
         let entry = r#"{"__REALTIME_TIMESTAMP":"7999","RINGD_EVENT":"lock_released","RINGD_LABEL":[116,97,114],
-            "RINGD_PID":"9","RINGD_HELD_NS":"5","RINGD_EXIT":"3","RINGD_NODE":"eth0","RINGD_NAME":null}"#;
+            "RINGD_PID":"9","RINGD_HELD_NS":"5","RINGD_EXIT":"3","RINGD_INSTANCE":"eth0","RINGD_NAME":null}"#;
         let in_journal = Record::from_journal_entry(entry).expect("a record");
         assert_eq!(format!("{in_file:?}"), format!("{in_journal:?}"));
         assert_eq!(in_file.label.as_deref(), Some("tar"));
