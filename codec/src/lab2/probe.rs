@@ -1,7 +1,7 @@
 //! PROBE, kind 16: a frame of a measurement, and the answer to it.
 //!
-//! A receiver of a question sends the same fields back. So the author needs no memory of its questions. A broadcast
-//! PROBE has no answer. A node that does not know this kind may ignore it.
+//! A receiver of a question sends the same fields back. A broadcast PROBE has no answer. A node that does not know this
+//! kind may ignore it.
 //!
 //! ```text
 //!   at  bytes  field

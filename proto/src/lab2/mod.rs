@@ -60,4 +60,5 @@ pub use survey::data::{
     HostReport, MemberMeasures, NodeHealth, ReceivedReport, ReportData, SurveyRequest,
     SurveyResult, SurveyedNode,
 };
+pub use survey::survey_time_max;
 pub use work::HolderProgram;

@@ -8,8 +8,8 @@ use crate::time::Instant;
 
 /// Maximum number of members that wait for a report at the same time.
 const ASKERS_MAX: usize = 8;
-/// Minimum time between two reports of the host. The host computes its whole status for a report.
-const REPORT_GAP: Duration = Duration::from_millis(50);
+/// Minimum time between two reports of the host, and between two copies of the results of a measurement.
+pub(super) const ANSWER_GAP: Duration = Duration::from_millis(50);
 
 /// A member that waits for the report: its address, the serial of its survey, and whether this node refuses to measure.
 type Asker = (MacAddr, u64, bool);
@@ -35,7 +35,7 @@ impl Answers {
 
     /// Returns the members that get the report now.
     pub(super) fn take(&mut self, now: Instant) -> Vec<Asker> {
-        self.next = now + REPORT_GAP;
+        self.next = now + ANSWER_GAP;
         std::mem::take(&mut self.askers)
     }
 

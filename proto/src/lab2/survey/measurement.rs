@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{
-    ETHERNET_HEADER_LEN, FRAME_LEN_MAX, MEASURES_PER_FRAME_MAX, Measure, Message, PADDING_LEN_MAX,
-};
+use ring_codec::lab2::{FRAME_LEN_MAX, MEASURES_PER_FRAME_MAX, Measure, Message, PADDING_LEN_MAX};
 
+use super::answers::ANSWER_GAP;
 use super::data::MemberMeasures;
 use super::peer_counts::{PeerCounts, is_large};
 use super::{Probe, SurveyFrame};
@@ -22,6 +21,10 @@ pub(super) const PREPARATION: Duration = Duration::from_millis(300);
 pub(super) const SETTLING: Duration = Duration::from_millis(500);
 /// Minimum time between two probes of a node, so that its heartbeats and handovers do not wait.
 const PROBE_GAP: Duration = Duration::from_millis(1);
+/// Maximum number of probes and answers on the segment in one second. Each switch port may carry all of them.
+const FRAMES_PER_SECOND_MAX: u32 = 10_000;
+/// Time in which a node repeats its results. A surveyor asks again sooner, and no later.
+const REPEAT_TIME: Duration = Duration::from_secs(5);
 /// Maximum number of answers to probes in one [`ANSWER_WINDOW`].
 const ANSWERS_MAX: u32 = 40;
 const ANSWER_WINDOW: Duration = Duration::from_millis(10);
@@ -38,12 +41,23 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Returns the time over which a member with this number of other members spreads its probes.
-    pub(super) fn duration(&self, others: usize) -> Duration {
-        // The broadcast of a round counts like a probe to a member.
-        let destinations = u32::try_from(others + 1).unwrap_or(u32::MAX);
-        let probes = destinations.saturating_mul(self.probes.into());
-        self.span.max(PROBE_GAP.saturating_mul(probes))
+    /// Returns the time over which each of this number of members spreads its probes.
+    pub(super) fn duration(&self, measurers: usize) -> Duration {
+        let measurers = u32::try_from(measurers).unwrap_or(u32::MAX);
+        // In a round, a member sends a probe to each other member, and a broadcast.
+        let probes = measurers.saturating_mul(self.probes.into());
+        // Each probe to a member has an answer, a broadcast has none.
+        let per_round = measurers.saturating_mul(2).saturating_sub(1);
+        let frames = probes.saturating_mul(per_round);
+        let load_time = Duration::from_secs(1).saturating_mul(frames) / FRAMES_PER_SECOND_MAX;
+        self.span
+            .max(PROBE_GAP.saturating_mul(probes))
+            .max(load_time)
+    }
+
+    /// Returns the time from the question to the results.
+    pub(super) fn time(&self, measurers: usize) -> Duration {
+        PREPARATION + self.duration(measurers) + SETTLING
     }
 }
 
@@ -74,8 +88,13 @@ enum Stage {
     Probing { next: usize, due: Instant },
     /// All probes were sent, and the last answers may arrive.
     Settling { until: Instant },
-    /// The results are complete. If `due` is set, the node sends them at this time.
-    Complete { due: Option<Instant> },
+    /// The results are complete. The node sends them again at most until `repeat_until`, and not before `next`. If
+    /// `is_wanted` is set, the surveyor has asked again.
+    Complete {
+        repeat_until: Instant,
+        next: Instant,
+        is_wanted: bool,
+    },
     /// The link went down.
     Aborted,
 }
@@ -85,6 +104,8 @@ enum Stage {
 pub(super) struct Measurement {
     plan: Plan,
     began: Instant,
+    /// The time by which all members have measured.
+    ends: Instant,
     interval: Duration,
     peers: Vec<PeerCounts>,
     stage: Stage,
@@ -113,11 +134,12 @@ impl Measurement {
                 peers.push(PeerCounts::new(mac));
             }
         }
-        let duration = plan.duration(peers.len());
+        let duration = plan.duration(measurers.len());
         let probes = u32::try_from(peers.len() + 1).unwrap_or(u32::MAX) * u32::from(plan.probes);
         Self {
             plan,
             began: context.now(),
+            ends: context.now() + plan.time(measurers.len()),
             interval: duration.checked_div(probes).unwrap_or(duration),
             peers,
             stage: Stage::Probing {
@@ -135,6 +157,10 @@ impl Measurement {
         self.began
     }
 
+    pub(super) const fn ends(&self) -> Instant {
+        self.ends
+    }
+
     pub(super) fn belongs_to(&self, surveyor: MacAddr, serial: u64) -> bool {
         self.plan.surveyor == surveyor && self.plan.serial == serial
     }
@@ -145,12 +171,19 @@ impl Measurement {
 
     pub(super) fn abort(&mut self) {
         self.stage = Stage::Aborted;
+        // The node sends no more probes, so it may measure again after the usual time.
+        self.ends = self.began;
     }
 
-    /// Sends the results again if they are complete. Returns whether they are complete.
+    /// Sends the results again if they are complete, unless they are old. Returns whether they are complete.
     pub(super) fn repeat_results(&mut self, now: Instant) -> bool {
-        if let Stage::Complete { due } = &mut self.stage {
-            due.get_or_insert(now);
+        if let Stage::Complete {
+            repeat_until,
+            is_wanted,
+            ..
+        } = &mut self.stage
+        {
+            *is_wanted = now < *repeat_until;
         }
         self.is_complete()
     }
@@ -162,7 +195,7 @@ impl Measurement {
         }
         let peer = self.peers.iter_mut().find(|it| it.mac() == envelope.from);
         match peer {
-            Some(peer) if probe.is_answer => peer.note_answer(probe, envelope.at),
+            Some(peer) if probe.is_answer => peer.note_answer(probe.number, envelope.at),
             Some(peer) => peer.note_arrival(probe.number, envelope.broadcast),
             None => {}
         }
@@ -173,8 +206,11 @@ impl Measurement {
         match self.stage {
             Stage::Probing { next, due } if due <= now => {
                 self.lateness = self.lateness.max(now.since(due));
-                if next < (self.peers.len() + 1) * usize::from(self.plan.probes) {
+                let count = (self.peers.len() + 1) * usize::from(self.plan.probes);
+                if next < count {
                     self.send_probe(context, out, next);
+                }
+                if next + 1 < count {
                     let steps = u32::try_from(next + 1).unwrap_or(u32::MAX);
                     let planned = self.began + PREPARATION + self.interval.saturating_mul(steps);
                     self.stage = Stage::Probing {
@@ -188,11 +224,13 @@ impl Measurement {
             }
             Stage::Settling { until } if until <= now => {
                 self.rows = self.peers.iter().map(PeerCounts::row).collect();
-                self.send_results(context, members, out);
+                self.send_results(context, members, out, now + REPEAT_TIME);
             }
-            Stage::Complete { due: Some(due) } if due <= now => {
-                self.send_results(context, members, out);
-            }
+            Stage::Complete {
+                repeat_until,
+                next,
+                is_wanted: true,
+            } if next <= now => self.send_results(context, members, out, repeat_until),
             _ => {}
         }
     }
@@ -202,17 +240,6 @@ impl Measurement {
         let number = u8::try_from(round).unwrap_or(u8::MAX);
         let peer = self.peers.get_mut(place);
         let is_large = is_large(number) && peer.is_some();
-        // The interface would refuse the frame.
-        if is_large && self.large_len > ETHERNET_HEADER_LEN + context.mtu() {
-            return;
-        }
-        let to = if let Some(peer) = peer {
-            peer.note_sent(number);
-            peer.mac()
-        } else {
-            self.broadcasts_sent += 1;
-            MacAddr::BROADCAST
-        };
         let probe = Probe {
             surveyor: self.plan.surveyor,
             serial: self.plan.serial,
@@ -221,11 +248,31 @@ impl Measurement {
             sent_at: context.now(),
             padding_len: if is_large { PADDING_LEN_MAX } else { 0 },
         };
+        if !probe.fits(context.mtu()) {
+            return;
+        }
+        let to = if let Some(peer) = peer {
+            peer.note_sent(number, context.now());
+            peer.mac()
+        } else {
+            self.broadcasts_sent += 1;
+            MacAddr::BROADCAST
+        };
         out.send(to, Content::Survey(SurveyFrame::Probe(probe)));
     }
 
-    fn send_results(&mut self, context: &Context, members: &Members, out: &mut Output) {
-        self.stage = Stage::Complete { due: None };
+    fn send_results(
+        &mut self,
+        context: &Context,
+        members: &Members,
+        out: &mut Output,
+        repeat_until: Instant,
+    ) {
+        self.stage = Stage::Complete {
+            repeat_until,
+            next: context.now() + ANSWER_GAP,
+            is_wanted: false,
+        };
         if context.is_own(self.plan.surveyor) {
             return;
         }
@@ -266,8 +313,12 @@ impl Measurement {
         match self.stage {
             Stage::Probing { due, .. } => Some(due),
             Stage::Settling { until } => Some(until),
-            Stage::Complete { due } => due,
-            Stage::Aborted => None,
+            Stage::Complete {
+                next,
+                is_wanted: true,
+                ..
+            } => Some(next),
+            Stage::Complete { .. } | Stage::Aborted => None,
         }
     }
 }

@@ -20,7 +20,9 @@ mod surveyor;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Kind, Message, PADDING_LEN_MAX, SurveyPurpose};
+use ring_codec::lab2::{
+    ETHERNET_HEADER_LEN, FRAME_LEN_MAX, Kind, Message, PADDING_LEN_MAX, SurveyPurpose,
+};
 
 use super::envelope::Envelope;
 use super::machine::{Context, Output, Timer};
@@ -33,6 +35,7 @@ use measurement::{AnswerBudget, Measurement, Plan};
 use surveyor::Surveyor;
 
 pub(crate) use report::create_report;
+pub use surveyor::survey_time_max;
 
 /// Minimum time between the starts of two measurements in which a node takes part.
 pub(crate) const MEASURE_GAP: Duration = Duration::from_secs(10);
@@ -78,6 +81,13 @@ pub(crate) struct Probe {
     pub(super) is_answer: bool,
     pub(super) sent_at: Instant,
     pub(super) padding_len: usize,
+}
+
+impl Probe {
+    /// Whether the interface accepts the frame.
+    const fn fits(self, mtu: usize) -> bool {
+        FRAME_LEN_MAX - PADDING_LEN_MAX + self.padding_len <= ETHERNET_HEADER_LEN + mtu
+    }
 }
 
 /// The surveys of one node.
@@ -139,8 +149,9 @@ impl Survey {
 
     /// Returns the time until this node may take part in another measurement; `None` if it may do so now.
     pub(crate) fn measure_delay(&self, context: &Context) -> Option<Duration> {
-        let began = self.measurement.as_ref()?.began();
-        let left = MEASURE_GAP.checked_sub(context.now().since(began))?;
+        let measurement = self.measurement.as_ref()?;
+        let until = measurement.ends().max(measurement.began() + MEASURE_GAP);
+        let left = until.since(context.now());
         (!left.is_zero()).then_some(left)
     }
 
@@ -252,7 +263,7 @@ impl Survey {
             measurement.note_probe(envelope, probe);
         }
         let is_question = !probe.is_answer && !envelope.broadcast;
-        if is_question && self.budget.try_take(context.now()) {
+        if is_question && probe.fits(context.mtu()) && self.budget.try_take(context.now()) {
             let answer = Probe {
                 is_answer: true,
                 ..probe

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use ring_codec::lab2::Measure;
+use ring_codec::lab2::{Measure, PROBES_MAX};
 use ring_codec::{MacAddr, U32};
 
-use super::Probe;
 use crate::time::{Instant, nanos};
 
 /// The numbers of the large probes: every fourth probe is large.
@@ -25,6 +24,8 @@ pub(super) struct PeerCounts {
     answered: u64,
     arrived: u64,
     broadcasts_arrived: u64,
+    /// The time of each sent probe. A member that sends back a wrong time must not change the round trips.
+    sent_at: Vec<Instant>,
     round_trips: RoundTrips,
 }
 
@@ -36,6 +37,7 @@ impl PeerCounts {
             answered: 0,
             arrived: 0,
             broadcasts_arrived: 0,
+            sent_at: vec![Instant::default(); PROBES_MAX.into()],
             round_trips: RoundTrips::default(),
         }
     }
@@ -44,8 +46,11 @@ impl PeerCounts {
         self.mac
     }
 
-    pub(super) const fn note_sent(&mut self, number: u8) {
-        self.sent |= 1 << number;
+    pub(super) fn note_sent(&mut self, number: u8, now: Instant) {
+        if let Some(sent_at) = self.sent_at.get_mut(usize::from(number)) {
+            *sent_at = now;
+            self.sent |= 1 << number;
+        }
     }
 
     pub(super) const fn note_arrival(&mut self, number: u8, broadcast: bool) {
@@ -58,14 +63,17 @@ impl PeerCounts {
     }
 
     /// Counts an answer that arrived at the time `at`. An answer to a probe that this node did not send does not count.
-    pub(super) fn note_answer(&mut self, probe: Probe, at: Instant) {
-        let bit = 1 << probe.number;
-        if self.sent & bit == 0 || self.answered & bit != 0 || at < probe.sent_at {
+    pub(super) fn note_answer(&mut self, number: u8, at: Instant) {
+        let bit = 1 << number;
+        let Some(&sent_at) = self.sent_at.get(usize::from(number)) else {
+            return;
+        };
+        if self.sent & bit == 0 || self.answered & bit != 0 || at < sent_at {
             return;
         }
         self.answered |= bit;
-        if !is_large(probe.number) {
-            self.round_trips.add(at.since(probe.sent_at));
+        if !is_large(number) {
+            self.round_trips.add(at.since(sent_at));
         }
     }
 

@@ -9,7 +9,7 @@ use ring_codec::lab2::{
 
 use super::SurveyFrame;
 use super::data::{MemberMeasures, ReceivedReport, ReportData, SurveyResult, SurveyedNode};
-use super::measurement::{PREPARATION, Plan, SETTLING};
+use super::measurement::Plan;
 use super::report::{decode, receive_report};
 use crate::lab2::envelope::Envelope;
 use crate::lab2::machine::{Content, Context, Output};
@@ -20,6 +20,31 @@ use crate::time::Instant;
 const ATTEMPTS: u32 = 3;
 /// Time that a member has for its answer, before it is asked again.
 const ANSWER_TIME: Duration = Duration::from_millis(100);
+
+/// Returns the longest time of any survey of a ring with this number of members: of a survey with the longest
+/// measurement.
+pub fn survey_time_max(members: usize) -> Duration {
+    let longest = plan(MacAddr::default(), 0, (u8::MAX, Duration::MAX));
+    time_max(Some(longest), members)
+}
+
+fn plan(surveyor: MacAddr, serial: u64, (probes, span): (u8, Duration)) -> Plan {
+    Plan {
+        surveyor,
+        serial,
+        probes: probes.min(PROBES_MAX),
+        span: span.min(Duration::from_millis(SPAN_MAX.into())),
+    }
+}
+
+fn time_max(plan: Option<Plan>, members: usize) -> Duration {
+    let groups = u32::try_from(members.div_ceil(SURVEYED_PER_FRAME_MAX)).unwrap_or(u32::MAX);
+    let asking = ANSWER_TIME * ATTEMPTS;
+    let measurers = members.min(SURVEYED_PER_FRAME_MAX);
+    let measuring = plan.map(|plan| plan.time(measurers) + asking);
+    // The last part is for a process that is slow.
+    asking.saturating_mul(groups) + measuring.unwrap_or_default() + Duration::from_millis(500)
+}
 
 /// Results that arrive in several frames, and the number of all rows.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
@@ -63,8 +88,8 @@ pub(super) struct Surveyor {
     serial: u64,
     plan: Option<Plan>,
     began: Instant,
-    /// The time of the question to the present group.
-    asked_at: Instant,
+    /// The time of the first question to each group.
+    asked_at: Vec<Instant>,
     deadline: Instant,
     next: Instant,
     stage: Stage,
@@ -92,12 +117,7 @@ impl Surveyor {
         let after = macs.partition_point(|&mac| mac < context.me());
         macs.rotate_left(after);
         macs.insert(0, context.me());
-        let plan = measurement.map(|(probes, span)| Plan {
-            surveyor: context.me(),
-            serial,
-            probes: probes.min(PROBES_MAX),
-            span: span.min(Duration::from_millis(SPAN_MAX.into())),
-        });
+        let plan = measurement.map(|it| plan(context.me(), serial, it));
         let asked = macs.iter().map(|&mac| Asked {
             mac,
             report: None,
@@ -105,13 +125,13 @@ impl Surveyor {
         });
         let mut asked: Vec<_> = asked.collect();
         asked[0].report = Some(receive_report(own, context, now, now));
-        let groups = u32::try_from(macs.len().div_ceil(SURVEYED_PER_FRAME_MAX)).unwrap_or(u32::MAX);
-        let mut surveyor = Self {
+        let time = time_max(plan, macs.len());
+        Self {
             serial,
             plan,
             began: now,
-            asked_at: now,
-            deadline: now,
+            asked_at: Vec::new(),
+            deadline: now + time,
             next: now,
             stage: Stage::Reports {
                 group: 0,
@@ -119,15 +139,7 @@ impl Surveyor {
             },
             macs,
             asked,
-        };
-        let asking = ANSWER_TIME * ATTEMPTS;
-        let measuring = surveyor.measuring_time().map(|time| time + asking);
-        // The last part is for a process that is slow.
-        surveyor.deadline = now
-            + asking.saturating_mul(groups)
-            + measuring.unwrap_or_default()
-            + Duration::from_millis(500);
-        surveyor
+        }
     }
 
     /// Returns the parameters of the measurement, and the members that measure; `None` if the survey is no measurement.
@@ -137,7 +149,7 @@ impl Surveyor {
 
     fn measuring_time(&self) -> Option<Duration> {
         let (plan, measurers) = self.measurement()?;
-        Some(PREPARATION + plan.duration(measurers.len() - 1) + SETTLING)
+        Some(plan.time(measurers.len()))
     }
 
     fn group(&self, group: usize) -> &[MacAddr] {
@@ -169,13 +181,18 @@ impl Surveyor {
         report: &NodeReport<'_>,
     ) {
         let is_present = serial == self.serial;
-        let asked = self.asked.iter_mut().filter(|_| is_present);
-        let Some(asked) = asked.into_iter().find(|it| it.mac == envelope.from) else {
+        let asked = self.asked.iter().position(|it| it.mac == envelope.from);
+        let Some(at) = asked.filter(|_| is_present) else {
             return;
         };
+        // A member of a group without a question has nothing to report.
+        let Some(&asked_at) = self.asked_at.get(at / SURVEYED_PER_FRAME_MAX) else {
+            return;
+        };
+        let asked = &mut self.asked[at];
         if asked.report.is_none() {
             let data = decode(report);
-            let report = receive_report(data, context, self.asked_at, envelope.at);
+            let report = receive_report(data, context, asked_at, envelope.at);
             asked.report = Some(report);
         }
         self.hurry(context.now());
@@ -286,7 +303,7 @@ impl Surveyor {
         let is_answered = self.unanswered(group).next().is_none();
         if attempts < ATTEMPTS && !is_answered {
             if attempts == 0 {
-                self.asked_at = now;
+                self.asked_at.push(now);
                 out.broadcast(question);
             } else {
                 // Broadcasts may not reach these members, but their own address may.

@@ -10,6 +10,7 @@ use super::rig::{HEARTBEAT, ME, Rig, SAME, constants, decode, mac, ms, ping};
 use crate::LinkState;
 use crate::lab2::{
     Command, HostReport, Lab2, NodeHealth, SurveyRequest, SurveyResult, SurveyedNode,
+    survey_time_max,
 };
 
 /// The longest survey without a measurement in a ring of at most 64 members.
@@ -347,20 +348,84 @@ fn results_are_sent_again_to_a_surveyor_that_asks_again() {
     let sent = rig.pass_time(ms(300 + 17 + 500));
     let results = "MEASURES 1 to n3";
     assert_eq!(sent.iter().filter(|line| *line == results).count(), 1);
+    rig.pass_time(ms(50));
     rig.hear(3, question(SurveyPurpose::Measure, 9, &asked));
     assert!(!rig.machine.wants_report());
     assert_eq!(rig.pass_time(Duration::ZERO), [results]);
 }
 
+/// Asks for the results of the survey 9 in each millisecond. Returns the number of answers.
+fn ask_for_results(rig: &mut Rig, time: Duration) -> usize {
+    let asked = [mac(3), mac(ME)];
+    let mut count = 0;
+    for _ in 0..time.as_millis() {
+        let mut sent = rig.hear(3, question(SurveyPurpose::Measure, 9, &asked));
+        assert!(!rig.machine.wants_report());
+        sent.extend(rig.pass_time(ms(1)));
+        let results = sent.iter().filter(|line| line.starts_with("MEASURES"));
+        count += results.count();
+    }
+    count
+}
+
 #[test]
-fn a_report_of_another_survey_does_not_count() {
+fn results_are_repeated_at_a_limited_rate_and_for_a_limited_time() {
     let mut rig = Rig::waiter();
-    rig.command(survey(None));
+    let asked = [mac(3), mac(ME)];
+    rig.hear_all(3, question(SurveyPurpose::Measure, 9, &asked));
+    rig.command(Command::Report(Box::new(host(5))));
+    rig.pass_time(ms(900));
+    let answers = ask_for_results(&mut rig, ms(1000));
+    assert!((19..=21).contains(&answers), "{answers}");
+    rig.pass_time(Duration::from_secs(4));
+    assert_eq!(ask_for_results(&mut rig, ms(1000)), 0, "they are old");
+}
+
+#[test]
+fn results_are_sent_half_a_second_after_the_last_probe() {
+    let mut rig = Rig::waiter();
+    let asked = [mac(3), mac(ME)];
+    rig.hear_all(
+        3,
+        Message::Survey {
+            serial: 9,
+            purpose: SurveyPurpose::Measure,
+            probes: 4,
+            span: 800,
+            members: &asked,
+        },
+    );
+    let sent = rig.timeline(ms(2000));
+    let last = |start: &str| {
+        let mut found = sent
+            .iter()
+            .rev()
+            .filter(|(_, line)| line.starts_with(start));
+        found.next().expect("a frame").0
+    };
+    assert_eq!(last("MEASURES") - last("PROBE"), ms(500));
+}
+
+#[test]
+fn an_answer_with_a_wrong_time_does_not_change_the_round_trip() {
+    let mut rig = Rig::waiter();
+    rig.command(survey(Some((4, Duration::ZERO))));
     rig.pass_time(Duration::ZERO);
     let Message::Survey { serial, .. } = decode(&rig.frames[0]).message else {
         panic!("a question");
     };
-    let report = NodeReport {
+    rig.pass_time(ms(300));
+    // The answer says that the probe was sent at the time 0.
+    rig.hear(3, probe(ME, serial, 0, true));
+    rig.pass_time(ms(2000));
+    let result = rig.machine.survey_result().expect("a result");
+    let own = result.nodes[0].measures.as_ref().expect("it measured");
+    assert_eq!(own.rows[0].answered, 1);
+    assert!(own.rows[0].longest.get() <= 2_000_000, "{own:?}");
+}
+
+const fn empty_report() -> NodeReport<'static> {
+    NodeReport {
         up: 0,
         wall: 0,
         lateness: 0,
@@ -371,7 +436,18 @@ fn a_report_of_another_survey_does_not_count() {
         busy: false,
         trouble_count: 0,
         troubles: "",
+    }
+}
+
+#[test]
+fn a_report_of_another_survey_does_not_count() {
+    let mut rig = Rig::waiter();
+    rig.command(survey(None));
+    rig.pass_time(Duration::ZERO);
+    let Message::Survey { serial, .. } = decode(&rig.frames[0]).message else {
+        panic!("a question");
     };
+    let report = empty_report();
     rig.hear(
         3,
         Message::Report {
@@ -388,12 +464,16 @@ fn a_report_of_another_survey_does_not_count() {
     assert!(result.nodes.iter().all(|node| node.report.is_some()));
 }
 
-#[test]
-fn a_large_ring_is_asked_in_groups_and_measures_only_a_part() {
+fn far_mac(n: u8) -> MacAddr {
+    MacAddr([0, 0, 0, 1, 0, n])
+}
+
+/// Returns a node that knows the member 3 and this number of other members.
+fn in_large_ring(others: u8) -> Rig {
     let mut rig = Rig::waiter();
-    let members: Vec<_> = (0..130_u8)
+    let members: Vec<_> = (0..others)
         .map(|n| Member {
-            mac: MacAddr([0, 0, 0, 1, 0, n]),
+            mac: far_mac(n),
             ip: NO_IP,
         })
         .collect();
@@ -402,6 +482,76 @@ fn a_large_ring_is_asked_in_groups_and_measures_only_a_part() {
         rig.hear(3, Message::RingMembers { digest, members });
     }
     rig.stall(HEARTBEAT);
+    rig
+}
+
+#[test]
+fn a_large_ring_measures_slowly_and_begins_no_other_measurement() {
+    let mut rig = in_large_ring(62);
+    rig.command(survey(Some((40, Duration::ZERO))));
+    let sent = rig.timeline(Duration::from_secs(20));
+    let mut rate = 0;
+    for second in 1..20 {
+        let (from, to) = (ms(second * 1000), ms(second * 1000 + 1000));
+        let probes = sent.iter().filter(|(_, line)| line.starts_with("PROBE"));
+        rate = probes.filter(|(at, _)| (from..to).contains(at)).count();
+        // Each of 64 members sends as many, and nearly each probe has an answer.
+        assert!(rate * 64 * 127 / 64 <= 10_200, "{rate}");
+    }
+    assert!(rate >= 75, "{rate}");
+    assert!(rig.machine.is_surveying());
+    assert!(rig.machine.measure_delay() > Some(Duration::from_secs(10)));
+    rig.pass_time(Duration::from_secs(15));
+    assert!(!rig.machine.is_surveying());
+    assert_eq!(rig.machine.measure_delay(), None);
+}
+
+#[test]
+fn the_longest_time_of_a_survey_grows_with_the_ring() {
+    let times = [(3, 9900), (64, 53_919), (1000, 58_419)];
+    for (members, expected) in times {
+        assert_eq!(survey_time_max(members).as_millis(), expected, "{members}");
+    }
+}
+
+#[test]
+fn a_late_report_counts_from_the_question_to_its_group() {
+    let mut rig = in_large_ring(70);
+    rig.hear(7, ping(NO_IP));
+    rig.command(survey(None));
+    rig.pass_time(ms(1));
+    let serial = rig
+        .frames
+        .iter()
+        .find_map(|frame| match decode(frame).message {
+            Message::Survey { serial, .. } => Some(serial),
+            _ => None,
+        });
+    let serial = serial.expect("a question");
+    // The second group was asked at 300 ms.
+    rig.pass_time(ms(349));
+    rig.hear(
+        7,
+        Message::Report {
+            serial,
+            report: empty_report(),
+        },
+    );
+    rig.pass_time(ms(1000));
+    let result = rig.machine.survey_result().expect("a result");
+    let at = result.nodes.iter().position(|it| it.mac == mac(7));
+    assert!(at.is_some_and(|at| at < 64), "it is in the first group");
+    let report = result
+        .nodes
+        .iter()
+        .find_map(|it| (it.mac == mac(7)).then_some(it.report.as_ref()));
+    let after = report.flatten().expect("a report").after;
+    assert!((ms(350)..ms(360)).contains(&after), "{after:?}");
+}
+
+#[test]
+fn a_large_ring_is_asked_in_groups_and_measures_only_a_part() {
+    let mut rig = in_large_ring(130);
     rig.command(survey(Some((4, Duration::ZERO))));
     let mut sizes = Vec::new();
     for _ in 0..2000 {
@@ -424,7 +574,7 @@ fn a_large_ring_is_asked_in_groups_and_measures_only_a_part() {
         (4, SurveyPurpose::Report),
     ];
     assert_eq!(sizes, expected);
-    rig.pass_time(ms(1500));
+    rig.pass_time(ms(4000));
     let result = rig.machine.survey_result().expect("a result");
     assert!(result.is_limited);
     assert_eq!(result.nodes.len(), 132);
@@ -439,6 +589,15 @@ fn a_large_probe_that_does_not_fit_the_interface_is_not_sent() {
         ip: NO_IP,
         mtu: 1400,
     });
+    let large = Message::Probe {
+        surveyor: mac(7),
+        serial: 9,
+        number: 3,
+        is_answer: false,
+        sent_at: 0,
+        padding: &[0; 1400],
+    };
+    assert_eq!(rig.hear(3, large), [""; 0], "nor is its answer");
     rig.command(survey(Some((PROBES, SPAN))));
     rig.pass_time(ms(2500));
     let result = rig.machine.survey_result().expect("a result");
