@@ -1,29 +1,63 @@
 //! A node's verdict on its own health and on its ring: problems, their severity, and remedies.
 
-use ring_control::lab2::Status;
+use ring_codec::MacAddr;
 use ring_control::{Finding, Verdict};
-use ring_proto::lab2::{Constants, Diagnostic, Lab2};
+use ring_proto::lab2::{Constants, Diagnostic, Lab2, Presence, State};
 
-use crate::system::lab2::observe::describe_trouble;
+use super::attachment::LinkLoss;
+use crate::system::lab2::observe::{DifferenceText, describe_trouble};
 use crate::system::lab2::troubles;
 
 /// Maximum number of members that one finding lists by name.
 const NAMED_MEMBERS_MAX: usize = 4;
 
-/// Sets the verdict of a status. `machine_findings` contains the findings about this machine.
-pub(super) fn set_verdict(
-    status: &mut Status,
-    machine: &Lab2,
+/// Facts about a node that determine its verdict. They are cheap to compute, because any member may ask for a verdict.
+pub(super) struct NodeFacts<'a> {
+    pub machine: &'a Lab2,
+    /// The name of the interface.
+    pub interface: &'a str,
+    /// The node's own address.
+    pub mac: MacAddr,
+    /// The reason why the link cannot send frames; `None` if it can send frames.
+    pub loss: Option<LinkLoss>,
+    /// Whether the state is stored.
+    pub is_stored: bool,
+}
+
+impl NodeFacts<'_> {
+    /// Returns the number of other members that have not left.
+    fn other_count(&self) -> usize {
+        let others = self.machine.members().filter(|it| it.mac != self.mac);
+        others.filter(|it| it.presence != Presence::Left).count()
+    }
+
+    /// Whether the node hears no other member, although it knows at least one member that has not left.
+    fn is_cut_off(&self) -> bool {
+        self.machine.is_deaf() && self.other_count() > 0
+    }
+
+    /// Whether a worse finding already explains why members are silent or missing.
+    fn explains_absence(&self) -> bool {
+        self.loss.is_some() || has_no_quorum(self.machine) || self.is_cut_off()
+    }
+}
+
+/// Returns the verdict of a node. `machine_findings` contains the findings about this machine.
+pub(super) fn verdict(
+    facts: &NodeFacts<'_>,
     machine_findings: impl Iterator<Item = Finding>,
-) {
-    let own = own_findings(status).into_iter();
+) -> Verdict {
+    let machine = facts.machine;
+    let own = own_findings(facts).into_iter();
     let ring = findings(machine.problems(), machine.constants());
-    let members = silent_members(status, machine).into_iter();
-    let members = members.chain(missing_members(status, machine));
-    let members = members.chain(differing_members(status));
+    let explains_absence = facts.explains_absence();
+    let absent = silent_members(machine)
+        .into_iter()
+        .chain(missing_members(machine))
+        .filter(|_| !explains_absence);
+    let members = absent.chain(differing_members(machine));
     let findings = own.chain(ring).chain(machine_findings).chain(members);
-    let verdict = Verdict::from_findings(findings.collect());
-    (status.health, status.troubles) = (verdict.health, verdict.troubles);
+    Verdict::from_findings(findings.collect())
 }
 
 /// Returns findings for the troubles that operators can solve.
@@ -40,20 +74,21 @@ pub(super) fn findings(
 }
 
 /// Returns findings about the node itself.
-fn own_findings(status: &Status) -> Vec<Finding> {
+fn own_findings(facts: &NodeFacts<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let interface = &status.interface;
-    if status.link != "up" {
+    let (machine, interface) = (facts.machine, facts.interface);
+    let state = machine.state();
+    if let Some(loss) = facts.loss {
         findings.push(Finding::new(
             &troubles::LINK_LOST,
             format!(
                 "{interface} {}: until this ends, this node is in no ring; check its cable, its switch port and 'ip \
                  link'",
-                status.link
+                loss.text()
             ),
         ));
-    } else if status.is_cut_off() {
-        let others = status.others().filter(|it| it.state != "left").count();
+    } else if facts.is_cut_off() {
+        let others = facts.other_count();
         findings.push(Finding::new(
             &troubles::RECEIVES_NOTHING,
             format!(
@@ -61,30 +96,30 @@ fn own_findings(status: &Status) -> Vec<Finding> {
                  its cable; run ringctl forget MEMBER only if they are gone for good"
             ),
         ));
-    } else if !status.is_in_ring() {
+    } else if !matches!(state, State::Owner | State::Waiter) {
         findings.push(Finding::new(
             &troubles::NO_OWNER,
             format!(
                 "{}: this node knows no owner and looks for one; if this lasts, frames are lost on this segment",
-                status.state
+                state.name()
             ),
         ));
     }
-    if !status.stored {
+    if !facts.is_stored {
         findings.push(Finding::new(
             &troubles::STATE_NOT_STORED,
             "the state file cannot be written: the disk may be full or read-only; this node owns nothing until a write \
              works",
         ));
     }
-    if status.unfit {
+    if machine.is_unfit() {
         findings.push(Finding::new(
             &troubles::UNICAST_LOST,
             "no member takes the token from this node, which owns nothing: frames to one member are lost; check for \
              a filter, and then run ringctl resume",
         ));
     }
-    if status.paused {
+    if machine.is_paused() {
         findings.push(Finding::new(
             &troubles::PAUSED,
             "this node is paused and owns nothing; end the pause with ringctl resume",
@@ -93,11 +128,8 @@ fn own_findings(status: &Status) -> Vec<Finding> {
     findings
 }
 
-/// Lists the silent members, unless a worse finding already lists them.
-fn silent_members(status: &Status, machine: &Lab2) -> Option<Finding> {
-    if has_no_quorum(machine) || status.is_cut_off() || status.link != "up" {
-        return None;
-    }
+/// Lists the silent members.
+fn silent_members(machine: &Lab2) -> Option<Finding> {
     let named: Vec<String> = machine
         .silent_members()
         .take(NAMED_MEMBERS_MAX)
@@ -125,11 +157,10 @@ fn silent_members(status: &Status, machine: &Lab2) -> Option<Finding> {
 }
 
 /// If fewer members run than expected, reports this.
-fn missing_members(status: &Status, machine: &Lab2) -> Option<Finding> {
+fn missing_members(machine: &Lab2) -> Option<Finding> {
     let expected = machine.constants().expect?;
     let known = machine.present_members() + machine.silent_members().count();
-    let is_said = has_no_quorum(machine) || status.is_cut_off() || status.link != "up";
-    (known < expected && !is_said).then(|| {
+    (known < expected).then(|| {
         Finding::new(
             &troubles::MEMBERS_MISSING,
             format!(
@@ -146,11 +177,10 @@ fn has_no_quorum(machine: &Lab2) -> bool {
 }
 
 /// Lists the members with other options.
-fn differing_members(status: &Status) -> impl Iterator<Item = Finding> {
-    let differ = status
-        .members
-        .iter()
-        .filter_map(|it| Some((&it.mac, it.differs.as_deref()?)));
+fn differing_members(machine: &Lab2) -> impl Iterator<Item = Finding> {
+    let differ = machine
+        .members()
+        .filter_map(|it| Some((it.mac, DifferenceText(it.differs?))));
     differ.take(NAMED_MEMBERS_MAX).map(|(mac, differs)| {
         Finding::new(
             &troubles::MEMBER_DIFFERS,

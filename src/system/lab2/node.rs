@@ -62,10 +62,11 @@ impl Node {
     }
 
     /// Returns this node's report for members.
-    fn host_report(&mut self, now: Now, machine: &Lab2) -> HostReport {
-        let status = self.environment.status(now, machine, &self.service);
-        let tally = &self.environment.all_observers.observers.tally;
-        host_report(status, tally.longest_lateness())
+    fn host_report(&self, now: Now, machine: &Lab2) -> HostReport {
+        let environment = &self.environment;
+        let up = now.monotonic.since(environment.started.monotonic);
+        let tally = &environment.all_observers.observers.tally;
+        host_report(up, tally.longest_lateness(), environment.verdict(machine))
     }
 }
 

@@ -1,8 +1,8 @@
 //! The environment of the state machine: an interface, a state file, and observers.
 
 use ring_config::Configured;
-use ring_control::Finding;
 use ring_control::lab2::Status;
+use ring_control::{Finding, Verdict};
 use ring_host::NodeHealth;
 use ring_host::troubles::CLOCK_RATE;
 use ring_proto::lab2::{Event, Lab2};
@@ -12,7 +12,7 @@ use ring_runtime::net::PacketSocket;
 
 use super::Options;
 use super::attachment::Attachment;
-use super::health::set_verdict;
+use super::health::{NodeFacts, verdict};
 use super::history::History;
 use super::member_addresses::MemberAddresses;
 use super::named_locks::session_of;
@@ -49,14 +49,32 @@ impl NodeEnvironment {
             service,
         );
         status.config = self.configured.status();
-        status.stored &= self.store.is_in_place();
+        status.stored = self.is_stored(machine);
+        let verdict = self.verdict(machine);
+        (status.health, status.troubles) = (verdict.health, verdict.troubles);
+        status
+    }
+
+    fn is_stored(&self, machine: &Lab2) -> bool {
+        machine.is_stored() && self.store.is_in_place()
+    }
+
+    /// Returns the verdict of the status.
+    pub(super) fn verdict(&self, machine: &Lab2) -> Verdict {
         let clock = self.health.clock_problem();
         let clock = clock.map(|text| Finding::new(&CLOCK_RATE, text));
         let interface = self.attachment.problem();
         let interface = interface.map(|text| Finding::new(&troubles::BRIDGE_PORT, text));
         let around = self.store.findings().chain(clock).chain(interface);
-        set_verdict(&mut status, machine, around);
-        status
+        let own_interface = self.attachment.interface();
+        let facts = NodeFacts {
+            machine,
+            interface: &own_interface.name,
+            mac: own_interface.mac,
+            loss: self.attachment.loss(),
+            is_stored: self.is_stored(machine),
+        };
+        verdict(&facts, around)
     }
 
     /// Checks the interface, the state file and the clock's rate.

@@ -7,9 +7,9 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Measure, SURVEYED_PER_FRAME_MAX};
 use ring_control::lab2::{
     HolderStatus, MemberMeasurement, MemberReport, PairMeasurement, PairReceiver, PairSender,
-    RoundTrip, Status, SurveyReport, SurveyedMember,
+    RoundTrip, SurveyReport, SurveyedMember,
 };
-use ring_control::{Health, RawJson, Reply};
+use ring_control::{Health, RawJson, Reply, Verdict};
 use ring_proto::lab2::{
     HostReport, MemberView, NodeHealth, ReceivedReport, SurveyResult, SurveyedNode,
 };
@@ -18,16 +18,16 @@ use ring_proto::time::{Instant, nanos};
 use super::status::member;
 
 /// Returns this node's report for members.
-pub(super) fn host_report(status: Status, lateness: Duration) -> HostReport {
+pub(super) fn host_report(up: Duration, lateness: Duration, verdict: Verdict) -> HostReport {
     HostReport {
-        up: Duration::from_nanos(status.up_ns),
+        up,
         lateness,
-        health: match status.health {
+        health: match verdict.health {
             Health::Healthy => NodeHealth::Healthy,
             Health::Degraded => NodeHealth::Degraded,
             Health::Critical => NodeHealth::Critical,
         },
-        troubles: status.troubles,
+        troubles: verdict.troubles,
     }
 }
 

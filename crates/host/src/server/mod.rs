@@ -207,6 +207,14 @@ impl Server {
         });
     }
 
+    /// Sends several clients the same late reply. The reply may be long, so the clients share its encoded line.
+    pub fn send_to_all(&mut self, now: Instant, clients: &[ClientId], reply: &Reply) {
+        let line = line(reply);
+        for &client in clients {
+            self.serve_client(client, |client| client.send(now, Rc::clone(&line)));
+        }
+    }
+
     /// Sets whether a client may be silent for any time.
     pub fn set_lasting(&mut self, now: Instant, client: ClientId, lasting: bool) {
         if let Some(client) = self.client_mut(client) {

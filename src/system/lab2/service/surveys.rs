@@ -51,13 +51,25 @@ impl Stage {
     }
 }
 
+impl Surveys {
+    /// Adds a client that waits for a survey. If no survey is running, requests one. Returns `false` if too many
+    /// clients wait. Then the client changes nothing.
+    fn add(&mut self, client: ClientId, wanted: Measurement) -> bool {
+        if self.waiting.len() == WAITING_MAX {
+            return false;
+        }
+        self.waiting.push(client);
+        if self.stage == Stage::Idle {
+            self.stage = Stage::Wanted(wanted);
+        }
+        true
+    }
+}
+
 impl Service {
     /// Requests reports of all members.
     pub(super) fn survey(&mut self, peer: Client) -> Reaction<Command> {
-        if self.surveys.stage == Stage::Idle {
-            self.surveys.stage = Stage::Wanted(None);
-        }
-        self.wait_for_survey(peer)
+        self.wait_for_survey(peer, None)
     }
 
     /// Requests a measurement.
@@ -73,9 +85,9 @@ impl Service {
                 "cannot measure: a measurement has 4 to 64 probes and lasts at most 8,000 ms; correct the request",
             );
         }
-        let surveys = &mut self.surveys;
-        if !surveys.stage.measures() {
-            if surveys.stage != Stage::Idle {
+        let stage = self.surveys.stage;
+        if !stage.measures() {
+            if stage != Stage::Idle {
                 return Reaction::error(
                     "cannot measure: a survey of this node runs; try again in a second",
                 );
@@ -86,22 +98,20 @@ impl Service {
                     format_duration(left)
                 )));
             }
-            let span = Duration::from_millis(span_ms.into());
-            surveys.stage = Stage::Wanted(Some((probes, span)));
         }
-        self.wait_for_survey(peer)
+        let span = Duration::from_millis(span_ms.into());
+        self.wait_for_survey(peer, Some((probes, span)))
     }
 
-    fn wait_for_survey(&mut self, peer: Client) -> Reaction<Command> {
+    fn wait_for_survey(&mut self, peer: Client, wanted: Measurement) -> Reaction<Command> {
         if self.locks.is_leaving() {
             return Reaction::error("cannot survey the ring: this ringd is shutting down");
         }
-        if self.surveys.waiting.len() == WAITING_MAX {
+        if !self.surveys.add(peer.id, wanted) {
             return Reaction::error(
                 "cannot survey the ring: eight clients already wait for a survey; try again in a second",
             );
         }
-        self.surveys.waiting.push(peer.id);
         self.changed_clients.push((peer.id, true));
         Reaction::Later
     }
@@ -133,10 +143,28 @@ impl Service {
             || Reply::Error("cannot survey the ring now; try again".to_owned()),
             |result| survey_reply(now.monotonic, result, machine.members()),
         );
-        for client in std::mem::take(&mut self.surveys.waiting) {
-            server.send(now.monotonic, client, &reply);
+        let waiting = std::mem::take(&mut self.surveys.waiting);
+        server.send_to_all(now.monotonic, &waiting, &reply);
+        for client in waiting {
             let lasting = self.watchers.contains(client) || self.involves(client);
             server.set_lasting(now.monotonic, client, lasting);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Stage, Surveys, WAITING_MAX};
+
+    #[test]
+    fn a_refused_client_begins_no_survey() {
+        let mut surveys = Surveys::default();
+        for client in 0..WAITING_MAX as u64 {
+            assert!(surveys.add(client, None), "{client}");
+        }
+        assert_eq!(surveys.stage, Stage::Wanted(None));
+        surveys.stage = Stage::Idle;
+        assert!(!surveys.add(99, None));
+        assert_eq!(surveys.stage, Stage::Idle);
     }
 }
