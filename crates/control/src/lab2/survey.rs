@@ -12,8 +12,8 @@ pub struct MeasureRequest {
     /// key is absent, the number is 40.
     #[serde(default = "default_probes")]
     pub probes: u8,
-    /// The time over which each member spreads its probes, in milliseconds, at most 8,000. A member sends at most one
-    /// probe per millisecond, so a large ring may need more time. If the key is absent, the time is 2,000 ms.
+    /// The time over which each member spreads its probes, in milliseconds, at most 8,000. A ring sends at most 10,000
+    /// probes and answers per second, so a large ring needs more time. If the key is absent, the time is 2,000 ms.
     #[serde(default = "default_span_ms")]
     pub span_ms: u16,
 }
@@ -106,7 +106,7 @@ pub struct MemberReport {
     pub clock_offset_ns: i64,
     /// The largest possible error of `clock_offset_ns`, in nanoseconds: half of `answer_ns`.
     pub clock_error_ns: u64,
-    /// Whether the member refused to measure, because another measurement began less than 10 s before.
+    /// Whether the member refused to measure, because another measurement is running or began less than 10 s before.
     #[serde(default)]
     pub busy: bool,
 }

@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
-use ring_control::lab2::{RingRequest, SurveyReport};
+use ring_control::lab2::{RingRequest, Status, SurveyReport};
 use ring_control::{Health, RawJson, Reply, Request};
+use ring_proto::lab2::survey_time_max;
 
+use super::super::connection::Connection;
 use super::super::render::members::name_surveyed;
 use super::super::render::{survey, write_json};
 use super::super::status::{CRITICAL, Format};
@@ -33,15 +35,28 @@ pub(in super::super) fn status_of_all(
 /// Asks the daemon for the reports of all members, and adds the names of the members.
 fn fetch(socket: &Path) -> Result<SurveyReport, Error> {
     let status = fetch_status(socket)?;
-    let mut report: SurveyReport = match client::ask(socket, &Request::System(RingRequest::Survey))?
-    {
-        Reply::Survey(report) => report
-            .decode()
-            .map_err(|error| Error::Unexpected(error.to_string()))?,
-        other => return Err(explain_unknown(Error::from_unexpected_reply(other))),
-    };
+    let report = ask(socket, RingRequest::Survey, &status);
+    let mut report = report.map_err(explain_unknown)?;
     name_surveyed(&mut report, &status);
     Ok(report)
+}
+
+/// Requests a survey of the ring with this status, and waits for its result.
+pub(super) fn ask(
+    socket: &Path,
+    request: RingRequest,
+    status: &Status,
+) -> Result<SurveyReport, Error> {
+    // Another client may have requested the longest measurement, and a survey waits for its end.
+    let by = client::deadline_after(survey_time_max(status.members.len()));
+    let mut daemon = Connection::open(socket)?;
+    match daemon.ask(&Request::System(request), Some(by))? {
+        Reply::Survey(survey) => {
+            let decoded = survey.decode();
+            decoded.map_err(|error: serde_json::Error| Error::Unexpected(error.to_string()))
+        }
+        other => Err(Error::from_unexpected_reply(other)),
+    }
 }
 
 /// Explains the error of a daemon that has no surveys.

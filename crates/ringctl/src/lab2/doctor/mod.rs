@@ -22,18 +22,18 @@ use ring_client::daemon::ConnectError;
 use ring_control::lab2::{
     MeasureRequest, RingRequest, SurveyReport, parse_ethertype, split_ring_name,
 };
-use ring_control::{NodeName, RawJson, Reply, Request};
+use ring_control::{NodeName, RawJson};
 use serde::Serialize;
 
+use super::super::Error;
 use super::super::completion::node_candidates;
-use super::super::connection::Connection;
 use super::super::discover::{node_at, socket_for_reading};
 use super::super::nodes::{parse_name, start_command};
 use super::super::render::members::{append_names, name_surveyed};
 use super::super::render::{matrix, write_json};
-use super::super::{Error, client};
 use super::help;
 use super::requests::fetch_status;
+use super::survey;
 use finding::Finding;
 use heartbeat::ShortestHeartbeat;
 use kinds::{NO_ANSWER, NO_DAEMON, NOT_MEASURED};
@@ -41,9 +41,6 @@ use local::{Circumstances, RingFrames};
 
 /// Exit code if a finding needs attention.
 const FOUND: u8 = 1;
-/// Longest time that a daemon needs for a measurement in addition to the time of the probes. In a large ring, the
-/// probes need longer than requested.
-const MEASURE_SLACK: Duration = Duration::from_secs(10);
 /// Time without a measurement in which the error counters of the interface may grow.
 const COUNTER_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -121,7 +118,8 @@ fn examine_at(socket: &Path) -> anyhow::Result<Examination> {
         thread::sleep(COUNTER_INTERVAL);
         None
     } else {
-        match measure(socket) {
+        let request = RingRequest::Measure(MeasureRequest::default());
+        match survey::ask(socket, request, &status) {
             Ok(survey) => Some(survey),
             Err(error) => {
                 findings.push(not_measured(&error));
@@ -188,21 +186,6 @@ fn no_daemon(ring: &str, start: &str) -> Finding {
             .with_evidence(failure)
             .with_remedy(format!("read its log: journalctl -u ringd@{ring} -n 20")),
         None => finding.with_remedy(format!("run: {start}")),
-    }
-}
-
-/// Requests a measurement, and waits for its result.
-fn measure(socket: &Path) -> Result<SurveyReport, Error> {
-    let request = MeasureRequest::default();
-    let longest = Duration::from_millis(request.span_ms.into()) + MEASURE_SLACK;
-    let by = client::deadline_after(longest);
-    let mut daemon = Connection::open(socket)?;
-    match daemon.ask(&Request::System(RingRequest::Measure(request)), Some(by))? {
-        Reply::Survey(survey) => {
-            let decoded = survey.decode();
-            decoded.map_err(|error: serde_json::Error| Error::Unexpected(error.to_string()))
-        }
-        other => Err(Error::from_unexpected_reply(other)),
     }
 }
 

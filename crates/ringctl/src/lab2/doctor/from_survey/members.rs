@@ -45,7 +45,7 @@ pub(super) fn without_results(member: &SurveyedMember) -> Option<Finding> {
         Some(
             found
                 .with_evidence(
-                    "it measured less than 10 s before, for example for another ringctl doctor",
+                    "it measured a short time before, for example for another ringctl doctor",
                 )
                 .with_remedy("wait 10 s, and run ringctl doctor again"),
         )
