@@ -6,7 +6,7 @@ use ring_control::Health;
 use ring_control::lab2::Status;
 
 use super::finding::{Finding, Severity};
-use super::kinds::{MEMBER_TROUBLE, NO_OTHER_MEMBER, TROUBLE, VERSIONS_DIFFER};
+use super::kinds::{NO_OTHER_MEMBER, TROUBLE, VERSIONS_DIFFER};
 
 /// Returns the troubles of the daemon, and the problems that no trouble names.
 pub(super) fn check(status: &Status) -> Vec<Finding> {
@@ -15,7 +15,7 @@ pub(super) fn check(status: &Status) -> Vec<Finding> {
         .iter()
         .enumerate()
         .map(|(place, trouble)| {
-            Finding::new(&TROUBLE, trouble).with_severity(severity(status.health, place))
+            Finding::new(&TROUBLE, trouble).with_severity(trouble_severity(status.health, place))
         })
         .collect();
     // If the node knows another member, a trouble reports the silence.
@@ -42,15 +42,9 @@ pub(super) fn has_no_other_member(status: &Status) -> bool {
     status.others().all(|member| member.state == "left")
 }
 
-/// Returns the finding about a trouble of another member.
-pub(super) fn member_trouble(mac: &str, trouble: &str, health: Health, place: usize) -> Finding {
-    Finding::new(&MEMBER_TROUBLE, format!("{mac} reports: {trouble}"))
-        .with_severity(severity(health, place))
-}
-
 /// Returns the severity of a trouble from its place in the list. The worst trouble is the first, and only its health is
 /// known.
-fn severity(health: Health, place: usize) -> Severity {
+pub(super) fn trouble_severity(health: Health, place: usize) -> Severity {
     if health == Health::Critical && place == 0 {
         Severity::Error
     } else {

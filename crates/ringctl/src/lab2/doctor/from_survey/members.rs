@@ -1,14 +1,16 @@
 //! Findings about single members.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ring_control::lab2::{ConstantsStatus, MemberReport, SurveyReport, SurveyedMember};
 use ring_text::format_duration;
 
-use super::super::finding::Finding;
-use super::super::from_status::member_trouble;
-use super::super::kinds::{CLOCK_WRONG, MEMBER_MTU, NO_REPORT, NOT_MEASURED, STARVED};
+use super::super::finding::{Finding, Severity};
+use super::super::from_status::trouble_severity;
+use super::super::kinds::{
+    CLOCK_WRONG, MEMBER_MTU, MEMBER_TROUBLE, NO_REPORT, NOT_MEASURED, STARVED,
+};
 
 /// The largest difference between two clocks that causes no finding. With more, people compare the times of two logs
 /// wrongly, and a pause ends at the wrong time.
@@ -84,23 +86,37 @@ fn wrong_clock(mac: &str, report: &MemberReport) -> Option<Finding> {
     })
 }
 
-/// Returns the troubles that a member reports, without those that are `known`.
-pub(super) fn troubles<'a>(
-    member: &'a SurveyedMember,
-    known: &mut BTreeSet<&'a str>,
-) -> Vec<Finding> {
-    let Some(report) = &member.report else {
-        return Vec::new();
-    };
-    let troubles = report.troubles.iter().enumerate();
-    let new = troubles.filter(|(_, trouble)| {
+/// Returns the troubles that the other members report. One finding lists all members that report the same sentence.
+///
+/// Most sentences describe the machine of the member, so the same sentence of this node describes another problem. A
+/// sentence that names a member describes the same problem on all machines. If this node reports it as one of its `own`
+/// troubles, no finding repeats it.
+pub(super) fn troubles(report: &SurveyReport, own: &[String]) -> Vec<Finding> {
+    let names_member = |text: &str| report.members.iter().any(|it| text.contains(&it.mac));
+    let is_known = |text: &str| {
         // A report replaces the end of a long sentence by this character.
-        let start = trouble.strip_suffix('…').unwrap_or(trouble);
-        let is_known = known.iter().any(|it| it.starts_with(start));
-        !is_known && known.insert(trouble)
+        let start = text.strip_suffix('…').unwrap_or(text);
+        names_member(start) && own.iter().any(|it| it.starts_with(start))
+    };
+    let mut by_text: BTreeMap<&str, (Severity, Vec<&str>)> = BTreeMap::new();
+    for member in report.members.iter().filter(|it| it.mac != report.surveyor) {
+        let Some(report) = &member.report else {
+            continue;
+        };
+        let troubles = report.troubles.iter().enumerate();
+        for (place, text) in troubles.filter(|(_, text)| !is_known(text)) {
+            let severity = trouble_severity(report.health, place);
+            let (worst, macs) = by_text.entry(text).or_insert((severity, Vec::new()));
+            *worst = severity.min(*worst);
+            macs.push(&member.mac);
+        }
+    }
+    let found = by_text.into_iter().map(|(text, (severity, macs))| {
+        let verb = if macs.len() > 1 { "report" } else { "reports" };
+        let text = format!("{} {verb}: {text}", macs.join(", "));
+        Finding::new(&MEMBER_TROUBLE, text).with_severity(severity)
     });
-    new.map(|(place, trouble)| member_trouble(&member.mac, trouble, report.health, place))
-        .collect()
+    found.collect()
 }
 
 /// Returns the members that sent short frames but no long frame, because their MTU is too small.
@@ -131,7 +147,8 @@ pub(super) fn small_mtu(member: &SurveyedMember) -> Finding {
 /// Finds members whose process woke up so late during the measurement that an offer of the token would expire.
 pub(super) fn starved(report: &SurveyReport, constants: &ConstantsStatus) -> Vec<Finding> {
     let timeout = constants.take_timeout_ns;
-    let limit = timeout * u64::from(constants.take_attempts) + timeout / 2;
+    let limit = timeout.saturating_mul(constants.take_attempts.into());
+    let limit = limit.saturating_add(timeout / 2);
     let late = report.members.iter().filter_map(|member| {
         let late = member.measured.as_ref()?.lateness_ns;
         (late > limit).then(|| {
@@ -156,10 +173,10 @@ mod tests {
     use ring_control::Health;
     use ring_control::lab2::SurveyedMember;
 
-    use super::super::super::kinds::{
-        CLOCK_WRONG, MEMBER_MTU, MEMBER_TROUBLE, NO_REPORT, NOT_MEASURED, STARVED,
+    use super::super::super::kinds::{CLOCK_WRONG, MEMBER_MTU, NO_REPORT, NOT_MEASURED, STARVED};
+    use super::{
+        Finding, SurveyReport, check, small_mtu, starved, troubles, with_small_mtu, without_results,
     };
-    use super::{check, small_mtu, starved, troubles, with_small_mtu, without_results};
     use crate::render::example_status;
     use crate::render::survey_fixtures::report;
 
@@ -223,24 +240,53 @@ mod tests {
         }
     }
 
-    #[test]
-    fn each_trouble_is_reported_once() {
+    fn with_troubles(texts: &[&str]) -> SurveyReport {
         let mut report = report(3);
         for member in &mut report.members {
             let report = member.report.as_mut().expect("it answered");
-            report.health = Health::Degraded;
-            let troubles = ["a known trouble", "a known…", "a new trouble"];
-            report.troubles = troubles.map(str::to_owned).to_vec();
+            report.troubles = texts.iter().map(|&text| text.to_owned()).collect();
         }
-        let mut known = BTreeSet::from(["a known trouble"]);
-        let found = troubles(&report.members[1], &mut known);
-        assert!(
-            matches!(&found[..], [one] if one.is(&MEMBER_TROUBLE)),
-            "{found:?}"
+        report
+    }
+
+    #[test]
+    fn one_finding_lists_all_members_with_a_trouble() {
+        let mut report = with_troubles(&["no carrier", "no quorum"]);
+        let own = ["no carrier".to_owned()];
+        let pages = |report: &SurveyReport| -> Vec<String> {
+            troubles(report, &own).iter().map(Finding::page).collect()
+        };
+        let both = "02:00:00:00:00:02, 02:00:00:00:00:03 report";
+        let expected = ["no carrier", "no quorum"].map(|text| format!("WARNING  {both}: {text}\n"));
+        assert_eq!(
+            pages(&report),
+            expected,
+            "another machine has no carrier too"
         );
-        let page = found[0].page();
-        assert_eq!(page, "WARNING  02:00:00:00:00:02 reports: a new trouble\n");
-        assert_eq!(troubles(&report.members[2], &mut known), []);
+        let last = report.members[2].report.as_mut().expect("it answered");
+        last.health = Health::Critical;
+        last.troubles.truncate(1);
+        assert_eq!(
+            pages(&report),
+            [
+                format!("ERROR    {both}: no carrier\n"),
+                "WARNING  02:00:00:00:00:02 reports: no quorum\n".to_owned()
+            ]
+        );
+    }
+
+    #[test]
+    fn a_trouble_that_names_a_member_is_left_out_if_this_node_has_it() {
+        let own = ["02:00:00:00:00:03 is silent since 3 s".to_owned()];
+        for (text, is_left_out) in [
+            (own[0].as_str(), true),
+            ("02:00:00:00:00:03 is si…", true),
+            ("02:00:00:00…", false),
+            ("02:00:00:00:00:03 is deaf", false),
+        ] {
+            let found = troubles(&with_troubles(&[text]), &own);
+            assert_eq!(found.is_empty(), is_left_out, "{text}");
+        }
     }
 
     #[test]

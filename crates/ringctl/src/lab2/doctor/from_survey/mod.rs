@@ -21,17 +21,46 @@ pub(super) fn check(report: &SurveyReport, status: &Status) -> Vec<Finding> {
         .iter()
         .filter(|it| small_mtu.contains(it.mac.as_str()));
     findings.extend(small.map(members::small_mtu));
-    // Several members often report the same trouble.
-    let mut known: BTreeSet<&str> = status.troubles.iter().map(String::as_str).collect();
+    let pairs = report.pairs.iter().flat_map(|pair| [&pair.from, &pair.to]);
+    let measuring: BTreeSet<&str> = pairs.map(String::as_str).collect();
     for member in report
         .members
         .iter()
         .filter(|member| member.mac != report.surveyor)
     {
         findings.extend(members::check(member));
-        findings.extend(members::without_results(member));
-        findings.extend(members::troubles(member, &mut known));
+        // In a large ring, most members have no part in the measurement.
+        if !report.limited || measuring.contains(member.mac.as_str()) {
+            findings.extend(members::without_results(member));
+        }
     }
+    findings.extend(members::troubles(report, &status.troubles));
     findings.extend(members::starved(report, &status.constants));
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kinds::NOT_MEASURED;
+    use super::check;
+    use crate::render::example_status;
+    use crate::render::survey_fixtures::report;
+
+    #[test]
+    fn members_that_do_not_measure_in_a_large_ring_are_no_finding() {
+        let mut report = report(65);
+        let last = report.members[64].mac.clone();
+        report.members[64].measured = None;
+        report
+            .pairs
+            .retain(|pair| pair.from != last && pair.to != last);
+        report.limited = true;
+        assert_eq!(check(&report, &example_status()), []);
+        report.members[63].measured = None;
+        let found = check(&report, &example_status());
+        assert!(
+            matches!(&found[..], [one] if one.is(&NOT_MEASURED)),
+            "{found:?}"
+        );
+    }
 }
