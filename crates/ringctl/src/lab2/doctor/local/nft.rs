@@ -1,4 +1,4 @@
-//! The rules of nftables that drop frames of the ring, from the output of `nft -j list ruleset`.
+//! The rules of nftables that drop frames of the ring, from the output of `nft -j -t list ruleset`.
 //!
 //! Only two families see frames of an EtherType other than IP and ARP: `netdev` and, on a bridge, `bridge`. A rule
 //! matches all frames of the ring, none of them, or some of them. If a condition cannot be evaluated here, it matches
@@ -77,48 +77,66 @@ impl<'a> Evaluation<'a> {
         };
         let chains: Vec<&Value> = this.objects.iter().map(|object| &object["chain"]).collect();
         for chain in chains {
-            if this.is_hooked(chain, &has_device) {
-                this.evaluate_hooked(chain);
+            let part = this.hooked_part(chain, &has_device);
+            let part = part.and(this.active_part(chain));
+            if part != Part::No {
+                this.evaluate_hooked(chain, part);
             }
         }
         this.drops
     }
 
-    /// Whether frames of the ring pass the hook of a chain.
-    fn is_hooked(&self, chain: &Value, has_device: impl Fn(&str, &str) -> bool) -> bool {
+    /// Returns the part of the frames that pass the hook of a chain.
+    fn hooked_part(&self, chain: &Value, has_device: impl Fn(&str, &str) -> bool) -> Part {
         let hook = chain["hook"].as_str().unwrap_or_default();
         match chain["family"].as_str() {
-            Some("netdev") => match &chain["dev"] {
-                Value::String(device) => self.is_own(device),
-                Value::Array(devices) => devices
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .any(|it| self.is_own(it)),
-                _ => {
-                    let place = place(chain, "name");
-                    let mut own = self
-                        .ports
-                        .iter()
-                        .map(String::as_str)
-                        .chain([self.frames.interface]);
-                    own.any(|device| has_device(&place, device))
-                }
-            },
-            Some("bridge") => !self.ports.is_empty() && !hook.is_empty(),
-            _ => false,
+            _ if hook.is_empty() => Part::No,
+            Some("netdev") => {
+                let place = place(chain, "name");
+                self.devices_part(|device| match &chain["dev"] {
+                    Value::String(name) => name == device,
+                    Value::Array(names) => names.iter().any(|name| name == device),
+                    _ => has_device(&place, device),
+                })
+            }
+            Some("bridge") if self.ports.is_empty() => Part::No,
+            // Frames between other members pass this hook. Frames from and to this machine do not.
+            Some("bridge") if hook == "forward" => Part::Some,
+            Some("bridge") => Part::All,
+            _ => Part::No,
         }
     }
 
-    fn is_own(&self, device: &str) -> bool {
-        device == self.frames.interface || self.ports.iter().any(|port| port == device)
+    /// Returns the part of the frames that pass the devices of a chain. Other ports carry frames that do not pass them.
+    fn devices_part(&self, has: impl Fn(&str) -> bool) -> Part {
+        let count = self.ports.iter().filter(|port| has(port)).count();
+        if has(self.frames.interface) || (count > 0 && count == self.ports.len()) {
+            Part::All
+        } else if count > 0 {
+            Part::Some
+        } else {
+            Part::No
+        }
     }
 
-    fn evaluate_hooked(&mut self, chain: &Value) {
+    /// Returns the part of the frames that the table of a chain sees. A dormant table sees none.
+    fn active_part(&self, chain: &Value) -> Part {
+        let mut tables = self.objects.iter().map(|object| &object["table"]);
+        let own = tables
+            .find(|table| table["family"] == chain["family"] && table["name"] == chain["table"]);
+        match own.map(|table| &table["flags"]) {
+            None | Some(Value::Null) => Part::All,
+            Some(Value::Array(flags)) => flags.iter().map(flag_part).fold(Part::All, Part::and),
+            Some(flag) => flag_part(flag),
+        }
+    }
+
+    fn evaluate_hooked(&mut self, chain: &Value, part: Part) {
         let hooked = Hooked {
             place: place(chain, "name"),
             hook: chain["hook"].as_str().unwrap_or_default().to_owned(),
         };
-        let next = self.evaluate(&hooked, &hooked.place, Part::All, 0);
+        let next = self.evaluate(&hooked, &hooked.place, part, 0);
         if let (Next::Continue(part), "drop") = (next, chain["policy"].as_str().unwrap_or_default())
         {
             self.drops.push(FrameDrop {
@@ -161,7 +179,7 @@ impl<'a> Evaluation<'a> {
             match name.as_str() {
                 "match" => matched = matched.and(self.part(value)),
                 "counter" => frames = value["packets"].as_u64(),
-                "limit" | "quota" | "xt" | "vmap" | "fib" | "connlimit" => {
+                "limit" | "quota" | "xt" | "fib" | "connlimit" => {
                     matched = matched.and(Part::Some);
                 }
                 "drop" | "reject" | "fwd" | "queue" => {
@@ -178,9 +196,10 @@ impl<'a> Evaluation<'a> {
                     }
                     return matched.rest(left);
                 }
-                "accept" => return matched.rest(left),
+                // The verdicts of a map are not evaluated.
+                "vmap" => return matched.and(Part::Some).rest(left),
                 "return" if matched == Part::All => return Next::Leave,
-                "return" => return Next::Continue(left),
+                "accept" | "return" => return matched.rest(left),
                 "jump" | "goto" if matched != Part::No && jumps < JUMPS_MAX => {
                     let target = value["target"].as_str().unwrap_or_default();
                     let table = rule["table"].as_str().unwrap_or_default();
@@ -189,6 +208,7 @@ impl<'a> Evaluation<'a> {
                     return match self.evaluate(hooked, &target, matched, jumps + 1) {
                         Next::Stop => matched.rest(left),
                         _ if name == "goto" && matched == Part::All => Next::Leave,
+                        _ if name == "goto" => matched.rest(left),
                         Next::Continue(part) if part != matched => Next::Continue(left.and(part)),
                         Next::Continue(_) | Next::Leave => Next::Continue(left),
                     };
@@ -296,6 +316,16 @@ impl Part {
             Self::Some => Next::Continue(Self::Some),
             Self::All => Next::Stop,
         }
+    }
+}
+
+/// Returns the part of the frames that a table with this flag sees. Version 1.0.6 of `nft` prints a wrong text instead
+/// of the flag.
+fn flag_part(flag: &Value) -> Part {
+    match flag.as_str() {
+        Some("dormant") => Part::No,
+        Some("owner" | "persist") => Part::All,
+        _ => Part::Some,
     }
 }
 

@@ -175,3 +175,79 @@ fn only_chains_that_see_the_frames_count() {
         assert_eq!(drops(&[base, drop("netdev")], &[]).len(), expected);
     }
 }
+
+/// Returns for each drop of a chain with rules whether it drops all frames. The interface is a bridge with two ports.
+fn drops_all_of(chain: &Value, flags: &Value, rules: &[Value]) -> Vec<bool> {
+    let family = &chain["chain"]["family"];
+    let family = family.as_str().expect("a family");
+    let table = json!({"table": {"family": family, "name": "f", "handle": 1, "flags": flags}});
+    let mut objects = vec![table, chain.clone()];
+    let rules = rules.iter().zip(2..);
+    objects.extend(rules.map(|(expr, handle)| rule(family, "in", handle, expr)));
+    let found = drops(&objects, &["p1", "p2"]);
+    found.iter().map(|it| it.drops_all).collect()
+}
+
+#[test]
+fn a_hook_that_some_frames_do_not_pass_drops_only_some() {
+    let drop = [json!([{"drop": null}])];
+    for (device, expected) in [
+        (json!("p1"), vec![false]),
+        (json!(["p1", "p2"]), vec![true]),
+        (json!(["p1", "eth0"]), vec![true]),
+        (json!("p3"), vec![]),
+    ] {
+        let mut base = chain("netdev", "ingress", "accept");
+        base["chain"]["dev"] = device.clone();
+        let found = drops_all_of(&base, &Value::Null, &drop);
+        assert_eq!(found, expected, "{device}");
+    }
+    for (hook, expected) in [("forward", false), ("input", true), ("prerouting", true)] {
+        let base = chain("bridge", hook, "accept");
+        let found = drops_all_of(&base, &Value::Null, &drop);
+        assert_eq!(found, [expected], "{hook}");
+        let base = chain("bridge", hook, "drop");
+        assert_eq!(drops_all_of(&base, &Value::Null, &[]), [expected], "{hook}");
+    }
+    let mut inner = chain("netdev", "", "drop");
+    let object = inner["chain"].as_object_mut().expect("an object");
+    object.remove("hook");
+    let found = drops_all_of(&inner, &Value::Null, &drop);
+    assert!(found.is_empty(), "it has no hook");
+}
+
+#[test]
+fn a_dormant_table_drops_nothing() {
+    let base = chain("netdev", "ingress", "drop");
+    for (flags, expected) in [
+        (json!("dormant"), vec![]),
+        (json!(["owner", "dormant"]), vec![]),
+        (json!("owner"), vec![true]),
+        (json!(["owner", "persist"]), vec![true]),
+        (json!("f"), vec![false]),
+    ] {
+        assert_eq!(drops_all_of(&base, &flags, &[]), expected, "{flags}");
+    }
+}
+
+#[test]
+fn after_an_exception_for_some_frames_a_drop_concerns_only_the_rest() {
+    let base = chain("netdev", "ingress", "accept");
+    let saddr = json!({"match": {"op": "==", "left": {"payload": {"protocol": "ether", "field": "saddr"}},
+        "right": "@members"}});
+    let map = json!({"vmap": {"key": {"meta": {"key": "protocol"}},
+        "data": {"set": [["ip", {"drop": null}], [34_997, {"accept": null}]]}}});
+    let ip = ether_type("==", &json!("ip"));
+    for (exception, expected) in [
+        (json!([saddr, {"return": null}]), vec![false]),
+        (json!([ip, {"return": null}]), vec![true]),
+        (json!([{"return": null}]), vec![]),
+        (json!([saddr, {"goto": {"target": "none"}}]), vec![false]),
+        (json!([map]), vec![false]),
+        (json!([ip, map]), vec![true]),
+    ] {
+        let rules = [exception.clone(), json!([{"drop": null}])];
+        let found = drops_all_of(&base, &Value::Null, &rules);
+        assert_eq!(found, expected, "{exception}");
+    }
+}
