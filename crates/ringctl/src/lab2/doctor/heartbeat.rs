@@ -19,12 +19,14 @@ use ring_text::format_duration;
 use serde::Serialize;
 
 use super::finding::Finding;
-use super::kinds::HEARTBEAT_SHORT;
+use super::kinds::{HEARTBEAT_SHORT, LATE_BEFORE};
 
 /// Lost heartbeats in succession that must cause no alarm, if no frame and if some frames were lost.
 const LOST_BEATS: [u64; 2] = [1, 2];
 /// Factor of the measured delay.
 const DELAY_MARGIN: u64 = 2;
+/// Longest time that a result contains. Members report the times, so a wrong time may be very long.
+const TIME_MAX_NS: u64 = 3_600_000_000_000;
 
 /// The shortest heartbeat, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -55,9 +57,10 @@ impl ShortestHeartbeat {
         let delay = trip.ns + late.as_ref().map_or(0, |late| late.ns);
         let for_waiters = (DELAY_MARGIN * delay).div_ceil(slack);
         // (TAKE_ATTEMPTS + ½) × TAKE_TIMEOUT in units of half a TAKE_TIMEOUT.
-        let half_timeouts = u64::from(2 * constants.take_attempts + 1);
+        let half_timeouts = 2 * u64::from(constants.take_attempts) + 1;
         let timeouts_per_beat = current.div_ceil(constants.take_timeout_ns.max(1));
-        let for_offers = (2 * trip.ns * timeouts_per_beat).div_ceil(half_timeouts);
+        let for_offers = (2 * trip.ns).saturating_mul(timeouts_per_beat);
+        let for_offers = for_offers.div_ceil(half_timeouts);
         let floor = u64::try_from(HEARTBEAT_MIN.as_nanos()).unwrap_or(u64::MAX);
         let (ns, reason) = if for_waiters.max(for_offers) <= floor {
             (
@@ -77,7 +80,7 @@ impl ShortestHeartbeat {
             (for_waiters, worst.text + remark)
         };
         Some(Self {
-            shortest_ns: round_up(ns),
+            shortest_ns: round_up(ns.min(TIME_MAX_NS)),
             current_ns: constants.heartbeat_ns,
             reason,
         })
@@ -120,7 +123,7 @@ impl ShortestHeartbeat {
 fn worst_round_trip(report: &SurveyReport) -> Option<Worst> {
     let trips = report.pairs.iter().filter_map(|pair| {
         let trip = pair.sender.as_ref()?.round_trip?;
-        Some((trip.max_ns, pair))
+        Some((trip.max_ns.min(TIME_MAX_NS), pair))
     });
     let (ns, pair) = trips.max_by_key(|(ns, _)| *ns)?;
     let (from, to) = (&pair.from, &pair.to);
@@ -128,19 +131,39 @@ fn worst_round_trip(report: &SurveyReport) -> Option<Worst> {
     Some(Worst { ns, text })
 }
 
-/// Returns the worst lateness of all members. A member reports the worst lateness since the start of its daemon, and
-/// the worst lateness of its probes.
+/// Returns the worst lateness of all members during the measurement.
 fn worst_lateness(report: &SurveyReport) -> Option<Worst> {
     let late = report.members.iter().filter_map(|member| {
-        let since_start = member.report.as_ref().map_or(0, |it| it.lateness_ns);
-        let measured = member.measured.as_ref().map_or(0, |it| it.lateness_ns);
-        let ns = since_start.max(measured);
-        (ns > 0).then_some((ns, ns > measured, &member.mac))
+        let ns = member.measured.as_ref()?.lateness_ns.min(TIME_MAX_NS);
+        (ns > 0).then_some((ns, &member.mac))
     });
-    let (ns, is_old, mac) = late.max_by_key(|(ns, ..)| *ns)?;
-    let when = if is_old { " since its start" } else { "" };
-    let text = format!("{mac} woke up {} late{when}", format_ns(ns));
+    let (ns, mac) = late.max_by_key(|(ns, _)| *ns)?;
+    let text = format!("{mac} woke up {} late", format_ns(ns));
     Some(Worst { ns, text })
+}
+
+/// Returns the note about the member with the longest delay since its start, if a living owner with this delay would
+/// count as dead. The delay has no time: the machine may have been suspended long ago, so the delay determines no
+/// heartbeat.
+pub(super) fn late_before(constants: &ConstantsStatus, report: &SurveyReport) -> Option<Finding> {
+    let late = report.members.iter().filter_map(|member| {
+        let since_start = member.report.as_ref()?.lateness_ns.min(TIME_MAX_NS);
+        let measured = member.measured.as_ref().map_or(0, |it| it.lateness_ns);
+        (since_start > measured).then_some((since_start, &member.mac))
+    });
+    let (ns, mac) = late.max_by_key(|(ns, _)| *ns)?;
+    let limit = constants
+        .waiter_timeout_ns
+        .saturating_sub(constants.heartbeat_ns);
+    (ns > limit).then(|| {
+        let [late, limit] = [ns, limit].map(format_ns);
+        Finding::new(&LATE_BEFORE, format!("{mac} once woke up {late} late"))
+            .with_evidence(format!(
+                "this is its longest delay since its start, not during the measurement; after {limit}, other members \
+                 replace an owner"
+            ))
+            .with_remedy("if the machine was not suspended, look for load at that time in its log")
+    })
 }
 
 fn has_loss(report: &SurveyReport) -> bool {
@@ -167,8 +190,8 @@ fn format_ns(ns: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kinds::HEARTBEAT_SHORT;
-    use super::{ShortestHeartbeat, SurveyReport};
+    use super::super::kinds::{HEARTBEAT_SHORT, LATE_BEFORE};
+    use super::{ShortestHeartbeat, SurveyReport, TIME_MAX_NS, late_before};
     use crate::render::example_status;
     use crate::render::survey_fixtures::{pair, report};
 
@@ -183,8 +206,8 @@ mod tests {
     }
 
     fn late(report: &mut SurveyReport, member: usize, ns: u64) {
-        let report = report.members[member].report.as_mut();
-        report.expect("it answered").lateness_ns = ns;
+        let measured = report.members[member].measured.as_mut();
+        measured.expect("it measured").lateness_ns = ns;
     }
 
     #[test]
@@ -205,8 +228,7 @@ mod tests {
         assert_eq!(found.shortest_ns, 42_000_000);
         assert_eq!(
             found.line(),
-            "Shortest --heartbeat: 42 ms, because 02:00:00:00:00:03 woke up 41 ms late since its start. The ring has \
-             100 ms."
+            "Shortest --heartbeat: 42 ms, because 02:00:00:00:00:03 woke up 41 ms late. The ring has 100 ms."
         );
         assert_eq!(found.finding(), None);
         pair(&mut report, 1, 2)
@@ -267,5 +289,45 @@ mod tests {
             ShortestHeartbeat::of(&example_status().constants, &report),
             None
         );
+    }
+
+    #[test]
+    fn an_older_delay_is_only_a_note() {
+        let constants = example_status().constants;
+        let mut report = report(3);
+        let before = shortest(&report);
+        assert_eq!(late_before(&constants, &report), None);
+        let member = &mut report.members[2];
+        member.report.as_mut().expect("it answered").lateness_ns = 120_000_000_000;
+        assert_eq!(shortest(&report), before);
+        let found = late_before(&constants, &report).expect("a note");
+        assert!(found.is(&LATE_BEFORE) && !found.needs_attention());
+        let page = found.page();
+        for words in [
+            "02:00:00:00:00:03 once woke up 2m late",
+            "since its start, not during the measurement",
+            "after 300 ms",
+        ] {
+            assert!(page.contains(words), "{page}");
+        }
+    }
+
+    #[test]
+    fn absurd_numbers_of_a_member_give_the_longest_time() {
+        let mut report = report(3);
+        trip(&mut report, u64::MAX);
+        for member in &mut report.members {
+            member.report.as_mut().expect("it answered").lateness_ns = u64::MAX;
+            member.measured.as_mut().expect("it measured").lateness_ns = u64::MAX;
+        }
+        assert_eq!(shortest(&report).shortest_ns, TIME_MAX_NS);
+        let mut constants = example_status().constants;
+        assert_eq!(late_before(&constants, &report), None, "it was measured");
+        constants.heartbeat_ns = u64::MAX / 8;
+        constants.waiter_timeout_ns = u64::MAX / 2;
+        constants.take_timeout_ns = 1;
+        constants.take_attempts = u32::MAX;
+        let found = ShortestHeartbeat::of(&constants, &report).expect("the members measured");
+        assert!(found.shortest_ns <= TIME_MAX_NS);
     }
 }

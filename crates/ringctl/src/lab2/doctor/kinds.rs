@@ -58,6 +58,7 @@ kinds! {
     LOSS "loss" Warning "A part of the frames between two members is lost.";
     STARVED "starved" Warning "A member's process wakes up too late to answer an offer of the token.";
     HEARTBEAT_SHORT "heartbeat_short" Warning "The heartbeat is shorter than this segment carries.";
+    LATE_BEFORE "late_before" Note "A member's process once woke up so late that the owner would count as dead.";
 }
 
 /// Returns the table of kinds for the reference page, as Markdown.

@@ -130,6 +130,7 @@ fn examine_at(socket: &Path) -> anyhow::Result<Examination> {
     findings.extend(local::error_counters(frames.interface).growth(&before, frames.interface));
     let shortest = survey.as_ref().and_then(|survey| {
         findings.extend(from_survey::check(survey, &status));
+        findings.extend(heartbeat::late_before(&status.constants, survey));
         ShortestHeartbeat::of(&status.constants, survey)
     });
     findings.extend(shortest.as_ref().and_then(ShortestHeartbeat::finding));
