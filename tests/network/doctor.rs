@@ -195,7 +195,11 @@ fn a_machine_without_a_daemon_is_examined() -> Result<()> {
     let (_, found) = doctor(&["eth0"])?;
     check_finding(&found, "interface_down", "sudo ip link set eth0 up")?;
     check_finding(&found, "firewall_drops", "of the chain netdev f in")?;
-    check_finding(&found, "tc_may_drop", "tc filter del dev eth0 ingress pref")?;
+    check_finding(
+        &found,
+        "tc_may_drop",
+        "sudo tc filter add dev eth0 ingress pref 1 protocol 0x88b5 matchall action pass",
+    )?;
     let (_, found) = doctor(&["eth7"])?;
     check_finding(&found, "no_interface", "eth0")
 }

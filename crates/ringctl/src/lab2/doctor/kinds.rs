@@ -39,9 +39,10 @@ kinds! {
     BRIDGE_VLANS "bridge_vlans" Note "The bridge filters VLANs, so some ports may not reach others.";
     FIREWALL_DROPS "firewall_drops" Error "A rule or policy of nftables drops the frames of the ring.";
     FIREWALL_MAY_DROP "firewall_may_drop" Note "A rule of nftables drops some frames, perhaps those of the ring.";
-    FIREWALL_UNREAD "firewall_unread" Note "This user may not read the rules of nftables.";
+    FIREWALL_UNREAD "firewall_unread" Note "The rules of nftables could not be read. Only root may read them.";
     TC_DROPS "tc_drops" Warning "A filter of tc drops the frames of the ring.";
     TC_MAY_DROP "tc_may_drop" Note "A filter of tc drops some frames, perhaps those of the ring.";
+    TC_UNREAD "tc_unread" Note "The filters of tc could not be read.";
     FRAME_ERRORS "frame_errors" Warning "The interface counted errors during the examination.";
     TROUBLE "trouble" Warning "The daemon reports a trouble. It is an error if it is the cause of critical health.";
     MEMBER_TROUBLE "member_trouble" Warning "Another member reports a trouble, with the same severities.";

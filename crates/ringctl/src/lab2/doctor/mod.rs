@@ -183,9 +183,10 @@ fn without_daemon(error: &Error, node: Option<&NodeName>) -> Examination {
 fn no_daemon(ring: &str, start: &str) -> Finding {
     let finding = Finding::new(&NO_DAEMON, format!("no ringd runs on {ring}"));
     match local::unit_failure(ring) {
-        Some(failure) => finding
-            .with_evidence(failure)
-            .with_remedy(format!("read its log: journalctl -u ringd@{ring} -n 20")),
+        Some(failure) => finding.with_evidence(failure.text).with_remedy(format!(
+            "read its log: journalctl -u {} -n 20",
+            failure.quoted_unit
+        )),
         None => finding.with_remedy(format!("run: {start}")),
     }
 }

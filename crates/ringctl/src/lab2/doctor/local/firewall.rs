@@ -9,12 +9,17 @@ use super::{RingFrames, program};
 
 /// Checks the rules. Returns no findings if the machine has no `nft`.
 pub(super) fn check(frames: RingFrames<'_>, ports: &[String]) -> Vec<Finding> {
-    match program::run("nft", &["-j", "list", "ruleset"]) {
+    // Sets are long, and their elements are not evaluated.
+    match program::run("nft", &["-j", "-t", "list", "ruleset"]) {
         None => Vec::new(),
         Some(Err(error)) => vec![
             Finding::new(&FIREWALL_UNREAD, "the rules of nftables were not checked")
                 .with_evidence(format!("nft: {error}"))
-                .with_remedy("run: sudo ringctl doctor"),
+                .with_remedy(if rustix::process::geteuid().is_root() {
+                    "look for the reason: nft -j -t list ruleset"
+                } else {
+                    "run: sudo ringctl doctor"
+                }),
         ],
         Some(Ok(ruleset)) => findings(&ruleset, frames, ports, has_device),
     }
@@ -74,7 +79,7 @@ fn finding(drop: &FrameDrop, frames: RingFrames<'_>) -> Finding {
 /// Whether a chain has this device, from the text of the chain. Before version 1.0.9, the JSON of `nft` does not
 /// contain the devices.
 fn has_device(chain: &str, device: &str) -> bool {
-    let arguments: Vec<&str> = ["list", "chain"]
+    let arguments: Vec<&str> = ["-t", "list", "chain"]
         .into_iter()
         .chain(chain.split(' '))
         .collect();

@@ -22,13 +22,28 @@ const EXIT_CODES: [(&str, &str); 7] = [
     ),
 ];
 
-/// Returns a text with the exit code of the service, if its last run has failed.
-pub(in super::super) fn failure(ring: &str) -> Option<String> {
-    // The name of an instance is escaped.
-    let unit = format!("ringd@{}.service", ring.replace('-', "\\x2d"));
+/// The failure of a service in its last run.
+pub(in super::super) struct UnitFailure {
+    /// The name of the unit, quoted for a shell.
+    pub quoted_unit: String,
+    /// Text with the exit code.
+    pub text: String,
+}
+
+/// Returns the failure of the service, if its last run has failed.
+pub(in super::super) fn failure(ring: &str) -> Option<UnitFailure> {
+    let unit = unit_name(ring);
     let arguments = ["show", "-p", "ActiveState", "-p", "ExecMainStatus", &unit];
     let shown = program::run_for_text("systemctl", &arguments)?.ok()?;
-    describe(&unit, &shown)
+    Some(UnitFailure {
+        text: describe(&unit, &shown)?,
+        quoted_unit: format!("'{unit}'"),
+    })
+}
+
+/// Returns the name of the unit of a ring. The name of an instance is escaped.
+fn unit_name(ring: &str) -> String {
+    format!("ringd@{}.service", ring.replace('-', "\\x2d"))
 }
 
 fn describe(unit: &str, shown: &str) -> Option<String> {
@@ -45,7 +60,16 @@ fn describe(unit: &str, shown: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::describe;
+    use super::{describe, unit_name};
+
+    #[test]
+    fn the_name_of_a_unit_is_escaped() {
+        assert_eq!(unit_name("eth0"), "ringd@eth0.service");
+        assert_eq!(
+            unit_name("br-lan-0x88b6"),
+            r"ringd@br\x2dlan\x2d0x88b6.service"
+        );
+    }
 
     #[test]
     fn a_failed_service_is_described() {
