@@ -62,7 +62,7 @@ fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8
         ("truncated", Vec::new()),
         ("truncated", with(38, &[0, 200])),
         ("unknown_kind", with(0, &[0])),
-        ("unknown_kind", with(0, &[14])),
+        ("unknown_kind", with(0, &[18])),
         ("unknown_kind", with(0, &[0xff])),
         ("reserved", with(1, &[1])),
         ("progress_too_large", with(8, &[0x80])),
@@ -233,7 +233,7 @@ fn random_frames_do_not_stop_a_daemon() -> Result<()> {
     let before = received_frames(&stand.daemon.counters());
     for _ in 0..20_000 {
         let mut payload: Vec<u8> = (0..dice.usize(8..200)).map(|_| dice.u8(..)).collect();
-        payload[0] = dice.u8(..14);
+        payload[0] = dice.u8(..18);
         payload[1] = 0;
         payload[2..8].copy_from_slice(&author.octets());
         let dst = if dice.bool() {

@@ -169,10 +169,11 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_idle_hold)]
     pub idle_hold: Option<Duration>,
 
-    /// Set how much the idle token prefers this machine, 0 to 255
+    /// Set the preference of this machine for the idle token
     ///
-    /// An idle token rests with the present member that has the highest preference. When this member comes back, it
-    /// gets the idle token. Work on another member is not interrupted. A member with the preference 0 has none.
+    /// The number is 0 to 255. An idle token rests with the present member that has the highest preference above 0,
+    /// whatever its --idle-hold is. When this member comes back, it gets the idle token. Programs that want the token
+    /// come first.
     #[arg(
         long,
         value_name = "PREFERENCE",

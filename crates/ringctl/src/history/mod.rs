@@ -38,7 +38,7 @@ below 1s are missing, because ringd looks once per second. Their times differ by
 2s.
 
 The rows come from the journal, or from files in /var/lib/ringd if ringd does not log \
-to the journal. For the journal, run the command as root or as a member of the group \
+to the journal, or logs with --log-format json. For the journal, run the command as root or as a member of the group \
 systemd-journal. For the files, run it as root or as the user of ringd. ringd \
 need not run, so the command refuses --socket.
 
