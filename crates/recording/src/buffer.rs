@@ -81,7 +81,7 @@ impl<M: Machine> Buffers<M> {
             ..
         } = mem::replace(self, Self::new());
         Some(Recording {
-            start: older.start.take().or(current.start.take())?,
+            start: older.start.take().or_else(|| current.start.take())?,
             parts: [older, current],
         })
     }

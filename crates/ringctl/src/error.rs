@@ -122,14 +122,12 @@ pub(crate) enum Error {
     #[error("cannot use the terminal: {0}; print text with ringctl top -n 1")]
     Terminal(io::Error),
     #[error(
-        "cannot copy the recording {} to {}: {source}; read the recording as root or as a member of the group of ringd",
-        from.display(), to.display()
+        "cannot read the recording {}: {source}; read it as root or as a member of the group of ringd",
+        path.display()
     )]
-    Copy {
-        from: PathBuf,
-        to: PathBuf,
-        source: io::Error,
-    },
+    Recording { path: PathBuf, source: io::Error },
+    #[error("{}", copy_error_text(path, source))]
+    Copy { path: PathBuf, source: io::Error },
     #[error("cannot read standard input: {0}")]
     Input(io::Error),
     #[error("the token is lost, and the work under it was ended: {0}")]
@@ -219,6 +217,7 @@ impl Error {
             | Self::NoPipe
             | Self::NotYet { .. }
             | Self::TooMuch(_)
+            | Self::Recording { .. }
             | Self::Copy { .. }
             | Self::Input(_)
             | Self::Terminal(_)
@@ -229,6 +228,14 @@ impl Error {
             | Self::Systemctl { .. }
             | Self::System(_) => 1,
         }
+    }
+}
+
+fn copy_error_text(path: &Path, error: &io::Error) -> String {
+    let path = path.display();
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => format!("{path} exists; name a new file"),
+        _ => format!("cannot write {path}: {error}; name a file that can be written"),
     }
 }
 

@@ -261,8 +261,9 @@ impl System for Node {
 
     fn finish(&mut self, now: Now, is_over: &mut dyn FnMut() -> bool) {
         warn_unless_synced(self.environment.store.sync());
-        self.service.recordings().finish(is_over);
+        // A slow disk must not delay the last hook.
         self.hooks
-            .finish(now, &self.environment.all_observers.history, is_over);
+            .finish(now, &self.environment.all_observers.history, &mut *is_over);
+        self.service.recordings().finish(is_over);
     }
 }

@@ -3,6 +3,7 @@
 //! The loop takes a recording from the memory, and a thread writes the file. The thread deletes old recordings, so that
 //! they cannot fill the disk.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, Permissions};
 use std::io::{self, BufWriter};
@@ -28,6 +29,8 @@ use super::events;
 const FILES_MAX: usize = 4;
 /// The minimum time between two recordings that no operator requested.
 const AUTOMATIC_PERIOD: Duration = Duration::from_secs(60);
+/// The maximum time that the end of the daemon waits for a recording.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
 /// The name of the protocol in recordings.
 const SYSTEM: &str = "lab2";
 const NANOS_PER_MS: u64 = 1_000_000;
@@ -84,8 +87,12 @@ pub(super) struct Recordings {
     jobs: Jobs<RecordingWriter>,
     rate: RateLimit,
     wanted: Option<Cause>,
-    /// Whether the thread writes a recording.
-    is_writing: bool,
+    /// The cause of the recording that the thread writes.
+    writing: Option<Cause>,
+    /// The client whose request has no recording, and the time when this was found.
+    refused: Option<(Instant, ClientId)>,
+    /// Whether the thread has panicked. Then the node works without recordings.
+    is_dead: bool,
     /// The number of lost locks at the last check.
     losses: u64,
 }
@@ -100,7 +107,9 @@ impl Recordings {
             jobs: Jobs::start(writer)?,
             rate: RateLimit::new(1, AUTOMATIC_PERIOD),
             wanted: None,
-            is_writing: false,
+            writing: None,
+            refused: None,
+            is_dead: false,
             losses: 0,
         })
     }
@@ -115,13 +124,22 @@ impl Recordings {
         self.jobs.drain();
     }
 
-    pub(super) const fn deadline(&self) -> Option<Instant> {
-        self.jobs.deadline()
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let refused_at = self.refused.map(|(at, _)| at);
+        [refused_at, self.jobs.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Handles the request of an operator.
     pub(super) fn on_request(&mut self, client: ClientId) -> Reaction<Command> {
-        if self.is_writing || self.wanted.is_some() {
+        if self.is_dead {
+            return Reaction::error(
+                "ringd has a bug, and writes no more recordings; restart ringd",
+            );
+        }
+        if self.writing.is_some() || self.wanted.is_some() || self.refused.is_some() {
             return Reaction::error("ringd is writing a recording; try again when it is written");
         }
         self.wanted = Some(Cause::Request(client));
@@ -131,7 +149,7 @@ impl Recordings {
     /// Handles a problem that the node noticed.
     pub(super) fn on_problem(&mut self, now: Instant, cause: Cause) {
         // The first problem is nearer to the origin than the problems that follow from it.
-        if self.wanted.is_none() && self.rate.allow(now) {
+        if !self.is_dead && self.wanted.is_none() && self.rate.allow(now) {
             self.wanted = Some(cause);
         }
     }
@@ -144,25 +162,39 @@ impl Recordings {
 
     /// If a recording is wanted, takes it and gives it to the thread.
     pub(super) fn write_wanted(&mut self, now: Instant, machine: &Recorded<Lab2>) {
-        if !self.is_writing
-            && let Some(cause) = self.wanted
-            && let Some(recording) = machine.take_recording()
+        if self.writing.is_none()
+            && let Some(cause) = self.wanted.take()
         {
-            self.jobs.add(Job { recording, cause });
-            self.wanted = None;
-            self.is_writing = true;
+            self.begin(now, cause, machine.take_recording());
         }
         self.jobs.post(now);
     }
 
+    fn begin(&mut self, now: Instant, cause: Cause, recording: Option<Recording<Lab2>>) {
+        if let Some(recording) = recording {
+            self.jobs.add(Job { recording, cause });
+            self.writing = Some(cause);
+        } else if let Cause::Request(client) = cause {
+            self.refused = Some((now, client));
+        }
+    }
+
     /// Takes the result of the thread, logs it, and returns the reply for the operator who requested the recording.
     pub(super) fn take_reply(&mut self) -> Option<(ClientId, Reply)> {
-        if !self.is_writing {
-            return None;
+        if let Some((_, client)) = self.refused.take() {
+            let text = "nothing happened since the last recording".to_owned();
+            return Some((client, Reply::Error(text)));
         }
-        // If the thread has panicked, the node works without recordings.
-        let Outcome { cause, written } = self.jobs.next_answer().ok()??;
-        self.is_writing = false;
+        let cause = self.writing?;
+        let written = match self.jobs.next_answer() {
+            Ok(answer) => answer?,
+            Err(error) => {
+                self.is_dead = true;
+                self.wanted = None;
+                Err(error)
+            }
+        };
+        self.writing = None;
         let reply = log_outcome(cause, written);
         match cause {
             Cause::Request(client) => Some((client, reply)),
@@ -173,7 +205,9 @@ impl Recordings {
     /// Waits a bounded time for the end of a recording that is being written.
     pub(super) fn finish(&mut self, is_over: &mut dyn FnMut() -> bool) {
         self.jobs.cancel_all();
-        self.jobs.join(is_over);
+        let end = clock::now().monotonic + FINISH_TIMEOUT;
+        self.jobs
+            .join(|| is_over() || clock::now().monotonic >= end);
     }
 }
 
@@ -206,12 +240,6 @@ pub(super) struct Job {
     cause: Cause,
 }
 
-#[derive(Debug)]
-pub(super) struct Outcome {
-    cause: Cause,
-    written: io::Result<PathBuf>,
-}
-
 /// Writes the files of one ring.
 #[derive(Debug, Clone)]
 pub(super) struct RecordingWriter {
@@ -223,11 +251,10 @@ pub(super) struct RecordingWriter {
 
 impl Task for RecordingWriter {
     type Job = Job;
-    type Answer = Outcome;
+    type Answer = io::Result<PathBuf>;
 
-    fn run_job(&mut self, Job { recording, cause }: Job, _: &WakeUp) -> Outcome {
-        let written = self.write(&recording, cause);
-        Outcome { cause, written }
+    fn run_job(&mut self, Job { recording, cause }: Job, _: &WakeUp) -> Self::Answer {
+        self.write(&recording, cause)
     }
 }
 
@@ -276,23 +303,26 @@ impl RecordingWriter {
 
     /// Removes the oldest recordings, so that at most `count` recordings stay.
     fn remove_all_but(&self, count: usize) -> io::Result<()> {
-        let mut times = Vec::new();
-        for entry in fs::read_dir(&self.directory)? {
-            let name = entry?.file_name();
-            times.extend(name.to_str().and_then(|name| self.time(name)));
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.directory)?.flatten() {
+            let name = entry.file_name();
+            found.extend(self.time(&name).map(|time| (time, name)));
         }
-        times.sort_unstable();
-        times.truncate(times.len().saturating_sub(count));
-        for time in times {
-            let name = format!("{}{time}.{EXTENSION}", self.prefix);
-            fs::remove_file(self.directory.join(name))?;
+        found.sort_unstable();
+        found.truncate(found.len().saturating_sub(count));
+        for (_, name) in found {
+            // A file that stays must not prevent a new recording.
+            let _ = fs::remove_file(self.directory.join(name));
         }
         Ok(())
     }
 
     /// Returns the time in the name of a recording; `None` if the name is not the name of a recording.
-    fn time(&self, name: &str) -> Option<u64> {
-        let time = name.strip_prefix(&self.prefix)?.strip_suffix(EXTENSION)?;
+    fn time(&self, name: &OsStr) -> Option<u64> {
+        let time = name
+            .to_str()?
+            .strip_prefix(&self.prefix)?
+            .strip_suffix(EXTENSION)?;
         time.strip_suffix('.')?.parse().ok()
     }
 }
@@ -306,30 +336,4 @@ fn describe(event: &Event) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::RecordingWriter;
-
-    #[test]
-    fn only_the_newest_recordings_of_the_ring_stay() {
-        let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        let kept = ["eth0.11.pcapng", "eth0.9.pcapng"];
-        let removed = ["eth0.2.pcapng", "eth0.8.pcapng"];
-        let others = [
-            "eth0.state",
-            "eth0.1.1.pcapng",
-            "eth1.1.pcapng",
-            "eth0.x.pcapng",
-        ];
-        for name in kept.iter().chain(&removed).chain(&others) {
-            fs::write(at(name), "").unwrap();
-        }
-        let writer = RecordingWriter::next_to(&at("eth0.state"), "eth0".to_owned());
-        writer.remove_all_but(2).unwrap();
-        let is_there = |name: &&str| at(name).exists();
-        assert!(kept.iter().chain(&others).all(is_there));
-        assert!(!removed.iter().any(is_there));
-    }
-}
+mod tests;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use ring_recording::ReadError;
 use thiserror::Error;
 
+use super::escape::escape;
+
 /// An error that ends `ring-sim`.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -21,7 +23,7 @@ pub enum Error {
     #[error("{} is not a schedule: {reason}", path.display())]
     Schedule { path: PathBuf, reason: String },
     /// A file is not a recording.
-    #[error("cannot replay {}: {reason}", path.display())]
+    #[error("cannot replay {}: {}", path.display(), escape(&reason.to_string()))]
     Recording { path: PathBuf, reason: ReadError },
     /// An option does not apply to the simulated system.
     #[error("{0}")]

@@ -8,6 +8,7 @@
 
 mod andrews;
 mod error;
+mod escape;
 mod files;
 mod ftn;
 mod jitterbug;

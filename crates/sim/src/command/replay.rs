@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 use super::Error;
+use super::escape::{escape, escape_lines};
 use super::files::make;
 use super::options::ReplayOptions;
 use crate::lab2::Inspect;
@@ -27,13 +28,13 @@ where
         reason,
     })?;
     let about = &recording.about;
-    writeln!(
-        out,
+    let heading = format!(
         "{} of ringd {}: {}",
         about.ring, about.version, about.reason
-    )?;
+    );
+    writeln!(out, "{}", escape(&heading))?;
     let repetition = repeat(&recording);
-    writeln!(out, "{repetition}")?;
+    writeln!(out, "{}", escape_lines(&repetition.to_string()))?;
     if let Some(directory) = &options.write_test {
         write_test(path, &bytes, directory, out)?;
     }
