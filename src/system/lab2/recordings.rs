@@ -182,7 +182,7 @@ impl Recordings {
     /// Takes the result of the thread, logs it, and returns the reply for the operator who requested the recording.
     pub(super) fn take_reply(&mut self) -> Option<(ClientId, Reply)> {
         if let Some((_, client)) = self.refused.take() {
-            let text = "nothing happened since the last recording".to_owned();
+            let text = "this node had no input since the last recording".to_owned();
             return Some((client, Reply::Error(text)));
         }
         let cause = self.writing?;

@@ -99,7 +99,7 @@ pub(crate) enum RingCommand {
     /// comments. ring-sim replay repeats the inputs and compares the outputs. A recording contains the data of the
     /// token. It also contains the names of members, locks and programs.
     Dump {
-        /// Copy the recording to FILE.
+        /// Copy the recording to the new file FILE.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
