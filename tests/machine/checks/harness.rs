@@ -10,8 +10,8 @@ use ring_codec::lab2::{
 };
 use ring_codec::{MacAddr, U64};
 use ring_proto::lab2::{
-    Command, Constants, Event, Grade, JobName, Lab2, OnceRequest, Pause, RunEnd, StoredStamp,
-    StoredState,
+    Command, Constants, Event, Grade, JobName, Lab2, OnceRequest, Pause, RunEnd, STAMPS_MAX,
+    StoredStamp, StoredState,
 };
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, SendOutcome, StoreOutcome, Transmit};
@@ -27,6 +27,9 @@ use super::script::{
 
 /// The maximum number of frames that the link refuses in one step.
 const REFUSED_FRAMES_MAX: u8 = 16;
+/// The maximum number of frames that one input causes. If the MTU is small, an announcement of all stamps has one frame
+/// for each stamp. Further frames answer the input.
+const FRAMES_PER_INPUT_MAX: usize = STAMPS_MAX + 16;
 /// The number of stations. The node itself is one of the stations, so it also receives its own frames.
 const STATIONS: u8 = 8;
 
@@ -549,7 +552,10 @@ impl Harness {
             if self.machine.wants_flush_report() {
                 self.machine.handle_flushed(self.now);
             }
-            assert!(frames.len() < 16, "the node sends frames endlessly");
+            assert!(
+                frames.len() <= FRAMES_PER_INPUT_MAX,
+                "the node sends frames endlessly"
+            );
         }
         while let Some(event) = self.machine.poll_event() {
             if let Event::StateChanged {
