@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use ring_codec::lab2::Token;
+use ring_codec::lab2::{PROGRESS_MAX, Token};
 
 /// If a fencing token has more progress than this above the owner's token, it comes from the other side of a split.
 /// The owner cannot exceed it. Changes of one token reach more progress only after 2³² changes.
@@ -20,15 +20,24 @@ pub(super) const fn of_change(token: Token, change: u64) -> Token {
     )
 }
 
-/// Returns the fencing token after `count` more uses of a lock.
+/// Returns the fencing token after `count` more uses of a lock. The strongest token that a frame can carry has no later
+/// token, so it stays. Only forged frames bring a ring to it.
 pub(super) const fn later(fence: Token, count: u64) -> Token {
     let [_, _, _, _, a, b, c, d] = count.to_be_bytes();
     let (number, is_wrapped) = fence
         .number
         .overflowing_sub(u32::from_be_bytes([a, b, c, d]));
     let progress = fence.progress.saturating_add(count >> 32);
+    let progress = progress.saturating_add(is_wrapped as u64);
+    if progress > PROGRESS_MAX {
+        return Token {
+            progress: PROGRESS_MAX,
+            number: 0,
+            ..fence
+        };
+    }
     Token {
-        progress: progress.saturating_add(is_wrapped as u64),
+        progress,
         number,
         ..fence
     }
@@ -94,6 +103,15 @@ mod tests {
                 assert!(!of_change(owner, change).is_stronger_than(&fence));
             }
         }
+    }
+
+    #[test]
+    fn no_fencing_token_has_more_progress_than_a_frame_can_carry() {
+        let strongest = token(PROGRESS_MAX, 3, 0);
+        for (progress, change) in [(PROGRESS_MAX, 1 << 32), (PROGRESS_MAX - 1, 1 << 33)] {
+            assert_eq!(of_change(token(progress, 3, 7), change), strongest);
+        }
+        assert_eq!(later(strongest, 1), strongest);
     }
 
     #[test]
