@@ -89,6 +89,14 @@ impl Confirmations {
         beat
     }
 
+    /// Forgets the confirmations of an earlier tenure with this token. Only a token with the largest progress comes back
+    /// unchanged.
+    pub(super) fn begin_tenure(&mut self, token: Token) {
+        if self.has_token(token) {
+            self.token = None;
+        }
+    }
+
     /// Replaces the token `old` of the tenure by `new`. All promises for the old token also count for the new token.
     pub(super) fn replace_token(&mut self, old: Token, new: Token) {
         if self.has_token(old) {

@@ -76,6 +76,11 @@ impl Confidence {
             && asked.is_none_or(|at| context.now().since(at) >= pause)
     }
 
+    /// Begins a tenure without confirmations.
+    pub(crate) fn begin_tenure(&mut self, token: Token) {
+        self.confirmations.begin_tenure(token);
+    }
+
     /// Notes a member's promise for this node's tenure. Returns whether the caller must compute the grade immediately.
     pub(crate) fn on_promise(
         &mut self,

@@ -49,6 +49,7 @@ impl Lab2 {
         self.known.note_heard(now);
         let tenure = tenure.begin(&self.context, self.idle_hold(), self.local_work.has_work());
         self.local_work.on_token_here();
+        self.confidence.begin_tenure(tenure.token());
         self.change_role(Role::Owner(tenure), reason, Some(tenure.token()));
         self.out.set(Timer::Heartbeat, trusted_since + period);
         self.out.set(Timer::Lease, trusted_since + waiter_timeout);
