@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use ring_codec::lab2::{
-    Frame, LOCK_SUMS, LOCKS_PER_FRAME_MAX, LockMode, LockRecord, LocksPurpose, LocksStanding,
-    Message, NO_AGE, PROGRESS_MAX, Token,
+    Frame, LOCK_SUMS, LOCKS_PER_FRAME_MAX, LockMode, LockRecord, LockState, LocksPurpose,
+    LocksStanding, Message, NO_AGE, PROGRESS_MAX, Token,
 };
 use ring_codec::{MacAddr, U64};
 use ring_proto::lab2::{Event, Grade, Lab2, LockName, LockProgram, LockRequest};
@@ -96,9 +96,8 @@ impl NamedLocks {
         match purpose {
             LocksPurpose::Request | LocksPurpose::Release => {
                 assert!(locks.iter().all(|lock| lock.member == me));
-                let is_claim = |lock: &LockRecord| {
-                    self.stage(lock.session.get()) == Some(Stage::Granted) && lock.grade < 2
-                };
+                let is_claim =
+                    |lock: &LockRecord| lock.state() == Some(LockState::Held) && lock.grade < 2;
                 // A frame has several records only if the node claims all its locks of lower grades.
                 assert!(
                     locks.len() == 1
