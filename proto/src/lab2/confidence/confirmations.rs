@@ -89,8 +89,8 @@ impl Confirmations {
         beat
     }
 
-    /// Forgets the confirmations of an earlier tenure with this token. Only a token with the largest progress comes back
-    /// unchanged.
+    /// Forgets the confirmations of an earlier tenure with this token. Only a token with the largest progress comes
+    /// back unchanged.
     pub(super) fn begin_tenure(&mut self, token: Token) {
         if self.has_token(token) {
             self.token = None;
