@@ -101,14 +101,20 @@ fn token_is_here(progress: u64, digest: Digest) -> Vec<u8> {
 /// Measures a step in which a token arrives and leaves, without and with the recorder.
 fn pass_on(c: &mut Criterion) {
     let (node, digest) = node(Duration::ZERO, &PEERS);
-    pass_on_at(c, "step/TAKE_TOKEN in, TAKE_TOKEN out", node, digest);
+    let name = "step/TAKE_TOKEN in, TAKE_TOKEN out";
+    pass_on_at(c, name, node, digest, |_| {});
     let node = node_of(Recorded::new(machine(Duration::ZERO)), &PEERS);
     let name = "step/TAKE_TOKEN in, TAKE_TOKEN out, recorded";
-    pass_on_at(c, name, node, digest);
+    pass_on_at(c, name, node, digest, Recorded::end_iteration);
 }
 
-fn pass_on_at<M>(c: &mut Criterion, name: &str, mut node: Node<M>, digest: Digest)
-where
+fn pass_on_at<M>(
+    c: &mut Criterion,
+    name: &str,
+    mut node: Node<M>,
+    digest: Digest,
+    end_iteration: impl Fn(&M),
+) where
     M: Machine<Peer = (), Net = LinkState>,
 {
     let mut frame = take_token(digest);
@@ -118,7 +124,9 @@ where
         progress += PEERS.len() as u64 + 1;
         frame[PROGRESS_BYTES].copy_from_slice(&progress.to_be_bytes());
         node.now.monotonic = node.now.monotonic + rotation;
-        node.frame(black_box(&frame))
+        let frames = node.frame(black_box(&frame));
+        end_iteration(&node.machine);
+        frames
     };
     step();
     assert!(step() > 0, "the node hands the token over");

@@ -4,23 +4,25 @@ use std::fmt;
 use std::mem;
 
 use ring_proto::Machine;
+use serde::{Deserialize, Serialize};
 
 use super::record::{Record, RecordOf};
 
-/// The maximum number of records in one buffer. There are two buffers.
-const RECORDS_MAX: usize = 1 << 13;
-/// The number of records that must be free before an input. They are enough for the outputs of one input, because a
-/// state machine limits the output that one input may cause.
-const RESERVED_RECORDS: usize = 1 << 10;
-/// The length of all frames in one buffer, in bytes.
+/// The number of records after which a buffer is replaced at the end of a loop iteration. There are two buffers.
+const RECORDS: usize = 1 << 13;
+/// The number of further records that one loop iteration may add.
+const RESERVED_RECORDS: usize = 1 << 12;
+/// The length of frames after which a buffer is replaced, in bytes.
 const FRAMES_LEN: usize = 1 << 19;
-/// The length of frames that must be free before an input.
-const RESERVED_LEN: usize = 1 << 17;
+/// The length of further frames that one loop iteration may add.
+const RESERVED_LEN: usize = 1 << 18;
 
 /// The records from one copy of the state machine on.
 struct Generation<M: Machine> {
-    /// The state machine before the first record; `None` if the generation has not begun.
-    start: Option<M>,
+    /// The state machine before the first record.
+    start: M,
+    /// The number of records before the copy that had no space.
+    missing_before: u64,
     // Values are stored faster than encoded bytes, and need no allocation either.
     records: Vec<RecordOf<M>>,
     /// The frames of the records, one after the other.
@@ -28,90 +30,100 @@ struct Generation<M: Machine> {
 }
 
 impl<M: Machine> Generation<M> {
-    fn new() -> Self {
+    fn new(start: M) -> Self {
         Self {
-            start: None,
-            records: Vec::with_capacity(RECORDS_MAX),
-            frames: Vec::with_capacity(FRAMES_LEN),
+            start,
+            missing_before: 0,
+            records: Vec::with_capacity(RECORDS + RESERVED_RECORDS),
+            frames: Vec::with_capacity(FRAMES_LEN + RESERVED_LEN),
         }
     }
 
-    fn clear(&mut self) {
-        self.start = None;
+    /// Begins again with another copy, and keeps the memory of the records.
+    fn restart(&mut self, start: M, missing_before: u64) {
+        self.start = start;
+        self.missing_before = missing_before;
         self.records.clear();
         self.frames.clear();
     }
 
-    fn has_room(&self, records: usize, frames_len: usize) -> bool {
-        self.records.len() + records <= RECORDS_MAX && self.frames.len() + frames_len <= FRAMES_LEN
+    fn is_full(&self) -> bool {
+        self.records.len() >= RECORDS || self.frames.len() >= FRAMES_LEN
+    }
+
+    fn has_room(&self, frame_len: usize) -> bool {
+        self.records.len() < RECORDS + RESERVED_RECORDS
+            && self.frames.len() + frame_len <= FRAMES_LEN + RESERVED_LEN
     }
 }
 
 /// The last records of a state machine. When a buffer is full, its records replace the records in the other buffer.
 pub(super) struct Buffers<M: Machine> {
-    older: Generation<M>,
+    older: Option<Generation<M>>,
     current: Generation<M>,
-    /// Whether a record had no space, so that the next input must begin a new recording.
-    is_torn: bool,
+    /// The number of records of this loop iteration that had no space.
+    missing: u64,
 }
 
 impl<M: Machine> Buffers<M> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(start: M) -> Self {
         Self {
-            older: Generation::new(),
-            current: Generation::new(),
-            is_torn: false,
+            older: None,
+            current: Generation::new(start),
+            missing: 0,
         }
     }
 
     /// Adds a record, and the bytes of its frame.
     pub(super) fn add(&mut self, record: RecordOf<M>, frame: &[u8]) {
-        self.is_torn |= !self.current.has_room(1, frame.len());
-        if !self.is_torn {
-            self.current.records.push(record);
-            self.current.frames.extend_from_slice(frame);
+        // A record after a gap could not be repeated.
+        if self.missing > 0 || !self.current.has_room(frame.len()) {
+            self.missing += 1;
+            return;
         }
-    }
-
-    /// Takes all records. Returns `None` if there is no record.
-    pub(super) fn take(&mut self) -> Option<Recording<M>> {
-        let Self {
-            mut older,
-            mut current,
-            ..
-        } = mem::replace(self, Self::new());
-        Some(Recording {
-            start: older.start.take().or_else(|| current.start.take())?,
-            parts: [older, current],
-        })
+        self.current.records.push(record);
+        self.current.frames.extend_from_slice(frame);
     }
 }
 
 impl<M: Machine + Clone> Buffers<M> {
-    /// Prepares the buffers for the records of one input. The state machine has no pending output. Returns whether a
-    /// new recording begins.
-    pub(super) fn begin_input(&mut self, machine: &M) -> bool {
-        if self.is_torn {
-            self.older.clear();
-            self.current.clear();
-            self.is_torn = false;
+    /// Takes all records, and begins again. Returns `None` if there is no record.
+    pub(super) fn take(&mut self, machine: &M) -> Option<Recording<M>> {
+        if self.older.is_none() && self.current.records.is_empty() {
+            return None;
         }
-        if !self.current.has_room(RESERVED_RECORDS, RESERVED_LEN) {
-            mem::swap(&mut self.older, &mut self.current);
-            self.current.clear();
+        let taken = mem::replace(self, Self::new(machine.clone()));
+        Some(Recording {
+            parts: taken.older.into_iter().chain([taken.current]).collect(),
+            missing_after: taken.missing,
+        })
+    }
+
+    /// Ends a loop iteration, after which the state machine has no pending output.
+    pub(super) fn end_iteration(&mut self, machine: &M) {
+        let missing = mem::take(&mut self.missing);
+        if missing > 0 {
+            self.older = None;
+            self.current.restart(machine.clone(), missing);
+        } else if self.current.is_full() {
+            let start = machine.clone();
+            let next = match self.older.take() {
+                Some(mut oldest) => {
+                    oldest.restart(start, 0);
+                    oldest
+                }
+                None => Generation::new(start),
+            };
+            self.older = Some(mem::replace(&mut self.current, next));
         }
-        if self.current.start.is_some() {
-            return false;
-        }
-        self.current.start = Some(machine.clone());
-        self.older.start.is_none()
     }
 }
 
 /// A copy of a state machine, and its inputs and outputs since the copy was made.
 pub struct Recording<M: Machine> {
-    start: M,
-    parts: [Generation<M>; 2],
+    /// The parts, the oldest first. There is at least one part.
+    parts: Vec<Generation<M>>,
+    missing_after: u64,
 }
 
 impl<M: Machine> fmt::Debug for Recording<M> {
@@ -122,8 +134,16 @@ impl<M: Machine> fmt::Debug for Recording<M> {
 
 impl<M: Machine> Recording<M> {
     /// Returns the state machine before the first record.
-    pub const fn start(&self) -> &M {
-        &self.start
+    pub fn start(&self) -> &M {
+        &self.parts[0].start
+    }
+
+    /// Returns the records that had no space: the number before the first record, and the number after the last one.
+    pub fn missing(&self) -> Missing {
+        Missing {
+            before: self.parts[0].missing_before,
+            after: self.missing_after,
+        }
     }
 
     /// Returns the records in their order, each with the bytes of its frame.
@@ -145,4 +165,30 @@ pub(super) fn with_frames<'a, C, N, E, D>(
         frames = rest;
         (record, frame)
     })
+}
+
+/// The numbers of records that had no space, because one loop iteration had more records than the memory holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// The number of records before the first record of the recording.
+    pub before: u64,
+    /// The number of records after the last record of the recording.
+    pub after: u64,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { before, after } = self;
+        write!(
+            f,
+            "missing, because one loop iteration had more than the memory holds: {before} records before, {after} after"
+        )
+    }
+}
+
+impl Missing {
+    /// Whether a record is missing.
+    pub fn is_any(self) -> bool {
+        self != Self::default()
+    }
 }

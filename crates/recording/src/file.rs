@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
-use super::buffer::{Recording, with_frames};
+use super::buffer::{Missing, Recording, with_frames};
 use super::capture::{Capture, Direction};
 use super::record::{Record, RecordOf};
 
@@ -41,6 +41,7 @@ pub struct About {
 struct Contents<'a, M: Machine> {
     #[serde(flatten)]
     about: &'a About,
+    missing: Missing,
     start: &'a M,
     records: Records<'a, M>,
 }
@@ -63,6 +64,8 @@ pub struct RecordingFile<M: Machine> {
     /// The origin of the recording.
     #[serde(flatten)]
     pub about: About,
+    /// The records that had no space.
+    pub missing: Missing,
     /// The state machine before the first record.
     pub start: M,
     records: Vec<RecordOf<M>>,
@@ -118,8 +121,10 @@ where
     RecordOf<M>: Serialize,
 {
     let mut capture = Capture::new(out, &about.ring)?;
+    let missing = recording.missing();
     let mut bytes = serde_json::to_vec(&Contents {
         about,
+        missing,
         start: recording.start(),
         records: Records(recording),
     })?;
@@ -128,6 +133,9 @@ where
     capture.write_private(BLOCK_TYPE, &bytes)?;
     drop(bytes);
     let mut frames = Frames::new(capture);
+    if missing.is_any() {
+        frames.causes.push(missing.to_string());
+    }
     for (record, frame) in recording.records() {
         frames.set_time(record.time());
         match record {

@@ -15,7 +15,7 @@ mod file;
 mod record;
 mod recorded;
 
-pub use buffer::Recording;
+pub use buffer::{Missing, Recording};
 pub use capture::{Capture, Direction};
 pub use file::{About, ReadError, RecordingFile, read, write};
 pub use record::{Record, RecordOf};

@@ -15,7 +15,7 @@ use super::record::{Record, RecordOf};
 type OnPanic<M> = Box<dyn FnOnce(Recording<M>)>;
 
 /// A state machine whose inputs and outputs are recorded. It behaves as the state machine that it contains.
-pub struct Recorded<M: Machine> {
+pub struct Recorded<M: Machine + Clone> {
     machine: M,
     /// The caller takes recordings while it may only read the state machine.
     buffers: RefCell<Buffers<M>>,
@@ -28,8 +28,8 @@ impl<M: Machine + Clone> Recorded<M> {
     /// Begins to record a state machine.
     pub fn new(machine: M) -> Self {
         Self {
+            buffers: RefCell::new(Buffers::new(machine.clone())),
             machine,
-            buffers: RefCell::new(Buffers::new()),
             deadline: None,
             on_panic: None,
         }
@@ -44,7 +44,13 @@ impl<M: Machine + Clone> Recorded<M> {
     /// Takes the recording of the last inputs and outputs, and begins a new recording. Returns `None` if there was no
     /// input since the last call.
     pub fn take_recording(&self) -> Option<Recording<M>> {
-        self.buffers.borrow_mut().take()
+        self.buffers.borrow_mut().take(&self.machine)
+    }
+
+    /// Ends an iteration of the caller's loop, after which the state machine has no pending output. Only this method
+    /// copies the state machine and frees old records, so that no input waits for this work.
+    pub fn end_iteration(&self) {
+        self.buffers.borrow_mut().end_iteration(&self.machine);
     }
 }
 
@@ -58,9 +64,8 @@ where
 
     /// Records an input that the state machine did not cause.
     fn add_input(&mut self, record: RecordOf<M>, frame: &[u8]) {
-        let is_new = self.buffers.get_mut().begin_input(&self.machine);
         let deadline = self.machine.poll_timeout();
-        if is_new || self.deadline != deadline {
+        if self.deadline != deadline {
             self.deadline = deadline;
             self.add(Record::Deadline(deadline));
         }
@@ -169,7 +174,7 @@ where
     }
 }
 
-impl<M: Machine> Deref for Recorded<M> {
+impl<M: Machine + Clone> Deref for Recorded<M> {
     type Target = M;
 
     fn deref(&self) -> &M {
@@ -177,17 +182,17 @@ impl<M: Machine> Deref for Recorded<M> {
     }
 }
 
-impl<M: Machine + fmt::Debug> fmt::Debug for Recorded<M> {
+impl<M: Machine + Clone + fmt::Debug> fmt::Debug for Recorded<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.machine.fmt(f)
     }
 }
 
-impl<M: Machine> Drop for Recorded<M> {
+impl<M: Machine + Clone> Drop for Recorded<M> {
     fn drop(&mut self) {
         if thread::panicking()
             && let Some(handler) = self.on_panic.take()
-            && let Some(recording) = self.buffers.get_mut().take()
+            && let Some(recording) = self.buffers.get_mut().take(&self.machine)
         {
             handler(recording);
         }

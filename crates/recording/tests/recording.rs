@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
-use ring_recording::{About, ReadError, Record, RecordOf, Recorded, Recording, read, write};
+use ring_recording::{
+    About, Missing, ReadError, Record, RecordOf, Recorded, Recording, read, write,
+};
 use serde::{Deserialize, Serialize};
 
 /// The command that makes the state machine panic.
@@ -91,6 +93,11 @@ fn command(machine: &mut Recorded<Counter>, now: Now, command: u64) {
 }
 
 fn drain(machine: &mut Recorded<Counter>, now: Now) {
+    drain_outputs(machine, now);
+    machine.end_iteration();
+}
+
+fn drain_outputs(machine: &mut Recorded<Counter>, now: Now) {
     while machine.poll_durable().is_some() {
         machine.handle_stored(now, StoreOutcome::Done);
     }
@@ -197,7 +204,7 @@ fn a_long_run_keeps_its_last_records_in_bounded_memory() {
 }
 
 #[test]
-fn an_input_with_more_output_than_the_reserve_begins_a_new_recording() {
+fn an_iteration_with_more_records_than_the_memory_holds_begins_a_new_recording() {
     let mut machine = Recorded::new(Counter::default());
     for number in 0..10 {
         command(&mut machine, at(number), 1);
@@ -206,6 +213,47 @@ fn an_input_with_more_output_than_the_reserve_begins_a_new_recording() {
     command(&mut machine, at(11), 1);
     let recording = machine.take_recording().expect("a recording");
     assert_eq!(recording.start().sum, 11);
+    check_complete(&recording, &machine);
+    let Missing { before, after } = recording.missing();
+    assert!(before > 10_000 && after == 0, "{before} {after}");
+    command(&mut machine, at(12), 1);
+    let recording = machine.take_recording().expect("a recording");
+    assert!(!recording.missing().is_any());
+}
+
+#[test]
+fn the_recording_of_an_iteration_with_too_many_records_ends_early() {
+    let mut machine = Recorded::new(Counter::default());
+    command(&mut machine, at(1), 1);
+    machine.handle_command(at(2), 30_000);
+    drain_outputs(&mut machine, at(2));
+    let recording = machine.take_recording().expect("a recording");
+    assert_eq!(*recording.start(), Counter::default());
+    let Missing { before, after } = recording.missing();
+    assert!(before == 0 && after > 10_000, "{before} {after}");
+    let mut file = Vec::new();
+    write(&mut file, &about(), &recording, |_| None).expect("written");
+    let missing = read::<Counter>(&file, "counter")
+        .expect("a recording")
+        .missing;
+    assert_eq!(missing, recording.missing());
+    let text = String::from_utf8_lossy(&file).into_owned();
+    assert!(text.contains(&missing.to_string()), "no comment");
+}
+
+#[test]
+fn the_state_machine_is_copied_only_at_the_end_of_an_iteration() {
+    let mut machine = Recorded::new(Counter::default());
+    for number in 0..4_000 {
+        machine.handle_timeout(at(number));
+        machine.handle_command(at(number), 0);
+        drain_outputs(&mut machine, at(number));
+    }
+    machine.end_iteration();
+    machine.handle_timeout(at(4_000));
+    let recording = machine.take_recording().expect("a recording");
+    assert_eq!(*recording.start(), Counter::default());
+    assert!(!recording.missing().is_any());
     check_complete(&recording, &machine);
 }
 

@@ -203,6 +203,7 @@ impl System for Node {
         let problem = self.environment.all_observers.problem.take();
         self.service
             .write_recording(now.monotonic, problem, machine);
+        machine.end_iteration();
     }
 
     fn on_second(&mut self, now: Now) {

@@ -51,6 +51,7 @@ impl Node {
             self.machine.handle_sent(self.now, ticket, outcome);
         }
         while self.machine.poll_event().is_some() {}
+        self.machine.end_iteration();
     }
 
     /// Lets this time pass without an input. Then the timers fire that are due.

@@ -33,6 +33,9 @@ where
         about.ring, about.version, about.reason
     );
     writeln!(out, "{}", escape(&heading))?;
+    if recording.missing.is_any() {
+        writeln!(out, "{}", recording.missing)?;
+    }
     let repetition = repeat(&recording);
     writeln!(out, "{}", escape_lines(&repetition.to_string()))?;
     if let Some(directory) = &options.write_test {

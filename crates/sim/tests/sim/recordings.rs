@@ -96,7 +96,11 @@ impl Machine for RecordedNode {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.0.poll_event()
+        let event = self.0.poll_event();
+        if event.is_none() {
+            self.0.end_iteration();
+        }
+        event
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
