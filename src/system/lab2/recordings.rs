@@ -1,44 +1,36 @@
 //! Writes recordings of the last frames and events to files next to the state file.
 //!
-//! The loop takes a recording from the memory, and a thread writes the file. The thread deletes old recordings, so that
-//! they cannot fill the disk.
+//! The loop takes a recording from the memory, and a thread writes the file ([`files`]).
 
-use std::ffi::OsStr;
+mod files;
+
 use std::fmt;
-use std::fs::{self, Permissions};
-use std::io::{self, BufWriter};
+use std::io;
 use std::mem;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use ring_control::Reply;
 use ring_host::observe::RateLimit;
 use ring_host::{Jobs, Reaction, Task};
-use ring_process::{ClientId, private_files};
+use ring_process::ClientId;
 use ring_proto::lab2::{Command, Event, Lab2, Reason, State};
 use ring_proto::time::Instant;
-use ring_recording::{About, Recorded, Recording};
+use ring_recording::{Recorded, Recording};
 use ring_runtime::clock;
 use ring_runtime::worker::WakeUp;
+use ring_text::format_duration;
 use tracing::{info, warn};
 
+pub(super) use self::files::RecordingWriter;
 use super::events;
 
-/// The number of recordings of a ring that the directory keeps.
-const FILES_MAX: usize = 4;
 /// The minimum time between two recordings that no operator requested.
 const AUTOMATIC_PERIOD: Duration = Duration::from_secs(60);
-/// The maximum time that the end of the daemon waits for a recording.
+/// The maximum time that the end of the daemon waits for a recording. A disk may not answer at all.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
-/// The name of the protocol in recordings.
-const SYSTEM: &str = "lab2";
-const NANOS_PER_MS: u64 = 1_000_000;
-/// The ending of the names of recordings.
-const EXTENSION: &str = "pcapng";
-/// The permissions of a recording. The members of the daemon's group may also use its control socket.
-const MODE: u32 = 0o640;
-
 /// The reason for a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
@@ -63,6 +55,11 @@ impl fmt::Display for Cause {
 }
 
 impl Cause {
+    /// Whether an operator requested the recording.
+    const fn is_request(self) -> bool {
+        matches!(self, Self::Request(_))
+    }
+
     /// Returns the cause if this event shows a problem of which a recording helps to find the origin.
     pub(super) fn of_event(event: &Event) -> Option<Self> {
         let Event::StateChanged {
@@ -202,13 +199,49 @@ impl Recordings {
         }
     }
 
-    /// Waits a bounded time for the end of a recording that is being written.
+    /// Waits a bounded time for the end of a recording that is being written, and logs its outcome.
     pub(super) fn finish(&mut self, is_over: &mut dyn FnMut() -> bool) {
         self.jobs.cancel_all();
+        let Some(cause) = self.writing.take() else {
+            return;
+        };
         let end = clock::now().monotonic + FINISH_TIMEOUT;
         self.jobs
             .join(|| is_over() || clock::now().monotonic >= end);
+        let answer = self.jobs.next_answer();
+        log_outcome(
+            cause,
+            answer.and_then(|it| it.unwrap_or_else(|| Err(too_slow()))),
+        );
     }
+}
+
+/// Writes the recording of a daemon that panicked, and waits a bounded time. The loop has ended, so this thread may
+/// wait.
+pub(super) fn write_after_panic(writer: RecordingWriter, recording: Recording<Lab2>) {
+    let cause = Cause::Panic;
+    let answer = run_bounded(FINISH_TIMEOUT, move || writer.write(&recording, cause));
+    log_outcome(cause, answer.unwrap_or_else(Err));
+}
+
+/// Runs a function in a new thread, and returns its result if it returns in this time.
+fn run_bounded<T: Send + 'static>(
+    timeout: Duration,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let (sender, result) = mpsc::channel();
+    let thread = thread::Builder::new().name("recording".to_owned());
+    // The receiver may have given up.
+    thread.spawn(move || drop(sender.send(run())))?;
+    result.recv_timeout(timeout).map_err(|_| too_slow())
+}
+
+fn too_slow() -> io::Error {
+    let text = format!(
+        "the disk did not write it within {}",
+        format_duration(FINISH_TIMEOUT)
+    );
+    io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
 /// Logs the outcome of a recording. Returns the outcome as a reply.
@@ -240,98 +273,12 @@ pub(super) struct Job {
     cause: Cause,
 }
 
-/// Writes the files of one ring.
-#[derive(Debug, Clone)]
-pub(super) struct RecordingWriter {
-    ring: String,
-    directory: PathBuf,
-    /// The part of all names before the time.
-    prefix: String,
-}
-
 impl Task for RecordingWriter {
     type Job = Job;
     type Answer = io::Result<PathBuf>;
 
     fn run_job(&mut self, Job { recording, cause }: Job, _: &WakeUp) -> Self::Answer {
         self.write(&recording, cause)
-    }
-}
-
-impl RecordingWriter {
-    /// Creates a writer of files next to the state file of a ring.
-    pub(super) fn next_to(state: &Path, ring: String) -> Self {
-        let name = state.file_stem().unwrap_or_default().to_string_lossy();
-        Self {
-            ring,
-            directory: state.parent().unwrap_or(Path::new(".")).to_owned(),
-            prefix: format!("{name}."),
-        }
-    }
-
-    /// Writes the recording of a daemon that panicked. The loop has ended, so this thread may wait.
-    pub(super) fn write_after_panic(&self, recording: &Recording<Lab2>) {
-        let _ = log_outcome(Cause::Panic, self.write(recording, Cause::Panic));
-    }
-
-    /// Writes a recording, and returns the path of its file.
-    fn write(&self, recording: &Recording<Lab2>, cause: Cause) -> io::Result<PathBuf> {
-        // The space of old recordings may be necessary for the new recording.
-        self.remove_all_but(FILES_MAX - 1)?;
-        let number = clock::now().wall / NANOS_PER_MS;
-        let name = format!("{}{number}.{EXTENSION}", self.prefix);
-        let path = self.directory.join(name);
-        let written = self.write_to(&path, recording, cause);
-        if written.is_err() {
-            // The error of the write is the one to report.
-            let _ = fs::remove_file(&path);
-        }
-        written.map(|()| path)
-    }
-
-    fn write_to(&self, path: &Path, recording: &Recording<Lab2>, cause: Cause) -> io::Result<()> {
-        let file = private_files::open(path)?;
-        file.set_permissions(Permissions::from_mode(MODE))?;
-        let about = About {
-            system: SYSTEM.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            ring: self.ring.clone(),
-            reason: cause.to_string(),
-        };
-        ring_recording::write(BufWriter::new(file), &about, recording, describe)
-    }
-
-    /// Removes the oldest recordings, so that at most `count` recordings stay.
-    fn remove_all_but(&self, count: usize) -> io::Result<()> {
-        let mut found = Vec::new();
-        for entry in fs::read_dir(&self.directory)?.flatten() {
-            let name = entry.file_name();
-            found.extend(self.time(&name).map(|time| (time, name)));
-        }
-        found.sort_unstable();
-        found.truncate(found.len().saturating_sub(count));
-        for (_, name) in found {
-            // A file that stays must not prevent a new recording.
-            let _ = fs::remove_file(self.directory.join(name));
-        }
-        Ok(())
-    }
-
-    /// Returns the time in the name of a recording; `None` if the name is not the name of a recording.
-    fn time(&self, name: &OsStr) -> Option<u64> {
-        let time = name
-            .to_str()?
-            .strip_prefix(&self.prefix)?
-            .strip_suffix(EXTENSION)?;
-        time.strip_suffix('.')?.parse().ok()
-    }
-}
-
-/// Returns the text of an event for people. The frames themselves show that they were sent and received.
-fn describe(event: &Event) -> Option<String> {
-    match event {
-        Event::Received { .. } | Event::Transmitted { .. } => None,
-        event => Some(format!("{event:?}")),
     }
 }
 

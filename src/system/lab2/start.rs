@@ -25,7 +25,7 @@ use super::member_addresses::MemberAddresses;
 use super::minimum_times::MinimumTimes;
 use super::node::Node;
 use super::node_environment::{AllObservers, NodeEnvironment};
-use super::recordings::{RecordingWriter, Recordings};
+use super::recordings::{RecordingWriter, Recordings, write_after_panic};
 use super::service::Service;
 use super::state_file::{INITIAL_DURABLE, StateFile};
 use super::stored_pause::StoredPause;
@@ -101,7 +101,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         "start the thread that writes recordings",
     ))?;
     let machine = Recorded::new(machine)
-        .with_panic_handler(move |recording| writer.write_after_panic(&recording));
+        .with_panic_handler(move |recording| write_after_panic(writer, recording));
     let stored_pause = StoredPause::next_to(store.path());
     let number = random().map_err(ring_host::Error::system("draw a random number"))?;
     let interface = &options.interface;

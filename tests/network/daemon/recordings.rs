@@ -6,18 +6,21 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Daemon, Layout, Ring, Test, WAIT_LIMIT, binaries, program, tests};
+use ring_segment::{Binaries, Daemon, Layout, Ring, Test, WAIT_LIMIT, binaries, program, tests};
 
 use crate::locks::{Client, ringctl, shared_ring, timing};
 
-/// The number of recordings that a daemon keeps.
+/// The number of recordings that a daemon keeps for operators.
 const FILES_MAX: usize = 4;
+/// The exit code of a Rust program that panicked.
+const PANIC_CODE: i32 = 101;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
         a_recording_of_a_running_ring_repeats_and_tshark_reads_it,
         a_daemon_keeps_only_its_newest_recordings,
         a_lost_lock_leaves_a_recording_that_repeats,
+        a_panic_leaves_a_recording_that_repeats,
     ]
 }
 
@@ -107,12 +110,36 @@ fn a_lost_lock_leaves_a_recording_that_repeats() -> Result<()> {
     daemon.signal(Signal::SIGCONT)?;
     let is_written = |line: &str| line.contains("wrote the last frames and events to");
     daemon.wait_for_line(WAIT_LIMIT, is_written)?;
+    check_only_recording(daemon, "a program lost its lock")
+}
+
+/// Checks that the daemon has written one recording, and that it repeats.
+fn check_only_recording(daemon: &Daemon, reason: &str) -> Result<()> {
     let recordings = recordings(daemon)?;
     let [recording] = &recordings[..] else {
         bail!("there is not one recording: {recordings:?}");
     };
+    let name = recording.display().to_string();
+    ensure!(name.ends_with(".first.pcapng"), "{name}");
     let text = replay(recording)?;
     ensure!(text.contains("the same: "), "{text}");
-    ensure!(text.contains("a program lost its lock"), "{text}");
+    ensure!(text.contains(reason), "{text}");
     Ok(())
+}
+
+fn a_panic_leaves_a_recording_that_repeats() -> Result<()> {
+    let segment = Layout::new(2).addresses().bridge()?;
+    let panicking = Binaries {
+        ringd: program("examples/panicking_daemon"),
+        ..binaries()
+    };
+    let mut ring = Ring::start(segment, 2, timing(), panicking)?;
+    ring.wait_until_formed()?;
+    let daemon = &mut ring.daemons[0];
+    daemon.signal(Signal::SIGUSR1)?;
+    let exit = daemon.wait_exit(WAIT_LIMIT)?;
+    ensure!(exit.code() == Some(PANIC_CODE), "{exit}");
+    let is_written = |line: &str| line.contains("wrote the last frames and events to");
+    daemon.wait_for_line(WAIT_LIMIT, is_written)?;
+    check_only_recording(daemon, "the daemon has a bug, and ends")
 }
