@@ -83,6 +83,7 @@ pub const MESSAGE_IDS: &[(&str, &str)] = &[
     ("pass_failed", "01d6b6c1103d478e801ff1b06b0affdc"),
     ("pass_unknown", "ca49bcabc24b4450889e3ec2af4317f1"),
     ("pause_not_synced", "445a74b016f84996bbee26fb79e92e4b"),
+    ("preferred_refuses", "660745ecf23d41b7b959fd6c3398afe6"),
     ("progress_exhausted", "2c6d1cedbbf246468e97a14968abe301"),
     ("receives_nothing", "ed0d595989ca43efb1ca14a4980757e0"),
     ("recording_not_written", "d149386fc41140fe9e635a2c6f43e053"),

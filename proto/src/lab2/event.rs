@@ -217,6 +217,13 @@ pub enum Diagnostic {
         /// The members that do not hear this node.
         by: SilentMembers,
     },
+    /// A member with a higher preference than this node does not take the idle token, although it answers heartbeats.
+    PreferredRefuses {
+        /// The member.
+        mac: MacAddr,
+        /// The number of failed handovers to this member since the last successful handover.
+        in_a_row: u32,
+    },
     /// A node's MTU is too small for a PING with a promise, or its interface refused a heartbeat or PING as too long.
     /// So this node cannot confirm a tenure, or the other members cannot confirm its tenure.
     MtuTooSmall {

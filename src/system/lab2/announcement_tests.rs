@@ -81,6 +81,7 @@ fn troubles() -> Vec<Diagnostic> {
         no_quorum(4, one),
         no_quorum(3, SilentMembers::default()),
         Diagnostic::NotHeardBy { by: one },
+        Diagnostic::PreferredRefuses { mac, in_a_row: 3 },
         small(68, Some(MAC)),
         small(68, None),
         small(1_500, None),

@@ -107,6 +107,10 @@ log_events! {
         "the node is paused: it does not own the token until the end of the pause";
     PAUSING "pausing" [INFO] ["pid" "uid" "reason"]
         "the node gives up the token as soon as possible, because a pause was requested";
+    PREFERRED_REFUSES "preferred_refuses" [WARN] ["mac"]
+        "the preferred member does not take the idle token from this node";
+    PREFERRED_TAKES "preferred_takes" [INFO] ["mac"]
+        "the preferred member has the token, or this node no longer tries to hand it over";
     PROGRESS_EXHAUSTED "progress_exhausted" [ERROR] []
         "the number of the token can no longer grow";
     QUORUM_POSSIBLE "quorum_possible" [INFO] ["mac"]

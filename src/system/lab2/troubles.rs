@@ -46,6 +46,8 @@ troubles! {
         "other members report an owner that this node does not hear";
     PAUSED "paused" Degraded "this node is paused"
         "an operator paused this node";
+    PREFERRED_REFUSES "preferred_refuses" Degraded "preferred, but does not take the token"
+        "the preferred member does not take the idle token from this node";
     RECEIVES_NOTHING "receives_nothing" Critical "this node hears none of the"
         "this node hears no other member that it knows";
     STATE_NOT_STORED "state_not_stored" Critical "the state file cannot be written"

@@ -7,6 +7,7 @@ mod cards;
 mod clock;
 mod duplicate_macs;
 mod one_way;
+mod preferred;
 mod problems;
 mod reachability;
 mod silence_reports;
@@ -22,6 +23,7 @@ use crate::time::Instant;
 use cards::Cards;
 use duplicate_macs::DuplicateMacs;
 use one_way::OneWayReports;
+use preferred::PreferredReport;
 use problems::ProblemLog;
 use reachability::Reachability;
 use silence_reports::SilenceReports;
@@ -40,6 +42,7 @@ pub(crate) struct Diagnostics {
     silence_reports: SilenceReports,
     /// Reports about members that do not hear this node.
     one_way: OneWayReports,
+    preferred: PreferredReport,
     /// Addresses that two machines share.
     duplicate_macs: DuplicateMacs,
     /// Members that are apart, sorted by MAC.

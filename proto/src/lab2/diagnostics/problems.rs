@@ -102,6 +102,7 @@ impl Diagnostics {
             .chain(self.apart_problems(apart))
             .chain(self.silence_reports.no_quorum())
             .chain(self.one_way.last_report())
+            .chain(self.preferred.last_report())
             .chain(self.token_ahead(context, token))
             .chain(events)
     }
@@ -391,6 +392,7 @@ impl Diagnostics {
         let before = std::mem::take(&mut self.problems);
         let reachability = std::mem::take(&mut self.reachability);
         let one_way = std::mem::take(&mut self.one_way);
+        let preferred = std::mem::take(&mut self.preferred);
         let send_failures = before
             .send_failures
             .filter(|send_failures| send_failures.reported);
@@ -404,7 +406,8 @@ impl Diagnostics {
         let ended = send_failures.into_iter().chain(deaf).chain(unheard_owners);
         let reachability = reachability.problems().chain(self.silence_reports.reset());
         let all = ended.chain(difference).chain(reachability);
-        for problem in all.chain(one_way.last_report()) {
+        let all = all.chain(one_way.last_report());
+        for problem in all.chain(preferred.last_report()) {
             report(out, problem, true);
         }
     }

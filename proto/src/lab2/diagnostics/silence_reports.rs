@@ -94,6 +94,7 @@ impl Diagnostics {
         &mut self,
         context: &Context,
         members: &mut Members,
+        owner: Option<MacAddr>,
         out: &mut Output,
     ) -> bool {
         if self
@@ -107,6 +108,7 @@ impl Diagnostics {
         self.forget_reach(context, members, out);
         self.compare_mtu(context, members, out);
         self.review_one_way(context, members, out);
+        self.review_preferred(context, members, owner, out);
         true
     }
 

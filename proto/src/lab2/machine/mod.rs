@@ -229,7 +229,8 @@ impl Lab2 {
     /// Looks periodically for changes that no input reports: members became silent, or the clock was set.
     fn review_periodically(&mut self) {
         let (context, out) = (&self.context, &mut self.out);
-        if !(self.diagnostics).review_periodically(context, &mut self.members, out) {
+        let (members, owner) = (&mut self.members, self.known.owner());
+        if !(self.diagnostics).review_periodically(context, members, owner, out) {
             return;
         }
         // If all members have this node's profile, no member can be apart, and the medians need no computation.

@@ -1,6 +1,8 @@
 //! The preferences of the members: how much an operator wants the idle token to rest with each of them
 //! (`docs/reference/lab2/passing.md P34`).
 
+use std::time::Duration;
+
 use ring_codec::MacAddr;
 
 use super::Members;
@@ -11,6 +13,8 @@ use crate::time::Instant;
 
 /// After this number of further failures, the waiting time of a preferred member no longer grows.
 const DOUBLINGS_MAX: u32 = 6;
+/// After this number of successive failures, the node reports that a preferred member does not take the token.
+const REFUSALS_MIN: u32 = 3;
 
 /// The preference of a member, which is more than 0.
 #[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
@@ -78,10 +82,41 @@ impl Members {
         best.map(|(&mac, _)| mac)
     }
 
-    /// Whether this node may again offer the idle token to a preferred member. Each failure doubles the waiting time.
+    /// Returns the member with the highest preference above `own` that repeatedly did not take the token from this
+    /// node, and the number of its failures. The member is present, and is not the `owner`.
+    pub(crate) fn refusing_preferred(
+        &self,
+        context: &Context,
+        own: u8,
+        owner: Option<MacAddr>,
+    ) -> Option<(MacAddr, u32)> {
+        let silence = self.silent_after(context);
+        let refusing = self.table.preferences.iter().rev();
+        let refusing = refusing.filter_map(|(&mac, preference)| {
+            let peer = self.peer(mac).filter(|peer| peer.may_own())?;
+            let failures = peer.penalty.failures();
+            // Offers of another owner may succeed, so old failures prove nothing.
+            let recent = self.retry_wait(context, peer) * 2;
+            let refuses = failures >= REFUSALS_MIN
+                && preference.value > own
+                && owner != Some(mac)
+                && !preference.failures.is_allowed(context.now(), recent)
+                && !self.is_gone(context, mac, silence);
+            refuses.then_some((preference.value, mac, failures))
+        });
+        let highest = refusing.max_by_key(|&(value, ..)| value);
+        highest.map(|(_, mac, failures)| (mac, failures))
+    }
+
+    /// Whether this node may again offer the idle token to a preferred member.
     fn may_offer_again(&self, context: &Context, preference: &Preference, peer: &Peer) -> bool {
-        let doublings = peer.penalty.failures().saturating_sub(1).min(DOUBLINGS_MAX);
-        let wait = self.sign_of_life_period(context) * (1 << doublings);
+        let wait = self.retry_wait(context, peer);
         preference.failures.is_allowed(context.now(), wait)
+    }
+
+    /// Returns the time between two offers of the idle token to a preferred member. Each failure doubles this time.
+    fn retry_wait(&self, context: &Context, peer: &Peer) -> Duration {
+        let doublings = peer.penalty.failures().saturating_sub(1).min(DOUBLINGS_MAX);
+        self.sign_of_life_period(context) * (1 << doublings)
     }
 }

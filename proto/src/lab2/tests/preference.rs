@@ -8,7 +8,7 @@ use ring_codec::lab2::{FRAME_LEN_MAX, Frame, Message, NO_IP};
 use super::data::profile;
 use super::network::Network;
 use super::rig::*;
-use crate::lab2::{Adjustment, Command, Constants, FOREVER, Lab2, State};
+use crate::lab2::{Adjustment, Command, Constants, Diagnostic, FOREVER, Lab2, State};
 
 /// Receives a broadcast question of a member with this preference.
 fn hear_preference(rig: &mut Rig, from: u8, preference: u8) -> Vec<String> {
@@ -175,6 +175,32 @@ fn the_token_stays_if_the_preferred_member_does_not_take_it_and_each_failure_dou
         assert!(is_about(second, 64), "{waits:?}");
         assert!(is_about(third, 128), "{waits:?}");
     }
+}
+
+/// Returns the number of failures that the node reports about its preferred member.
+fn reported_failures(rig: &Rig) -> Option<u32> {
+    rig.machine.problems().find_map(|problem| match problem {
+        Diagnostic::PreferredRefuses { in_a_row, .. } => Some(in_a_row),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_preferred_member_that_repeatedly_does_not_take_the_token_is_a_problem_until_it_owns_the_token()
+{
+    let mut rig = with_preference(Rig::owner_with(endless()), 1);
+    hear_preference(&mut rig, 3, 9);
+    for failures in 1..=4 {
+        offer_within(&mut rig, 500, &[3, 7]).expect("an offer");
+        rig.pass_time(HAND_OVER);
+        // The node looks for problems a few times within the silence of a member.
+        offer_within(&mut rig, 40, &[3, 7]);
+        let expected = (failures >= 3).then_some(failures);
+        assert_eq!(reported_failures(&rig), expected);
+    }
+    hear_preference(&mut rig, 3, 0);
+    rig.pass_time(HEARTBEAT * 32);
+    assert_eq!(reported_failures(&rig), None, "it is no longer preferred");
 }
 
 #[test]

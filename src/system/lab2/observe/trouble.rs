@@ -134,6 +134,11 @@ descriptions! {
         OtherCount(by.others());
     (Diagnostic::NotHeardBy { by }, true) => HEARD, -, by.addresses().next(),
         "the other members hear this node again, or it has no link";
+    (Diagnostic::PreferredRefuses { mac, in_a_row }, false) => PREFERRED_REFUSES, PREFERRED_REFUSES, Some(mac),
+        "member {mac} is preferred, but does not take the token: {in_a_row} handovers to it failed in a row; check \
+         whether its machine is overloaded, and whether frames that are addressed to it are lost";
+    (Diagnostic::PreferredRefuses { mac, .. }, true) => PREFERRED_TAKES, -, Some(mac),
+        "member {mac} has the token again, or this node no longer tries to hand the token over to it";
     (Diagnostic::TokenAhead { token, by }, false) => TOKEN_AHEAD, TOKEN_AHEAD, None,
         "the token is {} ahead of this machine's clock: this clock is wrong, or the clock of another member was \
          wrong; token {token}",

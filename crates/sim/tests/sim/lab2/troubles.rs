@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ring_proto::lab2::{Constants, Diagnostic, Lab2};
-use ring_sim::lab2::{Fault, World};
+use ring_sim::lab2::{Fault, Faults, Schedule, Settings, World};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -305,6 +305,33 @@ fn a_node_learns_from_the_others_that_they_do_not_hear_it() {
     assert!(is_quiet(&sim));
 }
 
+/// The preferred member answers heartbeats in time, but receives each offer after TAKE_TIMEOUT.
+#[test]
+fn an_owner_reports_a_preferred_member_that_does_not_take_the_token() {
+    let mut schedule = Schedule::of(&Settings {
+        seed: 1,
+        nodes: 3,
+        time: 1_000 * MS,
+        faults: Faults::default(),
+        idle_hold: Some(ring_proto::lab2::FOREVER),
+    });
+    schedule.preferences = vec![0, 200, 0];
+    let mut sim = World::<Lab2>::of(&schedule);
+    sim.start_all();
+    sim.run(20_000 * MS);
+    assert_eq!(sim.owner(), Some(1));
+    after(&mut sim, &Fault::Crash { node: 1 }, 2_000);
+    let slow = |turn_us| Fault::Slow { node: 1, turn_us };
+    sim.act(&slow(100_000));
+    after(&mut sim, &Fault::Start { node: 1 }, 60_000);
+    let owner = sim.owner().expect("an owner");
+    let such = |it: &Diagnostic| matches!(it, Diagnostic::PreferredRefuses { .. });
+    assert!(owner != 1 && has_diagnostic(&sim, owner, such));
+    after(&mut sim, &slow(0), 120_000);
+    assert_eq!(sim.owner(), Some(1));
+    assert!(is_quiet(&sim));
+}
+
 /// This `match` makes the build fail if a new diagnostic has no test.
 const fn test_of(trouble: &Diagnostic) -> &'static str {
     match trouble {
@@ -327,6 +354,9 @@ const fn test_of(trouble: &Diagnostic) -> &'static str {
         }
         Diagnostic::Apart { .. } => "all_members_report_one_whose_times_are_far_from_the_rings",
         Diagnostic::NoQuorum { .. } => "a_ring_without_a_possible_quorum_reports_it",
+        Diagnostic::PreferredRefuses { .. } => {
+            "an_owner_reports_a_preferred_member_that_does_not_take_the_token"
+        }
         Diagnostic::NotHeardBy { .. } => "a_node_learns_from_the_others_that_they_do_not_hear_it",
     }
 }
