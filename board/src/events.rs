@@ -22,6 +22,10 @@ log_events! {
         "an election has begun";
     ELECTION_WON "election_won" [INFO] []
         "this node was elected";
+    LOGGED_IN "logged_in" [INFO] ["client"]
+        "a browser has logged in to the page";
+    LOGIN_FAILED "login_failed" [WARN] ["client"]
+        "a client of the page sent a wrong password";
     MEMBERS_CHANGED "members_changed" [INFO] []
         "the number of members has changed";
     NODE_JOINED "node_joined" [INFO] ["node"]

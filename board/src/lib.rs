@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod command_line;
 pub mod database;
 mod error;
 mod events;
@@ -17,3 +18,11 @@ pub mod posts;
 mod troubles;
 
 pub use node::run;
+
+/// Reads a new password, and returns the line for the password file of the page.
+///
+/// # Errors
+/// Fails if the password cannot be read, or if it is too short.
+pub fn make_password_line() -> Result<String, ring_host::Error> {
+    http::make_line().map_err(ring_host::Error::Usage)
+}

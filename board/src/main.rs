@@ -2,14 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use clap_complete::CompleteEnv;
-use ring_board::options::{Options, SECTION};
-use ring_config::{CommandLine, Failure};
+use ring_board::command_line::{self, Invocation};
+use ring_config::Failure;
 use ring_host::observe::goes_to_journal;
 use ring_process::run_as_process_1;
 
@@ -17,7 +15,7 @@ use ring_process::run_as_process_1;
 const COMPLETION_VARIABLE: &str = "RING_BOARD_COMPLETE";
 
 fn main() -> ExitCode {
-    CompleteEnv::with_factory(Options::command)
+    CompleteEnv::with_factory(command_line::command)
         .var(COMPLETION_VARIABLE)
         .complete();
     if let Some(code) = run_as_process_1() {
@@ -39,10 +37,17 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), ring_host::Error> {
-    let line = CommandLine::new(Options::command, SECTION, env::args_os().collect(), false);
-    let configured = line.configure().map_err(|failure| match failure {
+    let invocation = Invocation::parse().map_err(|failure| match failure {
         Failure::CommandLine(error) => error.exit(),
         Failure::File(error) => ring_host::Error::Usage(error.to_string()),
     })?;
-    ring_board::run(&configured)
+    match invocation {
+        Invocation::Node(configured) => ring_board::run(&configured),
+        Invocation::Password => {
+            let line = ring_board::make_password_line()?;
+            writeln!(io::stdout(), "{line}").map_err(|error| {
+                ring_host::Error::Usage(format!("cannot print the line: {error}; try again"))
+            })
+        }
+    }
 }

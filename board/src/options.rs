@@ -1,12 +1,12 @@
-//! The command line of `ring-board`.
+//! The options of a node.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{CommandFactory, Parser, ValueEnum};
+use clap::{Parser, ValueEnum};
 use ring_codec::andrews::Method;
-use ring_config::{ConfigOption, Section};
+use ring_config::ConfigOption;
 use ring_control::{NodeName, control_dir};
 use ring_host::LogFormat;
 use ring_proto::andrews;
@@ -23,15 +23,6 @@ pub const EARLIER_DATABASE: &str = "/var/lib/ringd/board.db";
 /// The system's name. The status of a node and the name of a node contain this text.
 pub const SYSTEM: &str = "board";
 
-/// The section of the configuration file for the node of this machine.
-pub const SECTION: Section = Section {
-    name: "board",
-    selector: None,
-    // In a file, this option would empty the ring at each start.
-    actions: &["drop"],
-    command: Options::command,
-};
-
 const EXAMPLES: &str = "\
 FILE lists all nodes that may be in the ring. FILE has one line per node, and is the same on each node. The first line \
 may name the columns:
@@ -41,10 +32,7 @@ may name the columns:
   2,192.0.2.2,7400,8080
 
 Nodes talk to each other at address and port, by UDP and TCP. Browsers use address and http_port. Host names are not \
-resolved. The page asks for no password: everyone who can reach the page can read and post. Browsers reach the page by \
-an address, or by a name of --http-name. The node refuses requests under any other name, because another site may use \
-such a name to reach the node. The database contains the members of the ring and their order. Give all nodes the same \
-database:
+resolved. The database contains the members of the ring and their order. Give all nodes the same database:
 
   sqlite:///PATH                 a file, for nodes of one machine
   postgres://USER@HOST/DATABASE  a server, for nodes of several machines
@@ -53,6 +41,13 @@ A file needs no installation. On a server, the first node creates the tables. Th
 ?sslmode= and disable, prefer, require, verify-ca or verify-full. The default is prefer: the node uses TLS if the \
 server supports TLS. Add &sslrootcert=PATH to name a file of trusted authorities [default: the authorities that the \
 machine trusts].
+
+The page needs a password if other machines can reach it. The password file has one line, which ring-board password \
+makes. Only the user of the node may read the file. Browsers log in with the password. Programs send it with each \
+request, by HTTP Basic authentication. The page has no encryption: use a reverse proxy and --http-proxy.
+
+Browsers reach the page by an address, or by a name of --http-name. The node refuses requests under any other name, \
+because another site may use such a name to reach the node.
 
 Do not give the password of a server on the command line, which ps shows. Give the password in PGPASSWORD, in the \
 systemd credential database-password, or in a file: PGPASSFILE or ~/.pgpass. The file has one line \
@@ -73,6 +68,12 @@ Examples:
   Run the node with id 1, with the database /var/lib/ringd-board/board.db:
     ring-board -i 1 -f nodes.csv
 
+  Make a password file:
+    ring-board password | install -m 600 /dev/stdin board.password
+
+  Ask for this password:
+    ring-board -i 1 -f nodes.csv --http-password-file board.password
+
   Empty the ring first, while no other node runs:
     ring-board -i 1 -f nodes.csv --drop
 
@@ -92,8 +93,8 @@ Signals:
 Exit codes:
   0  The node has shut down cleanly.
   1  An unexpected error, an address that cannot be used, or a second signal.
-  2  Wrong usage, an invalid list, options that cannot work, or a password in
-     --database.
+  2  Wrong usage, an invalid list or password file, options that cannot
+     work, or a password in --database.
   7  The file of the database cannot be used.
   8  A socket for ringctl cannot be made.";
 
@@ -273,6 +274,19 @@ pub struct Options {
     #[arg(long = "http-name", value_name = "NAME", value_parser = parse_name)]
     pub http_names: Vec<String>,
 
+    /// Ask for the password of this file
+    ///
+    /// Without this option, the page must have a loopback address, such as 127.0.0.1.
+    #[arg(long, value_name = "FILE")]
+    pub http_password_file: Option<PathBuf>,
+
+    /// Expect a reverse proxy with TLS on this machine
+    ///
+    /// The node believes the header X-Forwarded-For of connections from this machine. Browsers send their cookie only
+    /// by TLS.
+    #[arg(long)]
+    pub http_proxy: bool,
+
     /// Limit the bytes of posts that a client writes per second
     ///
     /// All clients together may write four times as many bytes.
@@ -373,11 +387,6 @@ mod tests {
     }
 
     #[test]
-    fn the_declaration_is_sound() {
-        Options::command().debug_assert();
-    }
-
-    #[test]
     fn an_id_and_a_list_get_the_defaults_of_the_machine() {
         let options = parse(&[]).unwrap();
         assert_eq!(options.node_options(), andrews::Options::new(7));
@@ -449,7 +458,8 @@ mod tests {
             "verify-full",
             "database-password",
             "http_port of this node",
-            "no password",
+            "ring-board password",
+            "http-password-file",
             "10s",
             "/run/ringd-board/board-ID.sock",
             "  8  ",

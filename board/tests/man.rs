@@ -3,8 +3,7 @@
 #[path = "../../tests/man/pages.rs"]
 mod pages;
 
-use clap::CommandFactory;
-use ring_board::options::Options;
+use ring_board::command_line::command;
 
 use pages::{check, check_help, check_reference, pages};
 
@@ -13,17 +12,17 @@ const REWRITE_COMMAND: &str = "cargo test -p ring-board --test man";
 
 #[test]
 fn the_manual_page_matches_the_help() {
-    let made = pages(Options::command());
+    let made = pages(command());
     let is_own = |name: &str| name.starts_with("ring-board");
     check(&made, is_own, REWRITE_COMMAND);
 }
 
 #[test]
 fn the_reference_agrees_with_the_help() {
-    check_reference(Options::command(), REWRITE_COMMAND);
+    check_reference(command(), REWRITE_COMMAND);
 }
 
 #[test]
 fn help_has_short_summaries_and_no_line_that_a_terminal_breaks() {
-    check_help(&Options::command());
+    check_help(&command());
 }

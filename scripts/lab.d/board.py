@@ -172,10 +172,10 @@ def main():
 SHOWN = {"found": 3, "join": 10, "third": 9, "post": 6, "crash": 12, "return": 13}
 BODY = '{"author":"a","text":"hello"}'
 REQUEST = (
-    "POST /posts HTTP/1.1\\r\\nHost: 10.88.0.2\\r\\nConnection: close\\r\\nContent-Type: application/json\\r\\n"
+    "POST /posts HTTP/1.1\\r\\nHost: 127.0.0.1:8080\\r\\nConnection: close\\r\\nContent-Type: application/json\\r\\n"
     f"Content-Length: {len(BODY)}\\r\\n\\r\\n{BODY}"
 )
-POST = f"exec 3<>/dev/tcp/10.88.0.2/8080; printf '%b' '{REQUEST}' >&3; head -n 1 <&3"
+POST = f"exec 3<>/dev/tcp/127.0.0.1/8080; printf '%b' '{REQUEST}' >&3; head -n 1 <&3"
 
 
 def run(lab):

@@ -9,8 +9,9 @@ use clap::Command;
 type Entries = &'static [(&'static str, &'static str)];
 
 /// The pages of daemons. All other pages are in section 1.
-const DAEMONS: [&str; 5] = [
+const DAEMONS: [&str; 6] = [
     "ring-board",
+    "ring-board-password",
     "ringd",
     "ringd-check-config",
     "ringd-ftn",
@@ -69,6 +70,10 @@ const COMMON: &[(&str, &str, Entries)] = &[
                 "The database, unless --database names another one.",
             ),
             (
+                "/etc/ringd/board.password",
+                "The hash of the page's password, for example, for --http-password-file.",
+            ),
+            (
                 "/run/ringd-board/board-ID.sock",
                 "The control socket for ringctl.",
             ),
@@ -82,6 +87,21 @@ const COMMON: &[(&str, &str, Entries)] = &[
             "The configuration file, unless --config names another one.",
         )],
     ),
+    (
+        "ring-board-password",
+        "FILES",
+        &[("/etc/ringd/board.password", "The usual file for the line.")],
+    ),
+    (
+        "ring-board-password",
+        "EXIT STATUS",
+        &[
+            ("0", "The line is printed."),
+            ("2", "Wrong usage, or a password that cannot be used."),
+        ],
+    ),
+    ("ring-board-password", "ENVIRONMENT", &[]),
+    ("ring-board-password", "SIGNALS", &[]),
     ("ringd-check-config", "ENVIRONMENT", &[]),
     ("ringd-check-config", "SIGNALS", &[]),
     (

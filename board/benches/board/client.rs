@@ -1,14 +1,15 @@
 //! A client of a node's page. The client sends all requests on one connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use ring_segment::NetNs;
 use serde_json::Value;
 
-pub(crate) const HTTP_PORT: u16 = 8080;
+/// The address of each page. Only the machine of the node can reach it, so the page needs no password.
+pub(crate) const PAGE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// Time limit for each read from the connection. Every request takes less time than this maximum.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -16,8 +17,8 @@ pub(crate) struct Client(BufReader<TcpStream>);
 
 impl Client {
     /// Connects to a node's page, from the machine of the node.
-    pub(crate) fn connect(ns: &NetNs, to: Ipv4Addr) -> Result<Self> {
-        let stream = ns.run(|| TcpStream::connect((to, HTTP_PORT)))??;
+    pub(crate) fn connect(ns: &NetNs) -> Result<Self> {
+        let stream = ns.run(|| TcpStream::connect(PAGE))??;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
         Ok(Self(BufReader::new(stream)))

@@ -14,7 +14,7 @@ use ring_segment::PostgreSql;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::client::{Client, HTTP_PORT};
+use super::client::{Client, PAGE};
 use super::real::fabric::{Fabric, Kind as Wire};
 use super::real::start::Start;
 
@@ -69,7 +69,7 @@ impl Ring {
         let mut list = fs::File::create(folder.path().join("nodes.csv"))?;
         for (at, place) in fabric.places.iter().enumerate() {
             let (id, ip) = (at + 1, address(at));
-            writeln!(list, "{id},{ip},{PORT},{HTTP_PORT}")?;
+            writeln!(list, "{id},{ip},{PORT},{}", PAGE.port())?;
             place.ns().ip(&format!(
                 "addr add {ip}/24 brd + dev eth0\nlink set lo up\n"
             ))?;
@@ -109,6 +109,7 @@ impl Ring {
             command
                 .arg("--control")
                 .arg(folder.join(format!("control-{at}")));
+            command.arg(format!("--http={PAGE}"));
             command.args(&self.options);
             command.stdin(Stdio::null()).stdout(log);
         })?;
@@ -120,7 +121,7 @@ impl Ring {
     }
 
     pub(crate) fn client(&self, at: usize) -> Result<Client> {
-        Client::connect(self.fabric.places[at].ns(), address(at))
+        Client::connect(self.fabric.places[at].ns())
     }
 
     pub(crate) fn kill(&mut self, at: usize) -> Result<()> {

@@ -101,13 +101,20 @@ function readDraft() {
   } catch { /* there is no draft */ }
 }
 
+// Sends a request. After the end of the session, the page goes to the login, and keeps the draft.
+async function request(path, options) {
+  const answer = await fetch(path, options);
+  if (answer.status === 401) location.assign("login");
+  return answer;
+}
+
 function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 // Tries to post. Returns the text of a refusal, null if the post is written, or undefined if the page must try again.
 async function tryPost(body) {
-  const answer = await fetch("posts", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+  const answer = await request("posts", { method: "POST", headers: { "Content-Type": "application/json" }, body });
   if (answer.ok) return null;
   const reply = await answer.json();
   return answer.status === 503 || answer.status === 429 ? undefined : reply.text;
@@ -143,13 +150,15 @@ function showDisconnected() {
   element("token").textContent = "";
   lastRing = null;
   markToken();
+  // A live view also ends with its session.
+  request("ring").catch(() => undefined);
 }
 
 subscribe({ ring: showRing, post: showPost, error: showDisconnected });
 setInterval(markToken, MARK_MS);
 setInterval(async () => {
   if (lastRing === null || document.hidden) return;
-  const answer = await fetch("ring").catch(() => null);
+  const answer = await request("ring").catch(() => null);
   const ring = answer?.ok ? await answer.json() : null;
   if (ring !== null && lastRing !== null) showToken(ring);
 }, RING_POLL_MS);

@@ -11,6 +11,9 @@ use hyper::{HeaderMap, StatusCode, Version};
 
 use super::output::Refusal;
 
+/// The header in which a reverse proxy names the address of the browser.
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
 /// Parses the name of a host. The name has no port. Returns the name in lower case.
 ///
 /// # Errors
@@ -24,6 +27,15 @@ pub(crate) fn parse_name(text: &str) -> Result<String, String> {
         return Ok(text.to_ascii_lowercase());
     }
     Err("not a host name: use a name such as board.example, without a port".to_owned())
+}
+
+/// Returns the address of the browser, which a reverse proxy puts at the end of X-Forwarded-For. The browser itself may
+/// have sent the addresses before the end.
+pub(super) fn forwarded_address(headers: &HeaderMap) -> Option<IpAddr> {
+    let mut lines = headers.get_all(FORWARDED_FOR).iter();
+    let last = lines.next_back()?.to_str().ok()?;
+    let address = last.rsplit(',').next()?;
+    address.trim().parse().ok()
 }
 
 /// Checks that the Host of a request is an address, localhost, or a name from this list.
@@ -70,7 +82,7 @@ mod tests {
     use hyper::header::{HOST, HeaderMap, HeaderValue};
     use hyper::{StatusCode, Version};
 
-    use super::{check, parse_name};
+    use super::{FORWARDED_FOR, check, forwarded_address, parse_name};
 
     fn status(hosts: &[&'static str], version: Version) -> Result<(), StatusCode> {
         let mut headers = HeaderMap::new();
@@ -118,6 +130,28 @@ mod tests {
         assert_eq!(status(&[], Version::HTTP_10), Ok(()));
         let two = ["localhost", "evil.example"];
         assert_eq!(status(&two, Version::HTTP_11), malformed);
+    }
+
+    #[test]
+    fn only_the_last_forwarded_address_is_from_the_proxy() {
+        let address = |lines: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(FORWARDED_FOR, HeaderValue::from_static(line));
+            }
+            forwarded_address(&headers).map(|it| it.to_string())
+        };
+        assert_eq!(address(&["192.0.2.1"]).as_deref(), Some("192.0.2.1"));
+        let forged = "198.51.100.7, 2001:db8::1";
+        assert_eq!(address(&[forged]).as_deref(), Some("2001:db8::1"));
+        assert_eq!(
+            address(&[forged, "192.0.2.1"]).as_deref(),
+            Some("192.0.2.1")
+        );
+        for wrong in ["", "unknown", "192.0.2.1,", "192.0.2.1:80"] {
+            assert_eq!(address(&[wrong]), None, "{wrong}");
+        }
+        assert_eq!(address(&[]), None);
     }
 
     #[test]

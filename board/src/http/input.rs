@@ -1,16 +1,18 @@
 //! Checks of requests.
 
-use hyper::header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN};
+use hyper::header::{CONTENT_TYPE, COOKIE, HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
-use super::output::{JSON_TYPE, Refusal};
+use super::output::Refusal;
 use crate::posts::NewPost;
 
 /// Maximum number of characters of an author's name.
 pub(super) const AUTHOR_CHARS_MAX: usize = 64;
 pub(super) const TEXT_CHARS_MAX: usize = 2_000;
 const KEY_CHARS_MAX: usize = 64;
+/// The header in which a browser tells from which site a request comes.
+const FETCH_SITE: &str = "sec-fetch-site";
 /// The number of posts that a read returns: the maximum and the default.
 const LIMIT: (u16, u16) = (1_000, 100);
 
@@ -23,33 +25,40 @@ struct SubmittedPost {
     key: Option<String>,
 }
 
-fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+pub(super) fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Checks that a post comes from a page of this node, or from no page. A post must have JSON_TYPE, because a form of
-/// another site cannot send this type.
+/// Checks that a request that changes something comes from a page of this node, or from no page. A browser names the
+/// page's site in Origin or in Sec-Fetch-Site. So a request with a cookie must have one of these headers.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
-    if headers.contains_key(ORIGIN) {
+    let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
+    let is_own_site = site.is_none_or(|it| it == b"same-origin" || it == b"none");
+    let is_own_origin = !headers.contains_key(ORIGIN) || {
         let host = header(headers, HOST).unwrap_or_default();
         let origin = header(headers, ORIGIN).unwrap_or_default();
         let of = ["http://", "https://"].map(|scheme| origin.strip_prefix(scheme));
-        if host.is_empty() || !of.contains(&Some(host)) {
-            let text = "a page of another site may not post here";
-            return Err(Refusal::new(StatusCode::FORBIDDEN, "origin", text));
-        }
-    }
-    let kind = header(headers, CONTENT_TYPE).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    if kind.eq_ignore_ascii_case(JSON_TYPE) {
+        !host.is_empty() && of.contains(&Some(host))
+    };
+    let is_from_browser = headers.contains_key(COOKIE);
+    let is_named = site.is_some() || headers.contains_key(ORIGIN);
+    if is_own_site && is_own_origin && (is_named || !is_from_browser) {
         return Ok(());
     }
-    let text = "a post must be sent as application/json";
-    Err(Refusal::new(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "type",
-        text,
-    ))
+    let text = "a page of another site may not post here, and a request with a cookie must have the header Origin";
+    Err(Refusal::new(StatusCode::FORBIDDEN, "origin", text))
+}
+
+/// Checks the type of a request's body. A form of another site cannot send JSON_TYPE.
+pub(super) fn check_type(headers: &HeaderMap, expected: &str) -> Result<(), Refusal> {
+    let kind = header(headers, CONTENT_TYPE).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case(expected) {
+        return Ok(());
+    }
+    let text = format!("the body must have the type {expected}");
+    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    Err(Refusal::new(status, "type", text))
 }
 
 pub(super) fn parse_post(body: &[u8], time_ms: i64) -> Result<NewPost, Refusal> {
@@ -121,10 +130,11 @@ pub(super) fn parse_start(headers: &HeaderMap, query: Option<&str>) -> Result<i6
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+    use hyper::header::{CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
     use serde_json::json;
 
-    use super::{check_origin, parse_post, parse_range, parse_start};
+    use super::{FETCH_SITE, check_origin, check_type, parse_post, parse_range, parse_start};
+    use crate::http::output::JSON_TYPE;
 
     fn headers(all: &[(HeaderName, &'static str)]) -> HeaderMap {
         let header = |(name, value): &(HeaderName, &'static str)| {
@@ -191,19 +201,21 @@ mod tests {
     }
 
     #[test]
-    fn another_site_and_a_form_are_kept_out() {
-        let (json, own) = ((CONTENT_TYPE, "application/json"), (HOST, "node:8080"));
+    fn another_site_is_kept_out() {
+        let own = (HOST, "node:8080");
+        let cookie = (COOKIE, "board-1=00");
+        let fetch = |site| (HeaderName::from_static(FETCH_SITE), site);
         let status = |all: &[_]| check_origin(&headers(all)).map_err(|it| it.status.as_u16());
-        assert_eq!(status(&[json.clone(), own.clone()]), Ok(()));
-        let charset = (CONTENT_TYPE, "Application/JSON; charset=utf-8");
-        assert_eq!(
-            status(&[charset, (ORIGIN, "http://x"), (HOST, "x")]),
-            Ok(())
-        );
-        assert_eq!(
-            status(&[json.clone(), own.clone(), (ORIGIN, "https://node:8080")]),
-            Ok(())
-        );
+        for own in [
+            vec![],
+            vec![own.clone()],
+            vec![own.clone(), (ORIGIN, "https://node:8080")],
+            vec![own.clone(), (ORIGIN, "http://node:8080"), cookie.clone()],
+            vec![own.clone(), fetch("same-origin"), cookie.clone()],
+            vec![own.clone(), fetch("none"), cookie.clone()],
+        ] {
+            assert_eq!(status(&own), Ok(()), "{own:?}");
+        }
         for origin in [
             "http://evil",
             "http://node:8081",
@@ -211,14 +223,30 @@ mod tests {
             "node:8080",
             "http://",
         ] {
-            let all = [json.clone(), own.clone(), (ORIGIN, origin)];
+            let all = [own.clone(), fetch("same-origin"), (ORIGIN, origin)];
             assert_eq!(status(&all), Err(403), "{origin}");
         }
-        assert_eq!(status(&[json, (ORIGIN, "http://")]), Err(403));
-        for kind in ["text/plain", "application/x-www-form-urlencoded", ""] {
-            assert_eq!(status(&[(CONTENT_TYPE, kind)]), Err(415), "{kind}");
+        assert_eq!(status(&[(ORIGIN, "http://")]), Err(403));
+        assert_eq!(status(&[own.clone(), cookie.clone()]), Err(403));
+        for site in ["cross-site", "same-site", ""] {
+            let all = [own.clone(), fetch(site), (ORIGIN, "http://node:8080")];
+            assert_eq!(status(&all), Err(403), "{site}");
         }
-        assert_eq!(status(&[]), Err(415));
+    }
+
+    #[test]
+    fn a_form_is_no_post() {
+        let status = |kind| {
+            let headers = headers(&[(CONTENT_TYPE, kind)]);
+            check_type(&headers, JSON_TYPE).map_err(|it| it.status.as_u16())
+        };
+        for kind in ["application/json", "Application/JSON; charset=utf-8"] {
+            assert_eq!(status(kind), Ok(()), "{kind}");
+        }
+        for kind in ["text/plain", "application/x-www-form-urlencoded", ""] {
+            assert_eq!(status(kind), Err(415), "{kind}");
+        }
+        assert!(check_type(&headers(&[]), JSON_TYPE).is_err());
     }
 
     #[test]

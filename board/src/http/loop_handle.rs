@@ -9,7 +9,7 @@ use ring_proto::andrews::{Request, RequestAnswer};
 use ring_runtime::worker::WakeUp;
 use tokio::sync::oneshot;
 
-use super::{Clients, Listeners};
+use super::{Clients, Listeners, Login};
 use crate::posts::{BoardRequest, PendingRequests, RequestResult};
 
 #[derive(Debug)]
@@ -32,14 +32,25 @@ pub(crate) struct LoopHandle {
     pub bell: Arc<WakeUp>,
     /// The requests of clients. The key of each request is its id in the state machine.
     pub pending: Arc<PendingRequests>,
-    /// The names that browsers may use for this node, in addition to its addresses.
-    pub names: Vec<String>,
+    /// The rules of the page.
+    pub rules: PageRules,
     /// The limits of each client.
     pub clients: Clients,
     /// The clients that listen for new posts.
     pub listeners: Arc<Listeners>,
     /// The id of the last request.
     pub last_id: AtomicU64,
+}
+
+/// The visitors that the page admits.
+#[derive(Debug)]
+pub(crate) struct PageRules {
+    /// The names that browsers may use for this node, in addition to its addresses.
+    pub names: Vec<String>,
+    /// The login; `None` if the page has no password.
+    pub login: Option<Login>,
+    /// Whether a reverse proxy of this machine forwards the requests.
+    pub is_behind_proxy: bool,
 }
 
 /// A pending request. Dropping this value removes the request. The value is dropped when the client stops waiting, for

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
-    RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
+    REFERRER_POLICY, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Response, StatusCode};
 use ring_proto::andrews::RequestAnswer;
@@ -24,8 +24,33 @@ pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 /// this node. No other page may show this page in a frame.
 const CONTENT_POLICY: &str =
     "default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'";
+/// The headers of all answers, in addition to the type. With the Referrer-Policy `no-referrer`, browsers would send
+/// `Origin: null` with the form of the login.
+const COMMON_HEADERS: [(HeaderName, &str); 6] = [
+    (CACHE_CONTROL, "no-store"),
+    (CONTENT_SECURITY_POLICY, CONTENT_POLICY),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "same-origin"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+];
+/// The challenge of a request without a session and without a password. Browsers ignore this scheme. They would show
+/// their own dialog for 'Basic'.
+const CHALLENGE: &str = "Cookie realm=\"board\", form-action=\"login\"";
 
 pub(super) const JSON_TYPE: &str = "application/json";
+pub(super) const HTML_TYPE: &str = "text/html; charset=utf-8";
+pub(super) const FORM_TYPE: &str = "application/x-www-form-urlencoded";
+
+const LOGIN_PAGE: &str = include_str!("login.html");
+/// The place of the login page that shows why the last login failed.
+const RESULT_PLACE: &str = "<p id=\"result\" role=\"alert\">";
 
 #[derive(Serialize)]
 struct PostJson<'a> {
@@ -124,6 +149,26 @@ impl Refusal {
         }
     }
 
+    /// Creates the refusal of a request without a session and without a password.
+    pub(super) fn no_login() -> Self {
+        let text =
+            "log in at /login with a browser, or send the password by HTTP Basic authentication";
+        Self::new(StatusCode::UNAUTHORIZED, "login", text)
+    }
+
+    pub(super) fn wrong_password() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "login", "the password is wrong")
+    }
+
+    /// Creates the refusal of a password because there were too many wrong passwords.
+    pub(super) fn too_many_logins(wait: Duration) -> Self {
+        let text = "too many wrong passwords: try again later";
+        Self {
+            retry_after: wait,
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, "rate", text)
+        }
+    }
+
     /// Creates the refusal that corresponds to an answer of the state machine.
     pub(super) fn of_answer(answer: RequestAnswer) -> Self {
         let text = match answer {
@@ -159,13 +204,7 @@ pub(super) fn response_with_body(
 ) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
-    let headers: [(HeaderName, &'static str); 4] = [
-        (CONTENT_TYPE, kind),
-        (CACHE_CONTROL, "no-store"),
-        (CONTENT_SECURITY_POLICY, CONTENT_POLICY),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    for (name, value) in headers {
+    for (name, value) in COMMON_HEADERS.into_iter().chain([(CONTENT_TYPE, kind)]) {
         let value = HeaderValue::from_static(value);
         response.headers_mut().insert(name, value);
     }
@@ -216,13 +255,41 @@ pub(super) fn refusal_response(refusal: &Refusal) -> Response<Body> {
         text: &refusal.text,
     };
     let mut response = response(refusal.status, JSON_TYPE, to_json(&error));
+    add_refusal_headers(&mut response, refusal);
+    response
+}
+
+/// Returns the page of the login. `refusal` is the refusal of the last login.
+pub(super) fn login_response(refusal: Option<&Refusal>) -> Response<Body> {
+    let Some(refusal) = refusal else {
+        return response(StatusCode::OK, HTML_TYPE, LOGIN_PAGE);
+    };
+    // The texts of these refusals contain no characters that have a meaning in HTML.
+    let page = LOGIN_PAGE.replace(RESULT_PLACE, &format!("{RESULT_PLACE}{}", refusal.text));
+    let mut response = response(refusal.status, HTML_TYPE, page);
+    add_refusal_headers(&mut response, refusal);
+    response
+}
+
+/// Returns an answer that sends a browser to another page.
+pub(super) fn redirect_response(page: &'static str) -> Response<Body> {
+    let mut response = response(StatusCode::SEE_OTHER, JSON_TYPE, "");
+    let value = HeaderValue::from_static(page);
+    response.headers_mut().insert(LOCATION, value);
+    response
+}
+
+fn add_refusal_headers(response: &mut Response<Body>, refusal: &Refusal) {
+    if refusal.status == StatusCode::UNAUTHORIZED {
+        let value = HeaderValue::from_static(CHALLENGE);
+        response.headers_mut().insert(WWW_AUTHENTICATE, value);
+    }
     if !refusal.retry_after.is_zero() {
         // The header contains whole seconds. They are rounded up, so that the client does not try again too early.
         let seconds = refusal.retry_after.as_millis().div_ceil(1_000);
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
         response.headers_mut().insert(RETRY_AFTER, seconds.into());
     }
-    response
 }
 
 /// Returns the response to a request with a method that is not allowed for the path.

@@ -63,6 +63,8 @@ pub(crate) fn start(listener: TcpListener, loop_handle: LoopHandle) -> io::Resul
     let runtime = runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
+        // One thread checks passwords, because a check uses much memory.
+        .max_blocking_threads(1)
         .build()?;
     thread::Builder::new()
         .name("http".to_owned())

@@ -1,6 +1,7 @@
 //! A live view: a stream of events for one browser.
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +9,13 @@ use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::LoopHandle;
+use super::clients::ViewPermit;
 use super::events::Subscription;
 use super::output::Body;
+use super::sessions::SessionEnd;
 
 /// The interval of comments. Without comments, a proxy could close the connection.
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
@@ -25,10 +27,12 @@ struct View {
     status: Option<String>,
     subscription: Subscription,
     comments: Interval,
-    _view_permit: OwnedSemaphorePermit,
+    /// The end of the session in which a browser opened the view.
+    session: Option<SessionEnd>,
+    _view_permit: ViewPermit,
     /// Wakes the loop. Fields are dropped in their order. This field must be the last field. Then the listener is
     /// already removed when the loop wakes.
-    _wake_loop: WakeLoopOnDrop,
+    wake_loop: WakeLoopOnDrop,
 }
 
 /// Wakes the loop when a live view ends, because it may have been the last live view.
@@ -41,16 +45,32 @@ impl Drop for WakeLoopOnDrop {
 }
 
 impl View {
-    async fn next(&mut self) -> String {
+    /// Waits for the next event. Returns `None` after the end of the session.
+    async fn next(&mut self) -> Option<String> {
         if let Some(status) = self.status.take() {
-            return status_event(&status);
+            return Some(status_event(&status));
         }
         let Subscription { posts, ring } = &mut self.subscription;
         tokio::select! {
-            Some((id, post)) = posts.recv() => format!("event: post\nid: {id}\ndata: {post}\n\n"),
-            Ok(()) = ring.changed() => status_event(&ring.borrow_and_update()),
-            _ = self.comments.tick() => ":\n\n".to_owned(),
+            () = wait_for_end(&mut self.session) => None,
+            Some((id, post)) = posts.recv() => Some(format!("event: post\nid: {id}\ndata: {post}\n\n")),
+            Ok(()) = ring.changed() => Some(status_event(&ring.borrow_and_update())),
+            _ = self.comments.tick() => {
+                if let Some(login) = &self.wake_loop.0.rules.login {
+                    login.end_old_sessions();
+                }
+                Some(":\n\n".to_owned())
+            }
         }
+    }
+}
+
+/// Waits until a session ends. Waits indefinitely if there is no session.
+async fn wait_for_end(session: &mut Option<SessionEnd>) {
+    match session {
+        // Only the end of the session drops the sender.
+        Some(end) => while end.changed().await.is_ok() {},
+        None => pending().await,
     }
 }
 
@@ -62,7 +82,8 @@ fn status_event(status: &str) -> String {
 pub(super) fn body(
     loop_handle: Arc<LoopHandle>,
     subscription: Subscription,
-    view_permit: OwnedSemaphorePermit,
+    view_permit: ViewPermit,
+    session: Option<SessionEnd>,
     status: String,
 ) -> Body {
     let mut comments = interval_at(Instant::now() + COMMENT_INTERVAL, COMMENT_INTERVAL);
@@ -71,11 +92,12 @@ pub(super) fn body(
         status: Some(status),
         subscription,
         comments,
+        session,
         _view_permit: view_permit,
-        _wake_loop: WakeLoopOnDrop(loop_handle),
+        wake_loop: WakeLoopOnDrop(loop_handle),
     };
     let events = stream::unfold(view, |mut view| async {
-        let event = Bytes::from(view.next().await);
+        let event = Bytes::from(view.next().await?);
         Some((Ok::<_, Infallible>(Frame::data(event)), view))
     });
     StreamBody::new(events).boxed_unsync()

@@ -13,7 +13,7 @@ use ring_proto::time::Instant;
 use ring_runtime::wait::Reactor;
 use ring_runtime::worker::WakeUp;
 
-use crate::http::{self, Clients, Listeners, LoopCall, LoopHandle, ReplySenders};
+use crate::http::{self, Clients, Listeners, LoopCall, LoopHandle, PageRules, ReplySenders};
 use crate::posts::PendingRequests;
 
 /// The calls that wait for the loop.
@@ -30,11 +30,10 @@ pub(super) struct PageCalls {
 }
 
 impl PageCalls {
-    /// Binds the address of the page, but does not start the server. Browsers may reach the page by the node's
-    /// addresses and by `names`.
+    /// Binds the address of the page, but does not start the server.
     pub(super) fn bind(
         address: SocketAddr,
-        names: Vec<String>,
+        rules: PageRules,
         clients: Clients,
         pending: Arc<PendingRequests>,
     ) -> std::io::Result<Self> {
@@ -45,7 +44,7 @@ impl PageCalls {
             calls: sender,
             bell: Arc::clone(&bell),
             pending,
-            names,
+            rules,
             clients,
             listeners: Arc::clone(&listeners),
             last_id: AtomicU64::new(0),

@@ -20,7 +20,7 @@ use super::system::{Node, StatusSources};
 use crate::database::{CurrentFault, Url, Worker, WorkerOptions};
 use crate::error::Error;
 use crate::events;
-use crate::http::{Clients, ReplySenders};
+use crate::http::{Clients, Login, PageRules, Password, ReplySenders};
 use crate::list::List;
 use crate::observe::Log;
 use crate::options::{DEFAULT_DATABASE, EARLIER_DATABASE, Options};
@@ -53,6 +53,12 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
     own.check(list.nodes()).map_err(usage_error)?;
     let line = list.line(options.id);
     let line = line.ok_or_else(|| usage_error(OptionsError::NotInList(options.id)))?;
+    let address = options.http.unwrap_or(line.http);
+    let rules = PageRules {
+        names: options.http_names.clone(),
+        login: login(options, address)?,
+        is_behind_proxy: options.http_proxy,
+    };
     let bound = link::bind(line.ring, options.liveness);
     let link = bound.map_err(|(what, source)| Error::Bind {
         address: line.ring,
@@ -61,13 +67,12 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         list: options.nodes.clone(),
         source,
     })?;
-    let (address, pending) = (
-        options.http.unwrap_or(line.http),
+    let (clients, pending) = (
+        Clients::new(options.post_rate),
         Arc::new(PendingRequests::default()),
     );
-    let (names, clients) = (options.http_names.clone(), Clients::new(options.post_rate));
     let page =
-        PageCalls::bind(address, names, clients, Arc::clone(&pending)).map_err(|source| {
+        PageCalls::bind(address, rules, clients, Arc::clone(&pending)).map_err(|source| {
             Error::Bind {
                 address,
                 what: "HTTP",
@@ -121,6 +126,22 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
     let received = datagrams::receive_batch(DATAGRAM_BYTES_MAX);
     let transmit = datagrams::transmit_batch(DATAGRAM_BYTES_MAX);
     host.run(Driver::with_batches(machine, received, transmit), node)
+}
+
+/// Returns the login of the page, or `None` if only this machine can reach the page.
+fn login(options: &Options, address: SocketAddr) -> Result<Option<Login>, ring_host::Error> {
+    if let Some(path) = &options.http_password_file {
+        let password = Password::read(path).map_err(ring_host::Error::Usage)?;
+        return Ok(Some(Login::new(password, options.id, options.http_proxy)));
+    }
+    if address.ip().to_canonical().is_loopback() {
+        return Ok(None);
+    }
+    let port = address.port();
+    Err(ring_host::Error::Usage(format!(
+        "cannot serve the page at {address} without a password, because other machines may reach it; give \
+         --http-password-file FILE, or --http 127.0.0.1:{port}"
+    )))
 }
 
 fn usage_error(error: OptionsError) -> ring_host::Error {

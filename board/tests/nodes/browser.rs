@@ -11,6 +11,8 @@ use ring_segment::{Node, WAIT_LIMIT};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::http::PAGE;
+
 /// The port of ChromeDriver, in the machine's own network.
 const PORT: u16 = 9515;
 /// A screen narrower than this width counts as a phone's screen.
@@ -27,8 +29,18 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Opens a page on a screen of this width and height.
+    /// Opens the page of the machine's node on a screen of this width and height.
     pub(crate) fn open(node: &Node, size: (u32, u32)) -> Result<Self> {
+        Self::open_url(node, size, &format!("http://{PAGE}/"), &[])
+    }
+
+    /// Opens a URL. The browser also gets these arguments.
+    pub(crate) fn open_url(
+        node: &Node,
+        size: (u32, u32),
+        url: &str,
+        more: &[String],
+    ) -> Result<Self> {
         let profile = tempfile::tempdir_in("/run")?;
         // Without this limit, Chromium would raise its priority and slow down the databases of other tests.
         let mut command = Command::new("setpriv");
@@ -68,14 +80,14 @@ impl Browser {
             "--disable-sync".to_owned(),
             format!("--user-data-dir={}", browser.profile.path().display()),
         ];
+        let arguments = [&arguments, more].concat();
         let options = json!({"args": arguments});
         let request = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}});
         let made = browser.send("POST", "/session", &request)?;
         let session = made["sessionId"].as_str().context("no session")?;
         browser.session = format!("/session/{session}");
-        let ip = node.ip().context("it has an address")?;
         browser.set_screen(size, "light")?;
-        browser.send_to_session("url", &json!({"url": format!("http://{ip}:8080/")}))?;
+        browser.send_to_session("url", &json!({"url": url}))?;
         Ok(browser)
     }
 
@@ -87,6 +99,16 @@ impl Browser {
         self.run_devtools("Emulation.setDeviceMetricsOverride", &screen)?;
         let wish = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.run_devtools("Emulation.setEmulatedMedia", &wish)
+    }
+
+    /// Returns the cookies of the current page, also those that scripts cannot read.
+    pub(crate) fn cookies(&self) -> Result<Value> {
+        self.send("GET", &format!("{}/cookie", self.session), &Value::Null)
+    }
+
+    /// Goes back to the last page, as the button of a browser does.
+    pub(crate) fn go_back(&self) -> Result<()> {
+        self.send_to_session("back", &json!({})).map(drop)
     }
 
     pub(crate) fn current_tab(&self) -> Result<Value> {

@@ -1,7 +1,7 @@
 //! Requests to the pages of nodes.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,8 +13,8 @@ use socket2::{Domain, Socket, Type};
 
 use super::test_ring::TestRing;
 
-/// The port of the page.
-const HTTP: u16 = 8080;
+/// The address of each page. Only the node's machine can reach it, so the page needs no password.
+pub(crate) const PAGE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// The pause before a client repeats a request to a busy node.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -35,8 +35,7 @@ impl HttpAnswer {
 /// read from the connection times out after `patience`.
 pub(crate) fn connect(ring: &TestRing, id: usize, patience: Duration) -> Result<TcpStream> {
     let node = ring.segment().node(id - 1);
-    let ip = node.ip().context("it has an address")?;
-    let stream = node.ns().run(|| TcpStream::connect((ip, HTTP)))??;
+    let stream = node.ns().run(|| TcpStream::connect(PAGE))??;
     stream.set_read_timeout(Some(patience))?;
     Ok(stream)
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, WAIT_LIMIT, tests};
 use serde_json::{Value, json};
 
-use super::http::{connect, connect_from, get, post};
+use super::http::{PAGE, connect, connect_from, get, post};
 use super::test_ring::{DatabaseKind, TestRing};
 
 /// The number of connections that send nothing. The page accepts at most 512 simultaneous connections.
@@ -40,8 +40,7 @@ fn a_thousand_connections_and_a_client_that_does_not_read_do_not_delay_the_token
     silent_listener.read_line(&mut status)?;
     ensure!(status.contains("200"), "{status}");
     let node = ring.segment().node(0);
-    let page = (node.ip().context("it has an address")?, 8080).into();
-    let connections = node.ns().run(|| connect_many(page))?;
+    let connections = node.ns().run(|| connect_many(PAGE))?;
     ensure!(
         connections.len() > 512,
         "{} are no crowd",

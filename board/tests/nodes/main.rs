@@ -10,7 +10,9 @@ mod http;
 mod idle;
 mod lists;
 mod load;
+mod logins;
 mod pages;
+mod proxy;
 mod refusals;
 mod ringctl;
 mod rings;
@@ -29,6 +31,8 @@ fn main() -> ExitCode {
         conformance::tests(),
         load::tests(),
         pages::tests(),
+        proxy::tests(),
+        logins::tests(),
         rings::tests(),
         address::tests(),
         ringctl::tests(),

@@ -42,6 +42,20 @@ fn a_failed_start_gives_the_cause() -> Result<()> {
         ),
         ("--database", "redis://x".to_owned(), 2, "use sqlite:///"),
         (
+            "--http",
+            "10.77.0.1:8080".to_owned(),
+            2,
+            "without a password",
+        ),
+        ("--http", "[::]:8080".to_owned(), 2, "--http 127.0.0.1:8080"),
+        (
+            "--http-password-file",
+            list("absent"),
+            2,
+            "cannot read the password file",
+        ),
+        ("--http-password-file", list("other.csv"), 2, "chmod 600"),
+        (
             "--database",
             "postgres://board:geheim@db/board".to_owned(),
             2,

@@ -1,11 +1,15 @@
 //! Tests of the systemd unit. The tests install the unit as docs/board/operate.md describes, and run it under a real
 //! systemd.
 
+use std::net::{Ipv4Addr, TcpStream};
+
 use anyhow::{Context, Result, ensure};
 use ring_control::NoRequest;
-use ring_segment::{Container, Layout, Test, WAIT_LIMIT, check_rights, tests};
+use ring_segment::{Container, Layout, Segment, Test, WAIT_LIMIT, check_rights, tests};
 use serde_json::Value;
 
+use super::http::{connect_from, exchange, request};
+use super::logins::{PASSWORD, basic};
 use super::test_ring::binaries;
 
 const UNIT: &str = "ring-board@1";
@@ -29,7 +33,9 @@ fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()>
     let recipe = recipe.context("the page has it")?;
     let (recipe, look) = recipe.trim_end().rsplit_once('\n').context("lines")?;
     ensure!(recipe.contains(ADDRESS), "{recipe}");
-    container.sh(&recipe.replace(ADDRESS, &ip.to_string()))?;
+    // The command asks for the password on standard input, because the recipe has no terminal here.
+    let recipe = recipe.replace(ADDRESS, &ip.to_string());
+    container.sh(&format!("{{\n{recipe}\n}} <<END\n{PASSWORD}\nEND\n"))?;
     container.wait_for(UNIT, "StatusText", WAIT_LIMIT, |text| {
         text == "MEMBER, coordinator"
     })?;
@@ -41,6 +47,12 @@ fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()>
         status["members"] == serde_json::json!([1]) && status["database"] == "up",
         "{status:#}"
     );
+    for (headers, code) in [("", 401), (basic(PASSWORD).as_str(), 200)] {
+        let request = request("GET /ring", headers, "");
+        let stream = container_page(&segment, ip)?;
+        let answer = exchange(stream, request.as_bytes())?;
+        ensure!(answer.status == code, "{answer:?}");
+    }
     // Other users cannot read the file of the database.
     let mode = container.run(&["stat", "--format=%U %a", "/var/lib/ringd-board/board.db"])?;
     ensure!(mode.trim() == "ringd-board 600", "{mode}");
@@ -65,4 +77,14 @@ fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()>
     container.wait_for_line(WAIT_LIMIT, |line| line.contains("left the ring"))?;
     ensure!(!container.path("/run/ringd-board/board-1.sock").exists());
     Ok(())
+}
+
+/// Connects to the page on the machine of a segment's only node.
+fn container_page(segment: &Segment, ip: Ipv4Addr) -> Result<TcpStream> {
+    let node = segment.node(0);
+    let stream = node
+        .ns()
+        .run(|| connect_from((ip, 8080).into(), ip, WAIT_LIMIT))??;
+    stream.set_read_timeout(Some(WAIT_LIMIT))?;
+    Ok(stream)
 }

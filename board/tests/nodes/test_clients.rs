@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{NetNs, WAIT_LIMIT, limit};
 use serde_json::{Value, json};
 
-use super::http::{exchange, get, post_request};
+use super::http::{PAGE, exchange, get, post_request};
 use super::test_ring::TestRing;
 
 /// The time that a client waits for an answer before it tries a different node. A stopped node does not answer.
@@ -21,16 +21,15 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// request.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The page of a node, given by the node's machine and its address.
+/// The page of a node on this machine.
 #[derive(Clone)]
-struct Page(NetNs, std::net::Ipv4Addr);
+struct Page(NetNs);
 
 impl Page {
     fn connect(&self) -> Result<TcpStream> {
-        let address = (self.1, 8080).into();
         let stream = self
             .0
-            .run(|| TcpStream::connect_timeout(&address, ANSWER_TIMEOUT))??;
+            .run(|| TcpStream::connect_timeout(&PAGE, ANSWER_TIMEOUT))??;
         stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         Ok(stream)
     }
@@ -54,13 +53,10 @@ pub(crate) struct TestClients {
 
 impl TestClients {
     /// Starts a client that writes and a client that listens at each node.
-    pub(crate) fn start(ring: &TestRing) -> Result<Self> {
-        let page = |node: &ring_segment::Node| {
-            let ip = node.ip().context("it has an address")?;
-            Ok(Page(node.ns().clone(), ip))
-        };
-        let pages: Result<Vec<Page>> = ring.segment().nodes().iter().map(page).collect();
-        let (pages, shared) = (pages?, Arc::new(Shared::default()));
+    pub(crate) fn start(ring: &TestRing) -> Self {
+        let nodes = ring.segment().nodes().iter();
+        let pages: Vec<Page> = nodes.map(|node| Page(node.ns().clone())).collect();
+        let shared = Arc::new(Shared::default());
         let write = |first: usize| {
             let (pages, shared) = (pages.clone(), Arc::clone(&shared));
             thread::spawn(move || write(&pages, first, &shared))
@@ -69,11 +65,11 @@ impl TestClients {
             let (page, shared) = (page.clone(), Arc::clone(&shared));
             thread::spawn(move || listen(&page, &shared))
         };
-        Ok(Self {
+        Self {
             writers: (0..pages.len()).map(write).collect(),
             listeners: pages.iter().map(listen).collect(),
             shared,
-        })
+        }
     }
 
     /// Waits until `more` further posts are acknowledged.

@@ -19,8 +19,9 @@ pub(crate) fn binaries() -> Binaries {
 }
 pub(crate) const PORT: u16 = 7400;
 
-/// The time options of nodes. The times are short enough for tests, and longer than the stalls that tests inject.
-const NODE_TIMES: [(&str, &str); 6] = [
+/// The options of nodes. The times are short enough for tests, and longer than the stalls that tests inject.
+const NODE_OPTIONS: [(&str, &str); 7] = [
+    ("--http", "127.0.0.1:8080"),
     ("--hold", "10ms"),
     ("--ack-timeout", "600ms"),
     ("--token-timeout", "2s"),
@@ -107,12 +108,12 @@ impl TestRing {
         ids.iter().copied().filter(has_status).collect()
     }
 
-    /// Returns the command that starts a node. The command contains the time options of this ring.
+    /// Returns the command that starts a node. The command contains the options of this ring.
     pub(crate) fn options(&self, id: usize) -> Result<Ringd> {
         self.options_with(id, &[])
     }
 
-    /// Returns the command that starts a node. Each option of `other` replaces the time option with the same name.
+    /// Returns the command that starts a node. Each option of `other` replaces the option with the same name.
     pub(crate) fn options_with(&self, id: usize, other: &[(&str, &str)]) -> Result<Ringd> {
         let node = self.segment.node(id - 1);
         node.wait_for_link()?;
@@ -123,7 +124,7 @@ impl TestRing {
             .option("--nodes", self.list())
             .option("--database", &self.database);
         let is_replaced = |name: &str| other.iter().any(|(it, _)| *it == name);
-        let kept = NODE_TIMES.iter().filter(|(name, _)| !is_replaced(name));
+        let kept = NODE_OPTIONS.iter().filter(|(name, _)| !is_replaced(name));
         for (name, value) in kept.chain(other) {
             ringd = ringd.option(name, value);
         }

@@ -10,7 +10,8 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, WAIT_LIMIT, limit, tests};
 use serde_json::{Value, json};
 
-use super::http::{self, ask, connect, exchange, get, post, post_request, raw, request};
+use super::http::{self, PAGE, ask, connect, exchange, get, post, post_request, raw, request};
+use super::logins::{PASSWORD, PasswordFile, basic};
 use super::test_ring::{DatabaseKind, TestRing};
 
 /// Maximum number of posts that a test sends to a busy node. When the node answers a post with any status except 503,
@@ -243,6 +244,10 @@ fn the_page_has_no_inline_code() -> Result<()> {
             "content-security-policy: default-src 'self'; frame-ancestors 'none'; form-action 'self'; \
              base-uri 'none'\r\n",
             "x-content-type-options: nosniff",
+            "cache-control: no-store",
+            "referrer-policy: same-origin",
+            "cross-origin-opener-policy: same-origin",
+            "cross-origin-resource-policy: same-origin",
         ] {
             ensure!(
                 answer.status == 200 && answer.head.contains(header),
@@ -259,10 +264,9 @@ fn the_page_has_no_inline_code() -> Result<()> {
 /// Connects to the page from a different address of the same machine.
 fn connect_from(ring: &TestRing, from: Ipv4Addr) -> Result<TcpStream> {
     let node = ring.segment().node(0);
-    let page = SocketAddr::from((node.ip().context("it has an address")?, 8080));
     let stream = node
         .ns()
-        .run(|| http::connect_from(page, from, WAIT_LIMIT))??;
+        .run(|| http::connect_from(PAGE, from, WAIT_LIMIT))??;
     stream.set_read_timeout(Some(WAIT_LIMIT))?;
     Ok(stream)
 }
@@ -330,10 +334,11 @@ fn status(stream: &mut TcpStream) -> Result<String> {
     Ok(String::from_utf8_lossy(&line[9..]).into_owned())
 }
 
-/// Requests a live view. Returns the connection and the status code of the answer.
+/// Requests a live view. Returns the connection and the status code of the answer. A page without a password ignores
+/// the password of the request.
 fn listen(mut stream: TcpStream) -> Result<(TcpStream, String)> {
     stream.set_read_timeout(Some(WAIT_LIMIT))?;
-    stream.write_all(request("GET /events", "", "").as_bytes())?;
+    stream.write_all(request("GET /events", &basic(PASSWORD), "").as_bytes())?;
     let status = status(&mut stream)?;
     Ok((stream, status))
 }
@@ -351,7 +356,8 @@ fn open_all_views(connect: impl Fn(u8) -> Result<TcpStream>) -> Result<Vec<TcpSt
 
 /// This test takes 15 seconds, because the node waits this long for a silent client.
 fn vanished_browsers_free_their_live_views() -> Result<()> {
-    let ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
+    let password = PasswordFile::new()?;
+    let ring = TestRing::new(2, DatabaseKind::Sqlite, &password.options())?;
     ring.wait_for_ring(&[1, 2])?;
     let (page, elsewhere) = (ring.segment().node(0), ring.segment().node(1));
     let page = SocketAddr::from((page.ip().context("it has an address")?, 8080));

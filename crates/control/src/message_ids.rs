@@ -56,6 +56,7 @@ pub const MESSAGE_IDS: &[(&str, &str)] = &[
     ("lock_lost", "a15b652a673d404cb82450ad6785116c"),
     ("lock_released", "58287284113c4ec8b1e8cc33be8199de"),
     ("log_lines_lost", "bcaeab08756b40f39b8f38d7ad8b3d9e"),
+    ("login_failed", "536e9d84a0964dc1a9dba39b0f67a642"),
     ("lookup_failed", "4119193707f24ff38f592af4757dc54e"),
     ("member_deaf", "10a819d6f8cc4d81908eb7fdfac6792f"),
     ("member_differs", "cc94e18ccf124efe923f78852859fcf6"),

@@ -288,7 +288,7 @@ fn the_packages_of_the_board_and_of_the_simulator_are_installed_and_purged() -> 
         machine.sh(&format!("test -s /usr/share/man/man[18]/{name}.*.gz"))?;
     }
     machine.run(&["ring-sim", "--seeds", "0..1", "--time", "1s"])?;
-    machine.write("/etc/ringd/board.csv", 0o644, "1,192.0.2.1,7400,8080\n")?;
+    machine.write("/etc/ringd/board.csv", 0o644, "1,127.0.0.1,7400,8080\n")?;
     machine.run(&["systemctl", "enable", "--now", "--quiet", "ring-board@1"])?;
     let before = machine.show("ring-board@1", "MainPID")?;
     let new = packages.build("ring-board", "0.1.1-1")?;

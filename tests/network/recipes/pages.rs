@@ -95,7 +95,7 @@ pub(crate) enum TestedBy {
 
 /// Each recipe: its page, its beginning, and the test that runs it. If a test runs all recipes of a page, the beginning
 /// is empty.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 92] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 94] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -130,6 +130,16 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 92] = [
         "docs/board/operate.md",
         "sudo install -m 644 systemd/ring-board.sysusers",
         TestedBy::Other("cargo test -p ring-board --test nodes service::"),
+    ),
+    (
+        "docs/board/operate.md",
+        "$ sudo cat /etc/ringd/board.password",
+        TestedBy::Other("ring-board's unit tests of http::password, for the form of the line"),
+    ),
+    (
+        "docs/board/use.md",
+        "printf 'machine localhost",
+        TestedBy::Other("cargo test -p ring-board --test nodes logins::"),
     ),
     (
         "docs/board/protocol/conformance.md",
