@@ -2,10 +2,11 @@
 //!
 //! `rules.rs` lists the rules on words, and `sentences.rs` finds the sentences that they judge. `code.rs` contains the
 //! rules for lines and names of Rust code, `rule_ids.rs` the rules for the ids of rules, and `commits.rs` the rules for
-//! commits.
+//! commits. `crates.rs` compares the list of the daemon's crates with the lock file.
 
 mod code;
 mod commits;
+mod crates;
 mod rule_ids;
 mod rules;
 mod sentences;
@@ -39,6 +40,23 @@ fn pages_messages_comments_and_names_follow_the_style() {
         lines.is_empty(),
         "docs/contributors/style.md explains the rules:\n{}",
         lines.join("\n")
+    );
+}
+
+#[test]
+fn each_crate_of_the_daemon_is_on_its_page() {
+    let (linked, listed) = (crates::linked(), crates::listed());
+    let missing: Vec<_> = linked
+        .iter()
+        .filter(|&(name, line)| listed.get(name) != Some(line))
+        .collect();
+    let needless: Vec<_> = listed
+        .keys()
+        .filter(|&name| !linked.contains_key(name))
+        .collect();
+    assert!(
+        missing.is_empty() && needless.is_empty(),
+        "docs/contributors/dependencies.md lacks these lines: {missing:#?}\nand has needless crates: {needless:#?}"
     );
 }
 

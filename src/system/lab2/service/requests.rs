@@ -11,8 +11,7 @@ use ring_host::Reaction;
 use ring_process::{Client, ClientId};
 use ring_proto::lab2::{Command, JobName, Lab2, Presence, RunEnd};
 use ring_proto::time::Now;
-use ring_text::format_duration;
-use ring_text::hex;
+use ring_text::{format_duration, hex, parse_mac};
 
 use super::super::history::History;
 use super::super::locks::Job;
@@ -279,8 +278,8 @@ fn forget(now: Now, member: &str, machine: &Lab2) -> Reaction<Command> {
 
 /// Returns the MAC of the member with this MAC or IP address.
 fn address(text: &str, machine: &Lab2) -> Result<MacAddr, String> {
-    if let Ok(mac) = text.parse::<mac_address::MacAddress>() {
-        return Ok(MacAddr(mac.bytes()));
+    if let Some(mac) = parse_mac(text) {
+        return Ok(MacAddr(mac));
     }
     let ip = match text.parse() {
         Ok(IpAddr::V4(ip)) => ip.to_ipv6_mapped(),
