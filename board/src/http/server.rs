@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
-use ring_runtime::nice;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
 use tokio::net::TcpStream;
@@ -39,8 +38,6 @@ pub(super) const REFUSALS_MAX: usize = 32;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The maximum number of bytes that the node reads and discards after its last answer.
 const UNREAD_BYTES_MAX: u64 = 1 << 20;
-/// The nice value of the server's thread. The loop has a lower nice value, so the loop runs first.
-const NICE: i32 = 0;
 /// The answer to a client that does not complete the head of a request in time. The HTTP library does not send such an
 /// answer itself.
 const TIMEOUT_RESPONSE: &[u8] =
@@ -53,7 +50,7 @@ const TOO_MANY_CONNECTIONS_RESPONSE: &[u8] =
     connection: close\r\nretry-after: 1\r\ncontent-length: 63\r\n\r\n\
     {\"error\":\"rate\",\"text\":\"this client has too many connections\"}\n";
 
-/// Starts a thread that serves requests until the process ends.
+/// Starts a thread that serves requests until the process ends. The thread does not inherit the loop's priority.
 ///
 /// # Errors
 /// Returns an error if the listener cannot be used, or if the thread cannot start.
@@ -68,11 +65,7 @@ pub(crate) fn start(listener: TcpListener, loop_handle: LoopHandle) -> io::Resul
         .build()?;
     thread::Builder::new()
         .name("http".to_owned())
-        .spawn(move || {
-            // If this process may not change the nice value, the thread has the same priority as the loop.
-            let _ = nice::lower_priority(NICE);
-            runtime.block_on(serve(listener, Arc::new(loop_handle)))
-        })?;
+        .spawn(move || runtime.block_on(serve(listener, Arc::new(loop_handle))))?;
     Ok(())
 }
 

@@ -84,8 +84,6 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
     check_database_file(options)?;
     let seed = random().map_err(ring_host::Error::system("draw a random number"))?;
     let machine = Andrews::new(own, list.nodes().clone(), seed).map_err(usage_error)?;
-    capabilities::keep_only(capabilities::PORTS | capabilities::FILES)
-        .map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         options.name(),
@@ -93,6 +91,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
         None,
+        capabilities::PORTS | capabilities::FILES,
     )?;
     log_start(options, &list, line.ring);
     warn_if_file_is_local(&options.database, &list);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
 use ring_control::NodeName;
+use ring_process::capabilities::{self, CapabilitySet};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{JobRequest, Machine};
 use ring_runtime::clock;
@@ -54,7 +55,7 @@ pub struct Host {
 
 impl Host {
     /// Makes the control socket and the monitor socket, starts to catch signals and starts the log. If the log does not
-    /// go to the journal, the file `hold_file` gets the holds of locks.
+    /// go to the journal, the files in `hold_dir` get the holds of locks. Gives up all capabilities except `needed`.
     ///
     /// # Errors
     /// Fails if a socket cannot be made. Also fails if a system call fails that always succeeds on a healthy system.
@@ -65,6 +66,7 @@ impl Host {
         log_format: LogFormat,
         verbose: bool,
         hold_dir: Option<PathBuf>,
+        needed: CapabilitySet,
     ) -> Result<Self, Error> {
         let descriptors = DescriptorBudget::raise_limit_for_clients();
         let server = Server::listen(program, control, descriptors.clients())?;
@@ -73,6 +75,9 @@ impl Host {
         waiting.add(&signals, SIGNALS)?;
         waiting.add(server.poller(), CONTROL)?;
         clock::timer_slack(TIMER_SLACK).map_err(Error::system("set the timer slack"))?;
+        let is_prioritized = nice::raise_priority(nice::URGENT_NICE).is_ok();
+        // The thread of the log starts later, because a thread keeps the capabilities that it has at its start.
+        capabilities::keep_only(needed).map_err(Error::system("give up capabilities"))?;
         let started = clock::now();
         let mut machines = MachineNames::default();
         let named = move |text: &str| machines.add_names(text);
@@ -86,9 +91,6 @@ impl Host {
         let log = log
             .map_err(std::io::Error::other)
             .map_err(Error::system("start the log"))?;
-        // The priority rises only after the log's thread has started. That thread must not inherit the priority,
-        // because log lines may wait.
-        let is_prioritized = nice::raise_priority(nice::URGENT_NICE).is_ok();
         Ok(Self {
             program,
             waiting,

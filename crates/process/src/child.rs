@@ -10,18 +10,20 @@ use std::process::{self, Command};
 
 use nix::errno::Errno;
 use nix::sys::prctl;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::getppid;
 
 /// The first descriptor after the standard streams.
 const FIRST_OTHER: libc::c_uint = 3;
 
-/// Makes the process of `command` inherit only its three standard streams. Makes the kernel kill this process when the
-/// calling thread ends for any reason. The kernel does not kill processes that this process starts.
+/// Makes the process of `command` inherit only its three standard streams, and start without blocked signals. Makes the
+/// kernel kill this process when the calling thread ends for any reason. The kernel does not kill processes that this
+/// process starts.
 pub fn isolate(command: &mut Command) {
     let parent = process::id();
     let prepare = move || {
         close_on_exec()?;
+        SigSet::empty().thread_set_mask()?;
         prctl::set_pdeathsig(Signal::SIGKILL)?;
         // If the parent ended before the call above, the kernel does not kill the child, so the child must end by
         // itself.
@@ -31,7 +33,7 @@ pub fn isolate(command: &mut Command) {
             Err(io::Error::from(Errno::ESRCH))
         }
     };
-    // SAFETY: between fork and exec this makes three system calls, and takes no memory or lock.
+    // SAFETY: between fork and exec this makes four system calls, and takes no memory or lock.
     unsafe {
         command.pre_exec(prepare);
     }

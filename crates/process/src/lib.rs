@@ -15,6 +15,7 @@ mod client;
 pub mod descriptors;
 pub mod freezer;
 pub mod group;
+pub mod helper;
 mod ignored_signals;
 pub mod inherited_socket;
 mod init;

@@ -1,8 +1,13 @@
 //! The share of CPU time of a thread or session.
+#![allow(
+    unsafe_code,
+    reason = "no crate has the two calls for the scheduler's flags, and the functions of musl always fail"
+)]
 
 use std::fs;
 use std::io;
 
+use nix::errno::Errno;
 use rustix::process::{getpriority_process, setpriority_process};
 
 /// The nice value for threads that a busy machine must not delay. If an owner of the token waits for the CPU longer
@@ -24,16 +29,39 @@ pub fn set_session_priority(nice: i32) -> io::Result<()> {
 
 /// Raises the calling thread's CPU share to the share that the nice value `nice` stands for. The nice value of the
 /// largest share is -20, of the smallest share 19, and of the default share 0. A thread that already has a larger share
-/// keeps it.
+/// keeps it. Threads and processes that the thread starts later get the default share, because their work may wait.
 ///
 /// # Errors
 /// Fails if the kernel refuses the value, because a larger share needs `CAP_SYS_NICE` or a resource limit.
 pub fn raise_priority(nice: i32) -> io::Result<()> {
+    // The system call filter of the units forbids this call, and the units set the flag themselves.
+    let _ = reset_on_fork();
     if current()? <= nice {
         Ok(())
     } else {
         set(nice)
     }
+}
+
+/// Makes threads and processes that the calling thread starts later begin with the default share. A thread with another
+/// scheduling policy than the default stays as it is.
+fn reset_on_fork() -> nix::Result<()> {
+    let priority: libc::c_int = 0;
+    // SAFETY: the call takes no pointers.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
+    if policy != libc::c_long::from(libc::SCHED_OTHER) {
+        return Ok(());
+    }
+    // SAFETY: the kernel reads the priority, a single integer that lives until the call returns.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK,
+            &raw const priority,
+        )
+    };
+    Errno::result(done).map(drop)
 }
 
 /// Lowers the CPU share of the calling thread to the share that the nice value `nice` stands for. All threads and
@@ -56,4 +84,25 @@ fn current() -> io::Result<i32> {
 
 fn set(nice: i32) -> io::Result<()> {
     Ok(setpriority_process(None, nice)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::{URGENT_NICE, current, raise_priority};
+
+    #[test]
+    fn a_thread_with_a_raised_priority_starts_threads_with_the_default_priority() {
+        let values = || {
+            raise_priority(URGENT_NICE).ok()?;
+            let child = thread::spawn(|| current().unwrap());
+            Some((current().unwrap(), child.join().unwrap()))
+        };
+        // Without the permission, there is no raised priority to inherit.
+        if let Some((own, child)) = thread::spawn(values).join().unwrap() {
+            assert!(own <= URGENT_NICE);
+            assert_eq!(child, 0);
+        }
+    }
 }

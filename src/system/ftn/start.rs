@@ -71,8 +71,6 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
     let seed = random().map_err(ring_host::Error::system("draw a random number"))?;
     let machine = Server::new(own, servers.clone(), index, durable, seed);
     let machine = machine.map_err(|error| unusable(&error))?;
-    capabilities::keep_only(capabilities::PORTS)
-        .map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         options.name(),
@@ -80,6 +78,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
         None,
+        capabilities::PORTS,
     )?;
     let mut option_findings = option_warnings(&own, count);
     let names = Names::new(names, index);

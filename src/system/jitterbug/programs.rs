@@ -1,14 +1,14 @@
 //! Runs the commands of `--compute` and `--decide` in a thread, so that the loop does not wait for them.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::Path;
 use std::process::Command as Process;
 use std::time::{Duration, Instant};
 
 use ring_host::Task;
 use ring_host::observe::RateLimit;
-use ring_host::program::{self, End, RunOptions};
+use ring_host::program::{self, End, Found, Launch, Launcher, RunOptions};
 use ring_proto::jitterbug::{Command, Job, Outcome, Work};
 use ring_runtime::clock;
 use ring_runtime::worker::WakeUp;
@@ -22,31 +22,58 @@ const OWN_DATA_EXIT_CODE: i32 = 1;
 /// The rate limit for the standard error of commands, and for their problems.
 const LINES_LIMIT: RateLimit = RateLimit::new(10, Duration::from_secs(1));
 
+/// The index of the command of `--compute`.
+const COMPUTE: usize = 0;
+/// The index of the command of `--decide`.
+const DECIDE: usize = 1;
+
+/// The lines for the shell, in the launcher.
+struct Lines([String; 2]);
+
+impl program::Programs for Lines {
+    fn find(&mut self, _: bool) -> Found {
+        Found::default()
+    }
+
+    fn command(&mut self, program: usize, arguments: &[OsString]) -> Option<Process> {
+        let mut shell = Process::new("/bin/sh");
+        shell.arg("-c").arg(self.0.get(program)?).args(arguments);
+        Some(shell)
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Programs {
-    compute: String,
-    decide: String,
+    launcher: Launcher,
     timeout: Duration,
     max_data: usize,
     lines: RateLimit,
 }
 
 impl Programs {
-    /// Creates programs from two lines for the shell. If the node uses a built-in function instead of a line, this line
-    /// is never run.
-    pub(super) fn new(compute: &str, decide: &str, timeout: Duration, max_data: usize) -> Self {
-        Self {
-            compute: compute.to_owned(),
-            decide: decide.to_owned(),
+    /// Creates programs from two lines for the shell, and starts the process that starts them. If the node uses a
+    /// built-in function instead of a line, this line is never run.
+    pub(super) fn start(
+        compute: &str,
+        decide: &str,
+        timeout: Duration,
+        max_data: usize,
+    ) -> io::Result<Self> {
+        let lines = Lines([compute.to_owned(), decide.to_owned()]);
+        Ok(Self {
+            launcher: Launcher::start(lines)?,
             timeout,
             max_data,
             lines: LINES_LIMIT,
-        }
+        })
     }
 
     fn compute(&mut self, data: &[u8], bell: &WakeUp) -> io::Result<Outcome> {
-        let mut shell = shell(&self.compute);
-        let ran = self.run("--compute", &mut shell, (Some(data), self.max_data), bell)?;
+        let launch = Launch {
+            program: COMPUTE,
+            ..Launch::default()
+        };
+        let ran = self.run("--compute", launch, (Some(data), self.max_data), bell)?;
         let Some(program::Outcome { end, output }) = ran else {
             return Ok(Outcome::Failed);
         };
@@ -73,9 +100,12 @@ impl Programs {
             fs::write(&path, bytes).map(|()| path)
         };
         let (received, own) = (put("received", received)?, put("own", own)?);
-        let mut shell = shell(&self.decide);
-        shell.args([Path::new("sh"), &received, &own]);
-        let ran = self.run("--decide", &mut shell, (None, 0), bell)?;
+        let launch = Launch {
+            program: DECIDE,
+            arguments: vec!["sh".into(), received.into(), own.into()],
+            variables: Vec::new(),
+        };
+        let ran = self.run("--decide", launch, (None, 0), bell)?;
         let code = match ran.map(|outcome| outcome.end) {
             Some(End::Exit(status) | End::LeftBehind(status)) => status.code(),
             _ => None,
@@ -92,7 +122,7 @@ impl Programs {
     fn run(
         &mut self,
         option: &str,
-        command: &mut Process,
+        launch: Launch,
         (input, capture): (Option<&[u8]>, usize),
         bell: &WakeUp,
     ) -> io::Result<Option<program::Outcome>> {
@@ -103,7 +133,7 @@ impl Programs {
             bell,
         };
         let mut lines = Vec::new();
-        let outcome = program::run(command, &terms, &mut |line| {
+        let outcome = program::run(&mut self.launcher, launch, &terms, &mut |line| {
             if lines.len() < LINES_PER_RUN_MAX {
                 lines.push(line.to_owned());
             }
@@ -144,13 +174,6 @@ impl Programs {
 
 /// Maximum number of log lines for the output of one run.
 const LINES_PER_RUN_MAX: usize = 5;
-
-/// Returns a shell command that runs a line of the user.
-fn shell(line: &str) -> Process {
-    let mut shell = Process::new("/bin/sh");
-    shell.args(["-c", line]);
-    shell
-}
 
 impl Task for Programs {
     type Job = Job;
@@ -193,7 +216,7 @@ mod tests {
     }
 
     fn run_compute(line: &str, data: &[u8], timeout: Duration) -> Outcome {
-        let programs = Programs::new(line, "true", timeout, 10);
+        let programs = Programs::start(line, "true", timeout, 10).expect("a process");
         outcome(programs, Work::Compute(data.into()))
     }
 
@@ -230,7 +253,7 @@ mod tests {
     #[test]
     fn a_decision_is_an_exit_code_about_two_files() {
         let decided = |line: &str, received: &[u8], own: &[u8]| {
-            let programs = Programs::new("cat", line, RUN_TIMEOUT, 10);
+            let programs = Programs::start("cat", line, RUN_TIMEOUT, 10).expect("a process");
             let (received, own) = (received.into(), own.into());
             outcome(programs, Work::Decide { received, own })
         };

@@ -1,10 +1,11 @@
 //! Starts a node.
 
 use ring_config::Configured;
-use ring_host::hooks::{self, Hooks};
+use ring_host::hooks::{self, HookSources, Hooks};
+use ring_host::program::Launcher;
 use ring_host::{Host, NodeHealth};
 use ring_process::capabilities;
-use ring_proto::jitterbug::{Compute, Decide, Jitterbug};
+use ring_proto::jitterbug::{self, Compute, Decide, Jitterbug};
 use ring_runtime::driver::{Driver, NoStore, datagrams};
 use ring_runtime::{clock, random};
 use tracing::info;
@@ -37,17 +38,13 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
     let own = options.of_machine();
     commands::check(options.compute.as_deref(), &options.decide)
         .map_err(ring_host::Error::Usage)?;
+    // Before the first socket, which the launchers must not have.
+    let launcher = start_launcher(options)?;
+    let programs = start_programs(options, &own)?;
     let options = &options.with_interface(options.interface_request().find()?);
     let link = SegmentLink::open(&options.interface, options.udp_port, options.tcp_port)?;
     let seed = random().map_err(ring_host::Error::system("draw a random number"))?;
     let machine = Jitterbug::new(own, seed).map_err(|error| unusable(&error))?;
-    let has_programs = own.compute == Compute::Program || own.decide == Decide::Program;
-    let needed = if has_programs || has_hooks(options) {
-        capabilities::PORTS | capabilities::PROGRAMS
-    } else {
-        capabilities::PORTS
-    };
-    capabilities::keep_only(needed).map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         options.name(),
@@ -55,6 +52,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
         None,
+        capabilities::PORTS,
     )?;
     log_start(options);
     let observers = Observers {
@@ -67,41 +65,65 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         interface: options.interface.clone(),
         link,
         store: NoStore,
-        hooks: start_hooks(options, &observers.history)?,
+        hooks: start_hooks(launcher, options, &observers.history)?,
         observers,
         health: NodeHealth::new(PROGRAM, "datagrams"),
         service: Service::new(&options.interface),
-        programs: has_programs.then(|| {
-            let compute = options.compute.as_deref().unwrap_or_default();
-            Programs::new(compute, &options.decide, own.compute_timeout, own.max_data)
-        }),
+        programs,
     };
     let received = datagrams::receive_batch(DATAGRAM_BUFFER);
     let transmit = datagrams::transmit_batch(DATAGRAM_BUFFER);
     host.run(Driver::with_batches(machine, received, transmit), node)
 }
 
-const fn has_hooks(options: &Options) -> bool {
-    options.on_change.is_some() || options.hooks_dir.is_some()
-}
-
-/// Starts the hooks, if the options contain hooks.
-fn start_hooks(
-    options: &Options,
-    history: &History,
-) -> Result<Option<Hooks<super::hook_change::Change>>, ring_host::Error> {
-    if !has_hooks(options) {
+/// Starts the process that starts hooks, if the options contain hooks.
+fn start_launcher(options: &Options) -> Result<Option<Launcher>, ring_host::Error> {
+    if options.on_change.is_none() && options.hooks_dir.is_none() {
         return Ok(None);
     }
-    let settings = hooks::Settings {
-        environment: vec![("RINGD_INTERFACE", options.interface.clone())],
+    let sources = HookSources {
         command: options.on_change.clone(),
         // The path is empty if no directory is given. Such a directory does not exist, so it has no hooks.
         directory: options.hooks_dir.clone().unwrap_or_default(),
-        timeout: options.hook_timeout,
-        constant_changes: None,
     };
-    Hooks::start(settings, clock::now(), history)
+    hooks::start_launcher(sources, || None)
+        .map(Some)
+        .map_err(ring_host::Error::system(
+            "start the process that starts hooks",
+        ))
+}
+
+/// Starts the process that starts the commands of `--compute` and `--decide`, if there are such commands.
+fn start_programs(
+    options: &Options,
+    own: &jitterbug::Options,
+) -> Result<Option<Programs>, ring_host::Error> {
+    if own.compute != Compute::Program && own.decide != Decide::Program {
+        return Ok(None);
+    }
+    let compute = options.compute.as_deref().unwrap_or_default();
+    Programs::start(compute, &options.decide, own.compute_timeout, own.max_data)
+        .map(Some)
+        .map_err(ring_host::Error::system(
+            "start the process that starts commands",
+        ))
+}
+
+/// Starts the thread that runs hooks, if there are hooks.
+fn start_hooks(
+    launcher: Option<Launcher>,
+    options: &Options,
+    history: &History,
+) -> Result<Option<Hooks<super::hook_change::Change>>, ring_host::Error> {
+    let Some(launcher) = launcher else {
+        return Ok(None);
+    };
+    let settings = hooks::Settings {
+        environment: vec![("RINGD_INTERFACE", options.interface.clone())],
+        timeout: options.hook_timeout,
+        ..hooks::Settings::default()
+    };
+    Hooks::start(launcher, settings, clock::now(), history)
         .map(Some)
         .map_err(ring_host::Error::system("start the thread that runs hooks"))
 }

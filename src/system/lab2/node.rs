@@ -177,14 +177,12 @@ impl System for Node {
     }
 
     fn reload(&mut self, log: &LogOutput) -> Reload<Command> {
-        let reloads_hooks = self.environment.reloads_hooks;
-        let command = reload::reload(&mut self.environment.configured, reloads_hooks);
+        let command = reload::reload(&mut self.environment.configured);
         let options = self.environment.configured.options();
         self.service.set_rule(options.require);
         let idle_hold = options.constants().idle_hold;
         self.hooks.change_settings(|settings| {
-            settings.command.clone_from(&options.on_change);
-            settings.directory.clone_from(&options.hooks_dir);
+            settings.reloads = true;
             settings.timeout = options.hook_timeout;
             settings.constant_changes = constant_changes(idle_hold);
         });

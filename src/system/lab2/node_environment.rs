@@ -27,8 +27,6 @@ use crate::system::write_warnings::WriteWarnings;
 #[derive(Debug)]
 pub(super) struct NodeEnvironment {
     pub configured: Configured<Options>,
-    /// Whether a reload may change the hooks.
-    pub reloads_hooks: bool,
     pub started: Now,
     pub attachment: Attachment,
     pub store: StateFile,
@@ -81,7 +79,6 @@ impl NodeEnvironment {
     pub(super) fn run_periodic_checks(&mut self, now: Now) {
         let Self {
             configured: _,
-            reloads_hooks: _,
             started: _,
             attachment,
             store,

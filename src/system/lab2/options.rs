@@ -326,10 +326,6 @@ impl Options {
         self.require = new.require;
         self.ring_size = new.ring_size;
         self.verbose = new.verbose;
-    }
-
-    /// Takes over the values that concern hooks.
-    pub(super) fn adjust_hooks(&mut self, new: &Self) {
         self.on_change.clone_from(&new.on_change);
         self.hooks_dir.clone_from(&new.hooks_dir);
         self.hook_timeout = new.hook_timeout;

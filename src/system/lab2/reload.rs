@@ -8,21 +8,22 @@ use super::{Options, events};
 use crate::system::events as shared_events;
 
 /// The options that change without a restart.
-const ADJUSTABLE: [&str; 6] = [
+const ADJUSTABLE: [&str; 9] = [
     "forget-after",
+    "hook-timeout",
+    "hooks-dir",
     "idle-hold",
+    "on-change",
     "prefer",
     "require",
     "ring-size",
     "verbose",
 ];
-/// The options that change without a restart if the daemon can end every hook.
-const OF_HOOKS: [&str; 3] = ["hook-timeout", "hooks-dir", "on-change"];
 
 /// Reads the file again, and logs the result. Returns the command that changes the machine's constants. If the file
 /// cannot be used, changes nothing.
-pub(super) fn reload(configured: &mut Configured<Options>, reloads_hooks: bool) -> Option<Command> {
-    match try_reload(configured, reloads_hooks) {
+pub(super) fn reload(configured: &mut Configured<Options>) -> Option<Command> {
+    match try_reload(configured) {
         Ok(changes) => {
             log(&changes);
             let constants = configured.options().constants();
@@ -43,10 +44,7 @@ pub(super) fn reload(configured: &mut Configured<Options>, reloads_hooks: bool) 
     }
 }
 
-fn try_reload(
-    configured: &mut Configured<Options>,
-    reloads_hooks: bool,
-) -> Result<Changes, String> {
+fn try_reload(configured: &mut Configured<Options>) -> Result<Changes, String> {
     let new = configured.reload().map_err(|error| error.to_string())?;
     if let (Some(file), None) = (configured.status().file, new.status().file) {
         return Err(format!(
@@ -55,13 +53,8 @@ fn try_reload(
     }
     let mut options = configured.options().clone();
     options.adjust(new.options());
-    let mut adjustable = ADJUSTABLE.to_vec();
-    if reloads_hooks {
-        options.adjust_hooks(new.options());
-        adjustable.extend(OF_HOOKS);
-    }
     options.check().map_err(|error| error.to_string())?;
-    Ok(configured.adopt(new, &adjustable, options))
+    Ok(configured.adopt(new, &ADJUSTABLE, options))
 }
 
 fn log(Changes { adopted, pending }: &Changes) {
@@ -88,12 +81,12 @@ fn log(Changes { adopted, pending }: &Changes) {
 mod tests {
     use clap::CommandFactory;
 
-    use super::{ADJUSTABLE, OF_HOOKS, Options};
+    use super::{ADJUSTABLE, Options};
 
     #[test]
     fn each_adjustable_option_exists() {
         let command = Options::command();
-        for name in ADJUSTABLE.into_iter().chain(OF_HOOKS) {
+        for name in ADJUSTABLE {
             let mut options = command.get_arguments();
             assert!(options.any(|it| it.get_long() == Some(name)), "{name}");
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ring_codec::lab2::Version;
 use ring_config::Configured;
 use ring_control::CONTROL_DIR;
-use ring_host::hooks::{self, Hooks};
+use ring_host::hooks::{self, HookSources, Hooks};
 use ring_host::{Host, NodeHealth, note_host_name};
 use ring_process::{LockError, RingLock, capabilities};
 use ring_proto::lab2::{Constants, HostName, Lab2};
@@ -14,8 +14,6 @@ use ring_recording::Recorded;
 use ring_runtime::driver::Driver;
 use ring_runtime::{clock, random};
 use ring_text::format_duration;
-use rustix::process::geteuid;
-use rustix::thread::CapabilitySet;
 use tracing::{info, warn};
 
 use super::Options;
@@ -46,6 +44,14 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     let options = configured.options();
     options.check()?;
     let constants = options.constants();
+    // Before the first socket, which the launcher must not have.
+    let launcher = hooks::start_launcher(hook_sources(options), || {
+        let new = configured.reload().ok()?;
+        Some(hook_sources(new.options()))
+    })
+    .map_err(ring_host::Error::system(
+        "start the process that starts hooks",
+    ))?;
     let options = &options.with_interface(options.interface_request().find()?);
     let attachment = Attachment::open(&options.interface, constants.ethertype)?;
     let minimum_times = MinimumTimes::measure(attachment.interface());
@@ -58,8 +64,6 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     }
     let lock = lock.map_err(Error::Lock)?;
     let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
-    capabilities::keep_only(capabilities::FRAMES | hook_capabilities(options))
-        .map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         ring.clone(),
@@ -67,6 +71,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
         Some(options.state_dir.clone()),
+        capabilities::FRAMES,
     )?;
     let all_observers = AllObservers {
         observers: Observers {
@@ -84,6 +89,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     }
     log_start(options, &constants, &attachment, &store);
     let hooks = Hooks::start(
+        launcher,
         hook_settings(options, constants.idle_hold),
         clock::now(),
         &all_observers.history,
@@ -115,11 +121,8 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
             "paused, as before the start: owns nothing {end}"
         );
     }
-    // A daemon of root that started without hooks gave up the right to end hooks that change their user.
-    let reloads_hooks = !hook_capabilities(options).is_empty() || !geteuid().is_root();
     let node_environment = NodeEnvironment {
         configured,
-        reloads_hooks,
         started: host.start_time(),
         attachment,
         store,
@@ -148,15 +151,10 @@ fn version() -> Version {
     }
 }
 
-/// If there may be hooks, returns the capabilities that they need.
-fn hook_capabilities(options: &Options) -> CapabilitySet {
-    // An empty directory counts too, because hooks may be added at any time. So does a directory that cannot be
-    // checked, because it may exist.
-    let has_directory = options.hooks_dir.try_exists().unwrap_or(true);
-    if options.on_change.is_some() || has_directory {
-        capabilities::PROGRAMS
-    } else {
-        CapabilitySet::empty()
+fn hook_sources(options: &Options) -> HookSources {
+    HookSources {
+        command: options.on_change.clone(),
+        directory: options.hooks_dir.clone(),
     }
 }
 
@@ -166,10 +164,9 @@ fn hook_settings(options: &Options, idle_hold: Duration) -> hooks::Settings {
             ("RINGD_INTERFACE", options.interface.clone()),
             ("RINGD_RING", options.ring().to_string()),
         ],
-        command: options.on_change.clone(),
-        directory: options.hooks_dir.clone(),
         timeout: options.hook_timeout,
         constant_changes: constant_changes(idle_hold),
+        reloads: false,
     }
 }
 

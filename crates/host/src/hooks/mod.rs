@@ -4,20 +4,23 @@
 
 mod change;
 mod directory;
+mod programs;
 mod queue;
 mod runner;
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ring_proto::time::{Instant, Now};
 
 pub use change::{Change, Changes, Head, event};
+pub use programs::{HookSources, start_launcher};
 pub use queue::{Queue, WAITING_CHANGES_MAX};
 use ring_runtime::worker::Worker;
 use runner::Runner;
+
+use crate::program::Launcher;
 
 /// Maximum delay of new events while no hook exists.
 const POSTPONE_MAX: Duration = Duration::from_secs(1);
@@ -27,20 +30,18 @@ const POSTPONED_EVENTS_MAX: u64 = 256;
 /// change.
 const SINGLE_CHANGES_MAX: u64 = 64;
 
-/// The hooks to run, and their limits.
+/// The settings of all hooks.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Variables in the environment of every hook.
     pub environment: Vec<(&'static str, String)>,
-    /// Command line for the shell.
-    pub command: Option<String>,
-    /// Directory of hook programs.
-    pub directory: PathBuf,
     /// Maximum run time of one hook.
     pub timeout: Duration,
     /// Text of a warning that hooks will run all the time, with the reason. The daemon logs the warning when the first
     /// hook appears.
     pub constant_changes: Option<String>,
+    /// Whether the launcher must read the configuration file again before the next hook.
+    pub reloads: bool,
 }
 
 /// The loop's side of the hooks.
@@ -55,11 +56,12 @@ pub struct Hooks<C: Change> {
 }
 
 impl<C: Change> Hooks<C> {
-    /// Starts the thread and reports the daemon's start to hooks.
+    /// Starts the thread and reports the daemon's start to hooks. `launcher` comes from [`start_launcher`].
     ///
     /// # Errors
     /// Fails if the process has too many files open, or too many threads.
     pub fn start(
+        launcher: Launcher,
         settings: Settings,
         now: Now,
         history: &impl Changes<Change = C>,
@@ -67,7 +69,7 @@ impl<C: Change> Hooks<C> {
         let settings = Arc::new(Mutex::new(settings));
         let of_runner = Arc::clone(&settings);
         let worker = Worker::start("hooks", move |mailbox, poller| {
-            Runner::new(of_runner, mailbox, poller).run();
+            Runner::new(launcher, of_runner, mailbox, poller).run();
         })?;
         let mut hooks = Self {
             worker,

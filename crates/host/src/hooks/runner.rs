@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,10 +15,10 @@ use ring_runtime::worker::Mailbox;
 use ring_text::format_duration;
 use tracing::{debug, info, warn};
 
-use super::{Change, Queue, Settings, directory};
+use super::{Change, Queue, Settings};
 use crate::observe::RateLimit;
 use crate::observe::events;
-use crate::program::{self, End, RunOptions};
+use crate::program::{self, End, Launch, Launcher, RunOptions};
 
 /// Interval at which the runner searches for hooks while no hook exists. The runner drops events that happen while no
 /// hook exists.
@@ -27,37 +26,13 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Rate limit of the lines that hooks print, and of the lines about hooks.
 const LINES_LIMIT: RateLimit = RateLimit::new(100, Duration::from_millis(100));
 
-const COMMAND_LINE_HOOK: &str = "--on-change";
-
-#[derive(Debug, Clone)]
-enum Hook {
-    Line(String),
-    File(PathBuf),
-}
-
-impl Hook {
-    fn name(&self) -> String {
-        match self {
-            Self::Line(_) => COMMAND_LINE_HOOK.to_owned(),
-            Self::File(path) => display_path(path),
-        }
-    }
-
-    fn build_command(&self) -> Command {
-        match self {
-            Self::Line(line) => {
-                let mut shell = Command::new("/bin/sh");
-                shell.args(["-c", line]);
-                shell
-            }
-            Self::File(path) => Command::new(path),
-        }
-    }
-}
+/// The subject of a problem that concerns all hooks.
+const ALL_HOOKS: &str = "programs";
 
 /// Runs hooks, in the worker's thread.
 #[derive(Debug)]
 pub(super) struct Runner<'a, C> {
+    launcher: Launcher,
     settings: Arc<Mutex<Settings>>,
     mailbox: &'a Mailbox<Queue<C>>,
     poller: Poller,
@@ -69,11 +44,13 @@ pub(super) struct Runner<'a, C> {
 
 impl<'a, C: Change> Runner<'a, C> {
     pub(super) const fn new(
+        launcher: Launcher,
         settings: Arc<Mutex<Settings>>,
         mailbox: &'a Mailbox<Queue<C>>,
         poller: Poller,
     ) -> Self {
         Self {
+            launcher,
             settings,
             mailbox,
             poller,
@@ -87,7 +64,7 @@ impl<'a, C: Change> Runner<'a, C> {
     pub(super) fn run(mut self) {
         while let Some(change) = self.mailbox.next(&mut self.poller) {
             let settings = self.settings().clone();
-            let hooks = self.find_hooks(&settings);
+            let hooks = self.find_hooks();
             if hooks.is_empty() {
                 self.mailbox.rest(&mut self.poller, POLL_INTERVAL);
                 continue;
@@ -96,8 +73,8 @@ impl<'a, C: Change> Runner<'a, C> {
             if let Some(constant_changes) = constant_changes {
                 warn!(event = events::HOOKS_DIR_CHANGING, "{constant_changes}");
             }
-            for hook in hooks {
-                self.run_hook(&settings, &hook, &change);
+            for (program, name) in hooks.into_iter().enumerate() {
+                self.run_hook(&settings, program, name, &change);
             }
         }
     }
@@ -106,36 +83,41 @@ impl<'a, C: Change> Runner<'a, C> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn find_hooks(&mut self, settings: &Settings) -> Vec<Hook> {
-        let found = directory::find_hooks(&settings.directory);
-        let known = found.problems.iter().map(|(path, _)| path);
-        let known: BTreeSet<_> = known
-            .chain(&found.hooks)
-            .map(|path| display_path(path))
-            .collect();
-        self.problems
-            .retain(|name, _| name == COMMAND_LINE_HOOK || known.contains(name));
-        for (path, why) in found.problems {
-            self.report_problem(display_path(&path), Some(why));
+    /// Returns the names of the hooks, by their indexes in the launcher.
+    fn find_hooks(&mut self) -> Vec<String> {
+        let reloads = std::mem::take(&mut self.settings().reloads);
+        let found = match self.launcher.find(reloads) {
+            Ok(found) => found,
+            Err(error) => {
+                self.report_problem(ALL_HOOKS.to_owned(), Some(format!("cannot run: {error}")));
+                return Vec::new();
+            }
+        };
+        let known = found.problems.iter().map(|(name, _)| name);
+        let known: BTreeSet<_> = known.chain(&found.names).collect();
+        self.problems.retain(|name, _| known.contains(name));
+        for (name, why) in found.problems {
+            self.report_problem(name, Some(why));
         }
-        let line = settings.command.clone().map(Hook::Line);
-        line.into_iter()
-            .chain(found.hooks.into_iter().map(Hook::File))
-            .collect()
+        found.names
     }
 
-    fn run_hook(&mut self, settings: &Settings, hook: &Hook, change: &C) {
-        let name = hook.name();
+    fn run_hook(&mut self, settings: &Settings, program: usize, name: String, change: &C) {
         let begun = Instant::now();
         let until = begun + settings.timeout;
         if self.mailbox.bell().limit(until, begun) <= begun {
             let why = "was not run: the daemon is shutting down";
             return self.report_problem(name, Some(why.to_owned()));
         }
-        let mut command = hook.build_command();
-        command
-            .envs(settings.environment.iter().cloned())
-            .envs(change.variables());
+        let variables = settings.environment.iter().cloned();
+        let variables = variables.chain(change.variables());
+        let launch = Launch {
+            program,
+            arguments: Vec::new(),
+            variables: variables
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        };
         let lines = &mut self.lines;
         let mut say = |line: &str| {
             if lines.allow(clock::now().monotonic) {
@@ -156,7 +138,8 @@ impl<'a, C: Change> Runner<'a, C> {
             until,
             bell: self.mailbox.bell(),
         };
-        let end = program::run(&mut command, &options, &mut say).map(|outcome| outcome.end);
+        let outcome = program::run(&mut self.launcher, launch, &options, &mut say);
+        let end = outcome.map(|outcome| outcome.end);
         let took = begun.elapsed();
         let number = change.head().number;
         debug!(
@@ -218,10 +201,6 @@ fn find_problem(settings: &Settings, end: io::Result<End>) -> Option<String> {
             says(&"was killed but does not end; the daemon runs later hooks nevertheless")
         }
     }
-}
-
-fn display_path(path: &Path) -> String {
-    path.display().to_string()
 }
 
 fn describe_failure(status: ExitStatus) -> String {

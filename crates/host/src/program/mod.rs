@@ -5,21 +5,19 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::unistd::Pid;
-use ring_process::{Tree, child};
 use ring_runtime::wait::{Interest, Poller};
 use ring_runtime::worker::WakeUp;
-use rustix::process::{PidfdFlags, pidfd_open};
 
+mod launcher;
 mod output;
 
+pub use self::launcher::{Found, Launch, Launcher, Programs};
 pub use self::output::Captured;
 use self::output::{Lines, READ_BYTES_MAX, StreamState};
 
@@ -29,9 +27,6 @@ const TERMINATION_GRACE: Duration = Duration::from_secs(1);
 const EXIT_GRACE: Duration = Duration::from_secs(1);
 /// Interval of the checks for remaining processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-
-/// The difference between a program's OOM score and the daemon's OOM score, in thousandths of the memory.
-const OOM_SCORE_EXTRA: i32 = 500;
 
 const BELL_KEY: u64 = 0;
 const EXIT_KEY: u64 = 1;
@@ -81,7 +76,8 @@ pub enum End {
 /// # Errors
 /// Fails if the program cannot be started.
 pub fn run(
-    command: &mut Command,
+    launcher: &mut Launcher,
+    launch: Launch,
     options: &RunOptions<'_>,
     say: &mut dyn FnMut(&str),
 ) -> io::Result<Outcome> {
@@ -92,7 +88,7 @@ pub fn run(
             output: Captured::default(),
         });
     }
-    let mut process = Process::start(command, options)?;
+    let mut process = Process::start(launcher, launch, options)?;
     let end = process.run(options, say);
     let output = process
         .outputs
@@ -197,8 +193,7 @@ impl InputPipe<'_> {
 
 #[derive(Debug)]
 struct Process<'a> {
-    child: Child,
-    tree: Tree,
+    launcher: &'a mut Launcher,
     /// Descriptor that becomes readable at the end of the program. The descriptor stays open for the poller.
     _exit: OwnedFd,
     poller: Poller,
@@ -209,30 +204,46 @@ struct Process<'a> {
 }
 
 impl<'a> Process<'a> {
-    fn start(command: &mut Command, options: &RunOptions<'a>) -> io::Result<Self> {
+    fn start(
+        launcher: &'a mut Launcher,
+        launch: Launch,
+        options: &RunOptions<'a>,
+    ) -> io::Result<Self> {
         let poller = Poller::new()?;
         poller.add(options.bell, BELL_KEY, Interest::Read)?;
-        let piped = options.input.map(|_| Stdio::piped());
-        command
-            .stdin(piped.unwrap_or_else(Stdio::null))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            // The service manager must not mistake messages of the program for messages of the daemon.
-            .env_remove("NOTIFY_SOCKET");
-        child::isolate(command);
-        let mut program = command.spawn()?;
-        raise_oom_score(program.id());
-        let pid = i32::try_from(program.id()).map_err(io::Error::other)?;
-        let watched = watch(&mut program, &poller, options);
-        let (exit, input, outputs) = watched.inspect_err(|_| {
-            // A program that the daemon cannot watch must not run.
-            let _ = program.kill();
-            let _ = program.wait();
-        })?;
+        let captured = options
+            .capture
+            .map(|limit| Sink::Captured(Captured::default(), limit));
+        let lines = || Sink::Lines(Lines::default());
+        let mut outputs = Vec::new();
+        let mut streams = Vec::new();
+        let sinks = [captured.unwrap_or_else(lines), lines()];
+        for (key, sink) in (FIRST_OUTPUT_KEY..).zip(sinks) {
+            let (near, far) = io::pipe()?;
+            let pipe = unblocked(near.into())?;
+            poller.add(&pipe, key, Interest::Read)?;
+            outputs.push(Some(OutputPipe { pipe, sink }));
+            streams.push(OwnedFd::from(far));
+        }
+        let mut input = None;
+        if let Some(bytes) = options.input {
+            let (far, near) = io::pipe()?;
+            let pipe = unblocked(near.into())?;
+            poller.add(&pipe, INPUT_KEY, Interest::Write)?;
+            input = Some(InputPipe { pipe, bytes });
+            streams.push(far.into());
+        }
+        let streams: Vec<_> = streams.iter().map(AsFd::as_fd).collect();
+        let exit = launcher.launch(launch, &streams)?;
+        poller
+            .add(&exit, EXIT_KEY, Interest::Read)
+            .inspect_err(|_| {
+                // A program that the daemon cannot watch must not run.
+                launcher.kill();
+                let _ = launcher.wait();
+            })?;
         Ok(Self {
-            child: program,
-            tree: Tree::existing(Pid::from_raw(pid), None),
+            launcher,
             _exit: exit,
             poller,
             input,
@@ -255,19 +266,19 @@ impl<'a> Process<'a> {
             };
             if now < limit {
                 if self.wait(limit - now, bell, say) {
-                    break self.child.wait().ok();
+                    break self.launcher.wait().ok();
                 }
                 continue;
             }
             sent = match sent {
                 SentSignal::Nothing => {
                     why = early_end(options, now);
-                    self.tree.terminate();
+                    self.launcher.terminate();
                     SentSignal::Terminated(now)
                 }
                 SentSignal::Terminated(_) => {
-                    // A process that ringd may not kill counts as stuck.
-                    let _ = self.tree.kill();
+                    // A process that the launcher may not kill counts as stuck.
+                    self.launcher.kill();
                     SentSignal::Killed(now)
                 }
                 SentSignal::Killed(_) => return End::Stuck,
@@ -276,7 +287,7 @@ impl<'a> Process<'a> {
         for output in self.outputs.iter_mut().flatten() {
             output.read_rest(say);
         }
-        let left = end_process_group(&self.tree, bell);
+        let left = end_process_group(self.launcher, bell);
         match (sent, ended) {
             (SentSignal::Nothing, Some(status)) if left => End::LeftBehind(status),
             (SentSignal::Nothing, Some(status)) => End::Exit(status),
@@ -318,74 +329,29 @@ impl<'a> Process<'a> {
     }
 }
 
-/// The program's exit, input and outputs.
-type WatchedDescriptors<'a> = (OwnedFd, Option<InputPipe<'a>>, Vec<Option<OutputPipe>>);
-
-/// Registers the program's exit, input and outputs with the poller.
-fn watch<'a>(
-    child: &mut Child,
-    poller: &Poller,
-    options: &RunOptions<'a>,
-) -> io::Result<WatchedDescriptors<'a>> {
-    let exit = pidfd_open(rustix::process::Pid::from_child(child), PidfdFlags::empty())?;
-    poller.add(&exit, EXIT_KEY, Interest::Read)?;
-    let mut input = None;
-    if let Some((pipe, bytes)) = child.stdin.take().zip(options.input) {
-        let pipe = OwnedFd::from(pipe);
-        fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-        poller.add(&pipe, INPUT_KEY, Interest::Write)?;
-        let pipe = pipe.into();
-        input = Some(InputPipe { pipe, bytes });
-    }
-    let captured = options
-        .capture
-        .map(|limit| Sink::Captured(Captured::default(), limit));
-    let lines = || Sink::Lines(Lines::default());
-    let streams = [
-        (
-            child.stdout.take().map(OwnedFd::from),
-            captured.unwrap_or_else(lines),
-        ),
-        (child.stderr.take().map(OwnedFd::from), lines()),
-    ];
-    let mut outputs = Vec::new();
-    for (key, (pipe, sink)) in (FIRST_OUTPUT_KEY..).zip(streams) {
-        let Some(pipe) = pipe else { continue };
-        fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-        poller.add(&pipe, key, Interest::Read)?;
-        let pipe = pipe.into();
-        outputs.push(Some(OutputPipe { pipe, sink }));
-    }
-    Ok((exit, input, outputs))
-}
-
-/// Makes the kernel kill the program before the daemon if memory is short.
-fn raise_oom_score(program: u32) {
-    let own = fs::read_to_string("/proc/self/oom_score_adj").unwrap_or_default();
-    let own: i32 = own.trim().parse().unwrap_or_default();
-    let more = (own + OOM_SCORE_EXTRA).min(1000).to_string();
-    // Raising the score needs no privilege. If the write fails because the process has ended, the process needs no
-    // memory.
-    let _ = fs::write(format!("/proc/{program}/oom_score_adj"), more);
+/// Makes a pipe's end never wait.
+fn unblocked(pipe: OwnedFd) -> io::Result<fs::File> {
+    fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    Ok(pipe.into())
 }
 
 /// Ends all processes in the group of an ended program. Returns whether any process was left in the program's group.
-fn end_process_group(tree: &Tree, bell: &WakeUp) -> bool {
-    if tree.is_empty() {
+fn end_process_group(launcher: &mut Launcher, bell: &WakeUp) -> bool {
+    if launcher.check_empty() {
         return false;
     }
-    tree.terminate();
+    launcher.terminate();
     let terminated_at = Instant::now();
     while terminated_at.elapsed() < TERMINATION_GRACE && !bell.must_stop_now() {
-        if tree.is_empty() {
+        if launcher.check_empty() {
             return true;
         }
         thread::sleep(POLL_INTERVAL);
     }
-    // A process that ringd may not kill continues to run.
-    let _ = tree.kill();
+    // A process that the launcher may not kill continues to run.
+    launcher.kill();
     let killed = Instant::now();
-    while killed.elapsed() < EXIT_GRACE && !tree.is_empty() {
+    while killed.elapsed() < EXIT_GRACE && !launcher.check_empty() {
         thread::sleep(POLL_INTERVAL);
     }
     true
@@ -393,10 +359,11 @@ fn end_process_group(tree: &Tree, bell: &WakeUp) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    use super::{Captured, End, Outcome, RunOptions, run};
+    use super::{Captured, End, Found, Launch, Launcher, Outcome, Programs, RunOptions, run};
     use ring_runtime::worker::WakeUp;
 
     fn options<'a>(input: Option<&'a [u8]>, capture: usize, bell: &'a WakeUp) -> RunOptions<'a> {
@@ -408,13 +375,38 @@ mod tests {
         }
     }
 
+    /// A shell that runs its argument.
+    struct Shell;
+
+    impl Programs for Shell {
+        fn find(&mut self, _: bool) -> Found {
+            Found::default()
+        }
+
+        fn command(&mut self, program: usize, arguments: &[OsString]) -> Option<Command> {
+            let mut shell = Command::new("/bin/sh");
+            shell.arg("-c").args(arguments);
+            (program == 0).then_some(shell)
+        }
+    }
+
+    fn launcher() -> Launcher {
+        Launcher::start(Shell).expect("a process")
+    }
+
+    fn launch(line: &str) -> Launch {
+        Launch {
+            arguments: vec![line.into()],
+            ..Launch::default()
+        }
+    }
+
     /// Runs a shell command line. Returns the outcome and the standard error.
     fn shell(line: &str, input: Option<&[u8]>, capture: usize, bell: &WakeUp) -> (Outcome, String) {
         let options = options(input, capture, bell);
         let mut stderr = String::new();
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", line]);
-        let outcome = run(&mut command, &options, &mut |line| stderr.push_str(line));
+        let mut say = |line: &str| stderr.push_str(line);
+        let outcome = run(&mut launcher(), launch(line), &options, &mut say);
         (outcome.expect("a shell"), stderr)
     }
 
@@ -455,10 +447,10 @@ mod tests {
     fn a_cancelled_program_ends_with_everything_that_it_started() {
         let bell = bell();
         let line = "trap '' TERM; sleep 1000 & echo $!; echo begun >&2; wait; wait";
-        let mut command = Command::new("/bin/sh");
         let options = options(None, 99, &bell);
         let mut say = |_: &str| bell.cancel_before(1);
-        let outcome = run(command.args(["-c", line]), &options, &mut say).expect("a shell");
+        let mut launcher = launcher();
+        let outcome = run(&mut launcher, launch(line), &options, &mut say).expect("a shell");
         assert!(matches!(outcome.end, End::Cancelled), "{outcome:?}");
         assert!(Instant::now() < options.until);
         let child = String::from_utf8(outcome.output.bytes).expect("a number");
@@ -468,5 +460,26 @@ mod tests {
         // After a cancellation, a waiting program is not started.
         let (outcome, stderr) = shell("echo begun >&2", None, 99, &bell);
         assert!(matches!(outcome.end, End::Cancelled) && stderr.is_empty());
+    }
+
+    #[test]
+    fn a_daemon_chooses_neither_the_command_nor_variables_that_change_it() {
+        let (bell, mut launcher) = (bell(), launcher());
+        let mut refusal = |launch| {
+            let options = options(None, 99, &bell);
+            let outcome = run(&mut launcher, launch, &options, &mut |_| ());
+            outcome.expect_err("it is refused").to_string()
+        };
+        let other = Launch {
+            program: 1,
+            ..launch("exit 0")
+        };
+        assert_eq!(refusal(other), "there is no such program");
+        let variable = ("LD_PRELOAD".to_owned(), "/tmp/other.so".to_owned());
+        let loaded = Launch {
+            variables: vec![variable],
+            ..launch("exit 0")
+        };
+        assert_eq!(refusal(loaded), "may not set the variable LD_PRELOAD");
     }
 }

@@ -15,7 +15,6 @@ use std::thread;
 use std::time::Duration;
 
 use crate::clock;
-use crate::nice;
 use crate::wait::{Interest, Poller};
 use ring_proto::time::Instant;
 
@@ -31,7 +30,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum time to wait for the thread's end. The last items, including the time for killing their programs, take less
 /// time than this maximum.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
-const DEFAULT_NICE: i32 = 0;
 /// The default timer slack, in nanoseconds.
 const DEFAULT_TIMER_SLACK: u32 = 50_000;
 
@@ -63,7 +61,8 @@ impl<Q: Inbox> Worker<Q> {
         thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
-                drop_priority();
+                // If this fails, the thread keeps the loop's more precise timers.
+                let _ = clock::timer_slack(DEFAULT_TIMER_SLACK);
                 work(&shared, poller);
                 drop(end);
             })?;
@@ -135,11 +134,4 @@ impl<Q: Inbox> Worker<Q> {
             left = left.saturating_sub(POLL_INTERVAL);
         }
     }
-}
-
-/// Gives up the loop's priority. The thread's work may wait, and its programs would inherit the priority.
-fn drop_priority() {
-    // Lowering the priority needs no permission. If it fails, the thread keeps the daemon's priority.
-    let _ =
-        nice::lower_priority(DEFAULT_NICE).and_then(|()| clock::timer_slack(DEFAULT_TIMER_SLACK));
 }
