@@ -102,8 +102,8 @@ impl PlacedFile {
             }
             Err(error) => {
                 let text = format!(
-                    "{path} was removed or replaced, and cannot be made again: {error}; create its directory again, \
-                     or restart ringd with another --state-dir DIR"
+                    "{path} was removed or replaced, and cannot be made again: {error}; create its directory again and \
+                     restart ringd, or restart ringd with another --state-dir DIR"
                 );
                 if self.missing.as_ref() != Some(&text) {
                     warn!(event = events::STATE_REMOVED, "{text}");

@@ -1,11 +1,13 @@
 //! The start of a node.
 
+use std::env;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use ring_config::Configured;
 use ring_host::{History, Host, NodeHealth, Onlookers, Program};
+use ring_process::sandbox::{Files, Sandbox};
 use ring_process::{capabilities, runtime_directory};
 use ring_proto::andrews::{Andrews, OptionsError};
 use ring_runtime::driver::{Driver, NoStore, datagrams};
@@ -91,7 +93,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
         None,
-        capabilities::PORTS | capabilities::FILES,
+        sandbox(options),
     )?;
     log_start(options, &list, line.ring);
     warn_if_file_is_local(&options.database, &list);
@@ -145,6 +147,36 @@ fn login(options: &Options, address: SocketAddr) -> Result<Option<Login>, ring_h
 
 fn usage_error(error: OptionsError) -> ring_host::Error {
     ring_host::Error::Usage(format!("{error}; see ring-board --help"))
+}
+
+fn sandbox(options: &Options) -> Sandbox {
+    let (reads_everything, write) = match &options.database {
+        // SQLite makes files next to the database, and temporary files.
+        Url::Sqlite(path) => {
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new(".")).to_owned();
+            (false, vec![folder, env::temp_dir()])
+        }
+        // The resolver of names, the certificates and the file of passwords.
+        Url::PostgreSql(_) => (true, Vec::new()),
+    };
+    Sandbox {
+        capabilities: capabilities::PORTS | capabilities::FILES,
+        // For the ring, the page and PostgreSQL, for the journal and clients, and for the resolver of names.
+        address_families: &[
+            libc::AF_INET,
+            libc::AF_INET6,
+            libc::AF_UNIX,
+            libc::AF_NETLINK,
+        ],
+        files: Files {
+            reads_everything,
+            read: Vec::new(),
+            write,
+        },
+    }
 }
 
 /// Checks the file of the database. If the file cannot be used when the node starts, it will not become usable later,

@@ -1,7 +1,7 @@
 //! The command line of a process, completed by the file.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, FromArgMatches};
@@ -124,6 +124,11 @@ impl<O: FromArgMatches> Configured<O> {
     /// Returns the options.
     pub const fn options(&self) -> &O {
         &self.options
+    }
+
+    /// Returns the path of the configuration file; `None` if there is no file.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
     }
 
     /// Returns the value and the source of each option, for clients.

@@ -56,7 +56,7 @@ impl MachineNames {
             return text.to_owned();
         }
         if self.read_at.is_none_or(|at| at.elapsed() >= NAMES_LIFETIME) {
-            self.names = Names::read();
+            self.names.refresh();
             self.read_at = Some(Instant::now());
         }
         let machines = lock_machines();

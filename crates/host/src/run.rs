@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
 use ring_control::NodeName;
-use ring_process::capabilities::{self, CapabilitySet};
+use ring_process::sandbox::{self, MissingLimit, Sandbox};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{JobRequest, Machine};
 use ring_runtime::clock;
 use ring_runtime::driver::Driver;
 use ring_runtime::nice;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use super::descriptor_budget::DescriptorBudget;
 use super::jobs::Jobs;
@@ -50,12 +50,14 @@ pub struct Host {
     descriptors: DescriptorBudget,
     /// Whether the process runs at an urgent nice value.
     is_prioritized: bool,
+    missing_limits: Vec<MissingLimit>,
     log: LogOutput,
 }
 
 impl Host {
     /// Makes the control socket and the monitor socket, starts to catch signals and starts the log. If the log does not
-    /// go to the journal, the files in `hold_dir` get the holds of locks. Gives up all capabilities except `needed`.
+    /// go to the journal, the files in `hold_dir` get the holds of locks. Gives up all
+    /// permissions that are not in `sandbox`.
     ///
     /// # Errors
     /// Fails if a socket cannot be made. Also fails if a system call fails that always succeeds on a healthy system.
@@ -66,7 +68,7 @@ impl Host {
         log_format: LogFormat,
         verbose: bool,
         hold_dir: Option<PathBuf>,
-        needed: CapabilitySet,
+        mut sandbox: Sandbox,
     ) -> Result<Self, Error> {
         let descriptors = DescriptorBudget::raise_limit_for_clients();
         let server = Server::listen(program, control, descriptors.clients())?;
@@ -76,8 +78,13 @@ impl Host {
         waiting.add(server.poller(), CONTROL)?;
         clock::timer_slack(TIMER_SLACK).map_err(Error::system("set the timer slack"))?;
         let is_prioritized = nice::raise_priority(nice::URGENT_NICE).is_ok();
-        // The thread of the log starts later, because a thread keeps the capabilities that it has at its start.
-        capabilities::keep_only(needed).map_err(Error::system("give up capabilities"))?;
+        sandbox
+            .files
+            .write
+            .extend(control.parent().map(Path::to_owned));
+        // The thread of the log starts later, because a thread keeps the permissions that it has at its start.
+        let missing_limits = sandbox.enter();
+        let missing_limits = missing_limits.map_err(Error::system("give up capabilities"))?;
         let started = clock::now();
         let mut machines = MachineNames::default();
         let named = move |text: &str| machines.add_names(text);
@@ -99,6 +106,7 @@ impl Host {
             started,
             descriptors,
             is_prioritized,
+            missing_limits,
             log,
         })
     }
@@ -142,6 +150,14 @@ impl Host {
                 event = events::NICE_DENIED,
                 "cannot run at nice {}: CAP_SYS_NICE is missing; on a busy machine this node may be late",
                 nice::URGENT_NICE
+            );
+        }
+        for MissingLimit { limit, why } in &self.missing_limits {
+            warn!(
+                event = events::SANDBOX_INCOMPLETE,
+                limit,
+                "cannot limit the {limit} of this daemon: {why}; the daemon works, but has more permissions than it \
+                 needs"
             );
         }
     }
@@ -457,6 +473,7 @@ impl<S: System> Daemon<S> {
             self.loop_health.report_lost_lines(self.log.lost_lines());
             self.loop_health.report_lost_holds(self.log.lost_holds());
             self.server.check_sockets();
+            log_denied_call();
             self.system.on_second(now);
         }
         let now = now.monotonic;
@@ -465,5 +482,16 @@ impl<S: System> Daemon<S> {
             let (system, machine) = (&self.system, self.cycle.driver.machine());
             self.notifier.update(now, || system.condition(machine));
         }
+    }
+}
+
+/// Logs a system call that the sandbox denied.
+fn log_denied_call() {
+    if let Some(call) = sandbox::take_denied_call() {
+        warn!(
+            event = events::CALL_DENIED,
+            call,
+            "the sandbox denied the system call {call}: a bug of this version, or an attack; report it with this line"
+        );
     }
 }

@@ -25,6 +25,7 @@ mod lock;
 pub mod passed_descriptors;
 pub mod private_files;
 pub mod runtime_directory;
+pub mod sandbox;
 #[cfg(test)]
 mod test_processes;
 mod tree;

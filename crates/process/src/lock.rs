@@ -125,7 +125,7 @@ impl fmt::Display for Holder {
 /// Each network namespace has separate interfaces, so it has separate locks.
 #[derive(Debug)]
 pub struct RingLock {
-    _lock: FileLock,
+    lock: FileLock,
 }
 
 /// The reason why a ring could not be locked.
@@ -174,13 +174,17 @@ impl RingLock {
         let user = runtime_directory::user_suffix(&directory);
         let path = directory.join(format!("{ring}.{}{user}.lock", network.ino()));
         match FileLock::acquire(&path) {
-            Ok(lock) => Ok(Self { _lock: lock }),
+            Ok(lock) => Ok(Self { lock }),
             Err(FileLockError::Held(holder)) => Err(LockError::Held {
                 ring: ring.to_owned(),
                 holder,
             }),
             Err(FileLockError::Io(source)) => Err(fail(&path, source)),
         }
+    }
+    /// Returns the directory of the lock's file, which the lock removes when it is dropped.
+    pub fn directory(&self) -> Option<&Path> {
+        self.lock.path.parent()
     }
 }
 

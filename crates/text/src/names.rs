@@ -2,6 +2,7 @@
 //! This module uses only these two files, so that it never waits for a name server.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// The names in both files.
@@ -14,8 +15,29 @@ pub struct Names {
 impl Names {
     /// Reads both files. An unreadable file counts as a file without names.
     pub fn read() -> Self {
-        let read = |path| fs::read_to_string(path).unwrap_or_default();
-        Self::parse(&read("/etc/ethers"), &read("/etc/hosts"))
+        let mut names = Self::default();
+        names.refresh();
+        names
+    }
+
+    /// Reads both files again. If this process may not read a file, keeps the names of this file. When an editor
+    /// replaces the file, the sandbox of a daemon does not permit the new file.
+    pub fn refresh(&mut self) {
+        let read = |path| match fs::read_to_string(path) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
+            read => Some(read.unwrap_or_default()),
+        };
+        let (ethers, hosts) = (read("/etc/ethers"), read("/etc/hosts"));
+        let new = Self::parse(
+            ethers.as_deref().unwrap_or_default(),
+            hosts.as_deref().unwrap_or_default(),
+        );
+        if ethers.is_some() {
+            self.by_mac = new.by_mac;
+        }
+        if hosts.is_some() {
+            self.by_ip = new.by_ip;
+        }
     }
 
     fn parse(ethers: &str, hosts: &str) -> Self {

@@ -8,6 +8,7 @@ use ring_config::Configured;
 use ring_control::Finding;
 use ring_host::{History, Host, NodeHealth, Onlookers, UdpSlot};
 use ring_process::capabilities;
+use ring_process::sandbox::{Files, Sandbox};
 use ring_proto::ftn::server::{Durable, OptionsError, Server};
 use ring_proto::ftn::{DATAGRAM_BYTES_MAX, Servers};
 use ring_runtime::driver::{Driver, datagrams};
@@ -78,7 +79,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
         None,
-        capabilities::PORTS,
+        sandbox(options, hosts.has_names()),
     )?;
     let mut option_findings = option_warnings(&own, count);
     let names = Names::new(names, index);
@@ -116,6 +117,24 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
     let received = datagrams::receive_batch(DATAGRAM_BYTES_MAX);
     let transmit = datagrams::transmit_batch(DATAGRAM_BYTES_MAX);
     host.run(Driver::with_batches(machine, received, transmit), node)
+}
+
+fn sandbox(options: &Options, resolves_names: bool) -> Sandbox {
+    Sandbox {
+        capabilities: capabilities::PORTS,
+        // For datagrams, for the journal and clients, and for the resolver of names.
+        address_families: &[
+            libc::AF_INET,
+            libc::AF_INET6,
+            libc::AF_UNIX,
+            libc::AF_NETLINK,
+        ],
+        files: Files {
+            reads_everything: resolves_names,
+            read: Vec::new(),
+            write: vec![options.state_dir.clone()],
+        },
+    }
 }
 
 /// Checks that the directory of an earlier version contains no state that the server must use. A server that ignored

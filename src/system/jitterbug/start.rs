@@ -1,10 +1,13 @@
 //! Starts a node.
 
+use std::env;
+
 use ring_config::Configured;
 use ring_host::hooks::{self, HookSources, Hooks};
 use ring_host::program::Launcher;
 use ring_host::{Host, NodeHealth};
 use ring_process::capabilities;
+use ring_process::sandbox::{Files, Sandbox};
 use ring_proto::jitterbug::{self, Compute, Decide, Jitterbug};
 use ring_runtime::driver::{Driver, NoStore, datagrams};
 use ring_runtime::{clock, random};
@@ -52,7 +55,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
         None,
-        capabilities::PORTS,
+        sandbox(programs.is_some()),
     )?;
     log_start(options);
     let observers = Observers {
@@ -74,6 +77,24 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
     let received = datagrams::receive_batch(DATAGRAM_BUFFER);
     let transmit = datagrams::transmit_batch(DATAGRAM_BUFFER);
     host.run(Driver::with_batches(machine, received, transmit), node)
+}
+
+fn sandbox(has_programs: bool) -> Sandbox {
+    Sandbox {
+        capabilities: capabilities::PORTS,
+        // For datagrams and connections, for the journal and clients, and for the look-up of the interface.
+        address_families: &[
+            libc::AF_INET,
+            libc::AF_INET6,
+            libc::AF_UNIX,
+            libc::AF_NETLINK,
+        ],
+        files: Files {
+            // The files for the command of --decide.
+            write: has_programs.then(env::temp_dir).into_iter().collect(),
+            ..Files::default()
+        },
+    }
 }
 
 /// Starts the process that starts hooks, if the options contain hooks.

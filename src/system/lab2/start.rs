@@ -1,13 +1,15 @@
 //! Starts a node.
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use ring_codec::lab2::Version;
-use ring_config::Configured;
+use ring_config::{Configured, DEFAULT_PATH};
 use ring_control::CONTROL_DIR;
 use ring_host::hooks::{self, HookSources, Hooks};
 use ring_host::{Host, NodeHealth, note_host_name};
+use ring_process::sandbox::{Files, Sandbox};
 use ring_process::{LockError, RingLock, capabilities};
 use ring_proto::lab2::{Constants, HostName, Lab2};
 use ring_recording::Recorded;
@@ -71,7 +73,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
         Some(options.state_dir.clone()),
-        capabilities::FRAMES,
+        sandbox(&configured, &lock),
     )?;
     let all_observers = AllObservers {
         observers: Observers {
@@ -148,6 +150,27 @@ fn version() -> Version {
         major: number(env!("CARGO_PKG_VERSION_MAJOR")),
         minor: number(env!("CARGO_PKG_VERSION_MINOR")),
         patch: number(env!("CARGO_PKG_VERSION_PATCH")),
+    }
+}
+
+fn sandbox(configured: &Configured<Options>, lock: &RingLock) -> Sandbox {
+    let state = configured.options().state_dir.as_path();
+    let config = configured.file().unwrap_or(Path::new(DEFAULT_PATH));
+    let config = fs::canonicalize(config).unwrap_or(config.to_owned());
+    Sandbox {
+        capabilities: capabilities::FRAMES,
+        // For the frames, for the journal and clients, and for the look-up of the interface.
+        address_families: &[libc::AF_PACKET, libc::AF_UNIX, libc::AF_NETLINK],
+        files: Files {
+            reads_everything: false,
+            // An editor may replace the file before a reload.
+            read: config.parent().map(Path::to_owned).into_iter().collect(),
+            write: [Some(state), lock.directory()]
+                .into_iter()
+                .flatten()
+                .map(Path::to_owned)
+                .collect(),
+        },
     }
 }
 

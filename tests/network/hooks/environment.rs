@@ -8,9 +8,7 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Segment, Test, Timing, tests};
 
-use crate::hooks::hook_dir::{
-    HEARTBEAT, HookDir, WAIT_LIMIT, resting_timing, value,
-};
+use crate::hooks::hook_dir::{HEARTBEAT, HookDir, WAIT_LIMIT, resting_timing, value};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -19,6 +17,7 @@ pub(super) fn tests() -> Vec<Test> {
         a_hook_inherits_no_descriptors_signals_or_rights_of_its_daemon,
         orphans_of_a_hook_in_a_container_are_waited_for,
         a_hook_of_a_daemon_of_root_may_do_more_than_its_daemon,
+        a_hook_has_none_of_the_limits_of_its_daemon,
         the_log_has_the_output_of_hooks_but_limits_a_flood,
         a_daemon_with_hooks_warns_of_a_token_that_never_rests,
     ]
@@ -135,6 +134,27 @@ fn a_hook_of_a_daemon_of_root_may_do_more_than_its_daemon() -> Result<()> {
         // The daemon has CAP_DAC_OVERRIDE and CAP_NET_RAW.
         ensure!(bits == 1 << 1 | 1 << 13, "{set} {bits:x}");
     }
+    Ok(())
+}
+
+fn a_hook_has_none_of_the_limits_of_its_daemon() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
+    let script = "echo $(grep -E '^(Seccomp|NoNewPrivs):' /proc/self/status) >>$R; \
+         head -c 1 /etc/shadow >/dev/null && echo reads >>$R; \
+         ip link set lo up; bash -c ': >/dev/udp/127.0.0.1/9' && echo sends >>$R; \
+         (: >$R.other) && echo writes >>$R; \
+         echo end >>$R";
+    place.hook("tries", script)?;
+    let daemon = place.ringd(segment.node(0), &resting_timing()).spawn()?;
+    place.wait_for_line(|line| line == "end")?;
+    let record = place.lines();
+    let expected = ["NoNewPrivs: 0 Seccomp: 0", "reads", "sends", "writes"];
+    ensure!(record[..4] == expected, "{record:?}");
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid()))?;
+    ensure!(
+        status.contains("NoNewPrivs:\t1") && status.contains("Seccomp:\t2"),
+        "{status}"
+    );
     Ok(())
 }
 

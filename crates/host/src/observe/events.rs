@@ -52,6 +52,8 @@ log_events! {
         "the clock of this machine runs more than 1 % too fast or too slow";
     CLOCK_RATE_RIGHT "clock_rate_right" [INFO] []
         "the clock of this machine runs at the right rate again";
+    CALL_DENIED "call_denied" [WARN] ["call"]
+        "the sandbox denied a system call of the daemon";
     CLOCK_UNKNOWN "clock_unknown" [WARN] []
         "the daemon cannot find the clock of leases, so a ringctl in another time namespace cannot take a lock";
     CONTROL_SOCKET_MISSING "control_socket_missing" [WARN] []
@@ -100,6 +102,8 @@ log_events! {
         "the daemon runs without a raised priority";
     NOTIFY_FAILED "notify_failed" [DEBUG] []
         "the daemon cannot report its state to systemd";
+    SANDBOX_INCOMPLETE "sandbox_incomplete" [WARN] ["limit"]
+        "the kernel does not support a limit of the daemon's permissions";
     SEND_FAILED "send_failed" [WARN] ["to"]
         "the system refuses datagrams to an address";
     SEND_RESTORED "send_restored" [INFO] ["to"]

@@ -1,0 +1,91 @@
+//! System calls that the filter denied.
+//!
+//! For a denied call, the kernel sends SIGSYS to the calling thread. The handler makes the call fail. A new version of
+//! a library may use a call that the filter does not know. If such a call ended the daemon, all daemons of a ring
+//! would end at the same time. The loop logs denied calls: each is an attack or a bug.
+#![allow(
+    unsafe_code,
+    reason = "only the handler of a signal can see and answer a denied call, and only through the registers"
+)]
+
+use std::io;
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use nix::errno::Errno;
+use nix::sys::signal::{SigSet, Signal};
+
+/// The value of [`LAST_DENIED`] when there is no denied call.
+const NO_CALL: i64 = -1;
+
+/// Number of the last denied call that was not taken yet.
+static LAST_DENIED: AtomicI64 = AtomicI64::new(NO_CALL);
+
+/// Returns the number of a system call that the filter denied after the last call of this function.
+pub fn take_denied_call() -> Option<i64> {
+    let number = LAST_DENIED.swap(NO_CALL, Ordering::Relaxed);
+    (number != NO_CALL).then_some(number)
+}
+
+/// Makes denied calls of this thread, and of the threads that it starts later, fail with an error.
+pub(super) fn handle() -> io::Result<()> {
+    // SAFETY: all fields of the structure may be zero.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_denied;
+    action.sa_sigaction = handler as *const () as libc::sighandler_t;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+    // SAFETY: the action is complete, and its handler only writes registers and an atomic number.
+    let done = unsafe { libc::sigaction(libc::SIGSYS, &raw const action, ptr::null_mut()) };
+    Errno::result(done)?;
+    // While a thread blocks the signal, a denied call ends the process.
+    let mut signal = SigSet::empty();
+    signal.add(Signal::SIGSYS);
+    Ok(signal.thread_unblock()?)
+}
+
+extern "C" fn on_denied(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel calls a handler with SA_SIGINFO with a context that is valid until the handler returns.
+    let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+    let call = Call::of(context);
+    LAST_DENIED.store(call.number(), Ordering::Relaxed);
+    call.fail(libc::EPERM);
+}
+
+/// The registers of a thread that made a denied call.
+struct Call<'a>(&'a mut libc::mcontext_t);
+
+#[cfg(target_arch = "x86_64")]
+impl<'a> Call<'a> {
+    const RESULT: usize = libc::REG_RAX as usize;
+
+    const fn of(context: &'a mut libc::ucontext_t) -> Self {
+        Self(&mut context.uc_mcontext)
+    }
+
+    /// Returns the number of the call. The kernel restores this register before the handler runs.
+    const fn number(&self) -> i64 {
+        self.0.gregs[Self::RESULT]
+    }
+
+    const fn fail(self, error: libc::c_int) {
+        self.0.gregs[Self::RESULT] = -(error as i64);
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+impl<'a> Call<'a> {
+    const NUMBER: usize = 8;
+
+    const fn of(context: &'a mut libc::ucontext_t) -> Self {
+        Self(&mut context.uc_mcontext)
+    }
+
+    const fn number(&self) -> i64 {
+        self.0.regs[Self::NUMBER].cast_signed()
+    }
+
+    const fn fail(self, error: libc::c_int) {
+        self.0.regs[0] = (-(error as i64)).cast_unsigned();
+    }
+}

@@ -1,0 +1,60 @@
+//! The limits of a daemon after its start-up.
+//!
+//! A daemon needs few permissions after it has opened its files and sockets. [`Sandbox::enter`] gives up all others,
+//! also if root started the daemon. An attacker may take over the daemon through a frame. Then the attacker cannot
+//! start a program or write the files of other programs.
+
+mod denied;
+mod files;
+mod system_calls;
+
+use std::io;
+
+use crate::capabilities::{self, CapabilitySet};
+
+pub use denied::take_denied_call;
+pub use files::Files;
+
+/// The permissions that a daemon keeps.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    /// The capabilities that a daemon of root keeps.
+    pub capabilities: CapabilitySet,
+    /// The address families of the sockets that the daemon may open, as in `AF_INET`.
+    pub address_families: &'static [libc::c_int],
+    /// The files that the daemon may open.
+    pub files: Files,
+}
+
+/// A limit that the kernel does not support, or does not let this process set.
+#[derive(Debug)]
+pub struct MissingLimit {
+    /// The limit, for operators.
+    pub limit: &'static str,
+    /// The reason.
+    pub why: String,
+}
+
+impl Sandbox {
+    /// Permanently gives up all other permissions of the calling thread, and of the threads that it starts later. The
+    /// process must have a single thread. Returns the limits that the kernel does not support: an old kernel must not
+    /// keep a daemon from its work.
+    ///
+    /// # Errors
+    /// Fails if the kernel refuses to change the capabilities.
+    pub fn enter(&self) -> io::Result<Vec<MissingLimit>> {
+        // The order matters: the rules for files need open files, and the filter forbids the calls that set the other
+        // limits.
+        let files = self.files.restrict().err().map(|why| MissingLimit {
+            limit: "access to files",
+            why,
+        });
+        capabilities::keep_only(self.capabilities)?;
+        let calls = system_calls::restrict(self.address_families, self.files.reads_everything);
+        let calls = calls.err().map(|why| MissingLimit {
+            limit: "system calls",
+            why,
+        });
+        Ok(files.into_iter().chain(calls).collect())
+    }
+}
