@@ -1,4 +1,4 @@
-//! Checks the ids of rules. The specification of each system has pages with rules, and a folder with decisions.
+//! Checks the ids of rules. Each specification has pages with rules, and a folder with decisions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
@@ -9,9 +9,9 @@ use regex::Regex;
 use crate::Breach;
 use crate::tree::{File, Tree};
 
-/// A system with a specification.
+/// Pages with rules, and the decisions on these rules.
 struct Specification {
-    /// Folder of the pages with rules.
+    /// Folder of the pages with rules, or the only page.
     pages: &'static str,
     /// Folder of the decisions.
     decisions: &'static str,
@@ -20,7 +20,7 @@ struct Specification {
     counts: (usize, usize),
 }
 
-const SYSTEMS: [Specification; 4] = [
+const SPECIFICATIONS: [Specification; 5] = [
     Specification {
         pages: "docs/reference/lab2/",
         decisions: "docs/appendix/decisions/lab2/",
@@ -41,9 +41,14 @@ const SYSTEMS: [Specification; 4] = [
         decisions: "docs/appendix/decisions/board/",
         counts: (114, 30),
     },
+    Specification {
+        pages: "docs/reference/trust.md",
+        decisions: "docs/appendix/decisions/trust/",
+        counts: (18, 3),
+    },
 ];
 
-/// Returns each rule whose id is not unique in its system, and each decision or comment that does not fit the rules.
+/// Returns each rule whose id is not unique in its specification, and each decision or comment that does not fit the rules.
 pub(super) fn breaches(tree: &Tree) -> Vec<Breach> {
     let ids: BTreeMap<&str, Vec<&str>> = tree
         .markdown()
@@ -55,7 +60,7 @@ pub(super) fn breaches(tree: &Tree) -> Vec<Breach> {
         pages,
         decisions,
         counts,
-    } in SYSTEMS
+    } in SPECIFICATIONS
     {
         let mut decision_count = 0;
         let mut seen = BTreeSet::new();
@@ -64,7 +69,9 @@ pub(super) fn breaches(tree: &Tree) -> Vec<Breach> {
             let again = anchors(&file.text)
                 .into_iter()
                 .filter(|id| !seen.insert(*id));
-            found.extend(again.map(|id| breach(file, "an id names only one rule of a system", id)));
+            found.extend(
+                again.map(|id| breach(file, "an id names only one rule of a specification", id)),
+            );
             linked.extend(links(file).map(|(path, _)| path));
         }
         let is_decision =

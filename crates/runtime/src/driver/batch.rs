@@ -99,6 +99,20 @@ impl<P: Copy> ReceiveBatch<P> {
         self.used_count += 1;
     }
 
+    /// Shortens each message to the length that `keep` returns, or removes the message if `keep` returns `None`. `keep`
+    /// gets the same values as the items of [`iter`](Self::iter).
+    pub fn retain(&mut self, mut keep: impl FnMut(&[u8], P, Now, Duration) -> Option<usize>) {
+        let Self {
+            buffers, messages, ..
+        } = self;
+        messages.retain_mut(|it| {
+            let bytes = buffers.get(it.buffer, it.len);
+            let kept = keep(bytes, it.from, it.now, it.age);
+            it.len = kept.map_or(0, |len| len.min(it.len));
+            kept.is_some()
+        });
+    }
+
     /// Returns the maximum number of messages.
     pub fn capacity(&self) -> usize {
         self.buffers.count

@@ -1,6 +1,7 @@
 //! Drives a [`Machine`](ring_proto::Machine) over a [`Link`]. The daemon, the simulator and the tests use the same
 //! code. Start with [`Driver::turn`] in `pump.rs`.
 
+mod authenticated;
 mod batch;
 mod connection;
 mod connections;
@@ -11,6 +12,7 @@ mod link;
 mod pump;
 mod streams;
 
+pub use authenticated::{Addressing, Authenticated, FrameAddressing, Signer};
 pub use batch::{ReceiveBatch, TransmitBatch};
 pub use connection::RECEIVE_BUFFER_MAX;
 pub use connections::{Changed, Connection, Connections, Network};
@@ -19,6 +21,8 @@ pub use link::{Link, Quota, Refused};
 pub use pump::{Driver, Environment, NoStore, Observe, Store};
 pub use streams::{IoEvent, Streams};
 
+#[cfg(test)]
+mod authenticated_tests;
 #[cfg(test)]
 mod lateness_tests;
 #[cfg(test)]

@@ -1,0 +1,250 @@
+//! A link with signed messages.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_proto::time::{Instant, Now};
+use ring_trust::{Authenticator, Verdict};
+
+use super::{Link, Quota, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
+
+/// Addresses of a link's messages.
+pub trait Addressing {
+    /// Address that the link uses.
+    type Peer: Copy;
+    /// Address of a sender.
+    type Address: Copy + Ord;
+
+    /// Returns the sender of a message; `None` if the message is too short to name its sender.
+    fn sender(&self, message: &[u8], from: Self::Peer) -> Option<Self::Address>;
+
+    /// Returns the link's address of a sender.
+    fn peer(&self, address: Self::Address) -> Self::Peer;
+
+    /// Writes the header of a message to an address. Returns the length of the header.
+    fn write_header(&self, to: Self::Address, buffer: &mut [u8]) -> usize;
+}
+
+/// Addresses of Ethernet frames. The frames contain them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameAddressing {
+    /// Address of this node.
+    pub mac: MacAddr,
+    /// EtherType of the frames.
+    pub ethertype: u16,
+}
+
+impl Addressing for FrameAddressing {
+    type Peer = ();
+    type Address = MacAddr;
+
+    fn sender(&self, frame: &[u8], (): ()) -> Option<MacAddr> {
+        let source = frame.get(size_of::<MacAddr>()..)?.first_chunk()?;
+        Some(MacAddr(*source))
+    }
+
+    fn peer(&self, _address: MacAddr) {}
+
+    fn write_header(&self, to: MacAddr, buffer: &mut [u8]) -> usize {
+        let header = [&to.0[..], &self.mac.0, &self.ethertype.to_be_bytes()];
+        let mut len = 0;
+        for field in header {
+            buffer[len..][..field.len()].copy_from_slice(field);
+            len += field.len();
+        }
+        len
+    }
+}
+
+/// Signs and verifies the messages of an [`Authenticated`] link.
+pub struct Signer<D: Addressing = FrameAddressing> {
+    authenticator: Authenticator<D::Address>,
+    addressing: D,
+    transmit: TransmitBatch<D::Peer>,
+    /// Time of the last receive call.
+    now: Now,
+}
+
+impl Signer {
+    /// Makes a signer for a link that carries frames.
+    pub fn of_frames(authenticator: Authenticator<MacAddr>, addressing: FrameAddressing) -> Self {
+        Self {
+            authenticator,
+            addressing,
+            transmit: frames::transmit_batch(),
+            now: Now {
+                monotonic: Instant::default(),
+                wall: 0,
+            },
+        }
+    }
+}
+
+impl<D: Addressing> Signer<D> {
+    /// Returns the authenticator.
+    pub fn authenticator(&self) -> &Authenticator<D::Address> {
+        &self.authenticator
+    }
+
+    /// Returns the authenticator, for a change of its keys.
+    pub fn authenticator_mut(&mut self) -> &mut Authenticator<D::Address> {
+        &mut self.authenticator
+    }
+
+    /// Sets the addresses of this node, for example after a change of its MAC.
+    pub fn set_addressing(&mut self, addressing: D) {
+        self.addressing = addressing;
+    }
+
+    /// Signs the messages of a batch, and sends them. Stops before a message that is too long with its signature.
+    fn send<L: Link<D::Peer>>(
+        &mut self,
+        link: &mut L,
+        batch: &TransmitBatch<D::Peer>,
+    ) -> Result<usize, Refused> {
+        let now = time(link.sent_by(self.now).monotonic);
+        self.transmit.clear();
+        for (message, to) in batch.iter() {
+            let Some(buffer) = self.transmit.next_buffer() else {
+                break;
+            };
+            let Some(start) = buffer.get_mut(..message.len()) else {
+                break;
+            };
+            start.copy_from_slice(message);
+            let Some(len) = self.authenticator.seal(now, buffer, message.len()) else {
+                break;
+            };
+            self.transmit.push(len, to);
+        }
+        if self.transmit.is_empty() && !batch.is_empty() {
+            return Err(Refused::TooLong);
+        }
+        link.send(&self.transmit)
+    }
+
+    /// Removes the signatures of a received batch, and the messages that the machine must not see.
+    fn verify(&mut self, batch: &mut ReceiveBatch<D::Peer>) {
+        let Self {
+            authenticator,
+            addressing,
+            ..
+        } = self;
+        batch.retain(|message, from, now, age| {
+            let sender = addressing.sender(message, from)?;
+            match authenticator.open(time(now.monotonic), age, sender, message) {
+                Verdict::Deliver { len } => Some(len),
+                Verdict::Drop(_) | Verdict::Consume => None,
+            }
+        });
+    }
+
+    /// Sends all challenges and answers. If the link refuses one, it is lost: later messages cause new challenges.
+    fn reply<L: Link<D::Peer>>(&mut self, link: &mut L) {
+        let Self {
+            authenticator,
+            addressing,
+            transmit,
+            now,
+        } = self;
+        while authenticator.has_output() {
+            let now = time(link.sent_by(*now).monotonic);
+            transmit.clear();
+            while let Some(buffer) = transmit.next_buffer() {
+                let header = |to, buffer: &mut [u8]| addressing.write_header(to, buffer);
+                let Some((to, len)) = authenticator.poll_transmit(now, buffer, header) else {
+                    break;
+                };
+                transmit.push(len, addressing.peer(to));
+            }
+            while !transmit.is_empty() {
+                let sent = link.send(transmit).unwrap_or(0);
+                transmit.drop_first(sent.max(1));
+            }
+        }
+    }
+}
+
+impl<D: Addressing> fmt::Debug for Signer<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys: Vec<_> = self.authenticator.key_ids().collect();
+        let mut debug = f.debug_struct("Signer");
+        debug.field("keys", &keys).finish_non_exhaustive()
+    }
+}
+
+/// A link that signs the messages that it sends, and verifies the messages that it receives
+/// (`docs/reference/trust.md`). The machine sees neither signatures nor challenges. A link without a [`Signer`] changes
+/// nothing.
+#[derive(Debug)]
+pub struct Authenticated<L, D: Addressing = FrameAddressing> {
+    link: L,
+    signer: Option<Signer<D>>,
+}
+
+impl<L, D: Addressing> Authenticated<L, D> {
+    /// Wraps a link.
+    pub fn new(link: L, signer: Option<Signer<D>>) -> Self {
+        Self { link, signer }
+    }
+
+    /// Returns the wrapped link.
+    pub fn link(&self) -> &L {
+        &self.link
+    }
+
+    /// Returns the wrapped link, for example to query its counters.
+    pub fn link_mut(&mut self) -> &mut L {
+        &mut self.link
+    }
+
+    /// Returns the signer; `None` if messages are not signed.
+    pub fn signer(&self) -> Option<&Signer<D>> {
+        self.signer.as_ref()
+    }
+
+    /// Returns the signer, for a change of its keys or addresses.
+    pub fn signer_mut(&mut self) -> Option<&mut Signer<D>> {
+        self.signer.as_mut()
+    }
+
+    /// Closes the link, and returns the signer for the next link.
+    pub fn into_signer(self) -> Option<Signer<D>> {
+        self.signer
+    }
+}
+
+impl<L: Link<D::Peer>, D: Addressing> Link<D::Peer> for Authenticated<L, D> {
+    const QUOTA: Quota = L::QUOTA;
+
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<D::Peer>) -> io::Result<()> {
+        self.link.receive(now, batch)?;
+        if let Some(signer) = &mut self.signer {
+            signer.now = now;
+            signer.verify(batch);
+            signer.reply(&mut self.link);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, batch: &TransmitBatch<D::Peer>) -> Result<usize, Refused> {
+        match &mut self.signer {
+            None => self.link.send(batch),
+            Some(signer) => signer.send(&mut self.link, batch),
+        }
+    }
+
+    fn sent_by(&self, now: Now) -> Now {
+        self.link.sent_by(now)
+    }
+
+    fn streams(&mut self) -> Option<&mut dyn Streams<D::Peer>> {
+        self.link.streams()
+    }
+}
+
+fn time(instant: Instant) -> Duration {
+    Duration::from_nanos(instant.as_nanos())
+}

@@ -1,0 +1,295 @@
+//! The state machine that signs and verifies messages.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use zerocopy::IntoBytes;
+
+use crate::counts::{Counts, DropReason};
+use crate::keyring::{KeyId, Keyring};
+use crate::mac::{MAC_LEN, MacKeys};
+use crate::nonces::Nonces;
+use crate::peers::{Arrival, Freshness, Peers};
+use crate::trailer::{Kind, NONCE_LEN, TRAILER_LEN, Trailer};
+
+/// Maximum number of answers to unproven peers per millisecond.
+const ANSWERS_PER_MILLISECOND_MAX: u32 = 64;
+/// Maximum number of challenges and answers that wait for [`Authenticator::poll_transmit`].
+const OUTBOX_LEN_MAX: usize = 128;
+
+/// The decision on a received message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The state machine gets the first `len` bytes.
+    Deliver {
+        /// Length of the message without the trailer.
+        len: usize,
+    },
+    /// The state machine does not get the message.
+    Drop(DropReason),
+    /// The message was a challenge or an answer, which the state machine does not get.
+    Consume,
+}
+
+/// Information about a sender with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerStatus<A> {
+    /// Address of the sender.
+    pub address: A,
+    /// Key of the sender's last proven message; `None` if the sender was never proven.
+    pub key_id: Option<KeyId>,
+    /// Whether the sender's boot is proven.
+    pub is_proven: bool,
+    /// Time of the sender's last proven message, on the caller's clock.
+    pub heard: Duration,
+}
+
+/// A challenge or an answer that the caller has to send.
+#[cfg_attr(test, derive(Clone))]
+struct Reply<A> {
+    to: A,
+    kind: Kind,
+    nonce: [u8; NONCE_LEN],
+}
+
+/// State machine that signs and verifies the messages of one link. `A` is the address of a sender.
+///
+/// All times are times of one monotonic clock of the caller. The output is drained with
+/// [`poll_transmit`](Self::poll_transmit) after each call of [`open`](Self::open).
+#[cfg_attr(test, derive(Clone))]
+pub struct Authenticator<A> {
+    /// The first key signs.
+    keys: Vec<MacKeys>,
+    accepts_unsigned: bool,
+    boot: u64,
+    counter: u64,
+    nonces: Nonces,
+    peers: Peers<A>,
+    outbox: VecDeque<Reply<A>>,
+    /// The millisecond of the last answer to an unproven peer, and the number of its answers.
+    answers: (u128, u32),
+    counts: Counts,
+}
+
+impl<A: Copy + Ord> Authenticator<A> {
+    /// Makes an authenticator. The caller draws an unpredictable `seed` for each link that it opens. If
+    /// `accepts_unsigned`, the state machine also gets messages of senders that do not sign.
+    pub fn new(keyring: &Keyring, accepts_unsigned: bool, seed: [u8; 32]) -> Self {
+        let mut nonces = Nonces::new(seed);
+        let [boot @ .., _, _, _, _, _, _, _, _] = nonces.draw();
+        Self {
+            keys: mac_keys(keyring),
+            accepts_unsigned,
+            boot: u64::from_be_bytes(boot),
+            counter: 0,
+            nonces,
+            peers: Peers::new(),
+            outbox: VecDeque::with_capacity(OUTBOX_LEN_MAX),
+            answers: (0, 0),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Replaces the keys. The proofs of the peers stay valid.
+    pub fn set_keyring(&mut self, keyring: &Keyring, accepts_unsigned: bool) {
+        self.keys = mac_keys(keyring);
+        self.accepts_unsigned = accepts_unsigned;
+    }
+
+    /// Signs the first `len` bytes of `buffer`, and appends the trailer. Returns the new length. If the buffer is too
+    /// short, returns `None`.
+    #[inline]
+    pub fn seal(&mut self, now: Duration, buffer: &mut [u8], len: usize) -> Option<usize> {
+        self.seal_as(Kind::Message, now, buffer, len)
+    }
+
+    /// Verifies a message from this address. At the time `now`, the age of the message on this machine is `age`.
+    #[inline]
+    pub fn open(&mut self, now: Duration, age: Duration, from: A, bytes: &[u8]) -> Verdict {
+        let Some((message, trailer)) = Trailer::split(bytes) else {
+            return self.deliver_unproven(DropReason::Unsigned, bytes.len());
+        };
+        let Some(kind) = trailer.kind() else {
+            return self.drop(DropReason::Malformed);
+        };
+        let id = trailer.key_id();
+        let Some(key) = self.keys.iter().find(|key| key.id().get() == id) else {
+            return match kind {
+                Kind::Message => self.deliver_unproven(DropReason::UnknownKey, message.len()),
+                Kind::Challenge | Kind::Answer => self.drop(DropReason::UnknownKey),
+            };
+        };
+        if !key.is_valid(kind, Trailer::covered(bytes), trailer.mac()) {
+            return self.drop(DropReason::WrongMac);
+        }
+        if trailer.boot() == self.boot {
+            return self.drop(DropReason::Reflected);
+        }
+        let arrival = Arrival {
+            now,
+            at: now.saturating_sub(age),
+            key_id: key.id(),
+            trailer,
+        };
+        match (kind, message.last_chunk()) {
+            (Kind::Message, _) => self.on_message(&arrival, from, message.len()),
+            (Kind::Challenge, Some(nonce)) => self.on_challenge(&arrival, from, *nonce),
+            (Kind::Answer, Some(nonce)) => self.on_answer(&arrival, from, nonce),
+            (Kind::Challenge | Kind::Answer, None) => self.drop(DropReason::Malformed),
+        }
+    }
+
+    /// Writes the next challenge or answer into `buffer`. `write_header` writes the header of a message to an address,
+    /// and returns the header's length. Returns the address and the length; `None` if there is no output.
+    pub fn poll_transmit(
+        &mut self,
+        now: Duration,
+        buffer: &mut [u8],
+        write_header: impl FnOnce(A, &mut [u8]) -> usize,
+    ) -> Option<(A, usize)> {
+        let Reply { to, kind, nonce } = self.outbox.pop_front()?;
+        let header = write_header(to, buffer);
+        let len = header + NONCE_LEN;
+        buffer.get_mut(header..len)?.copy_from_slice(&nonce);
+        Some((to, self.seal_as(kind, now, buffer, len)?))
+    }
+
+    /// Whether [`poll_transmit`](Self::poll_transmit) has output.
+    pub fn has_output(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    /// Returns the number of received messages that were not proven, for each reason.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Whether the state machine also gets messages of senders that do not sign.
+    pub fn accepts_unsigned(&self) -> bool {
+        self.accepts_unsigned
+    }
+
+    /// Returns the ids of the keys. The first key signs.
+    pub fn key_ids(&self) -> impl ExactSizeIterator<Item = KeyId> {
+        self.keys.iter().map(MacKeys::id)
+    }
+
+    /// Returns the senders that have a key, in the order of their addresses.
+    pub fn peers(&self, now: Duration) -> impl Iterator<Item = PeerStatus<A>> {
+        self.peers.iter().map(move |(address, peer)| PeerStatus {
+            address,
+            key_id: peer.key_id(),
+            is_proven: peer.is_proven(now),
+            heard: peer.last_heard(),
+        })
+    }
+
+    fn on_message(&mut self, arrival: &Arrival<'_>, from: A, len: usize) -> Verdict {
+        match self.peers.entry(arrival.now, from).receive(arrival) {
+            Freshness::Fresh => Verdict::Deliver { len },
+            Freshness::FreshWithDrift => {
+                self.challenge(arrival.now, from);
+                Verdict::Deliver { len }
+            }
+            Freshness::Replayed => self.drop(DropReason::Replayed),
+            Freshness::Stale => {
+                self.challenge(arrival.now, from);
+                self.deliver_unproven(DropReason::Stale, len)
+            }
+            Freshness::Unproven => {
+                self.challenge(arrival.now, from);
+                self.deliver_unproven(DropReason::Unproven, len)
+            }
+        }
+    }
+
+    fn on_challenge(&mut self, arrival: &Arrival<'_>, from: A, nonce: [u8; NONCE_LEN]) -> Verdict {
+        match self.peers.entry(arrival.now, from).receive(arrival) {
+            Freshness::Fresh | Freshness::FreshWithDrift => {}
+            Freshness::Replayed => return self.drop(DropReason::Replayed),
+            // Two nodes that start together do not know each other yet, so both answer. The limit bounds the work that
+            // replayed challenges cause.
+            Freshness::Stale | Freshness::Unproven => {
+                self.challenge(arrival.now, from);
+                if !self.take_answer_permit(arrival.now) {
+                    return self.drop(DropReason::Unproven);
+                }
+            }
+        }
+        self.queue(from, Kind::Answer, nonce);
+        Verdict::Consume
+    }
+
+    fn on_answer(&mut self, arrival: &Arrival<'_>, from: A, nonce: &[u8; NONCE_LEN]) -> Verdict {
+        if self.peers.entry(arrival.now, from).prove(arrival, nonce) {
+            Verdict::Consume
+        } else {
+            self.drop(DropReason::Malformed)
+        }
+    }
+
+    /// Queues a challenge, unless the peer was challenged less than a millisecond ago.
+    fn challenge(&mut self, now: Duration, to: A) {
+        let nonces = &mut self.nonces;
+        let peer = self.peers.entry(now, to);
+        if let Some(nonce) = peer.challenge(now, || nonces.draw()) {
+            self.queue(to, Kind::Challenge, nonce);
+        }
+    }
+
+    /// Returns whether this node may answer one more unproven peer in this millisecond.
+    fn take_answer_permit(&mut self, now: Duration) -> bool {
+        let (last, count) = self.answers;
+        let count = if last == now.as_millis() { count } else { 0 };
+        let may = count < ANSWERS_PER_MILLISECOND_MAX;
+        self.answers = (now.as_millis(), count + u32::from(may));
+        may
+    }
+
+    fn queue(&mut self, to: A, kind: Kind, nonce: [u8; NONCE_LEN]) {
+        if self.outbox.len() < OUTBOX_LEN_MAX {
+            self.outbox.push_back(Reply { to, kind, nonce });
+        }
+    }
+
+    fn drop(&mut self, reason: DropReason) -> Verdict {
+        self.counts.add(reason);
+        Verdict::Drop(reason)
+    }
+
+    /// Delivers a message that is not proven, if unsigned messages are accepted.
+    fn deliver_unproven(&mut self, reason: DropReason, len: usize) -> Verdict {
+        match self.drop(reason) {
+            _ if self.accepts_unsigned => Verdict::Deliver { len },
+            verdict => verdict,
+        }
+    }
+
+    #[inline]
+    fn seal_as(
+        &mut self,
+        kind: Kind,
+        now: Duration,
+        buffer: &mut [u8],
+        len: usize,
+    ) -> Option<usize> {
+        let (signed, _) = buffer.split_at_mut_checked(len + TRAILER_LEN)?;
+        let key = self.keys.first()?;
+        self.counter += 1;
+        let trailer = Trailer::new(kind, key.id().get(), self.boot, self.counter, now);
+        signed[len..].copy_from_slice(trailer.as_bytes());
+        let mac = key.sign(kind, Trailer::covered(signed));
+        if let Some(end) = signed.last_chunk_mut::<MAC_LEN>() {
+            *end = mac;
+        }
+        Some(signed.len())
+    }
+}
+
+fn mac_keys(keyring: &Keyring) -> Vec<MacKeys> {
+    keyring.keys().iter().map(MacKeys::new).collect()
+}
+
+#[cfg(test)]
+#[path = "authenticator_tests/mod.rs"]
+mod tests;

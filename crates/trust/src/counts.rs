@@ -1,0 +1,66 @@
+//! Counts of received messages that were not proven.
+
+/// The reason why a received message is not proven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropReason {
+    /// The message has no trailer.
+    Unsigned,
+    /// The keyring has no key with the id of the trailer.
+    UnknownKey,
+    /// The MAC is wrong.
+    WrongMac,
+    /// A message with this counter was already delivered, or the counter is too old.
+    Replayed,
+    /// The sender signed the message too long ago, or was silent for too long.
+    Stale,
+    /// The sender's boot has not answered a challenge yet.
+    Unproven,
+    /// The message comes from this process.
+    Reflected,
+    /// The trailer is not legal, or an answer has no challenge.
+    Malformed,
+}
+
+impl DropReason {
+    /// All reasons, in the order of the checks.
+    pub const ALL: [Self; 8] = [
+        Self::Unsigned,
+        Self::UnknownKey,
+        Self::WrongMac,
+        Self::Replayed,
+        Self::Stale,
+        Self::Unproven,
+        Self::Reflected,
+        Self::Malformed,
+    ];
+
+    /// Returns the reason's name in the status and in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unsigned => "unsigned",
+            Self::UnknownKey => "unknown_key",
+            Self::WrongMac => "wrong_mac",
+            Self::Replayed => "replayed",
+            Self::Stale => "stale",
+            Self::Unproven => "unproven",
+            Self::Reflected => "reflected",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
+/// Number of messages for each [`DropReason`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts([u64; DropReason::ALL.len()]);
+
+impl Counts {
+    /// Returns the number of messages with this reason. If unsigned messages are accepted, the number includes messages
+    /// that were delivered.
+    pub fn get(&self, reason: DropReason) -> u64 {
+        self.0[reason as usize]
+    }
+
+    pub(crate) fn add(&mut self, reason: DropReason) {
+        self.0[reason as usize] += 1;
+    }
+}

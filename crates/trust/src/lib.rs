@@ -1,0 +1,39 @@
+//! Signatures of messages: a sender without a key changes nothing (`docs/reference/trust.md`).
+//!
+//! [`Authenticator::seal`] appends a trailer with a MAC to a message. [`Authenticator::open`] verifies the trailer.
+//! [`Authenticator::poll_transmit`] returns challenges and answers. An answer proves that a sender is alive.
+//!
+//! # Guarantees
+//! - The crate does no input and output. Time and random numbers are inputs.
+//! - Opening any bytes ends with a verdict, never with a panic. The work is proportional to the length of the message.
+//! - Sealing and opening allocate nothing after the first message of a peer.
+//! - No text of this crate contains a key. Keys are overwritten with zeros when they are dropped.
+//!
+//! # Limits
+//! The crate does not know the protocols. The messages are signed, but not encrypted.
+
+#![forbid(unsafe_code)]
+
+mod authenticator;
+mod counts;
+mod keyring;
+mod mac;
+mod nonces;
+mod peers;
+mod replay_window;
+mod trailer;
+
+pub use authenticator::{Authenticator, PeerStatus, Verdict};
+pub use counts::{Counts, DropReason};
+pub use keyring::{KEYS_MAX, Key, KeyId, Keyring, KeyringError, KeyringProblem};
+pub use peers::PEERS_MAX;
+pub use trailer::{NONCE_LEN, TRAILER_LEN};
+
+// The fuzz target uses the same file, so the file names this crate.
+#[cfg(test)]
+extern crate self as ring_trust;
+
+#[cfg(test)]
+mod attack_tests;
+#[cfg(test)]
+mod vector_tests;

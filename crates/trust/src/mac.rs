@@ -1,0 +1,54 @@
+//! Message authentication codes, and the keys that make them.
+
+use constant_time_eq::constant_time_eq_16;
+use zeroize::Zeroizing;
+
+use crate::keyring::{Key, KeyId};
+use crate::trailer::Kind;
+
+pub(crate) const MAC_LEN: usize = 16;
+
+/// Keys that are derived from one key of the keyring, one for each kind of message. So a message of one kind never
+/// counts as a message of another kind.
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct MacKeys {
+    id: KeyId,
+    keys: [Zeroizing<[u8; 32]>; Kind::ALL.len()],
+}
+
+impl MacKeys {
+    pub(crate) fn new(key: &Key) -> Self {
+        let context = |kind| match kind {
+            Kind::Message => "ringd 2026-11 message",
+            Kind::Challenge => "ringd 2026-11 challenge",
+            Kind::Answer => "ringd 2026-11 answer",
+        };
+        Self {
+            id: key.id(),
+            keys: Kind::ALL.map(|kind| key.derive(context(kind))),
+        }
+    }
+
+    pub(crate) fn id(&self) -> KeyId {
+        self.id
+    }
+
+    #[inline]
+    pub(crate) fn sign(&self, kind: Kind, bytes: &[u8]) -> [u8; MAC_LEN] {
+        truncate(blake3::keyed_hash(&self.keys[kind as usize], bytes))
+    }
+
+    /// Whether `mac` is the MAC of these bytes. The comparison takes the same time for all values.
+    #[inline]
+    pub(crate) fn is_valid(&self, kind: Kind, bytes: &[u8], mac: &[u8; MAC_LEN]) -> bool {
+        constant_time_eq_16(&self.sign(kind, bytes), mac)
+    }
+}
+
+/// Returns the first 128 bits of a hash.
+#[inline]
+pub(crate) fn truncate(hash: blake3::Hash) -> [u8; MAC_LEN] {
+    let mut first = [0; MAC_LEN];
+    first.copy_from_slice(&hash.as_bytes()[..MAC_LEN]);
+    first
+}

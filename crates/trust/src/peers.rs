@@ -1,0 +1,266 @@
+//! The table of senders.
+
+use std::time::Duration;
+
+use crate::keyring::KeyId;
+use crate::replay_window::ReplayWindow;
+use crate::trailer::{NONCE_LEN, Trailer, wire_time};
+
+/// Maximum number of senders in the table.
+pub const PEERS_MAX: usize = 2048;
+/// Maximum time from the creation of a nonce to its answer. A longer time would make more of the past count as present.
+const NONCE_LIFETIME: Duration = Duration::from_millis(200);
+/// Minimum time between two challenges of one sender.
+const CHALLENGE_INTERVAL: Duration = Duration::from_millis(1);
+/// Maximum amount of the age of a message, in milliseconds. If the sender's clock is faster, the age is negative.
+const MESSAGE_AGE_MAX_MS: u32 = 500;
+/// Age of a message from which the receiver asks for a new proof, because the clocks may have drifted apart.
+const DRIFT_AGE_MS: u32 = 250;
+/// Maximum time without a proven message. The clocks of a silent sender and its receiver drift apart unnoticed.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// A boot that was alive when it answered a challenge.
+#[derive(Debug, Clone, Copy)]
+struct Proof {
+    boot: u64,
+    window: ReplayWindow,
+    /// Time at which this node made the nonce. The sender signed the answer later.
+    asked: Duration,
+    /// Sender's time in the answer.
+    time: u32,
+}
+
+/// A random number that this node sent, and that the peer has not answered yet.
+#[derive(Debug, Clone, Copy)]
+struct OpenChallenge {
+    nonce: [u8; NONCE_LEN],
+    created: Duration,
+    sent: Duration,
+}
+
+/// A signed message that arrived with a valid MAC.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival<'a> {
+    /// Present time.
+    pub(crate) now: Duration,
+    /// Time of arrival.
+    pub(crate) at: Duration,
+    pub(crate) key_id: KeyId,
+    pub(crate) trailer: &'a Trailer,
+}
+
+/// The result of the checks of a signed message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    /// The sender is alive, and the message is new.
+    Fresh,
+    /// Like `Fresh`, but the clocks may have drifted apart.
+    FreshWithDrift,
+    Replayed,
+    Stale,
+    Unproven,
+}
+
+/// A sender with a key.
+#[derive(Debug, Clone)]
+pub(crate) struct Peer {
+    proof: Option<Proof>,
+    challenge: Option<OpenChallenge>,
+    /// Key of the last proven message.
+    key_id: Option<KeyId>,
+    /// Time of the last proven message, or of the peer's entry.
+    heard: Duration,
+}
+
+impl Peer {
+    fn new(now: Duration) -> Self {
+        Self {
+            proof: None,
+            challenge: None,
+            key_id: None,
+            heard: now,
+        }
+    }
+
+    pub(crate) fn key_id(&self) -> Option<KeyId> {
+        self.key_id
+    }
+
+    pub(crate) fn last_heard(&self) -> Duration {
+        self.heard
+    }
+
+    /// Whether the sender is proven, and was heard recently enough.
+    pub(crate) fn is_proven(&self, now: Duration) -> bool {
+        self.proof.is_some() && now.saturating_sub(self.heard) < SILENCE_MAX
+    }
+
+    /// Checks a message. A fresh message counts as delivered.
+    pub(crate) fn receive(&mut self, arrival: &Arrival<'_>) -> Freshness {
+        let trailer = arrival.trailer;
+        let proof = self.proof.as_mut();
+        let Some(proof) = proof.filter(|proof| proof.boot == trailer.boot()) else {
+            return Freshness::Unproven;
+        };
+        if !proof.window.is_new(trailer.counter()) {
+            return Freshness::Replayed;
+        }
+        let age_ms = proof.age_ms(arrival);
+        if age_ms > MESSAGE_AGE_MAX_MS || arrival.at.saturating_sub(self.heard) >= SILENCE_MAX {
+            return Freshness::Stale;
+        }
+        proof.window.mark_delivered(trailer.counter());
+        self.key_id = Some(arrival.key_id);
+        self.heard = arrival.at;
+        if age_ms < DRIFT_AGE_MS {
+            Freshness::Fresh
+        } else {
+            Freshness::FreshWithDrift
+        }
+    }
+
+    /// Returns the nonce of the next challenge; `None` directly after another challenge. A nonce stays the same until
+    /// its answer or its end, so that an attacker cannot replace it.
+    pub(crate) fn challenge(
+        &mut self,
+        now: Duration,
+        draw: impl FnOnce() -> [u8; NONCE_LEN],
+    ) -> Option<[u8; NONCE_LEN]> {
+        let open = self.challenge.filter(|open| open.is_open(now));
+        if open.is_some_and(|open| now.saturating_sub(open.sent) < CHALLENGE_INTERVAL) {
+            return None;
+        }
+        let (nonce, created) = open.map_or_else(|| (draw(), now), |it| (it.nonce, it.created));
+        self.challenge = Some(OpenChallenge {
+            nonce,
+            created,
+            sent: now,
+        });
+        Some(nonce)
+    }
+
+    /// Takes an answer. If it answers the open challenge in time, its boot is proven. Returns whether it is proven.
+    pub(crate) fn prove(&mut self, arrival: &Arrival<'_>, nonce: &[u8; NONCE_LEN]) -> bool {
+        let is_answered = |it: &OpenChallenge| it.nonce == *nonce && it.is_open(arrival.at);
+        let Some(challenge) = self.challenge.filter(is_answered) else {
+            return false;
+        };
+        self.challenge = None;
+        let (boot, counter) = (arrival.trailer.boot(), arrival.trailer.counter());
+        let known = self.proof.filter(|proof| proof.boot == boot);
+        let highest = known.map_or(0, |proof| proof.window.highest());
+        self.proof = Some(Proof {
+            boot,
+            // The answer says nothing about the age of earlier messages.
+            window: ReplayWindow::starting_at(counter.max(highest)),
+            asked: challenge.created,
+            time: arrival.trailer.time(),
+        });
+        self.key_id = Some(arrival.key_id);
+        self.heard = arrival.at;
+        true
+    }
+}
+
+impl Proof {
+    /// Returns the amount of the age of a message. The sender signed the answer after this node made the nonce, so a
+    /// message is never older.
+    fn age_ms(&self, arrival: &Arrival<'_>) -> u32 {
+        let passed = wire_time(arrival.at.saturating_sub(self.asked));
+        let passed_for_sender = arrival.trailer.time().wrapping_sub(self.time);
+        passed
+            .wrapping_sub(passed_for_sender)
+            .cast_signed()
+            .unsigned_abs()
+    }
+}
+
+impl OpenChallenge {
+    fn is_open(&self, now: Duration) -> bool {
+        now.saturating_sub(self.created) < NONCE_LIFETIME
+    }
+}
+
+/// Senders, in the order of their addresses.
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct Peers<A>(Vec<(A, Peer)>);
+
+impl<A: Copy + Ord> Peers<A> {
+    pub(crate) fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Returns the entry of a sender, and makes it if necessary. In a full table, the new entry replaces the oldest
+    /// unproven entry. If all are proven, it replaces the entry of the sender that was silent for the longest time.
+    pub(crate) fn entry(&mut self, now: Duration, address: A) -> &mut Peer {
+        let at = self.find(address).unwrap_or_else(|at| {
+            let at = if self.0.len() < PEERS_MAX {
+                at
+            } else {
+                self.remove_one(now);
+                self.find(address).unwrap_or_else(|at| at)
+            };
+            self.0.insert(at, (address, Peer::new(now)));
+            at
+        });
+        &mut self.0[at].1
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (A, &Peer)> {
+        self.0.iter().map(|(address, peer)| (*address, peer))
+    }
+
+    fn find(&self, address: A) -> Result<usize, usize> {
+        self.0
+            .binary_search_by_key(&address, |(address, _)| *address)
+    }
+
+    fn remove_one(&mut self, now: Duration) {
+        let entries = self.0.iter().enumerate();
+        let next = entries.min_by_key(|(_, (_, peer))| (peer.is_proven(now), peer.heard));
+        if let Some((at, _)) = next {
+            self.0.remove(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Arrival, PEERS_MAX, Peers};
+    use crate::NONCE_LEN;
+    use crate::trailer::{Kind, Trailer};
+
+    #[test]
+    fn a_full_table_loses_its_oldest_unproven_entry_first() {
+        let at = |number: usize| Duration::from_millis(number as u64);
+        let mut peers = Peers::new();
+        for number in 0..PEERS_MAX {
+            peers.entry(at(number), number);
+        }
+        // The two oldest senders are proven.
+        let now = at(PEERS_MAX);
+        for number in [1, 0] {
+            let trailer = Trailer::new(Kind::Answer, 7, 1, 1, now);
+            let nonce = [0; NONCE_LEN];
+            peers.entry(now, number).challenge(now, || nonce);
+            let arrival = Arrival {
+                now,
+                at: now + at(2 - number),
+                key_id: 7.try_into().expect("not zero"),
+                trailer: &trailer,
+            };
+            assert!(peers.entry(now, number).prove(&arrival, &nonce));
+        }
+        peers.entry(now, PEERS_MAX);
+        let numbers: Vec<usize> = peers.iter().map(|(number, _)| number).collect();
+        assert_eq!(numbers.len(), PEERS_MAX);
+        assert!(numbers[..3] == [0, 1, 3], "{:?}", &numbers[..3]);
+        // Without unproven entries, the sender that was silent for the longest time loses its entry.
+        let mut left = peers.0.split_off(2);
+        left.clear();
+        peers.remove_one(now);
+        assert_eq!(peers.iter().map(|(number, _)| number).next(), Some(0));
+    }
+}
