@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, Kind};
+use ring_codec::lab2::{ETHERNET_HEADER_LEN, ETHERTYPE, Frame, Kind};
 use ring_proto::lab2::{Constants, Event, Lab2, StoredState};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, StoreOutcome};
@@ -18,9 +18,11 @@ use ring_recording::Recorded;
 use ring_runtime::clock;
 use ring_runtime::driver::frames::MAX_FRAME;
 use ring_runtime::driver::{
-    Driver, Environment, Link, ReceiveBatch, Refused, Store, TransmitBatch, datagrams,
+    Authenticated, Driver, Environment, FrameAddressing, Link, ReceiveBatch, Refused, Signer,
+    Store, TransmitBatch, datagrams,
 };
 use ring_runtime::net::{UdpLink, UdpOptions};
+use ring_trust::{Authenticator, Keyring, NONCE_LEN, TRAILER_LEN};
 use ringd::system::lab2::observe::{Log, Observers, Tally};
 
 thread_local! {
@@ -70,6 +72,8 @@ struct Segment {
     inboxes: Vec<VecDeque<FrameInFlight>>,
     unicast: [u64; 14],
     broadcast: [u64; 14],
+    /// Number of challenges and answers.
+    challenges: u64,
 }
 
 impl Segment {
@@ -79,23 +83,29 @@ impl Segment {
             inboxes: inboxes.collect(),
             unicast: [0; 14],
             broadcast: [0; 14],
+            challenges: 0,
         }
     }
 
     fn carry(&mut self, now: Instant, from: usize, bytes: &[u8]) {
-        let frame = Frame::decode(bytes).expect("machines send valid frames");
-        let kind = frame.message.kind() as usize;
-        let broadcast = frame.destination == MacAddr::BROADCAST;
-        let counts = if broadcast {
-            &mut self.broadcast
+        // A challenge and an answer contain no message.
+        let is_message = bytes.len() != ETHERNET_HEADER_LEN + NONCE_LEN + TRAILER_LEN;
+        let broadcast = bytes.starts_with(&MacAddr::BROADCAST.0);
+        if is_message {
+            let frame = Frame::decode(bytes).expect("machines send valid frames");
+            let counts = if broadcast {
+                &mut self.broadcast
+            } else {
+                &mut self.unicast
+            };
+            counts[frame.message.kind() as usize] += 1;
         } else {
-            &mut self.unicast
-        };
-        counts[kind] += 1;
+            self.challenges += 1;
+        }
         let mut flight = (now + FLIGHT_TIME, bytes.len(), [0; MAX_FRAME]);
         flight.2[..bytes.len()].copy_from_slice(bytes);
         for (to, inbox) in self.inboxes.iter_mut().enumerate() {
-            if to != from && (broadcast || frame.destination == mac(to)) {
+            if to != from && (broadcast || bytes.starts_with(&mac(to).0)) {
                 inbox.push_back(flight);
             }
         }
@@ -131,6 +141,13 @@ impl Link for Port<'_> {
         }
         Ok(batch.len())
     }
+
+    fn sent_by(&self, now: Now) -> Now {
+        Now {
+            monotonic: self.now,
+            ..now
+        }
+    }
 }
 
 /// Store that remembers the last written state.
@@ -157,29 +174,40 @@ impl<M> RingMachine for M where
 struct Node<'a, M: RingMachine> {
     driver: Driver<M>,
     port: Port<'a>,
+    /// The node's keys, if its frames are signed.
+    signer: Option<Signer>,
     store: LastState,
     observers: Observers,
 }
+
+/// Link of a node that may have keys.
+type SignedPort<'a> = Authenticated<Port<'a>>;
 
 impl<M: RingMachine> Node<'_, M> {
     /// Calls `act` with the driver and the node's environment.
     fn act<T>(
         &mut self,
         now: Now,
-        act: impl FnOnce(&mut Driver<M>, &mut Environment<'_, Port<'_>, LastState, Observers>) -> T,
+        act: impl FnOnce(
+            &mut Driver<M>,
+            &mut Environment<'_, SignedPort<'_>, LastState, Observers>,
+        ) -> T,
     ) -> T {
         self.port.now = now.monotonic;
         // A stored port would borrow the segment for the life of the ring, so this call makes a new port.
-        let mut port = Port {
+        let port = Port {
             segment: self.port.segment,
             ..self.port
         };
+        let mut port = Authenticated::new(port, self.signer.take());
         let mut environment = Environment {
             link: Some(&mut port),
             store: &mut self.store,
             observer: &mut self.observers,
         };
-        act(&mut self.driver, &mut environment)
+        let result = act(&mut self.driver, &mut environment);
+        self.signer = port.into_signer();
+        result
     }
 
     fn arrival(&self) -> Option<Instant> {
@@ -193,6 +221,16 @@ fn mac(at: usize) -> MacAddr {
     MacAddr([2, 0, 0, 0, high, low])
 }
 
+fn signer(at: usize) -> Signer {
+    let keyring = Keyring::parse(&format!("7 {}", "5a".repeat(32))).expect("a legal key");
+    let addressing = FrameAddressing {
+        mac: mac(at),
+        ethertype: ETHERTYPE,
+    };
+    let seed = [u8::try_from(at).expect("few nodes"); 32];
+    Signer::of_frames(Authenticator::new(&keyring, false, seed), addressing)
+}
+
 /// State machines behind drivers.
 struct Ring<'a, M: RingMachine> {
     now: Now,
@@ -204,6 +242,7 @@ impl<'a, M: RingMachine> Ring<'a, M> {
     fn new(
         segment: &'a RefCell<Segment>,
         constants: &Constants,
+        is_signed: bool,
         machine: impl Fn(Lab2) -> M,
     ) -> Self {
         let now = Now {
@@ -223,6 +262,7 @@ impl<'a, M: RingMachine> Ring<'a, M> {
                 at,
                 now: now.monotonic,
             },
+            signer: is_signed.then(|| signer(at)),
             store: LastState(None),
             observers: Observers {
                 tally: Tally::new(),
@@ -300,6 +340,7 @@ fn measure<M: RingMachine>(
     nodes: usize,
     idle_hold: Duration,
     time: Duration,
+    is_signed: bool,
     machine: impl Fn(Lab2) -> M,
 ) -> SteadyPath {
     let constants = Constants {
@@ -307,7 +348,7 @@ fn measure<M: RingMachine>(
         ..Constants::default()
     };
     let segment = RefCell::new(Segment::new(nodes));
-    let mut ring = Ring::new(&segment, &constants, machine);
+    let mut ring = Ring::new(&segment, &constants, is_signed, machine);
     // A node that has just started agrees to no table of locks.
     ring.run(Duration::from_millis(2_500));
 
@@ -320,6 +361,8 @@ fn measure<M: RingMachine>(
         )
     };
     assert!(unicast.iter().chain(&broadcast).sum::<u64>() > 0);
+    let challenges = segment.borrow().challenges;
+    assert_eq!(challenges > 0, is_signed, "{challenges} challenges");
     ring.run(time);
     let allocations = ALLOCATIONS.get() - before;
     let hops = ring.hand_overs() - hops;
@@ -339,10 +382,9 @@ fn take(counts: &mut [u64; 14], kind: Kind) -> u64 {
 
 #[test]
 fn no_memory_is_allocated_and_a_hop_costs_one_frame_if_the_token_never_rests() {
-    for nodes in [2, 8] {
-        let mut steady = measure(nodes, Duration::ZERO, Duration::from_secs(1), |machine| {
-            machine
-        });
+    for (nodes, is_signed) in [(2, false), (8, false), (2, true), (8, true)] {
+        let second = Duration::from_secs(1);
+        let mut steady = measure(nodes, Duration::ZERO, second, is_signed, |it| it);
         assert!(steady.hops > 40_000, "{} hops", steady.hops);
         assert_eq!(steady.allocations, 0, "{nodes} nodes");
         let offers = take(&mut steady.unicast, Kind::TakeToken);
@@ -376,7 +418,7 @@ fn no_memory_is_allocated_and_a_hop_costs_one_frame_if_the_token_never_rests() {
 fn no_memory_is_allocated_and_a_hop_costs_an_offer_and_an_answer_if_the_token_rests() {
     for nodes in [2, 8] {
         let hold = Duration::from_millis(10);
-        let mut steady = measure(nodes, hold, Duration::from_secs(60), |machine| machine);
+        let mut steady = measure(nodes, hold, Duration::from_secs(60), false, |it| it);
         assert!(steady.hops > 5_900, "{} hops", steady.hops);
         assert_eq!(steady.allocations, 0, "{nodes} nodes");
         let offers = take(&mut steady.unicast, Kind::TakeToken);
@@ -418,7 +460,7 @@ fn no_memory_is_allocated_and_a_hop_costs_an_offer_and_an_answer_if_the_token_re
 #[test]
 fn no_memory_is_allocated_for_a_record() {
     let hold = Duration::from_millis(10);
-    let steady = measure(2, hold, Duration::from_secs(2), Recorded::new);
+    let steady = measure(2, hold, Duration::from_secs(2), false, Recorded::new);
     assert!(steady.hops > 190, "{} hops", steady.hops);
     assert_eq!(steady.allocations, 0);
 }
