@@ -1,12 +1,13 @@
 //! The command line of `ringd`: the daemon of a ring, and the commands for other systems.
 
 mod check_config;
+mod keygen;
 mod usage;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 
-use clap::{Args, Command, CommandFactory, Error, FromArgMatches};
+use clap::{Args, Command, CommandFactory, FromArgMatches};
 use ring_config::{CommandLine, Configured, Failure, Section};
 
 use crate::system::{ftn, jitterbug, lab2};
@@ -44,6 +45,8 @@ pub enum Invocation {
     Jitterbug(Configured<jitterbug::Options>),
     /// Checks the configuration file.
     CheckConfig(check_config::Options),
+    /// Prints a new key.
+    Keygen(keygen::Options),
 }
 
 /// Declares all options. The first word can be a command. So an interface that has the name of a command needs `--`
@@ -61,6 +64,10 @@ pub fn command() -> Command {
         .subcommand(deferred_command::<check_config::Options>(
             check_config::NAME,
             "Check the configuration file",
+        ))
+        .subcommand(deferred_command::<keygen::Options>(
+            keygen::NAME,
+            "Print a new key for the key file of a ring",
         ))
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)
@@ -94,18 +101,21 @@ impl Invocation {
         match given.get(1).and_then(|word| OsStr::to_str(word)) {
             Some("ftn") => line(FTN, true).configure().map(Self::Ftn),
             Some("jitterbug") => line(JITTERBUG, true).configure().map(Self::Jitterbug),
-            Some(check_config::NAME) => {
-                Self::check_config(given).map_err(|error| Failure::CommandLine(Box::new(error)))
-            }
+            Some(check_config::NAME) => parse_command(given).map(Self::CheckConfig),
+            Some(keygen::NAME) => parse_command(given).map(Self::Keygen),
             _ => line(RING, false).configure().map(Self::Daemon),
         }
     }
+}
 
-    fn check_config(given: &[OsString]) -> Result<Self, Error> {
+/// Parses a command line of a command that has no section in the configuration file.
+fn parse_command<O: FromArgMatches>(given: &[OsString]) -> Result<O, Failure> {
+    let parse = || {
         let mut read = command().try_get_matches_from(given)?;
         let (_, read) = read.remove_subcommand().unwrap_or_default();
-        check_config::Options::from_arg_matches(&read).map(Self::CheckConfig)
-    }
+        O::from_arg_matches(&read)
+    };
+    parse().map_err(|error| Failure::CommandLine(Box::new(error)))
 }
 
 #[cfg(test)]

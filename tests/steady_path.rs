@@ -206,7 +206,7 @@ impl<M: RingMachine> Node<'_, M> {
             observer: &mut self.observers,
         };
         let result = act(&mut self.driver, &mut environment);
-        self.signer = port.into_signer();
+        self.signer = port.set_signer(None);
         result
     }
 

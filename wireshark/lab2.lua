@@ -4,6 +4,8 @@ local folder = debug.getinfo(1, "S").source:match("^@(.*/)")
 local ringd = dofile(folder .. "reader.lua")
 local format = dofile(folder .. "lab2_fields.lua")
 local parts = dofile(folder .. "lab2_parts.lua")(ringd)
+local signature = dofile(folder .. "signature.lua")
+for _, row in ipairs(signature.rows) do format.rows[#format.rows + 1] = row end
 
 local protocol = ringd.protocol("Lab2", "Lab2, the protocol of ringd", format.rows, {
     unknown_trailer = { "Unknown or illegal trailer, which members ignore", "NOTE" },
@@ -42,9 +44,15 @@ end
 function proto.dissector(tvb, pinfo, tree)
     local destination = parts.destination(pinfo)
     local text = ringd.show(protocol, tvb, 0, ETHERNET_HEADER_LEN, pinfo, tree, function(reader, root)
+        local signed = signature.separate(reader)
+        if signed == "challenge" or signed == "answer" then
+            signature.read_nonce(reader)
+            return ("%s to %s"):format(signed, destination) .. signature.read(reader)
+        end
         local kind, author = read_head(reader, pinfo)
         local body = bodies[kind](reader)
         local trailers = read_trailers(reader, root, kind, author)
+        if signed then trailers = trailers .. signature.read(reader) end
         local name = ("%s to %s"):format(format.kinds[kind], destination)
         return name .. (body ~= "" and ", " .. body or "") .. trailers
     end)

@@ -6,6 +6,7 @@ use std::iter;
 use clap::Parser;
 use clap::error::ErrorKind;
 use nix::net::if_::{if_nameindex, if_nametoindex};
+use nix::unistd::User;
 use ring_config::{Checked, ConfigFile, ConfigOption, DEFAULT_PATH, Section};
 use ring_control::escape_control_characters;
 use ring_process::private_files::{ServiceProblem, find_service_problem};
@@ -16,14 +17,16 @@ use crate::system::{ftn, jitterbug, lab2};
 /// The maximum length of the name of an interface, without alternative names.
 const INTERFACE_NAME_LEN_MAX: usize = 15;
 
+/// The user of the unit of a ring's daemon.
+const SERVICE_USER: &str = "ringd";
 /// The name of the command.
 pub(super) const NAME: &str = "check-config";
 
 /// Check the configuration file.
 ///
 /// The command checks the sections [ring], [ftn] and [jitterbug]. It names the line and the column of each mistake, and
-/// changes nothing. A note names a possible problem on this machine. Only the daemons check other files,
-/// such as the list of servers. A node of ring-board checks the section [board] at its start.
+/// changes nothing. A note names a possible problem on this machine. The command checks key files too. Only the daemons
+/// check other files, such as the list of servers. A node of ring-board checks the section [board] at its start.
 #[derive(Debug, Parser)]
 #[command(
     name = "check-config",
@@ -78,15 +81,22 @@ impl Options {
 
 /// Checks a file. Some mistakes concern several sections, but the result contains them only once.
 fn check(file: &ConfigFile) -> Checked {
-    let mut interface_notes = Vec::new();
+    let mut notes = Vec::new();
+    let service = User::from_name(SERVICE_USER).ok().flatten();
+    let service = service.map(|user| user.uid.as_raw());
     let results = [
         file.check(&RING, |node, words| {
-            interface_notes.extend(node.and_then(|name| find_interface(RING, name)));
+            notes.extend(node.and_then(|name| find_interface(RING, name)));
             let options: lab2::Options = parse(node, words)?;
-            options.check().map_err(|error| error.to_string())
+            options.check().map_err(|error| error.to_string())?;
+            let note = options.check_keys(service);
+            let note = note.map_err(|error| error.to_string())?;
+            // Several sections may name the same file.
+            notes.extend(note.filter(|note| !notes.contains(note)));
+            Ok(())
         }),
         file.check(&JITTERBUG, |node, words| {
-            interface_notes.extend(node.and_then(|name| find_interface(JITTERBUG, name)));
+            notes.extend(node.and_then(|name| find_interface(JITTERBUG, name)));
             let options: jitterbug::Options = parse(node, words)?;
             options.check().map_err(|error| error.to_string())
         }),
@@ -94,7 +104,7 @@ fn check(file: &ConfigFile) -> Checked {
     ];
     let mut all = Checked {
         mistakes: Vec::new(),
-        notes: interface_notes,
+        notes,
     };
     for checked in results {
         for mistake in checked.mistakes {

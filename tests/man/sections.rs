@@ -8,14 +8,15 @@ use clap::Command;
 /// Entries of a section: a term and its description.
 type Entries = &'static [(&'static str, &'static str)];
 
-/// The pages of daemons. All other pages are in section 1.
-const DAEMONS: [&str; 6] = [
+/// The pages of daemons, and of commands for their operators. All other pages are in section 1.
+const DAEMONS: [&str; 7] = [
     "ring-board",
     "ring-board-password",
     "ringd",
     "ringd-check-config",
     "ringd-ftn",
     "ringd-jitterbug",
+    "ringd-keygen",
 ];
 
 /// Sections that have the same entries for all commands of a program. A page uses the entries of the longest name that
@@ -104,6 +105,9 @@ const COMMON: &[(&str, &str, Entries)] = &[
     ("ring-board-password", "SIGNALS", &[]),
     ("ringd-check-config", "ENVIRONMENT", &[]),
     ("ringd-check-config", "SIGNALS", &[]),
+    ("ringd-keygen", "FILES", &[]),
+    ("ringd-keygen", "ENVIRONMENT", &[]),
+    ("ringd-keygen", "SIGNALS", &[]),
     (
         "ringd-ftn",
         "FILES",
@@ -144,6 +148,10 @@ const COMMON: &[(&str, &str, Entries)] = &[
         "ringd",
         "ENVIRONMENT",
         &[
+            (
+                "CREDENTIALS_DIRECTORY",
+                "Directory of systemd's credentials, for --key-file credential:NAME.",
+            ),
             (
                 "XDG_RUNTIME_DIR",
                 "Directory of the lock file, if the daemon's user cannot write /run/ringd.",
@@ -188,6 +196,10 @@ const COMMON: &[(&str, &str, Entries)] = &[
                  (ringctl history).",
             ),
             ("/etc/ringd/hooks.d", "Programs that run at each change."),
+            (
+                "/etc/ringd/ring.keys",
+                "The usual key file, if --key-file names it.",
+            ),
             (
                 "/etc/ethers, /etc/hosts",
                 "Names of members for the log and for ringctl.",

@@ -27,6 +27,7 @@ mod ring;
 mod runtime;
 mod service;
 mod survey;
+mod trust;
 mod wireshark;
 
 use std::process::ExitCode;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         locks::tests(),
         metrics::tests(),
         named_locks::tests(),
+        trust::tests(),
         recipes::tests(),
         ring::tests(),
         ftn::tests(),

@@ -26,6 +26,7 @@ pub mod passed_descriptors;
 pub mod private_files;
 pub mod runtime_directory;
 pub mod sandbox;
+pub mod secret_file;
 #[cfg(test)]
 mod test_processes;
 mod tree;

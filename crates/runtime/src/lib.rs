@@ -18,4 +18,4 @@ pub mod worker;
 
 pub use cycle::EventLoop;
 pub use errand::{MachineRunner, StepResult};
-pub use random::random;
+pub use random::{random, random_bytes};

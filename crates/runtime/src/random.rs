@@ -9,12 +9,25 @@ use rustix::rand::{GetRandomFlags, getrandom};
 /// # Errors
 /// Fails if the kernel has no random source, or if a filter of system calls blocks it.
 pub fn random() -> io::Result<u64> {
-    let mut bytes = [0; 8];
+    random_bytes().map(u64::from_ne_bytes)
+}
+
+/// Returns up to 256 unpredictable bytes.
+///
+/// # Errors
+/// Fails as [`random`] does.
+pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    const {
+        assert!(
+            N <= 256,
+            "the kernel returns at most 256 bytes in one piece"
+        )
+    };
+    let mut bytes = [0; N];
     loop {
-        // The kernel returns up to 256 bytes in one piece. Only shortly after the machine's start, the call waits for
-        // the random source, and a signal may interrupt it.
+        // Only shortly after the machine's start, the call waits for the random source, and a signal may interrupt it.
         match getrandom(&mut bytes, GetRandomFlags::empty()) {
-            Ok(_) => return Ok(u64::from_ne_bytes(bytes)),
+            Ok(_) => return Ok(bytes),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

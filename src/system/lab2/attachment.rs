@@ -1,6 +1,7 @@
 //! The ring's interface: looks the interface up, watches it, and opens its socket again after a loss.
 
 use std::io;
+use std::mem;
 use std::time::Duration;
 
 use ring_control::NodeName;
@@ -9,9 +10,12 @@ use ring_process::{Holder, LockError};
 use ring_proto::LinkState;
 use ring_proto::time::Instant;
 use ring_runtime::clock;
+use ring_runtime::driver::{Authenticated, FrameAddressing, Signer};
 use ring_runtime::net::{Interface, InterfaceWatch, OpenError, PacketSocket, rival_socket_user};
+use ring_trust::TRAILER_LEN;
 use tracing::{info, warn};
 
+use super::trust::Trust;
 use crate::system::Error;
 use crate::system::lab2::events;
 
@@ -56,7 +60,7 @@ pub(super) enum LinkChange {
     Lost,
     /// The link is up with a new socket. The loop must wait for this socket.
     Opened(LinkState),
-    /// The link is still up, but its IP or MTU changed.
+    /// The link is still up, but its IP, its MTU or the length of signatures changed.
     Changed(LinkState),
 }
 
@@ -69,13 +73,17 @@ impl LinkChange {
     }
 }
 
+/// The link of the state machine.
+pub(super) type Link = Authenticated<Option<PacketSocket>>;
+
 /// The interface, its watch and its socket.
 #[derive(Debug)]
 pub(super) struct Attachment {
     name: String,
     ethertype: u16,
     watch: InterfaceWatch,
-    socket: Option<PacketSocket>,
+    /// The socket, and the keys of the node. The keys stay while the link is lost and has no socket.
+    link: Link,
     /// The result of the last look-up of the interface.
     interface: Interface,
     /// The reason why the machine must not use the link; `None` if the socket is open and the machine may use the link.
@@ -83,6 +91,8 @@ pub(super) struct Attachment {
     earlier_drops: u64,
     /// Whether the kernel may have reported changes that this node has not looked up yet.
     has_unseen_changes: bool,
+    /// Whether the machine does not know the room for messages yet, because the node got keys or lost its keys.
+    has_new_room: bool,
     budget: WorkBudget,
     retry: Option<Instant>,
     last_failure: LastFailure,
@@ -94,7 +104,11 @@ impl Attachment {
     ///
     /// # Errors
     /// Fails if there is no such interface, if it is not Ethernet, or if the process has no permission.
-    pub(super) fn open(name: &str, ethertype: u16) -> Result<Self, ring_host::Error> {
+    pub(super) fn open(
+        name: &str,
+        ethertype: u16,
+        trust: &Trust,
+    ) -> Result<Self, ring_host::Error> {
         let watch =
             InterfaceWatch::new().map_err(ring_host::Error::system("watch the interfaces"))?;
         let list = ring_host::Error::system("list the interfaces");
@@ -104,15 +118,22 @@ impl Attachment {
             return Err(Error::NoInterface { name, existing }.into());
         };
         drop(PacketSocket::open(&interface, ethertype).map_err(Error::Open)?);
+        let addressing = FrameAddressing {
+            mac: interface.mac,
+            ethertype,
+        };
+        let signer = trust.signer(addressing);
+        let signer = signer.map_err(ring_host::Error::system("draw a random number"))?;
         let this = Self {
             name: name.to_owned(),
             ethertype,
             watch,
-            socket: None,
+            link: Link::new(None, signer),
             interface,
             loss: Some(LinkLoss::Broken),
             earlier_drops: 0,
             has_unseen_changes: true,
+            has_new_room: false,
             budget: WorkBudget::default(),
             retry: None,
             last_failure: LastFailure::default(),
@@ -140,8 +161,51 @@ impl Attachment {
     }
 
     /// Returns the socket; `None` while the link is lost.
-    pub(super) const fn socket(&mut self) -> Option<&mut PacketSocket> {
-        self.socket.as_mut()
+    pub(super) fn socket(&self) -> Option<&PacketSocket> {
+        self.link.link().as_ref()
+    }
+
+    /// Returns the link of the machine; `None` while it is lost.
+    pub(super) fn link(&mut self) -> Option<&mut Link> {
+        let is_open = self.socket().is_some();
+        is_open.then_some(&mut self.link)
+    }
+
+    /// Returns the keys of the node; `None` if it has no keys.
+    pub(super) fn signer(&self) -> Option<&Signer> {
+        self.link.signer()
+    }
+
+    /// Replaces the keys. The proofs of the members' processes stay.
+    ///
+    /// # Errors
+    /// Fails if the kernel has no random source. Then the keys stay the same.
+    pub(super) fn set_trust(&mut self, trust: &Trust) -> io::Result<()> {
+        let before = self.signature_len();
+        match (self.link.signer_mut(), &trust.keys) {
+            (Some(signer), Some(keys)) => {
+                let authenticator = signer.authenticator_mut();
+                authenticator.set_keyring(keys, trust.accepts_unsigned);
+            }
+            _ => {
+                let signer = trust.signer(self.addressing())?;
+                drop(self.link.set_signer(signer));
+            }
+        }
+        self.has_new_room |= self.signature_len() != before;
+        Ok(())
+    }
+
+    /// Returns the number of bytes that each frame needs for its signature.
+    fn signature_len(&self) -> usize {
+        self.signer().map_or(0, |_| TRAILER_LEN)
+    }
+
+    const fn addressing(&self) -> FrameAddressing {
+        FrameAddressing {
+            mac: self.interface.mac,
+            ethertype: self.ethertype,
+        }
     }
 
     /// Returns the result of the last look-up of the interface.
@@ -168,14 +232,14 @@ impl Attachment {
     /// Returns the number of frames that the kernel dropped because this process took them too late.
     pub(super) fn kernel_drops(&mut self) -> u64 {
         // An error is ignored: if the socket is broken, the next receive shows it.
-        let socket = self.socket.as_mut();
+        let socket = self.link.link_mut().as_mut();
         let current = socket.map_or(0, |socket| socket.kernel_drops().unwrap_or(0));
         self.earlier_drops + current
     }
 
     /// Returns the latest time for the next call of [`poll_change`](Self::poll_change).
     pub(super) fn deadline(&self) -> Option<Instant> {
-        if self.has_unseen_changes {
+        if self.has_unseen_changes || self.has_new_room {
             Some(self.budget.resume().unwrap_or_default())
         } else {
             self.retry
@@ -203,7 +267,7 @@ impl Attachment {
     /// until it returns `None`.
     pub(super) fn poll_change(&mut self, now: Instant) -> Option<LinkChange> {
         let retry = self.retry.is_some_and(|retry| retry <= now);
-        if !(retry || self.has_unseen_changes) || !self.budget.end_pause(now) {
+        if !(retry || self.has_unseen_changes || self.has_new_room) || !self.budget.end_pause(now) {
             return None;
         }
         self.has_unseen_changes = false;
@@ -238,7 +302,8 @@ impl Attachment {
             Some(_) => None,
         };
         let was_up = self.loss.is_none();
-        let changed = found.as_ref() != Some(&self.interface);
+        let has_new_room = mem::take(&mut self.has_new_room);
+        let changed = has_new_room || found.as_ref() != Some(&self.interface);
         let before = self.problem();
         self.interface = found.unwrap_or_else(|| self.interface.clone());
         match self.problem() {
@@ -281,7 +346,11 @@ impl Attachment {
                     self.stay_out_of_ring(now, user);
                     return None;
                 }
-                self.socket = Some(socket);
+                let addressing = self.addressing();
+                if let Some(signer) = self.link.signer_mut() {
+                    signer.set_addressing(addressing);
+                }
+                *self.link.link_mut() = Some(socket);
                 self.loss = None;
                 self.last_failure.clear();
                 Some(LinkChange::Opened(self.up("is up:")))
@@ -319,10 +388,11 @@ impl Attachment {
 
     fn lose(&mut self, loss: LinkLoss) {
         self.earlier_drops = self.kernel_drops();
-        self.socket = None;
+        *self.link.link_mut() = None;
         self.loss = Some(loss);
     }
 
+    /// Logs the state of the interface. Returns the link's state, in which the signatures need a part of the MTU.
     fn up(&self, is: &str) -> LinkState {
         let Interface { mac, ip, mtu, .. } = self.interface;
         let ip_text = crate::system::lab2::observe::Ip(ip);
@@ -330,7 +400,11 @@ impl Attachment {
             event = events::LINK_UP, %mac, ip = %ip_text, mtu,
             "{} {is} MAC {mac}, ip {ip_text}, MTU {mtu}", self.name
         );
-        LinkState::Up { mac, ip, mtu }
+        LinkState::Up {
+            mac,
+            ip,
+            mtu: mtu.saturating_sub(self.signature_len()),
+        }
     }
 
     fn log_loss(&self, loss: LinkLoss) {

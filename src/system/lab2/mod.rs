@@ -31,6 +31,7 @@ mod status;
 mod stored_pause;
 mod survey;
 mod troubles;
+mod trust;
 
 pub use options::Options;
 pub use start::run;

@@ -18,11 +18,10 @@ use ring_proto::lab2::{Command, HostReport, Lab2, SurveyRequest};
 use ring_proto::time::{Instant, Now};
 use ring_recording::Recorded;
 use ring_runtime::driver::Environment;
-use ring_runtime::net::PacketSocket;
 use ring_runtime::wait::{LINK, Reactor};
 use tracing::info;
 
-use super::attachment::LinkChange;
+use super::attachment::{Link, LinkChange};
 use super::condition::Condition;
 use super::hook_change::Change;
 use super::node_environment::{AllObservers, NodeEnvironment};
@@ -72,14 +71,14 @@ impl Node {
 
 impl System for Node {
     type Machine = Recorded<Lab2>;
-    type Link = PacketSocket;
+    type Link = Link;
     type Store = StateFile;
     type Observer = AllObservers;
     type Task = NoTask<Command>;
     type Request = RingRequest;
     type Condition = Condition;
 
-    fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, AllObservers> {
+    fn environment(&mut self) -> Environment<'_, Link, StateFile, AllObservers> {
         self.environment.environment()
     }
 
@@ -113,7 +112,7 @@ impl System for Node {
         };
         if let (LinkChange::Opened(_), Some(socket)) = (step, self.environment.attachment.socket())
         {
-            waiting.add(&*socket, LINK)?;
+            waiting.add(socket, LINK)?;
         }
         Ok(Some(step.link()))
     }
@@ -177,7 +176,12 @@ impl System for Node {
     }
 
     fn reload(&mut self, log: &LogOutput) -> Reload<Command> {
-        let command = reload::reload(&mut self.environment.configured);
+        let NodeEnvironment {
+            configured,
+            attachment,
+            ..
+        } = &mut self.environment;
+        let command = reload::reload(configured, attachment);
         let options = self.environment.configured.options();
         self.service.set_rule(options.require);
         let idle_hold = options.constants().idle_hold;

@@ -8,10 +8,9 @@ use ring_host::troubles::CLOCK_RATE;
 use ring_proto::lab2::{Event, Lab2};
 use ring_proto::time::Now;
 use ring_runtime::driver::{Environment, Observe};
-use ring_runtime::net::PacketSocket;
 
 use super::Options;
-use super::attachment::Attachment;
+use super::attachment::{Attachment, Link};
 use super::health::{NodeFacts, verdict};
 use super::history::History;
 use super::member_addresses::MemberAddresses;
@@ -20,6 +19,7 @@ use super::recordings::Cause;
 use super::service::Service;
 use super::state_file::StateFile;
 use super::status::status;
+use super::trust::RefusedFrames;
 use crate::system::lab2::observe::Observers;
 use crate::system::lab2::troubles;
 use crate::system::write_warnings::WriteWarnings;
@@ -32,6 +32,7 @@ pub(super) struct NodeEnvironment {
     pub store: StateFile,
     pub all_observers: AllObservers,
     pub health: NodeHealth,
+    pub refused_frames: RefusedFrames,
     pub write_warnings: WriteWarnings,
 }
 
@@ -63,7 +64,13 @@ impl NodeEnvironment {
         let clock = clock.map(|text| Finding::new(&CLOCK_RATE, text));
         let interface = self.attachment.problem();
         let interface = interface.map(|text| Finding::new(&troubles::BRIDGE_PORT, text));
-        let around = self.store.findings().chain(clock).chain(interface);
+        let refused = self.refused_frames.finding();
+        let around = self
+            .store
+            .findings()
+            .chain(clock)
+            .chain(interface)
+            .chain(refused);
         let own_interface = self.attachment.interface();
         let facts = NodeFacts {
             machine,
@@ -84,8 +91,10 @@ impl NodeEnvironment {
             store,
             all_observers,
             health,
+            refused_frames,
             write_warnings,
         } = self;
+        refused_frames.update(now.monotonic, attachment.signer());
         health.update_drops(attachment.kernel_drops());
         store.check_place();
         let failures = store.take_failures();
@@ -94,9 +103,9 @@ impl NodeEnvironment {
     }
 
     /// Returns the parts that the driver needs.
-    pub(super) fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, AllObservers> {
+    pub(super) fn environment(&mut self) -> Environment<'_, Link, StateFile, AllObservers> {
         Environment {
-            link: self.attachment.socket(),
+            link: self.attachment.link(),
             store: &mut self.store,
             observer: &mut self.all_observers,
         }

@@ -11,8 +11,10 @@ use ring_host::LogFormat;
 use ring_proto::lab2::{ConstantError, Constants, FOREVER};
 use ring_text::parse_duration;
 
+use super::trust::Trust;
 use crate::system::STATE_DIR;
 use crate::system::interface::InterfaceRequest;
+use crate::system::key_file::{KeyFileError, KeySource};
 use crate::system::values::{parse_count, parse_hook_timeout};
 
 const EXAMPLES: &str = concat!(
@@ -28,12 +30,15 @@ constants; only --idle-hold and --prefer may differ. If an option is given twice
     "  sudo ringd eth0 --idle-hold forever --on-change 'logger \"$RINGD_STATE\"'\n",
     "                                         write each new state to the system log\n",
     "  ringctl status                         show the state of the ring\n",
+    "  sudo ringd eth0 --key-file /etc/ringd/ring.keys\n",
+    "                                         sign frames, and accept only signed frames\n",
     "  sudo ringd -- ftn                      join the ring on the interface named ftn\n",
     "\nSignals:\n",
     "  SIGTERM, SIGINT  hand the token over, then exit; a second signal exits at once\n",
-    "  SIGHUP           read the configuration file again; without a restart, these options\n",
-    "                   change: forget-after, hook-timeout, hooks-dir, idle-hold, on-change,\n",
-    "                   prefer, require, ring-size, verbose\n",
+    "  SIGHUP           read the configuration file and the key file again; without a restart,\n",
+    "                   these options change: accept-unsigned, forget-after, hook-timeout,\n",
+    "                   hooks-dir, idle-hold, key-file, on-change, prefer, require, ring-size,\n",
+    "                   verbose\n",
     "  SIGHUP, SIGQUIT  with a terminal: hand the token over, then exit\n",
     "  SIGUSR1          log the status\n",
     "\nEnvironment of a hook (unknown values are empty):\n",
@@ -66,7 +71,7 @@ constants; only --idle-hold and --prefer may differ. If an option is given twice
     "\nExit codes:\n",
     "  0  shut down cleanly\n",
     "  1  unexpected error, or a second signal\n",
-    "  2  wrong usage, or constants that cannot work together\n",
+    "  2  wrong usage, constants that cannot work together, or a key file that cannot be used\n",
     "  3  no such interface, without --wait-for-interface\n",
     "  4  not an Ethernet interface\n",
     "  5  no permission for packet sockets (CAP_NET_RAW)\n",
@@ -242,6 +247,20 @@ pub struct Options {
     #[arg(long, value_name = "GRADE", default_value = "alone", value_parser = parse_grade)]
     pub require: Grade,
 
+    /// Sign frames with the first key of this file
+    ///
+    /// The node accepts only frames that are signed with a key of the file. Each line is an id and a key, as ringd
+    /// keygen prints them. The file must belong to root or the daemon's user, with mode 0600. The value
+    /// credential:NAME names a credential of the systemd unit.
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<KeySource>,
+
+    /// Accept frames without a valid signature too
+    ///
+    /// Use the option only while members without the keys exist, because it removes the protection.
+    #[arg(long)]
+    pub accept_unsigned: bool,
+
     /// Keep data that must survive a restart in DIR/IFACE.state
     ///
     /// If --ethertype is not the default, the file is IFACE:TYPE.state, for example eth0:0x88b6.state.
@@ -312,16 +331,44 @@ impl Options {
     /// Checks that the options can work together.
     ///
     /// # Errors
-    /// Fails if the constants cannot work together.
+    /// Fails if the options cannot work together.
     pub fn check(&self) -> Result<(), ring_host::Error> {
+        if self.accept_unsigned && self.key_file.is_none() {
+            return Err(ring_host::Error::Usage(
+                "--accept-unsigned needs --key-file: without keys, a node accepts all frames; add --key-file FILE, or \
+                 remove --accept-unsigned"
+                    .to_owned(),
+            ));
+        }
         let checked = self.constants().check();
         checked.map_err(|error| unusable(&error))
     }
 
+    /// Reads the keys, if there is a key file.
+    pub(super) fn trust(&self) -> Result<Trust, KeyFileError> {
+        let keys = self.key_file.as_ref().map(KeySource::read);
+        Ok(Trust {
+            keys: keys.transpose()?,
+            accepts_unsigned: self.accept_unsigned,
+        })
+    }
+
+    /// Checks the key file, if there is one. Returns a note if the daemons of the systemd units, whose user is
+    /// `service`, cannot use the file.
+    ///
+    /// # Errors
+    /// Fails if no daemon can use the file.
+    pub(crate) fn check_keys(&self, service: Option<u32>) -> Result<Option<String>, KeyFileError> {
+        let note = self.key_file.as_ref().map(|file| file.check(service));
+        Ok(note.transpose()?.flatten())
+    }
+
     /// Takes over the values that can change while the daemon runs.
     pub(super) fn adjust(&mut self, new: &Self) {
+        self.accept_unsigned = new.accept_unsigned;
         self.forget_after = new.forget_after;
         self.idle_hold = new.idle_hold;
+        self.key_file.clone_from(&new.key_file);
         self.prefer = new.prefer;
         self.require = new.require;
         self.ring_size = new.ring_size;
@@ -510,6 +557,17 @@ mod tests {
         for text in ["0s", "25h", "10"] {
             assert!(parse(&["eth0", "--hook-timeout", text]).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn unsigned_frames_are_accepted_only_in_addition_to_signed_frames() {
+        let options = parse(&["eth0", "--accept-unsigned"]).unwrap();
+        let error = options.check().unwrap_err().to_string();
+        assert!(error.contains("needs --key-file"), "{error}");
+        let options = parse(&["eth0", "--accept-unsigned", "--key-file", "/k"]).unwrap();
+        assert!(options.check().is_ok());
+        let error = parse(&["eth0", "--key-file", "credential:"]).unwrap_err();
+        assert!(error.contains("LoadCredential="), "{error}");
     }
 
     #[test]

@@ -4,15 +4,18 @@ use ring_config::{Changes, Configured};
 use ring_proto::lab2::{Adjustment, Command};
 use tracing::{info, warn};
 
+use super::attachment::Attachment;
 use super::{Options, events};
 use crate::system::events as shared_events;
 
 /// The options that change without a restart.
-const ADJUSTABLE: [&str; 9] = [
+const ADJUSTABLE: [&str; 11] = [
+    "accept-unsigned",
     "forget-after",
     "hook-timeout",
     "hooks-dir",
     "idle-hold",
+    "key-file",
     "on-change",
     "prefer",
     "require",
@@ -20,10 +23,13 @@ const ADJUSTABLE: [&str; 9] = [
     "verbose",
 ];
 
-/// Reads the file again, and logs the result. Returns the command that changes the machine's constants. If the file
-/// cannot be used, changes nothing.
-pub(super) fn reload(configured: &mut Configured<Options>) -> Option<Command> {
-    match try_reload(configured) {
+/// Reads the configuration file and the key file again, and logs the result. Returns the command that changes the
+/// machine's constants. If one of the files cannot be used, changes nothing.
+pub(super) fn reload(
+    configured: &mut Configured<Options>,
+    attachment: &mut Attachment,
+) -> Option<Command> {
+    match try_reload(configured, attachment) {
         Ok(changes) => {
             log(&changes);
             let constants = configured.options().constants();
@@ -37,14 +43,17 @@ pub(super) fn reload(configured: &mut Configured<Options>) -> Option<Command> {
         Err(error) => {
             warn!(
                 event = shared_events::CONFIG_REFUSED,
-                "the daemon keeps its options: {error}"
+                "the daemon keeps its options and its keys: {error}"
             );
             None
         }
     }
 }
 
-fn try_reload(configured: &mut Configured<Options>) -> Result<Changes, String> {
+fn try_reload(
+    configured: &mut Configured<Options>,
+    attachment: &mut Attachment,
+) -> Result<Changes, String> {
     let new = configured.reload().map_err(|error| error.to_string())?;
     if let (Some(file), None) = (configured.status().file, new.status().file) {
         return Err(format!(
@@ -54,6 +63,11 @@ fn try_reload(configured: &mut Configured<Options>) -> Result<Changes, String> {
     let mut options = configured.options().clone();
     options.adjust(new.options());
     options.check().map_err(|error| error.to_string())?;
+    let trust = options.trust().map_err(|error| error.to_string())?;
+    let had_keys = attachment.signer().is_some();
+    let adopted = attachment.set_trust(&trust);
+    adopted.map_err(|error| format!("cannot draw a random number: {error}; try again"))?;
+    trust.log(had_keys);
     Ok(configured.adopt(new, &ADJUSTABLE, options))
 }
 

@@ -29,6 +29,8 @@ use super::recordings::{RecordingWriter, Recordings, write_after_panic};
 use super::service::Service;
 use super::state_file::{INITIAL_DURABLE, StateFile};
 use super::stored_pause::StoredPause;
+use super::trust::RefusedFrames;
+use crate::system::key_file::KeySource;
 use crate::system::lab2::events;
 use crate::system::lab2::observe::{Log, Observers, PauseNews, PauseText, Tally};
 use crate::system::write_warnings::WriteWarnings;
@@ -55,7 +57,10 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         "start the process that starts hooks",
     ))?;
     let options = &options.with_interface(options.interface_request().find()?);
-    let attachment = Attachment::open(&options.interface, constants.ethertype)?;
+    let trust = options
+        .trust()
+        .map_err(|error| ring_host::Error::Usage(error.to_string()))?;
+    let attachment = Attachment::open(&options.interface, constants.ethertype, &trust)?;
     let minimum_times = MinimumTimes::measure(attachment.interface());
     let check = minimum_times.check(&options.interface, &constants);
     check.map_err(ring_host::Error::Usage)?;
@@ -90,6 +95,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         note_host_name(attachment.interface().mac.0, name.to_string());
     }
     log_start(options, &constants, &attachment, &store);
+    trust.log(false);
     let hooks = Hooks::start(
         launcher,
         hook_settings(options, constants.idle_hold),
@@ -130,6 +136,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         store,
         all_observers,
         health: NodeHealth::new(PROGRAM, "frames"),
+        refused_frames: RefusedFrames::default(),
         write_warnings: WriteWarnings::new(
             "the ring continues without this node, which owns nothing until it can write the file",
         ),
@@ -157,14 +164,21 @@ fn sandbox(configured: &Configured<Options>, lock: &RingLock) -> Sandbox {
     let state = configured.options().state_dir.as_path();
     let config = configured.file().unwrap_or(Path::new(DEFAULT_PATH));
     let config = fs::canonicalize(config).unwrap_or(config.to_owned());
+    let keys = configured.options().key_file.as_ref();
+    let keys = keys.and_then(KeySource::directory);
     Sandbox {
         capabilities: capabilities::FRAMES,
         // For the frames, for the journal and clients, and for the look-up of the interface.
         address_families: &[libc::AF_PACKET, libc::AF_UNIX, libc::AF_NETLINK],
         files: Files {
             reads_everything: false,
-            // An editor may replace the file before a reload.
-            read: config.parent().map(Path::to_owned).into_iter().collect(),
+            // An editor may replace a file before a reload.
+            read: config
+                .parent()
+                .map(Path::to_owned)
+                .into_iter()
+                .chain(keys)
+                .collect(),
             write: [Some(state), lock.directory()]
                 .into_iter()
                 .flatten()

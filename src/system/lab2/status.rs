@@ -16,6 +16,7 @@ use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, LinkLoss};
 use super::service::Service;
+use super::trust::{key_ids, trust_status, unproven_counts};
 use crate::system::lab2::observe::{DifferenceText, Tally};
 
 /// Returns the ring's status at the time `now`, from the view of this node. The node started at the time `started`.
@@ -27,11 +28,16 @@ pub(super) fn status(
     tally: &Tally,
     service: &Service,
 ) -> Status {
-    let counters = tally.counters(attachment.kernel_drops());
+    let mut counters = tally.counters(attachment.kernel_drops());
+    counters.unproven = unproven_counts(attachment.signer());
     let interface = attachment.interface();
     let heard = machine.heard_about_token();
     let own = interface.mac;
-    let members = machine.members().map(|view| member(now, own, &view));
+    let keys = key_ids(now, attachment.signer());
+    let members = machine.members().map(|view| MemberStatus {
+        key: keys.get(&view.mac).copied(),
+        ..member(now, own, &view)
+    });
     Status {
         ringd: env!("CARGO_PKG_VERSION").to_owned(),
         started_ms: started.wall / 1_000_000,
@@ -67,6 +73,7 @@ pub(super) fn status(
             .map(|view| run(view, service.is_lost(now, &view, machine)))
             .collect(),
         locks: service.lock_totals(),
+        trust: trust_status(attachment.signer()),
         constants: constants(machine.constants()),
         config: ConfigStatus::default(),
         counters,
@@ -140,6 +147,7 @@ pub(super) fn member(now: Instant, own: MacAddr, view: &MemberView) -> MemberSta
             .differs
             .map(|difference| DifferenceText(difference).to_string()),
         version: view.version.map(|version| version.to_string()),
+        key: None,
     }
 }
 

@@ -7,6 +7,7 @@ mod expected;
 mod live;
 mod packets;
 mod page;
+mod signature;
 mod tshark;
 
 use ring_segment::Test;
@@ -20,6 +21,7 @@ pub(crate) fn tests() -> Vec<Test> {
         live::tests(),
         board::tests(),
         page::tests(),
+        signature::tests(),
     ]
     .concat();
     tests.into_iter().map(Test::without_stalls).collect()

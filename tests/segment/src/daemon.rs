@@ -67,6 +67,11 @@ impl Ringd {
         }
     }
 
+    /// Returns the node on which the daemon will run.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
     pub fn interface(mut self, name: &str) -> Self {
         name.clone_into(&mut self.interface);
         self

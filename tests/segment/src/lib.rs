@@ -117,5 +117,6 @@ pub use stand::{OTHER_DIGEST, Stand, is_claim, is_heartbeat, take_token, token_i
 pub use switch::{Rules, Switch};
 pub use timing::{LONG_IDLE_HOLD, SLACK, Timing};
 pub use wire::{
-    Confirmation, Digest, ETHERTYPE, Member, Message, Profile, Seen, Token, digest_of, frame,
+    Confirmation, Digest, ETHERTYPE, Member, Message, Profile, Seen, Token, digest_of,
+    forged_signature, frame,
 };

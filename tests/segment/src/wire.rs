@@ -20,6 +20,14 @@ const DATA_LEN_MAX: usize = 1024;
 const FRAME_MEMBERS_MAX: usize = 66;
 /// Maximum number of members in a FORGET.
 const FORGOTTEN_MAX: usize = 64;
+/// Length of the signature at the end of a frame.
+const SIGNATURE_LEN: usize = 44;
+/// Offset of the mark in a signature.
+const SIGNATURE_MARK_AT: usize = 20;
+const SIGNATURE_MARK: [u8; 3] = *b"RKT";
+/// Offset of the kind of the frame in a signature; 0 for a message of the ring.
+const SIGNED_KIND_AT: usize = 23;
+const KEY_ID_AT: usize = 24;
 
 /// Identity of one tenure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -263,8 +271,12 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Reads a whole frame. Returns `None` if the frame is too short for Ethernet.
+    /// Reads a whole frame. Returns `None` if the frame is too short for Ethernet, or if it has no message of the ring
+    /// but a challenge or an answer.
     pub fn read(at: Duration, port: usize, bytes: Vec<u8>) -> Option<Self> {
+        if signature(&bytes).is_some_and(|it| it[SIGNED_KIND_AT] != 0) {
+            return None;
+        }
         let packet = EthernetPacket::new(&bytes)?;
         let (dst, src) = (packet.get_destination(), packet.get_source());
         let (author, message) = read_payload(packet.payload(), src);
@@ -298,6 +310,14 @@ impl Seen {
                 expect: u32::from_be_bytes(array_at(body, at + 39)?),
             })
         })?
+    }
+
+    /// Returns the id of the key that signed the frame; `None` if the frame has no signature.
+    pub fn key(&self) -> Option<u32> {
+        Some(u32::from_be_bytes(array_at(
+            signature(&self.bytes)?,
+            KEY_ID_AT,
+        )?))
     }
 
     /// Returns the number of the heartbeat in its tenure, if the heartbeat asks for confirmations.
@@ -361,6 +381,21 @@ impl fmt::Debug for Seen {
         } = self;
         write!(f, "{at:?} node {port} to {dst}: {message:?}")
     }
+}
+
+/// Returns the signature at the end of a frame, if there is one.
+fn signature(frame: &[u8]) -> Option<&[u8]> {
+    let signature = &frame[frame.len().checked_sub(SIGNATURE_LEN)?..];
+    (array_at(signature, SIGNATURE_MARK_AT) == Some(SIGNATURE_MARK)).then_some(signature)
+}
+
+/// Returns a signature with the id of a key, but with a wrong MAC.
+pub fn forged_signature(key: u32) -> [u8; SIGNATURE_LEN] {
+    let mut signature = [7; SIGNATURE_LEN];
+    signature[SIGNATURE_MARK_AT..][..3].copy_from_slice(&SIGNATURE_MARK);
+    signature[SIGNED_KIND_AT] = 0;
+    signature[KEY_ID_AT..][..4].copy_from_slice(&key.to_be_bytes());
+    signature
 }
 
 pub fn frame(dst: MacAddr, src: MacAddr, ethertype: u16, payload: &[u8]) -> Vec<u8> {

@@ -94,6 +94,9 @@ pub struct Status {
     /// The totals of this machine's locks since the start.
     #[serde(default)]
     pub locks: LockTotals,
+    /// The keys of the node.
+    #[serde(default)]
+    pub trust: TrustStatus,
     /// The constants that the node uses.
     pub constants: ConstantsStatus,
     /// The options of the daemon, with the source of each value.
@@ -281,6 +284,20 @@ pub struct MemberStatus {
     /// The version of the member's ringd; `null` if unknown.
     #[serde(default)]
     pub version: Option<String>,
+    /// The id of the key with which the member signs its frames. The id is `null` if no frame of the member had a valid
+    /// signature, or if this node has no keys.
+    #[serde(default)]
+    pub key: Option<u32>,
+}
+
+/// The keys of a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustStatus {
+    /// The ids of the keys, in the order of the key file. The node signs its frames with the first key. The list is
+    /// empty if the node has no key file.
+    pub keys: Vec<u32>,
+    /// Whether the node accepts frames without a valid signature. A node without keys accepts them.
+    pub accepts_unsigned: bool,
 }
 
 /// The end and the reason of a pause.
@@ -335,6 +352,10 @@ pub struct Counters {
     pub send_failed: BTreeMap<String, u64>,
     /// Received frames that had no effect, by reason (`truncated`, `kernel_queue_full`, …).
     pub dropped: BTreeMap<String, u64>,
+    /// Received frames whose signature was missing, wrong or used before, by reason (`unsigned`, …). The node dropped
+    /// them, or accepted a part of them because it accepts unsigned frames.
+    #[serde(default)]
+    pub unproven: BTreeMap<String, u64>,
     /// State changes by kind (`WAITER->OWNER`, …).
     pub state_changes: BTreeMap<String, u64>,
     /// State changes by reason (`token_taken`, …).

@@ -34,6 +34,12 @@ metrics! {
         "The members that a quorum needs.";
     RING_SIZE Gauge "ringd_ring_size" []
         "The known members, or --ring-size if it is larger.";
+    MEMBERS_BY_KEY Gauge "ringd_members_by_key" ["key"]
+        "The other members that have not left, by the id of their key, or none. Absent without keys.";
+    ACCEPTS_UNSIGNED Gauge "ringd_accepts_unsigned" []
+        "Whether the node accepts frames without a valid signature: 0 or 1. Absent without keys.";
+    UNPROVEN Counter "ringd_frames_unproven" ["reason"]
+        "Received frames whose signature was missing, wrong or used before.";
     HANDOVERS Counter "ringd_handovers" ["result"]
         "Handovers of the token by this node. The sum over all nodes is the number of hops of the token.";
     HANDOVER_TIME Seconds "ringd_handover_duration" ["statistic"]
@@ -184,6 +190,30 @@ impl RingNode {
         to.write_one(&RING_SIZE, ring)
     }
 
+    fn write_trust(&self, to: &mut Writer<'_>) -> fmt::Result {
+        let trust = &self.status.trust;
+        if trust.keys.is_empty() {
+            return Ok(());
+        }
+        to.write_one(&ACCEPTS_UNSIGNED, trust.accepts_unsigned)?;
+        let known = trust.keys.iter().map(|key| (key.to_string(), 0));
+        let mut counts: BTreeMap<String, usize> = known.collect();
+        counts.insert("none".to_owned(), 0);
+        for member in self.status.others().filter(|it| it.state != "left") {
+            // A key that this node has removed has no separate label.
+            let key = member.key.map(|key| key.to_string());
+            let key = key.filter(|key| counts.contains_key(key));
+            *counts
+                .entry(key.unwrap_or_else(|| "none".to_owned()))
+                .or_default() += 1;
+        }
+        let samples = counts.iter();
+        to.write(
+            &MEMBERS_BY_KEY,
+            samples.map(|(key, count)| ([key.as_str()], *count)),
+        )
+    }
+
     fn write_counters(&self, to: &mut Writer<'_>) -> fmt::Result {
         let it = &self.status.counters;
         let handovers = [("done", it.hand_overs), ("failed", it.hand_overs_failed)];
@@ -208,6 +238,7 @@ impl RingNode {
         write_counts(&SENT, &it.sent, to)?;
         write_counts(&SEND_FAILED, &it.send_failed, to)?;
         write_counts(&DROPPED, &it.dropped, to)?;
+        write_counts(&UNPROVEN, &it.unproven, to)?;
         write_counts(&STATE_CHANGES, &it.state_changes, to)?;
         write_counts(&STATE_CHANGE_REASONS, &it.state_change_reasons, to)?;
         to.write_one(&MEMBER_TABLE_FULL, it.table_full)?;
@@ -256,6 +287,7 @@ impl Source for RingNode {
         self.write_state(to)?;
         self.write_token(to)?;
         self.write_members(to)?;
+        self.write_trust(to)?;
         self.write_counters(to)?;
         self.write_locks(to)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_proto::time::{Instant, Now};
-use ring_trust::{Authenticator, Verdict};
+use ring_trust::{Authenticator, DropReason, Verdict};
 
 use super::{Link, Quota, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
 
@@ -65,6 +65,8 @@ pub struct Signer<D: Addressing = FrameAddressing> {
     transmit: TransmitBatch<D::Peer>,
     /// Time of the last receive call.
     now: Now,
+    /// The last sender whose message was dropped, for each reason.
+    refused: [Option<D::Address>; DropReason::ALL.len()],
 }
 
 impl Signer {
@@ -78,6 +80,7 @@ impl Signer {
                 monotonic: Instant::default(),
                 wall: 0,
             },
+            refused: [None; DropReason::ALL.len()],
         }
     }
 }
@@ -96,6 +99,11 @@ impl<D: Addressing> Signer<D> {
     /// Sets the addresses of this node, for example after a change of its MAC.
     pub fn set_addressing(&mut self, addressing: D) {
         self.addressing = addressing;
+    }
+
+    /// Returns the address of the last message that was dropped for this reason. Anyone can forge the address.
+    pub fn last_refused(&self, reason: DropReason) -> Option<D::Address> {
+        self.refused[reason as usize]
     }
 
     /// Signs the messages of a batch, and sends them. Stops before a message that is too long with its signature.
@@ -130,13 +138,18 @@ impl<D: Addressing> Signer<D> {
         let Self {
             authenticator,
             addressing,
+            refused,
             ..
         } = self;
         batch.retain(|message, from, now, age| {
             let sender = addressing.sender(message, from)?;
             match authenticator.open(time(now.monotonic), age, sender, message) {
                 Verdict::Deliver { len } => Some(len),
-                Verdict::Drop(_) | Verdict::Consume => None,
+                Verdict::Drop(reason) => {
+                    refused[reason as usize] = Some(sender);
+                    None
+                }
+                Verdict::Consume => None,
             }
         });
     }
@@ -148,6 +161,7 @@ impl<D: Addressing> Signer<D> {
             addressing,
             transmit,
             now,
+            ..
         } = self;
         while authenticator.has_output() {
             let now = time(link.sent_by(*now).monotonic);
@@ -210,9 +224,9 @@ impl<L, D: Addressing> Authenticated<L, D> {
         self.signer.as_mut()
     }
 
-    /// Closes the link, and returns the signer for the next link.
-    pub fn into_signer(self) -> Option<Signer<D>> {
-        self.signer
+    /// Replaces the signer, and returns the previous one. Without a signer, the link changes nothing.
+    pub fn set_signer(&mut self, signer: Option<Signer<D>>) -> Option<Signer<D>> {
+        std::mem::replace(&mut self.signer, signer)
     }
 }
 

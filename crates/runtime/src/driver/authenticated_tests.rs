@@ -190,7 +190,7 @@ fn proofs_outlive_the_link() {
         arriving,
         ..Port::default()
     };
-    let mut right = Authenticated::new(port, right.into_signer());
+    let mut right = Authenticated::new(port, right.set_signer(None));
     let frames = [frame(b"hello")];
     send(&mut left, &frames).expect("accepted");
     assert_eq!(receive(&mut right), frames);

@@ -75,6 +75,8 @@ impl Tally {
             sent: zip_counts(kinds(), &self.sent),
             send_failed: zip_counts(kinds(), &self.send_failed),
             dropped,
+            // The link counts these frames.
+            unproven: BTreeMap::new(),
             state_changes: self.state_changes(),
             state_change_reasons: zip_counts(
                 REASONS.iter().map(|&why| reason(why).0),

@@ -6,7 +6,9 @@ use ring_control::Health;
 use ring_control::lab2::Status;
 
 use super::finding::{Finding, Severity};
-use super::kinds::{NO_OTHER_MEMBER, TROUBLE, VERSIONS_DIFFER};
+use super::kinds::{
+    KEYS_DIFFER, MEMBER_UNSIGNED, NO_OTHER_MEMBER, TROUBLE, UNSIGNED_ACCEPTED, VERSIONS_DIFFER,
+};
 
 /// Returns the troubles of the daemon, and the problems that no trouble names.
 pub(super) fn check(status: &Status) -> Vec<Finding> {
@@ -34,6 +36,58 @@ pub(super) fn check(status: &Status) -> Vec<Finding> {
         );
     }
     findings.extend(different_versions(status));
+    findings.extend(keys(status));
+    findings
+}
+
+/// Compares the keys of the members with the keys of this node.
+fn keys(status: &Status) -> Vec<Finding> {
+    let Some(own) = status.trust.keys.first() else {
+        return Vec::new();
+    };
+    let members = || status.others().filter(|member| member.state != "left");
+    let unsigned: Vec<&str> = members()
+        .filter(|member| member.key.is_none())
+        .map(|member| &*member.mac)
+        .collect();
+    let others: Vec<String> = members()
+        .filter_map(|member| Some((member, member.key.filter(|key| key != own)?)))
+        .map(|(member, key)| format!("{}: key {key}", member.mac))
+        .collect();
+    let mut findings = Vec::new();
+    if !unsigned.is_empty() {
+        findings.push(
+            Finding::new(
+                &MEMBER_UNSIGNED,
+                "members do not sign their frames with a key of this node",
+            )
+            .with_evidence(unsigned.join(", "))
+            .with_remedy("give these machines the key file of this node, and reload ringd there"),
+        );
+    }
+    if !others.is_empty() {
+        findings.push(
+            Finding::new(
+                &KEYS_DIFFER,
+                format!("members sign with another key than this node, which signs with {own}"),
+            )
+            .with_evidence(others.join("; "))
+            .with_remedy(
+                "finish the replacement of the key: install the same key file on all machines",
+            ),
+        );
+    }
+    if status.trust.accepts_unsigned {
+        findings.push(
+            Finding::new(
+                &UNSIGNED_ACCEPTED,
+                "this node accepts frames without a valid signature, so its keys do not protect it",
+            )
+            .with_remedy(
+                "when all members sign, remove accept-unsigned on all machines, and reload ringd",
+            ),
+        );
+    }
     findings
 }
 
@@ -76,7 +130,9 @@ mod tests {
     use ring_control::Health;
 
     use super::super::finding::{Finding, Severity};
-    use super::super::kinds::{NO_OTHER_MEMBER, TROUBLE, VERSIONS_DIFFER};
+    use super::super::kinds::{
+        KEYS_DIFFER, MEMBER_UNSIGNED, NO_OTHER_MEMBER, TROUBLE, UNSIGNED_ACCEPTED, VERSIONS_DIFFER,
+    };
     use super::check;
     use crate::render::example_status;
 
@@ -105,6 +161,32 @@ mod tests {
         status.troubles.push("a second one".to_owned());
         let severities: Vec<_> = check(&status).iter().map(Finding::severity).collect();
         assert_eq!(severities, [Severity::Error, Severity::Warning]);
+    }
+
+    #[test]
+    fn members_without_a_key_or_with_another_key_are_found() {
+        let mut status = example_status();
+        status.troubles.clear();
+        for member in &mut status.members {
+            member.version = Some(status.ringd.clone());
+        }
+        assert_eq!(check(&status), []);
+        status.trust.keys = vec![2, 1];
+        status.members[1].key = Some(1);
+        let found = check(&status);
+        let expected = [&MEMBER_UNSIGNED, &KEYS_DIFFER, &UNSIGNED_ACCEPTED];
+        assert!(
+            found.len() == 3 && found.iter().zip(expected).all(|(it, kind)| it.is(kind)),
+            "{:?}",
+            kinds(&found)
+        );
+        assert!(found[0].page().contains("02:00:00:00:00:03"));
+        assert!(found[1].page().contains("02:00:00:00:00:02: key 1"));
+        status.trust.accepts_unsigned = false;
+        for member in &mut status.members {
+            member.key = Some(2);
+        }
+        assert_eq!(check(&status), []);
     }
 
     #[test]

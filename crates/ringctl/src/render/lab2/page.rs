@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use comfy_table::Table;
 use ring_control::lab2::{
     ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus, PauseStatus,
-    QuorumStatus, Status,
+    QuorumStatus, Status, TrustStatus,
 };
 use ring_control::{ConfigStatus, OptionSource, Percentiles, escape_control_characters};
 
@@ -78,6 +78,7 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
             .as_ref()
             .map(|it| ("Held by", holder_text(it))),
     );
+    lines.extend(keys_text(&status.trust).map(|text| ("Keys", text)));
     lines.extend([
         ("Token heard", heard),
         ("Ring hash", status.ring_hash.clone()),
@@ -123,6 +124,33 @@ fn pause_text(pause: &PauseStatus) -> Option<String> {
     let reason = pause.reason.as_deref().map(escape_control_characters);
     let parts: Vec<String> = end.into_iter().chain(reason).collect();
     (!parts.is_empty()).then(|| parts.join(": "))
+}
+
+/// Returns the ids of the keys and their use; `None` if the node has no keys.
+fn keys_text(trust: &TrustStatus) -> Option<String> {
+    let (signs, others) = trust.keys.split_first()?;
+    let unsigned = if trust.accepts_unsigned {
+        "accepts"
+    } else {
+        "drops"
+    };
+    let mut text = format!("signs with {signs}, {unsigned} unsigned frames");
+    if !others.is_empty() {
+        let others: Vec<_> = others.iter().map(u32::to_string).collect();
+        text = format!("{text}, also verifies with {}", others.join(", "));
+    }
+    Some(text)
+}
+
+/// Returns the remark about the key of a member; `None` if this node has no keys, or is the member.
+fn key_text(status: &Status, member: &MemberStatus) -> Option<String> {
+    if status.trust.keys.is_empty() || member.mac == status.mac {
+        return None;
+    }
+    Some(match member.key {
+        Some(key) => format!("key {key}"),
+        None => "unsigned".to_owned(),
+    })
 }
 
 fn holder_text(holder: &HolderStatus) -> String {
@@ -227,6 +255,7 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 7] {
         is_owner.then(|| "owner".to_owned()),
         other.map(|version| format!("ringd {}", escape_control_characters(version))),
         (member.preference > 0).then(|| format!("prefer {}", member.preference)),
+        key_text(status, member),
         member.pause.as_ref().and_then(pause_text),
     ];
     let remarks: Vec<String> = remarks.into_iter().flatten().collect();
@@ -315,6 +344,7 @@ fn write_all_counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()
         ("sent", &counters.sent),
         ("not sent", &counters.send_failed),
         ("dropped", &counters.dropped),
+        ("unproven", &counters.unproven),
         ("state changes", &counters.state_changes),
         ("reasons", &counters.state_change_reasons),
         (

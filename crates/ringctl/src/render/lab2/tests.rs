@@ -1,6 +1,6 @@
 use ring_control::lab2::{
     ClientStatus, ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus,
-    PauseStatus, PendingReason, QuorumStatus, Status, TokenStatus,
+    PauseStatus, PendingReason, QuorumStatus, Status, TokenStatus, TrustStatus,
 };
 use ring_control::{
     ConfigStatus, EventHead, EventMessage, Health, NodeStatus, OptionSource, OptionStatus,
@@ -23,6 +23,7 @@ fn member(last: u8) -> MemberStatus {
         last_seen_ns: (last != 3).then_some(1_250_000),
         differs: (last == 3).then(|| "expects 5 members, this node 3".to_owned()),
         version: Some(if last == 3 { "0.2.0" } else { "0.1.0" }.to_owned()),
+        key: None,
     }
 }
 
@@ -75,6 +76,10 @@ pub(crate) fn example() -> Status {
             granted: 12,
             lost: [("lease".to_owned(), 0), ("yield".to_owned(), 2)].into(),
             refused: [("timeout".to_owned(), 0)].into(),
+        },
+        trust: TrustStatus {
+            keys: Vec::new(),
+            accepts_unsigned: true,
         },
         constants: ConstantsStatus {
             heartbeat_ns: 100_000_000,
@@ -137,6 +142,42 @@ fn the_holder_on_another_machine_is_shown() {
     assert!(
         text.contains("\nHeld by      nightly\\n for 1m\n"),
         "{text}"
+    );
+}
+
+#[test]
+fn the_keys_of_the_node_and_of_the_members_are_shown() {
+    let mut shown = example();
+    let page = text(&shown);
+    assert!(
+        !page.contains("Keys") && !page.contains("unsigned"),
+        "{page}"
+    );
+    shown.trust = TrustStatus {
+        keys: vec![20_261_130, 7],
+        accepts_unsigned: false,
+    };
+    shown.members[1].key = Some(7);
+    let page = text(&shown);
+    let line = "\nKeys         signs with 20261130, drops unsigned frames, also verifies with 7\n";
+    assert!(page.contains(line), "{page}");
+    let remark = |mac: &str| {
+        let mut lines = page.lines();
+        let row = lines.find(|line| line.trim_start().starts_with(mac));
+        row.unwrap_or_default().to_owned()
+    };
+    assert!(remark("02:00:00:00:00:01").ends_with("this node"), "{page}");
+    assert!(
+        remark("02:00:00:00:00:02").ends_with("owner, key 7"),
+        "{page}"
+    );
+    assert!(remark("02:00:00:00:00:03").ends_with("unsigned"), "{page}");
+    shown.trust.accepts_unsigned = true;
+    shown.trust.keys.truncate(1);
+    let page = text(&shown);
+    assert!(
+        page.contains("signs with 20261130, accepts unsigned frames\n"),
+        "{page}"
     );
 }
 

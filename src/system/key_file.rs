@@ -1,0 +1,175 @@
+//! Files with the keys of a node.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use ring_process::secret_file::{self, Owner, SecretFileError};
+use ring_trust::{Keyring, KeyringError};
+use thiserror::Error;
+
+/// The start of an option's value that names a credential of systemd.
+const CREDENTIAL: &str = "credential:";
+/// The variable with the directory of the credentials.
+const CREDENTIALS_DIRECTORY: &str = "CREDENTIALS_DIRECTORY";
+/// The maximum length of a key file, in bytes. The maximum number of keys needs less than a quarter.
+const LEN_MAX: u64 = 4096;
+
+/// The place of a key file, as an option names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// The file at this path.
+    File(PathBuf),
+    /// The credential with this name, which systemd gives to the unit.
+    Credential(String),
+}
+
+impl FromStr for KeySource {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some(name) = text.strip_prefix(CREDENTIAL) else {
+            return Ok(Self::File(text.into()));
+        };
+        if name.is_empty() || name.contains('/') || name.starts_with('.') {
+            return Err(format!(
+                "not a credential; give the name from LoadCredential=, as in {CREDENTIAL}ring.keys"
+            ));
+        }
+        Ok(Self::Credential(name.to_owned()))
+    }
+}
+
+/// The reason why the keys of a node cannot be used, and a remedy.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum KeyFileError {
+    /// The file cannot be used.
+    #[error("cannot use the key file {}: {why}", path.display())]
+    Refused {
+        /// The path of the file.
+        path: PathBuf,
+        /// The reason.
+        why: SecretFileError,
+    },
+    /// The contents of the file are wrong.
+    #[error("cannot use the key file {}: {why}", path.display())]
+    Invalid {
+        /// The path of the file.
+        path: PathBuf,
+        /// The reason.
+        why: KeyringError,
+    },
+    /// The process has no credentials.
+    #[error(
+        "cannot read the credential {name}: {CREDENTIALS_DIRECTORY} is not set; add LoadCredential={name}:FILE to the \
+         unit, or give --key-file the path of a file"
+    )]
+    NoCredentials {
+        /// The name of the credential.
+        name: String,
+    },
+    /// The credential cannot be read.
+    #[error(
+        "cannot read the credential {name}: {source}; add LoadCredential={name}:FILE to the unit"
+    )]
+    Credential {
+        /// The name of the credential.
+        name: String,
+        /// The error of the system call.
+        source: std::io::Error,
+    },
+}
+
+impl KeySource {
+    /// Reads the keys.
+    ///
+    /// # Errors
+    /// Fails if there is no such file, or if its contents are wrong. Also fails if users other than root and the user
+    /// of this process have access to it.
+    pub(super) fn read(&self) -> Result<Keyring, KeyFileError> {
+        match self {
+            Self::File(path) => read_file(path, Owner::Own).map(|(keys, _)| keys),
+            Self::Credential(name) => read_credential(name),
+        }
+    }
+
+    /// Returns the directory of the file; `None` for a credential of a process without credentials.
+    pub(super) fn directory(&self) -> Option<PathBuf> {
+        match self {
+            Self::File(path) => std::path::absolute(path).ok()?.parent().map(Path::to_owned),
+            Self::Credential(_) => env::var_os(CREDENTIALS_DIRECTORY).map(PathBuf::from),
+        }
+    }
+
+    /// Checks the file for a daemon of another user. Returns a note if the daemons of the systemd units, whose user is
+    /// `service`, cannot use the file.
+    ///
+    /// # Errors
+    /// Fails if no daemon can use the file.
+    pub(super) fn check(&self, service: Option<u32>) -> Result<Option<String>, KeyFileError> {
+        match self {
+            Self::File(path) => {
+                let (_, owner) = read_file(path, Owner::Any)?;
+                let path = path.display();
+                Ok(service.filter(|it| *it != owner).map(|_| {
+                    format!("the daemons of the systemd units cannot read the key file {path}; run chown ringd on it")
+                }))
+            }
+            Self::Credential(name) => Ok(Some(format!(
+                "only a unit can read the credential {name}, so it is not checked"
+            ))),
+        }
+    }
+}
+
+fn read_file(path: &Path, owner: Owner) -> Result<(Keyring, u32), KeyFileError> {
+    let refused = |why| KeyFileError::Refused {
+        path: path.to_owned(),
+        why,
+    };
+    let file = secret_file::read(path, LEN_MAX, owner).map_err(refused)?;
+    let keys = parse(&file.text, path)?;
+    Ok((keys, file.owner))
+}
+
+fn parse(text: &str, path: &Path) -> Result<Keyring, KeyFileError> {
+    Keyring::parse(text).map_err(|why| KeyFileError::Invalid {
+        path: path.to_owned(),
+        why,
+    })
+}
+
+/// Reads a credential. Only the user of the unit has access to it. The mode of its file does not show this, because
+/// systemd gives the access by an access control list.
+fn read_credential(name: &str) -> Result<Keyring, KeyFileError> {
+    let owned = || name.to_owned();
+    let Some(folder) = env::var_os(CREDENTIALS_DIRECTORY) else {
+        return Err(KeyFileError::NoCredentials { name: owned() });
+    };
+    let path = Path::new(&folder).join(name);
+    let text = std::fs::read_to_string(&path).map_err(|source| KeyFileError::Credential {
+        name: owned(),
+        source,
+    })?;
+    parse(&text, &path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::KeySource;
+
+    #[test]
+    fn a_value_is_a_path_or_the_name_of_a_credential() {
+        let file = KeySource::File(PathBuf::from("/etc/ringd/ring.keys"));
+        assert_eq!("/etc/ringd/ring.keys".parse(), Ok(file));
+        let credential = KeySource::Credential("ring.keys".to_owned());
+        assert_eq!("credential:ring.keys".parse(), Ok(credential));
+        for wrong in ["credential:", "credential:a/b", "credential:../b"] {
+            let error = wrong.parse::<KeySource>().unwrap_err();
+            assert!(error.contains("LoadCredential="), "{wrong}: {error}");
+        }
+    }
+}

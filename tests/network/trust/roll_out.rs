@@ -1,0 +1,143 @@
+//! A ring under load gets keys, then requires signatures, and then replaces its key. No daemon restarts.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result, ensure};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use ring_segment::limit::wait_until;
+use ring_segment::{Daemon, Layout, Ring, Test, binaries, tests};
+use serde_json::json;
+
+use super::{Files, reload, wait_for_key};
+use crate::locks::{Client, timing};
+
+const MACHINES: usize = 3;
+const UNSIGNED_TOO: &str = "accept-unsigned = true\n";
+
+pub(super) fn tests() -> Vec<Test> {
+    tests![a_ring_under_load_gets_keys_and_replaces_its_key_without_a_gap]
+}
+
+/// A program of each machine that takes the token again and again.
+struct Programs<'a> {
+    daemons: &'a [Daemon],
+    /// A file that is locked while a program has the token.
+    mark: &'a Path,
+    is_over: AtomicBool,
+    runs: [AtomicUsize; MACHINES],
+}
+
+impl Programs<'_> {
+    fn run(&self, at: usize) -> Result<()> {
+        let mut client = Client::connect(&self.daemons[at].control())?;
+        while !self.is_over.load(Ordering::Relaxed) {
+            client.send(&json!({"request": "lock", "label": "load", "require": "quorum"}))?;
+            client.expect("granted")?;
+            let mark = File::open(self.mark)?;
+            let mark = Flock::lock(mark, FlockArg::LockExclusiveNonblock);
+            let mark = mark.map_err(|(_, error): (_, Errno)| error);
+            let mark = mark.context("two programs hold the token at the same time")?;
+            drop(mark);
+            client.unlock()?;
+            self.runs[at].fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Waits until the program of each machine has got the token again.
+    fn wait_for_runs(&self) {
+        for runs in &self.runs {
+            let before = runs.load(Ordering::Relaxed);
+            let again = || runs.load(Ordering::Relaxed) > before + 1;
+            wait_until("another run under the token", again);
+        }
+    }
+}
+
+/// Changes the files of one machine after another, while the programs run. Between two machines, the ring is mixed.
+fn change(
+    programs: &Programs<'_>,
+    files: &[Files],
+    keys: &[u8],
+    accepts_unsigned: bool,
+) -> Result<()> {
+    for (daemon, files) in programs.daemons.iter().zip(files) {
+        files.write_keys(keys)?;
+        files.write_config(if accepts_unsigned { UNSIGNED_TOO } else { "" })?;
+        reload(daemon, keys, accepts_unsigned)?;
+        programs.wait_for_runs();
+    }
+    let signs = keys[0];
+    let mut daemons = programs.daemons.iter();
+    daemons.try_for_each(|daemon| wait_for_key(daemon, signs))
+}
+
+fn replace_keys(programs: &Programs<'_>, files: &[Files], ring: &Ring) -> Result<()> {
+    programs.wait_for_runs();
+    change(programs, files, &[1], true)?;
+    change(programs, files, &[1], false)?;
+    let required = ring_segment::now();
+    change(programs, files, &[1, 2], false)?;
+    change(programs, files, &[2, 1], false)?;
+    let replaced = ring_segment::now();
+    change(programs, files, &[2], false)?;
+    programs.wait_for_runs();
+    for (since, keys) in [(required, &[1, 2][..]), (replaced, &[2])] {
+        let frames = ring.frames_since(since);
+        ensure!(!frames.is_empty(), "the ring sent nothing");
+        let other = frames
+            .iter()
+            .find(|seen| !seen.key().is_some_and(|key| keys.contains(&key)));
+        ensure!(
+            other.is_none(),
+            "not signed with one of {keys:?}: {other:?}"
+        );
+    }
+    Ok(())
+}
+
+fn a_ring_under_load_gets_keys_and_replaces_its_key_without_a_gap() -> Result<()> {
+    let segment = Layout::new(MACHINES).addresses().bridge()?;
+    let files = [Files::new()?, Files::new()?, Files::new()?];
+    let configs: Vec<_> = files.iter().map(Files::config).collect();
+    let ring = Ring::start_with(segment, MACHINES, timing(), binaries(), move |ringd| {
+        let config = &configs[ringd.node().index()];
+        let ringd = ringd.option("--config", config).through(["setsid"]);
+        ringd.option("--ring-size", MACHINES.to_string())
+    })?;
+    ring.wait_until_formed()?;
+    let mut holder = Client::connect(&ring.daemons[1].control())?;
+    holder.send(&json!({"request": "named_lock", "name": "held", "require": "quorum"}))?;
+    holder.expect("granted")?;
+    let mark = tempfile::NamedTempFile::new()?;
+    let programs = Programs {
+        daemons: &ring.daemons,
+        mark: mark.path(),
+        is_over: AtomicBool::new(false),
+        runs: Default::default(),
+    };
+    thread::scope(|scope| {
+        let places = 0..MACHINES;
+        let threads: Vec<_> = places
+            .map(|at| {
+                scope.spawn({
+                    let programs = &programs;
+                    move || programs.run(at)
+                })
+            })
+            .collect();
+        let changed = replace_keys(&programs, &files, &ring);
+        programs.is_over.store(true, Ordering::Relaxed);
+        for thread in threads {
+            thread.join().expect("the thread does not panic")?;
+        }
+        changed
+    })?;
+    // A lost lock is reported before the release.
+    holder.unlock()?;
+    ring.check()
+}
