@@ -1,6 +1,7 @@
 //! Drives a [`Machine`](ring_proto::Machine) over a [`Link`]. The daemon, the simulator and the tests use the same
 //! code. Start with [`Driver::turn`] in `pump.rs`.
 
+#[cfg(feature = "signatures")]
 mod authenticated;
 mod batch;
 mod connection;
@@ -12,6 +13,7 @@ mod link;
 mod pump;
 mod streams;
 
+#[cfg(feature = "signatures")]
 pub use authenticated::{Addressing, Authenticated, FrameAddressing, Signer};
 pub use batch::{ReceiveBatch, TransmitBatch};
 pub use connection::RECEIVE_BUFFER_MAX;
@@ -21,7 +23,7 @@ pub use link::{Link, Quota, Refused};
 pub use pump::{Driver, Environment, NoStore, Observe, Store};
 pub use streams::{IoEvent, Streams};
 
-#[cfg(test)]
+#[cfg(all(test, feature = "signatures"))]
 mod authenticated_tests;
 #[cfg(test)]
 mod lateness_tests;
