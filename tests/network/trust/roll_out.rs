@@ -58,6 +58,15 @@ impl Programs<'_> {
     }
 }
 
+/// Ends the programs, also if the test fails.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Changes the files of one machine after another, while the programs run. Between two machines, the ring is mixed.
 fn change(
     programs: &Programs<'_>,
@@ -130,8 +139,9 @@ fn a_ring_under_load_gets_keys_and_replaces_its_key_without_a_gap() -> Result<()
                 })
             })
             .collect();
+        let end = End(&programs.is_over);
         let changed = replace_keys(&programs, &files, &ring);
-        programs.is_over.store(true, Ordering::Relaxed);
+        drop(end);
         for thread in threads {
             thread.join().expect("the thread does not panic")?;
         }
