@@ -266,15 +266,21 @@ mod tests {
     }
 
     #[test]
-    fn accepted_frames_are_counted_but_no_trouble() {
-        let mut link = link(&trust(true));
+    fn accepted_frames_are_counted_and_end_the_trouble() {
+        let mut link = link(&trust(false));
         let mut refused = RefusedFrames::default();
         let mut batch = frames::receive_batch();
         link.receive(at(2), &mut batch).unwrap();
-        assert_eq!(batch.len(), 1);
         refused.update(at(2).monotonic, link.signer());
+        assert!(refused.finding().is_some());
+        let keys = trust(true).keys.unwrap();
+        let signer = link.signer_mut().unwrap();
+        signer.authenticator_mut().set_keyring(&keys, true);
+        link.receive(at(3), &mut batch).unwrap();
+        assert_eq!(batch.len(), 1);
+        refused.update(at(3).monotonic, link.signer());
         assert!(refused.finding().is_none());
-        assert_eq!(unproven_counts(link.signer())["unsigned"], 1);
+        assert_eq!(unproven_counts(link.signer())["unsigned"], 2);
         let status = trust_status(link.signer());
         assert_eq!((status.keys, status.accepts_unsigned), (vec![7], true));
     }
