@@ -95,7 +95,7 @@ pub(crate) enum TestedBy {
 
 /// Each recipe: its page, its beginning, and the test that runs it. If a test runs all recipes of a page, the beginning
 /// is empty.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 94] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 95] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -350,6 +350,11 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 94] = [
         "docs/how-to/nightly-job.md",
         "0 2 * * *  root  /usr/local/bin/ringctl once",
         TestedBy::Test("recipes::readme"),
+    ),
+    (
+        "docs/how-to/protect-a-ring.md",
+        "ringd check-config && sudo systemctl reload",
+        TestedBy::Other("trust::roll_out, which reloads with SIGHUP instead of systemd"),
     ),
     (
         "docs/how-to/quorum.md",
