@@ -21,7 +21,7 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
         assert!(
             N <= 256,
             "the kernel returns at most 256 bytes in one piece"
-        )
+        );
     };
     let mut bytes = [0; N];
     loop {

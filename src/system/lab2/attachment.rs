@@ -182,15 +182,12 @@ impl Attachment {
     /// Fails if the kernel has no random source. Then the keys stay the same.
     pub(super) fn set_trust(&mut self, trust: &Trust) -> io::Result<()> {
         let before = self.signature_len();
-        match (self.link.signer_mut(), &trust.keys) {
-            (Some(signer), Some(keys)) => {
-                let authenticator = signer.authenticator_mut();
-                authenticator.set_keyring(keys, trust.accepts_unsigned);
-            }
-            _ => {
-                let signer = trust.signer(self.addressing())?;
-                drop(self.link.set_signer(signer));
-            }
+        if let (Some(signer), Some(keys)) = (self.link.signer_mut(), &trust.keys) {
+            let authenticator = signer.authenticator_mut();
+            authenticator.set_keyring(keys, trust.accepts_unsigned);
+        } else {
+            let signer = trust.signer(self.addressing())?;
+            self.link.set_signer(signer);
         }
         self.has_new_room |= self.signature_len() != before;
         Ok(())
