@@ -244,13 +244,20 @@ fn the_recording_of_an_iteration_with_too_many_records_ends_early() {
 #[test]
 fn the_state_machine_is_copied_only_at_the_end_of_an_iteration() {
     let mut machine = Recorded::new(Counter::default());
-    for number in 0..4_000 {
+    let step = |machine: &mut Recorded<Counter>, number| {
         machine.handle_timeout(at(number));
         machine.handle_command(at(number), 0);
-        drain_outputs(&mut machine, at(number));
+        drain_outputs(machine, at(number));
+    };
+    // The first buffer is full, and the second one becomes full within one iteration. A copy would then replace the
+    // first buffer.
+    for number in 0..1_700 {
+        step(&mut machine, number);
+        machine.end_iteration();
     }
-    machine.end_iteration();
-    machine.handle_timeout(at(4_000));
+    for number in 1_700..3_700 {
+        step(&mut machine, number);
+    }
     let recording = machine.take_recording().expect("a recording");
     assert_eq!(*recording.start(), Counter::default());
     assert!(!recording.missing().is_any());

@@ -46,6 +46,7 @@ fn use_board(segment: &Segment, folder: &Path) -> Result<()> {
             .without_state()
             .option("--nodes", folder.join("nodes.csv"))
             .option("--database", database)
+            .option("--http", "127.0.0.1:8080")
             .option("--ack-timeout", "600ms")
             .option("--token-timeout", "2s")
             .option("--hold", "10ms");
