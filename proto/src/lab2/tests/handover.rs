@@ -437,7 +437,7 @@ fn an_owner_yields_only_to_the_named_member() {
     }
     let sent = rig.command(Command::Yield(Some(mac(3))));
     assert_eq!(sent, ["TAKE_TOKEN 12-n3-1 to n3", WANT]);
-    for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
+    for mut rig in vec![Rig::waiter(), Rig::asking(), Rig::candidate()] {
         assert_eq!(rig.command(Command::Yield(None)), [""; 0]);
     }
 }

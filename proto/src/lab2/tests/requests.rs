@@ -131,7 +131,7 @@ fn an_owner_whose_work_is_done_hands_over_to_the_next_wanting_member() {
 
 #[test]
 fn every_node_remembers_the_wanting_members_until_its_own_turn() {
-    for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
+    for mut rig in vec![Rig::waiter(), Rig::asking(), Rig::candidate()] {
         rig.hear_all(7, Message::WantToken);
         let sent = rig.hear(3, take(token(50)));
         assert!(

@@ -70,7 +70,7 @@ fn a_lone_owner_leaves_at_once() {
 
 #[test]
 fn a_node_without_the_token_leaves_at_once() {
-    for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
+    for mut rig in vec![Rig::waiter(), Rig::asking(), Rig::candidate()] {
         assert_eq!(rig.command(Command::ShutDown), [LEAVING]);
         assert!(rig.machine.is_finished());
     }

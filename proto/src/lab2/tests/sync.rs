@@ -91,7 +91,7 @@ fn a_peer_gets_ring_members_at_most_once_per_heart_beat_period() {
 #[test]
 fn only_a_holder_with_another_digest_answers_ping() {
     assert_eq!(Rig::owner().hear(7, ping(NO_IP)), [""; 0]);
-    for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
+    for mut rig in vec![Rig::waiter(), Rig::asking(), Rig::candidate()] {
         assert_eq!(rig.hear(3, differing_ping()), [""; 0]);
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use ring_proto::lab2::Constants;
 use ring_recording::Recorded;
 
 use super::files::Kind;
@@ -146,7 +147,7 @@ fn recording() -> Recording<Lab2> {
         known: None,
         stamp: None,
     };
-    let mut machine = Recorded::new(Lab2::new(Default::default(), stored));
+    let mut machine = Recorded::new(Lab2::new(Constants::default(), stored));
     ring_proto::Machine::handle_timeout(&mut machine, clock::now());
     machine.take_recording().unwrap()
 }
