@@ -1,16 +1,14 @@
 //! The password of the page. The node knows only its Argon2 hash, from a file with one line.
 
-use std::fs::{File, Metadata};
-use std::io::{self, BufRead, IsTerminal, Read};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
-use ring_process::private_files::{check_owner, refusal};
-use ring_runtime::random;
+use ring_process::secret_file::{self, Owner};
+use ring_runtime::random_bytes;
 
 /// Minimum number of characters of a new password. It is the minimum of OWASP and NIST for a login without a second
 /// factor.
@@ -23,10 +21,6 @@ const FILE_BYTES_MAX: u64 = 1_024;
 pub(super) const CHECK_KIB_MAX: u32 = 64 << 10;
 /// Maximum number of passes over the memory.
 const PASSES_MAX: u32 = 16;
-/// The user root. Root can read every file anyway.
-const ROOT: u32 = 0;
-/// The permissions of the group and of other users.
-const OTHERS: u32 = 0o077;
 
 /// A keyed digest of a password, which is cheap to compute. It never leaves the process.
 type Digest = [u8; 32];
@@ -47,14 +41,10 @@ impl Password {
     /// # Errors
     /// Returns a sentence if the file cannot be read, if other users can read it, or if its line is no usable hash.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
-        let text = read_private(path).map_err(|error| {
-            let path = path.display();
-            format!(
-                "cannot read the password file {path}: {error}; give the file to the user of this node: chown USER \
-                 {path} && chmod 600 {path}"
-            )
-        })?;
-        Self::of_line(text.trim()).map_err(|why| {
+        let file = secret_file::read(path, FILE_BYTES_MAX, Owner::Own);
+        let file =
+            file.map_err(|why| format!("cannot use the password file {}: {why}", path.display()))?;
+        Self::of_line(file.text.trim()).map_err(|why| {
             format!(
                 "cannot use the password file {}: {why}; make its line with: ring-board password",
                 path.display()
@@ -110,36 +100,6 @@ impl Password {
         let made = argon2.hash_password_into(password, &self.key, &mut digest);
         made.ok().map(|()| digest)
     }
-}
-
-/// Returns 256 random bits.
-pub(super) fn random_bytes() -> io::Result<Digest> {
-    let mut bytes = Digest::default();
-    for part in bytes.chunks_exact_mut(8) {
-        part.copy_from_slice(&random()?.to_ne_bytes());
-    }
-    Ok(bytes)
-}
-
-fn read_private(path: &Path) -> io::Result<String> {
-    let file = File::open(path)?;
-    check(&file.metadata()?)?;
-    let mut text = String::new();
-    file.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
-    Ok(text)
-}
-
-fn check(found: &Metadata) -> io::Result<()> {
-    if !found.is_file() {
-        return Err(refusal("it is not a regular file"));
-    }
-    if found.uid() != ROOT {
-        check_owner(found.uid())?;
-    }
-    if found.mode() & OTHERS != 0 {
-        return Err(refusal("other users can use it"));
-    }
-    Ok(())
 }
 
 /// Reads a new password from the terminal or from standard input. Returns the line for the password file.
@@ -262,6 +222,6 @@ mod tests {
         let error = Password::read(folder.path()).unwrap_err();
         assert!(error.contains("regular file"), "{error}");
         let error = Password::read(&folder.path().join("absent")).unwrap_err();
-        assert!(error.contains("cannot read"), "{error}");
+        assert!(error.contains("make the file"), "{error}");
     }
 }

@@ -6,9 +6,8 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ring_runtime::random_bytes;
 use tokio::sync::watch;
-
-use super::password::random_bytes;
 
 /// Maximum number of sessions. A login beyond the maximum ends the session that was unused for the longest time.
 pub(super) const SESSIONS_MAX: usize = 256;
@@ -54,7 +53,7 @@ impl Sessions {
     /// Fails if the kernel has no random bytes.
     pub(super) fn begin(&self, now: Instant) -> io::Result<String> {
         let mut id = String::new();
-        for byte in random_bytes()? {
+        for byte in random_bytes::<32>()? {
             // A write to a string never fails.
             let _ = write!(id, "{byte:02x}");
         }

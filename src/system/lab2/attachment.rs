@@ -91,7 +91,7 @@ pub(super) struct Attachment {
     earlier_drops: u64,
     /// Whether the kernel may have reported changes that this node has not looked up yet.
     has_unseen_changes: bool,
-    /// Whether the machine does not know the room for messages yet, because the node got keys or lost its keys.
+    /// Whether the machine must learn of another MTU, because the node got keys or lost its keys.
     has_new_room: bool,
     budget: WorkBudget,
     retry: Option<Instant>,

@@ -41,6 +41,6 @@ fn top_follows_a_ring_whose_member_dies() -> Result<()> {
     pty.type_keys("q");
     let status = top.wait()?;
     ensure!(status.success(), "it ended with {status}");
-    ensure!(pty.is_restored(), "{}", pty.screen());
+    pty.wait_until_restored();
     Ok(())
 }

@@ -151,11 +151,16 @@ impl Pty {
         screen.alternate_screen() && screen.hide_cursor()
     }
 
-    /// Whether a shell can continue: the screen, the cursor and the mode are those of the beginning.
+    /// Waits until a shell can continue: the screen, the cursor and the mode are those of the beginning. The last bytes
+    /// of a program may arrive after its end.
     ///
     /// # Panics
-    /// Panics if the terminal is closed.
-    pub fn is_restored(&self) -> bool {
+    /// Panics if the terminal is closed, or is not restored in time.
+    pub fn wait_until_restored(&self) {
+        self.wait_until("the restored terminal", |_| self.is_restored());
+    }
+
+    fn is_restored(&self) -> bool {
         let is_same = modes(&self.slave) == self.modes;
         let output = self.output();
         let screen = output.emulator.screen();

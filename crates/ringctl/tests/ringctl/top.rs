@@ -163,7 +163,7 @@ impl Top {
     }
 
     fn wait_until_restored(&self) {
-        wait_until("the terminal is restored", || self.pty.is_restored());
+        self.pty.wait_until_restored();
     }
 }
 
